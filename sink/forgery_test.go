@@ -56,7 +56,7 @@ func handed(t testing.TB, p published, file, document []byte) []string {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "model.parquet"), file)
 	writeFile(t, filepath.Join(dir, "certificate.json"), document)
-	return []string{filepath.Join(dir, "model.parquet"), p.data, "--certificate", filepath.Join(dir, "certificate.json")}
+	return []string{"verify", filepath.Join(dir, "model.parquet"), filepath.Join(dir, "certificate.json"), p.data}
 }
 
 // copied is a model that shares no numbers with the original.
@@ -256,11 +256,23 @@ func forgedWords(t *testing.T, p, peaked published) []forgery {
 	return append(all, forgery{"peaks that were moved", "put the peak", forged(t, peaked, m, func(*certify.Evidence) {})})
 }
 
+// forgedScale is declared so large that tolerances and errors underflow: no run accepts it.
+func forgedScale(t testing.TB) forgery {
+	t.Helper()
+	p := publish(t, declareScaling)
+	m := copied(p.result.Model)
+	m.Meta.Target.Scale = 1.7e308
+	return forgery{"a scale that underflows", "too coarse", forged(t, p, m, func(ev *certify.Evidence) {
+		ev.Configuration = regexp.MustCompile(`"scale": ?2.5\b`).ReplaceAll(ev.Configuration, []byte(`"scale":1.7e+308`))
+	})}
+}
+
 func TestForgeriesAreRefusedByBoth(t *testing.T) {
 	verifytest.Need(t)
 	p := publish(t, nil)
 	peaked := publish(t, func(j *pipeline.Job) { j.Grid.Prior = certify.PriorPeaked })
 	all := append(forgedModels(t, p), forgedWords(t, p, peaked)...)
+	all = append(all, forgedScale(t))
 	var calls [][]string
 	for _, f := range all {
 		calls = append(calls, f.args)
@@ -295,8 +307,8 @@ func TestPythonWithholdsPredictions(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "model.parquet"), encode(t, m))
 	r := verifytest.Verify(t, [][]string{
-		{filepath.Join(dir, "model.parquet"), p.data, "--predict", filepath.Join(dir, "withheld.parquet")},
-		{p.model, p.data, "--predict", filepath.Join(dir, "given.parquet")},
+		{"predict", filepath.Join(dir, "model.parquet"), filepath.Join(dir, "withheld.parquet"), p.data},
+		{"predict", p.model, filepath.Join(dir, "given.parquet"), p.data},
 	})
 	for i, want := range []string{"900 of them without a prediction", " 0 of them without a prediction"} {
 		if r[i].Status != 0 || !strings.Contains(r[i].Out, want) {

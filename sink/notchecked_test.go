@@ -1,7 +1,9 @@
 package sink_test
 
 import (
-	"regexp"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,16 +33,39 @@ func TestPythonLeavesOpenWhatGoDoes(t *testing.T) {
 		if inSequence := strings.Contains(strings.Join(said, ""), "the number in the sequence"); inSequence != (c.Delta.Sequence != nil) {
 			t.Errorf("of the sequence %+v it leaves open %q", c.Delta.Sequence, said)
 		}
-		open, calls = append(open, said), append(calls, []string{p.model, "--certificate", p.certificate})
+		open, calls = append(open, said), append(calls, []string{"verify", p.model, p.certificate})
 	}
-	line, aside := regexp.MustCompile(`(?m)^NOT CHECKED: (.*)$`), regexp.MustCompile(` \([^)]*\)$`)
 	for i, r := range verifytest.Verify(t, calls) {
-		var got []string
-		for _, m := range line.FindAllStringSubmatch(r.Out, -1) {
-			got = append(got, aside.ReplaceAllString(m[1], "")) // how to check it here and there
+		if !slices.Equal(r.NotChecked, open[i]) && len(r.NotChecked)+len(open[i]) > 0 {
+			t.Errorf("Python leaves open %q, pacsgp %q", r.NotChecked, open[i])
 		}
-		if !slices.Equal(got, open[i]) {
-			t.Errorf("Python leaves open %q, pacsgp %q", got, open[i])
+	}
+}
+
+// Both verifiers have the same doubts about a certificate, in the words of the vectors.
+func TestDoubtsAreThoseOfTheVectors(t *testing.T) {
+	file := filepath.Join(verifytest.Root(t), "certify", "testdata", "doubts.json")
+	var cases []struct {
+		Name        string
+		Certificate certify.Certificate
+		Doubts      []string
+	}
+	vectors, err := os.ReadFile(file) //nolint:gosec // of the tree
+	fatal.If(t, err)
+	fatal.If(t, json.Unmarshal(vectors, &cases))
+	for _, c := range cases {
+		if got := c.Certificate.Doubts(); len(got)+len(c.Doubts) > 0 && !slices.Equal(got, c.Doubts) {
+			t.Errorf("%s: doubts %q, want %q", c.Name, got, c.Doubts)
 		}
+	}
+	verifytest.Need(t)
+	if said := verifytest.Script(t, `
+import json, sys
+from pacsgp.verify import doubts
+for case in json.load(open(sys.argv[1])):
+    if doubts(case["certificate"]) != case["doubts"]:
+        print(case["name"], doubts(case["certificate"]))
+`, file); said != "" {
+		t.Errorf("Python has other doubts: %s", said)
 	}
 }

@@ -103,7 +103,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 				byWord[name] = true
 			}
 		}
-		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate, "--id", p.result.ID})
+		calls = append(calls, []string{"verify", p.model, p.certificate, p.data, "--id", p.result.ID})
 	}
 	for _, policy := range []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesIndependent} {
 		columns := lakeWaves()
@@ -113,11 +113,11 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		copy(columns[0][600:630], columns[0][:30]) // equal in the features alone
 		copy(columns[1][600:630], columns[1][:30])
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Copies.Policy = policy })
-		names, calls = append(names, "copies "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "copies "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
 		p = publishRows(t, columns, func(j *pipeline.Job) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
-		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
 	for _, policy := range []certify.CopiesPolicy{"", pipeline.CopiesDropped} {
 		columns := lakeWaves()
@@ -130,7 +130,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		p := publishRows(t, columns, func(j *pipeline.Job) {
 			j.BadRows.Tolerance, j.Copies.Policy, j.Grid.Prior = 0.01, policy, certify.PriorPeaked
 		})
-		names, calls = append(names, "bad rows, copies: "+string(policy)), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, "bad rows, copies: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()
@@ -138,7 +138,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			columns[2][i] *= size
 		}
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Epsilon: size} })
-		names, calls = append(names, name), append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		names, calls = append(names, name), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
 	if !byWord["hold-out by word"] || byWord["hold-out"] || !conditional["hold-out"] || conditional["hold-out, all-rows"] || conditional["zero-one"] {
 		t.Errorf("by the maker's word alone: %v", byWord)
@@ -148,7 +148,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		switch {
 		case byWord[names[i]]:
 			status, verdict = 3, "by the maker's word:"
-		case meanOf(t, calls[i][3]).Status != certify.StatusCertified:
+		case meanOf(t, calls[i][2]).Status != certify.StatusCertified:
 			status, verdict = 3, "nothing is certified about the mean of Q:"
 		}
 		if r.Status != status || !strings.Contains(r.Out, verdict) {
@@ -209,7 +209,7 @@ func TestPythonFindsTheConstantOnTheEdge(t *testing.T) {
 	var calls [][]string
 	for _, edge := range edges {
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Loss = edge.loss })
-		calls = append(calls, []string{p.model, p.data, "--certificate", p.certificate})
+		calls = append(calls, []string{"verify", p.model, p.certificate, p.data})
 		constant, onEdge, misses := p.result.Certificate.Baseline.Constant, 0, int64(0)
 		isTarget, isTargetAndWidth := false, false
 		reference := referenceRows(p.result.Certificate)
@@ -279,13 +279,13 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		args       []string
 	}
 	refusals := []refusal{
-		{"another model", "another model file", []string{other.model, p.data, "--certificate", p.certificate}},
-		{"another certificate", "another model file", []string{p.model, p.data, "--certificate", other.certificate}},
-		{"another id", "id is", []string{p.model, "--certificate", p.certificate, "--id", other.result.ID}},
-		{"half the rows", "250 rows in 1 shards", []string{p.model, filepath.Join(p.data, "z.parquet"), "--certificate", p.certificate}},
-		{"another order", "sample digest", []string{p.model, filepath.Join(p.data, "z.parquet"), filepath.Join(p.data, "m=1"), "--certificate", p.certificate}},
-		{"a changed row", "sample digest", []string{p.model, filepath.Join(p.data, "m=1"), changed, "--certificate", p.certificate}},
-		{"no rows", "no data file", []string{p.model, t.TempDir(), "--certificate", p.certificate}},
+		{"another model", "another model file", []string{"verify", other.model, p.certificate, p.data}},
+		{"another certificate", "another model file", []string{"verify", p.model, other.certificate, p.data}},
+		{"another id", "id is", []string{"verify", p.model, p.certificate, "--id", other.result.ID}},
+		{"half the rows", "250 rows in 1 shards", []string{"verify", p.model, p.certificate, filepath.Join(p.data, "z.parquet")}},
+		{"another order", "sample digest", []string{"verify", p.model, p.certificate, filepath.Join(p.data, "z.parquet"), filepath.Join(p.data, "m=1")}},
+		{"a changed row", "sample digest", []string{"verify", p.model, p.certificate, filepath.Join(p.data, "m=1"), changed}},
+		{"no rows", "no data file", []string{"verify", p.model, p.certificate, t.TempDir()}},
 	}
 	for i, edit := range []struct{ name, want, from, to string }{
 		{"bound", `\.bound is`, `"bound": 0.`, `"bound": 0.0`},
@@ -308,7 +308,7 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		}
 		file := filepath.Join(t.TempDir(), fmt.Sprintf("edited-%d.json", i)) // a name without an id
 		writeFile(t, file, edited)
-		refusals = append(refusals, refusal{edit.name, edit.want, []string{p.model, p.data, "--certificate", file}})
+		refusals = append(refusals, refusal{edit.name, edit.want, []string{"verify", p.model, file, p.data}})
 	}
 	declared := publish(t, declareScaling)
 	for i, l := range lies(t) {
@@ -318,13 +318,13 @@ func TestPythonRefusesWhatWasChanged(t *testing.T) {
 		}
 		file := filepath.Join(t.TempDir(), fmt.Sprintf("lie-%d.json", i))
 		writeFile(t, file, told(t, of.result.Certificate, l))
-		refusals = append(refusals, refusal{l.name, l.want, []string{of.model, of.data, "--certificate", file}})
+		refusals = append(refusals, refusal{l.name, l.want, []string{"verify", of.model, file, of.data}})
 	}
 	var calls [][]string
 	for _, r := range refusals {
 		calls = append(calls, r.args)
 	}
-	calls = append(calls, []string{p.model, "--certificate", p.certificate})
+	calls = append(calls, []string{"verify", p.model, p.certificate})
 	runs := verifytest.Verify(t, calls)
 	for i, r := range refusals {
 		if err := goVerifies(t, r.args); err == nil {
@@ -346,17 +346,15 @@ func goVerifies(t testing.TB, args []string) error {
 	t.Helper()
 	var files []string
 	id := ""
-	for i := 0; i < len(args); i++ {
-		switch args[i] {
-		case "--certificate":
-		case "--id":
+	for i := 1; i < len(args); i++ {
+		if args[i] == "--id" {
 			i++
 			id = args[i]
-		default:
-			files = append(files, args[i])
+			continue
 		}
+		files = append(files, args[i])
 	}
-	model, data, certificate := files[0], files[1:len(files)-1], files[len(files)-1]
+	model, certificate, data := files[0], files[1], files[2:]
 	document, err := os.ReadFile(certificate)
 	fatal.If(t, err)
 	if sum := sha256.Sum256(document); id != "" && id != hex.EncodeToString(sum[:]) {
@@ -406,7 +404,7 @@ func TestPythonPredictsWhatGoPredicts(t *testing.T) {
 	verifytest.Need(t)
 	p := publish(t, nil)
 	out := filepath.Join(t.TempDir(), "predictions.parquet")
-	if text, status := verifytest.Python(t, "-m", "pacsgp", p.model, p.data, "--certificate", p.certificate, "--predict", out); status != 0 {
+	if text, status := verifytest.Python(t, "-m", "pacsgp", "predict", p.model, out, p.data, "--certificate", p.certificate); status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, text)
 	}
 	data, err := os.ReadFile(out)

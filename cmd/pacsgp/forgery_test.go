@@ -128,7 +128,7 @@ func TestVerifyForgery(t *testing.T) {
 			}
 			forged := filepath.Join(forgeries, name+".json")
 			writeFile(t, forged, certificateOf(t, ev))
-			second = append(second, forgedFile{name, c.byFiles, []string{a.model, "--certificate", forged}, a.lake})
+			second = append(second, forgedFile{name, c.byFiles, []string{"verify", a.model, forged}, a.lake})
 			files := pacsgp(t, "verify", a.model, forged, "--judge", "draw") // of some the mean is vacuous
 			if c.byFiles {
 				files.says(t, exitFailure, "refused", c.reason)

@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
-// The second implementation reads a certificate's row as its document, says first how
-// many other jobs were tried, and calls a file that is missing a fault of the call.
+// The second implementation reads a certificate's row as its document, says how many other
+// jobs were tried, and refuses a file that is missing.
 func TestSecondVerifier(t *testing.T) {
 	t.Parallel()
 	verifytest.Need(t)
@@ -22,15 +22,15 @@ func TestSecondVerifier(t *testing.T) {
 	model, lake := filepath.Join(out, r.Model), filepath.Join(dir, "lake")
 	document, none := filepath.Join(out, r.Certificate), filepath.Join(dir, "none")
 	runs := verifytest.Verify(t, [][]string{
-		{model, "--certificate", document, lake},
-		{model, "--certificate", filepath.Join(out, r.Row), lake},
-		{none, "--certificate", document},
-		{model, "--certificate", none},
-		{model, "--certificate", document, none},
+		{"verify", model, document, lake},
+		{"verify", model, filepath.Join(out, r.Row), lake},
+		{"verify", none, document},
+		{"verify", model, none},
+		{"verify", model, document, none},
 	})
 	for i, run := range runs {
-		good := run.Status == 0 && strings.HasPrefix(run.Out, "NOTE  1 other job was tried") && strings.Contains(run.Out, "verified: ")
-		missing := run.Status == exitUsage && !strings.Contains(run.Out, "REFUSED") && strings.Contains(run.Out, "does not exist")
+		good := run.Status == 0 && strings.Contains(run.Out, "1 other job was tried") && strings.Contains(run.Out, "verified: ")
+		missing := run.Status == exitFailure && strings.Contains(run.Out, "No such file")
 		if i < 2 && !good || i >= 2 && !missing {
 			t.Errorf("call %d: status %d: %s", i, run.Status, run.Out)
 		}
@@ -56,7 +56,7 @@ for day in "2024-01-01", "1e999":
 `, lake)
 	a := retrained(t, dir, nil)
 	succeed(t, "verify", a.model, a.certificate, lake)
-	if said, status := verifytest.Python(t, "-m", "pacsgp", a.model, "--certificate", a.certificate, lake); status != 0 {
+	if said, status := verifytest.Python(t, "-m", "pacsgp", "verify", a.model, a.certificate, lake); status != 0 {
 		t.Errorf("status %d: %s", status, said)
 	}
 }

@@ -73,7 +73,7 @@ func TestSharedService(t *testing.T) {
 	windows := windowNames(names(t, out))
 	folder := filepath.Join(out, windows[0])
 	r := record(t, folder)
-	run := verifytest.Verify(t, [][]string{{filepath.Join(folder, r.Model), filepath.Join(folder, "spool"), "--certificate", filepath.Join(folder, r.Certificate)}})[0]
+	run := verifytest.Verify(t, [][]string{{"verify", filepath.Join(folder, r.Model), filepath.Join(folder, r.Certificate), filepath.Join(folder, "spool")}})[0]
 	if !strings.Contains(run.Out, "the certificate is the same to the last byte") {
 		t.Errorf("Python says %d: %s", run.Status, run.Out)
 	}

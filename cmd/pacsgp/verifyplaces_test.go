@@ -210,7 +210,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		} else {
 			got.says(t, exitFailure, "refused", k.says)
 		}
-		calls = append(calls, []string{model, "--certificate", certificate, spool})
+		calls = append(calls, []string{"verify", model, certificate, spool})
 		wants = append(wants, want{k.says != "", cmp.Or(k.says, "say of each row what the certificate's 3 segments say")})
 	}
 
@@ -262,7 +262,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		} else {
 			got.says(t, 0, k.says)
 		}
-		calls = append(calls, []string{model, "--certificate", path, spool})
+		calls = append(calls, []string{"verify", model, path, spool})
 		wants = append(wants, want{k.refused, k.says})
 	}
 
@@ -282,7 +282,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 			}
 		}
 		pacsgp(t, "verify", model, certificate, spool, "--judge", "draw").says(t, exitFailure, "refused", k.says)
-		calls = append(calls, []string{model, "--certificate", certificate, spool})
+		calls = append(calls, []string{"verify", model, certificate, spool})
 		wants = append(wants, want{true, k.says})
 	}
 

@@ -71,7 +71,7 @@ func TestAdditions(t *testing.T) {
 				if err != nil || len(rows) == 0 {
 					t.Fatalf("the lake has %d files (%v)", len(rows), err)
 				}
-				args := append([]string{"-c", fromTree, filepath.Join(tree, "python"), model, "--certificate", certificate}, rows...)
+				args := append([]string{"-c", fromTree, filepath.Join(tree, "python"), "verify", model, certificate}, rows...)
 				// 3 says that the bound of the mean is vacuous, and nothing else is amiss.
 				if out, status := verifytest.Python(t, args...); status != 0 && status != 3 || !strings.Contains(out, "the same to the last byte") {
 					t.Errorf("python: exit status %d:\n%s", status, out)
@@ -82,7 +82,7 @@ func TestAdditions(t *testing.T) {
 }
 
 // fromTree runs the Python package of another tree.
-const fromTree = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pacsgp.__main__ import main; sys.exit(main())"
+const fromTree = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pacsgp.__main__ import main; sys.exit(main(sys.argv[1:])[0])"
 
 // touched counts the files that a patch changes, without those that it adds.
 func touched(t *testing.T, patch string) (n int) {

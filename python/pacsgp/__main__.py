@@ -1,81 +1,106 @@
-"""Predict from a model file, and verify its certificate, without pacsgp.
+"""Verify a certificate, or predict from a model file, without the Go program.
 
-A second implementation of docs/format.md on pyarrow, numpy and scipy. It shares
-no code with the Go program, so that one need not trust either.
+    python -m pacsgp verify MODEL CERTIFICATE [DATA ...] [--id ID] [--json]
+    python -m pacsgp predict MODEL OUT DATA ... [--certificate CERTIFICATE]
+    python -m pacsgp batch
 
-    python -m pacsgp MODEL --certificate CERT [--id ID] [DATA ...]
-    python -m pacsgp MODEL --predict OUT [--certificate CERT] DATA ...
+MODEL is a model file, CERTIFICATE its JSON document or its row of Parquet, DATA files or
+directories of the lake in the order of the job. The whole document is derived again from
+model, configuration and rows, sentences included, and compared to the letter. Three kinds
+of numbers are held to bounds instead, because two programs round differently: the sums of
+losses, KL, and what follows from them. Without DATA the findings about the rows (roles,
+scaling, losses) are believed as stated.
 
-MODEL is a model file, CERT the certificate's JSON document or its row of Parquet,
-DATA the files or directories of the lake in the order of the job. The whole document is derived
-again from model, configuration and rows, sentences included, and compared to the
-letter. Three kinds of numbers are held to bounds instead, because two programs
-round differently: the sums of losses, KL, and what follows from them. Without
-DATA the findings about the rows (roles, scaling, losses) are believed as stated.
+What is declared is the maker's word and printed apart. Lines with NOT CHECKED say what a
+guarantee rests on and was not checked, such as that training did not see the hold-out rows
+and that nobody chose them by their values: no file tells, and this program does not train.
+Exit status: 0 everything checked agrees, 1 something does not, 2 usage, 3 everything checked agrees, but
+nothing is certified about the mean by it.
 
-What is declared is the maker's word and printed apart. Lines with NOT CHECKED say
-what is not checked, such as that training did not see the hold-out rows and that
-nobody chose them by their values: no file tells, and this program does not train. Exit status: 0
-everything checked agrees, 1 something does not, 2 usage, 3 everything checked
-agrees, but what is said about the mean rests on the maker's word alone.
+batch reads calls, a JSON list of arguments a line, and writes a line of JSON for each:
+exit status, verdict, doubts, and what is not checked.
 """
 import argparse
-import os
+import contextlib
+import io
+import json
 import sys
-
-import numpy as np
-import pyarrow as pa
 
 from .certificate import read_certificate
 from .model import Model
 from .predict import write_predictions
 from .refusal import Refused
-from .verify import check_files, check_rows, mean_statuses, show, show_attempts, unchecked
+from .verify import check_files, mean_statuses, show, verify
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("model")
-    parser.add_argument("data", nargs="*")
-    parser.add_argument("--certificate")
-    parser.add_argument("--id", help="the certificate's id, from a source that you trust")
-    parser.add_argument("--predict", metavar="OUT", help="write predictions for DATA to this file")
-    args = parser.parse_intermixed_args()
-    if not args.certificate and not args.predict or args.predict and not args.data:
-        parser.error("say --certificate CERT, or --predict OUT and DATA")
-    for path in filter(None, (args.model, args.certificate, *args.data)):
-        if not os.path.exists(path):
-            parser.error(f"{path} does not exist")
+FORMS = {
+    "verify": ("check a certificate against its model and, if given, its rows", ("model", None), ("certificate", None), ("data", "*")),
+    "predict": ("write predictions for DATA to a file of Parquet", ("model", None), ("out", None), ("data", "+")),
+    "batch": ("read calls from standard input, a JSON list of arguments a line",)}
+
+
+def arguments(call):
+    first = argparse.ArgumentParser(prog="pacsgp", usage="python -m pacsgp {verify,predict,batch} ...", description=__doc__.split("\n", 1)[0])
+    first.add_argument("command", choices=FORMS)
+    command = first.parse_args(call[:1]).command
+    about, *positional = FORMS[command]
+    parser = argparse.ArgumentParser(prog="pacsgp " + command, description=about)
+    for name, many in positional:
+        parser.add_argument(name, **({"nargs": many} if many else {}))
+    if command == "verify":
+        parser.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    if command == "predict":
+        parser.add_argument("--certificate")
+    return parser.parse_intermixed_args(call[1:], argparse.Namespace(command=command))
+
+
+def run(args):
+    """Carries out a call. Returns what is to be said of it."""
+    if args.command == "verify":
+        report = verify(args.model, args.certificate, args.data, args.id)
+        show(report)
+        return report
+    model, certificate = Model(args.model), None
+    if args.certificate:
+        cert, document, certificate = read_certificate(args.certificate, None)
+        check_files(model, cert, document)
+        if not {"certified", "conditional"} & mean_statuses(cert):
+            certificate = None  # nothing is said about the mean, which is what is predicted
+    write_predictions(model, args.data, args.out, certificate)
+    return {"status": 0}
+
+
+def main(call):
+    """Returns the exit status, and what is to be said."""
+    args = arguments(call)
+    if args.command == "batch":
+        for line in sys.stdin:
+            print(json.dumps(quiet(json.loads(line))), flush=True)
+        return 0, {}
     try:
-        model, certificate, same = Model(args.model), None, True
-        rows = args.data and not args.predict
-        if args.certificate:
-            cert, document, certificate, row = read_certificate(args.certificate, args.id)
-            show_attempts(cert)
-            job, raw, jitter = check_files(model, cert, document)
-            if rows:
-                same = check_rows(model, cert, document, job, raw, jitter, args.data)
-            show(cert)
-            if not {"certified", "conditional"} & mean_statuses(cert):
-                certificate = None  # nothing is said about the mean, which is what is predicted
-        if args.predict:
-            write_predictions(model, args.data, args.predict, certificate)
-        if args.certificate:
-            unchecked(cert, rows, same, row)
-        by_word = args.certificate and "certified" not in mean_statuses(cert) and "conditional" in mean_statuses(cert)
-        if rows and by_word:
-            print("by the maker's word: the certificate follows from this model and these rows, if the model was trained as it says")
-        elif rows and "certified" not in mean_statuses(cert):
-            print("nothing is certified about the mean of Q: so says the certificate, which follows from this model and these rows")
-        elif rows:
-            print("verified: the certificate follows from this model and these rows")
-        elif args.certificate:
-            print("arithmetic consistent, evidence not rechecked: give DATA to check it")
-    except (Refused, OSError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, RecursionError, np.linalg.LinAlgError, pa.ArrowException) as err:
-        print(f"REFUSED {type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}")
-        return 1
-    return 3 if args.certificate and not args.predict and (not rows or "certified" not in mean_statuses(cert)) else 0
+        with contextlib.redirect_stdout(io.StringIO()) if getattr(args, "json", False) else contextlib.nullcontext():
+            report = run(args)
+    except Exception as err:  # whatever the files bring about, they are refused
+        report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
+    report.pop("certificate", None)
+    if getattr(args, "json", False):
+        print(json.dumps(report))
+    elif "refused" in report:
+        print("REFUSED " + report["refused"])
+    return report["status"], report
+
+
+def quiet(call):
+    """The report of a call, with what it prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            status, report = main(call)
+        except SystemExit as err:
+            status, report = err.code, {}
+    return {"status": status, "verdict": "", "doubts": [], "not_checked": [], "refused": "", **report, "printed": out.getvalue()}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:])[0])

@@ -4,6 +4,7 @@ import json
 import os
 import re
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .bound import guarantee
@@ -11,42 +12,66 @@ from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, canonical_settings, check_job, for_rows, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
 from .losses import UNIT
+from .model import check_seal
 from .refusal import need
 from .survey import ranked_rows
 
 
-def certificate_row(path):
+def certificate_row(data):
     """The document in a certificate's row of Parquet, and the row's columns."""
-    table = pq.read_table(path)
+    table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
     need(table.num_rows == 1 and {"certificate", "format", "document"} <= set(table.column_names), "it is Parquet, but no certificate")
     row = table.to_pydict()
     need(isinstance(row["document"][0], str), "the row has no document")
     return row["document"][0].encode(), row
 
 
-def check_row(row, cert):
-    """The columns about guarantees say what the document says."""
-    plain = ("id", "predictor", "role", "status", "n", "ln_inverse_delta", "bound", "headline", "statement")
-    listed = [{**{k: g[k] for k in plain}, "empirical_risk": g["empirical_risk"]["upper"]} for g in cert["guarantees"]]
-    need(row.get("guarantees") == [listed], "the guarantees of the row are not those of its document")
+def check_row(row, cert, found):
+    """Every column says what the document says."""
+    derived = flat(cert, found)
+    need(list(row) == [*derived, "document", "guarantees"], f"the row has other columns than its document gives: {sorted(set(row) ^ {*derived, 'document', 'guarantees'})}")
+    for column, value in derived.items():
+        need(row[column] == [value] and type(row[column][0]) is type(value), f"the column {column} is {row[column]}, but the document of the row gives {value!r}")
+    plain = ("id", "predictor", "role", "status", "n", "empirical_risk", "ln_inverse_delta", "bound", "headline", "statement")
+    listed = [{k: g[k]["upper"] if k == "empirical_risk" else g[k] for k in plain} for g in cert["guarantees"]]
+    need(row["guarantees"] == [listed], "the guarantees of the row are not those of its document")
+
+
+def flat(cert, found):
+    """The columns of a row before the document (format.md, 7), in their order."""
     mean = min((g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and g["status"] != "conditional"), key=lambda g: g["bound"])
-    draw = guarantee(cert, "pb-full")
-    for column, value in {
-            "mean_guarantee": mean["id"], "mean_n": mean["n"], **{f"mean_{k}": mean[k] for k in ("status", "bound", "headline", "statement")},
-            **{f"draw_{k}": draw[k] for k in ("status", "bound", "headline", "statement")}}.items():
-        need(row.get(column) == [value], f"the column {column} is {row.get(column)}, but the document of the row gives {value!r}")
+    draw, delta, base, ledger, sample, declared = guarantee(cert, "pb-full"), cert["delta"], cert["baseline"], cert["ledger"], cert["sample"], cert["declared"]
+    loss, sequence = draw["loss"], delta.get("sequence", {})
+    real = lambda v: None if v is None else float(v)
+    return {
+        "certificate": found, "format": cert["format"],
+        "mean_guarantee": mean["id"], "mean_n": mean["n"], "mean_status": mean["status"], "mean_bound": real(mean["bound"]), "mean_headline": mean["headline"], "mean_statement": mean["statement"],
+        "draw_status": draw["status"], "draw_bound": real(draw["bound"]), "draw_bound_pinsker": real(draw.get("bound_pinsker", 0)),
+        "draw_headline": draw["headline"], "draw_statement": draw["statement"],
+        "target": loss["target"], "loss": loss["kind"], **{k: real(loss.get(k)) for k in ("epsilon", "below", "above")},
+        "delta": real(delta["declared"]), "alternatives": delta["alternatives"], "alternative": delta["alternative"], **{f"sequence_{k}": sequence.get(k) for k in ("policy", "name", "number")},
+        "n": draw["n"], "empirical_risk": real(draw["empirical_risk"]["upper"]),
+        **{k: real(draw.get(k, 0)) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent")}, "accuracy": real(cert["accuracy"]["tau"]), "unproven": draw["unproven"],
+        "baseline_constant": real(base["constant"]), "baseline_origin": base["origin"], "baseline_bound": real(base["bound"]),
+        "dependence_pairs": cert["dependence"]["pairs"], "dependence_correlation": real(cert["dependence"]["correlation"]), "dependence_suspicious": cert["dependence"]["suspicious"],
+        **{f"copies_{k}": cert["copies"][k] for k in ("policy", "distinct", "rows", "features")},
+        **{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, "shards": sample["shards"], "features": len(sample["columns"]) - 1,
+        "sample": sample["digest"], "targets": sample["targets"], "model": cert["model"]["digest"], "configuration": cert["configuration"]["digest"],
+        "kernel": cert["kernel"]["family"], "kernel_families": len(cert["kernel"]["families"]), "ard": cert["kernel"]["ard"], "roles_key": cert["roles"]["key"], "seed": cert["optimiser"]["seed"],
+        "broken_assumptions": sum(a["status"] == "broken" for a in cert["assumptions"]),
+        "declared_unit": declared.get("unit"), "declared_software": declared["software"],
+        "declared_attempt_on_these_rows": declared["attempt"]["on_these_rows"], "declared_attempt_in_this_log": declared["attempt"]["in_this_log"]}
 
 
 def read_certificate(path, wanted):
-    """The certificate, its bytes as text, its id, and whether it was read from a row."""
+    """The certificate, its bytes as text, and its id."""
     with open(path, "rb") as f:
         data = f.read()
-    row = data.startswith(b"PAR1")
-    if row:
-        data, row = certificate_row(path)
+    row = None
+    if data.startswith(b"PAR1"):
+        check_seal(data, "the certificate's row")
+        data, row = certificate_row(data)
     found = hashlib.sha256(data).hexdigest()
-    if row:
-        need(row["certificate"] == [found], "the row is not that of its document")
     named = re.fullmatch(r"certificate-([0-9a-f]{64})\.(json|parquet)", os.path.basename(path))
     for expected in filter(None, (wanted, named and named.group(1))):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
@@ -64,8 +89,8 @@ def read_certificate(path, wanted):
     need(all(g.keys() >= {"kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"} or g["id"] == "holdout" for g in cert["guarantees"]), "a guarantee lacks its terms")
     need(sorted(g["id"] for g in cert["guarantees"]) == ["holdout"] * ("holdout" in methods) + ["mean-2b", "pb-full"], "the guarantees are not those of the methods")
     if row:
-        check_row(row, cert)
-    return cert, data.decode(), found, bool(row)
+        check_row(row, cert, found)
+    return cert, data.decode(), found
 
 
 def read_job(cert, document):

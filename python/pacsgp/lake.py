@@ -1,89 +1,71 @@
 """Rows of the files of a lake (format.md, 4)."""
-import datetime
-import math
-import os
-import re
-import urllib.parse
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .arrowfile import MAGIC, ArrowFile
+from .footer import Footer
+from .listing import Listing, hive_keys, hive_number
+from .pages import Pages
 from .refusal import Refused, need
 
 READ = 1 << 16            # rows read at once
-
-
-def data_files(paths):
-    """Files in the order of their rows (format.md, 4.1)."""
-    seen, files = set(), []
-    for path in paths:
-        found = [path] if not os.path.isdir(path) else [
-            os.path.join(folder, name)
-            for folder, folders, names in os.walk(path, followlinks=True)
-            for name in names
-            if name.lower().endswith((".parquet", ".parq", ".pq")) and not name.startswith(("_", "."))
-            and not any(part.startswith(("_", ".")) for part in os.path.relpath(folder, path).split(os.sep) if part != ".")]
-        need(found, f"{path} holds no data file (this program reads Parquet alone, no Arrow files)")
-        for f in sorted(found, key=lambda p: os.path.normpath(p).replace(os.sep, "/").encode()):
-            real = os.path.realpath(f)
-            if real not in seen:
-                seen.add(real)
-                files.append(f)
-    return files
-
-
-def hive_keys(path):
-    keys = {}
-    for part in os.path.dirname(path).replace(os.sep, "/").split("/"):
-        name, equals, value = part.partition("=")
-        if equals and name:
-            keys[urllib.parse.unquote(name)] = urllib.parse.unquote(value)
-    return keys
-
-
-def hive_number(value):
-    """A key's value, or NaN for a text, which a date is too."""
-    if not re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", value):
-        return math.nan
-    return float(value) if math.isfinite(float(value)) else math.nan
-
-
-def numbers(column, name):
-    """A column as float64, with NaN for what is null (format.md, 4.2)."""
-    t = column.type
-    if isinstance(t, pa.DictionaryType):
-        return numbers(column.dictionary_decode(), name)
-    if isinstance(t, pa.BaseExtensionType):
-        return numbers(column.storage, name)
-    if pa.types.is_duration(t):  # that it is no plain integer only Arrow's own note says
-        column, t = column.cast(pa.int64()), pa.int64()
-    if pa.types.is_float32(t) or pa.types.is_float64(t) or pa.types.is_boolean(t):
-        return column.cast(pa.float64()).to_numpy(zero_copy_only=False).astype(float)
-    valid = ~column.is_null().to_numpy(zero_copy_only=False)
-    divisor = 1
-    if pa.types.is_decimal(t):
-        divisor = 10 ** t.scale
-        ints = [0 if v is None else int(v.scaleb(t.scale)) for v in column.to_pylist()]
-    elif pa.types.is_date(t):
-        epoch = datetime.date(1970, 1, 1)
-        ints = [0 if v is None else (v - epoch).days * 86400 for v in column.to_pylist()]
-    elif pa.types.is_timestamp(t):
-        divisor = {"s": 1, "ms": 10 ** 3, "us": 10 ** 6, "ns": 10 ** 9}[t.unit]
-        ints = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    elif pa.types.is_integer(t):
-        ints = column.fill_null(0).to_numpy(zero_copy_only=False)
-    else:
-        raise Refused(f"column {name!r} of type {t} is no number")
-    time = pa.types.is_timestamp(t)
-    if isinstance(ints, np.ndarray) and all(abs(int(b)) <= 2 ** 53 for b in (ints.min(initial=0), ints.max(initial=0))):
-        values = ints.astype(float) / divisor
-    else:  # Python divides integers correctly rounded
-        values = np.array([int(v) / divisor if time or abs(int(v)) <= 2 ** 53 else math.nan for v in ints], dtype=float)
-    return np.where(valid, values, np.nan)
-
-
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
+
+
+class ParquetFile:
+    """A Parquet file: its columns, and the rows of its row groups."""
+
+    def __init__(self, path):
+        with open(path, "rb") as f:
+            self.footer = Footer(f)
+        self.path, self.columns = path, self.footer.columns
+        self.groups = [rows for rows, _ in self.footer.groups]
+
+    def read(self, group, columns):
+        """Yields the values of some columns of a row group, [len(columns), rows]."""
+        rows, chunks = self.footer.groups[group]
+        with open(self.path, "rb") as f:
+            streams = [Stream(Pages(f, c, rows, chunks[c.leaf], self.footer.span(c, rows, chunks[c.leaf]))) for c in columns]
+            for first in range(0, rows, READ):
+                yield np.stack([s.take(min(READ, rows - first)) for s in streams])
+            for s in streams:
+                s.finish()
+
+    def schema(self):
+        """The columns as Arrow's library describes them."""
+        return pq.read_schema(self.path)
+
+    def batches(self, group, names):
+        """Record batches of that library, for texts."""
+        return pq.ParquetFile(self.path).iter_batches(batch_size=READ, row_groups=[group], columns=names)
+
+
+class Stream:
+    """Values of pages, as many at a time as are asked for."""
+
+    def __init__(self, pages):
+        self.pages, self.parts, self.have = iter(pages), [], 0
+
+    def take(self, n):
+        while self.have < n:
+            self.parts.append(next(self.pages))
+            self.have += len(self.parts[-1])
+        every = np.concatenate(self.parts) if len(self.parts) > 1 else self.parts[0]
+        self.parts, self.have = [every[n:]], self.have - n
+        return every[:n]
+
+    def finish(self):
+        need(not any(len(more) for more in self.pages) and self.have == 0, "a chunk has more values than rows")
+
+
+def data_file(path):
+    with open(path, "rb") as f:
+        arrow = f.read(len(MAGIC)) == MAGIC
+    try:
+        return ArrowFile(path) if arrow else ParquetFile(path)
+    except Refused as err:
+        raise Refused(f"{path}: {err}") from None
 
 
 class Lake:
@@ -93,46 +75,58 @@ class Lake:
     tolerant = False
 
     def __init__(self, paths):
-        self.files = data_files(paths)
-        self.groups = []  # (file, row group, rows), one for each shard
-        for path in self.files:
-            meta = pq.ParquetFile(path).metadata
-            self.groups += [(path, g, meta.row_group(g).num_rows) for g in range(meta.num_row_groups) if meta.row_group(g).num_rows]
+        self.files = Listing(paths).files
+        self.tables = [data_file(path) for path in self.files]
+        self.keys = [hive_keys(path) for path in self.files]
+        self.texts = {name for keys in self.keys for name, value in keys.items() if hive_number(value) is None}
+        self.groups = [(path, g, rows) for path, table in zip(self.files, self.tables) for g, rows in enumerate(table.groups) if rows]
         self.rows = sum(rows for _, _, rows in self.groups)
 
-    def blocks(self, columns):
-        """Yields (shard, first ordinal, values [len(columns), rows]) in the order of the rows."""
-        first, opened = 0, None
-        for shard, (path, g, _) in enumerate(self.groups):
-            if opened != path:
-                f, keys, opened = pq.ParquetFile(path), hive_keys(path), path
-                stored = [c for c in columns if c in f.schema_arrow.names]
-                for name in columns:
-                    need((name in stored) + (name in keys) == 1, f"{path} has no column {name!r}, or two")
-            for batch in f.iter_batches(batch_size=READ, row_groups=[g], columns=stored):
-                out = np.empty((len(columns), batch.num_rows))
-                for j, name in enumerate(columns):
-                    out[j] = numbers(batch.column(batch.schema.get_field_index(name)), name) if name in stored else hive_number(keys[name])
-                bad = ~np.isfinite(out)
-                need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
-                out[bad] = BAD
-                yield shard, first, out
-                first += batch.num_rows
+    def columns(self, names):
+        """For each file the columns of these names, None for a key of its path."""
+        found, meanings = [], [set() for _ in names]
+        for table, keys in zip(self.tables, self.keys):
+            found.append([])
+            for name, meaning in zip(names, meanings):
+                mine = [c for c in table.columns if c.name == name]
+                need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
+                need(mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
+                need(not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
+                need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
+                meaning.add(mine[0].meaning if mine else "a number")
+                found[-1].append(mine[0] if mine else None)
+        for name, meaning in zip(names, meanings):
+            need(not ("a number" in meaning and len(meaning) > 1 or {"a time in UTC", "a local time"} <= meaning), f"column {name!r} is {' and '.join(sorted(meaning))}")
+        return found
+
+    def blocks(self, names):
+        """Yields (shard, first ordinal, values [len(names), rows]) in the order of the rows."""
+        first, shard = 0, 0
+        for table, keys, columns in zip(self.tables, self.keys, self.columns(names)):
+            stored = [c for c in columns if c]
+            for g, rows in enumerate(table.groups):
+                if not rows:
+                    continue
+                for values in table.read(g, stored) if stored else [np.empty((0, rows))]:
+                    out = np.empty((len(names), values.shape[1]))
+                    out[[c is not None for c in columns]] = values
+                    for j, (name, c) in enumerate(zip(names, columns)):
+                        if c is None:
+                            out[j] = hive_number(keys[name])
+                    bad = ~np.isfinite(out)
+                    need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
+                    out[bad] = BAD
+                    yield shard, first, out
+                    first += out.shape[1]
+                shard += 1
 
     def default_columns(self, target, exclude):
         """The numeric columns that all files have, sorted bytewise, without the target
         and what is excluded; times have to be asked for."""
-        def numeric(t):
-            t = t.value_type if isinstance(t, pa.DictionaryType) else t
-            t = t.storage_type if isinstance(t, pa.BaseExtensionType) else t
-            return pa.types.is_integer(t) or pa.types.is_duration(t) or pa.types.is_float32(t) or pa.types.is_float64(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t)
-        keys = [hive_keys(path) for path in self.files]
-        texts = {name for k in keys for name, value in k.items() if math.isnan(hive_number(value))}
         common = None
-        for path, k in zip(self.files, keys):
-            schema = pq.ParquetFile(path).schema_arrow
-            every = schema.names + list(k)
-            usable = {f.name for f in schema if numeric(f.type)} | (k.keys() - texts)
+        for table, keys in zip(self.tables, self.keys):
+            every = [c.name for c in table.columns] + list(keys)
+            usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)
             usable = {name for name in usable if every.count(name) == 1 and name}
             common = usable if common is None else common & usable
-        return sorted(common - {target, *exclude}, key=str.encode)
+        return sorted(common - {target, *exclude}, key=lambda name: name.encode("utf-8", "surrogateescape"))

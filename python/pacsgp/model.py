@@ -1,5 +1,6 @@
 """The model file (format.md, 2)."""
 import hashlib
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -14,6 +15,15 @@ from .refusal import need
 SEAL = b"pacsgp-sha256\x18\x40"
 
 
+def check_seal(data, what):
+    """A file of Parquet has the checksum of itself in its footer."""
+    at = data.rfind(SEAL)
+    need(at >= 0, f"{what} has no checksum")
+    at += len(SEAL)
+    seal = hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest()
+    need(data[at:at + 64] == seal.encode(), f"{what} is damaged")
+
+
 class Model:
     """The numbers of a model file (format.md, 2)."""
 
@@ -21,11 +31,7 @@ class Model:
         with open(path, "rb") as f:
             data = f.read()
         self.digest = hashlib.sha256(data).hexdigest()
-        at = data.rfind(SEAL)
-        need(at >= 0, "the model file has no checksum")
-        at += len(SEAL)
-        seal = hashlib.sha256(data[:at] + b"0" * 64 + data[at + 64:]).hexdigest()
-        need(data[at:at + 64] == seal.encode(), "the model file is damaged")
+        check_seal(data, "the model file")
         f = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         self.text = f.schema_arrow.metadata[b"pacsgp"].decode()
         self.meta = meta = read_json(self.text, "model's metadata")
@@ -67,6 +73,14 @@ class Model:
         if self.loss["kind"] == "band":
             return min(self.loss["below"], self.loss["above"]) * part
         return (self.target["scale"] if self.loss["kind"] == "relative" else self.loss["epsilon"]) * part
+
+
+def fine_enough(target, loss):
+    """Whether predictions can be written down without spoiling the loss: their rounding is
+    less than a billionth of the tolerance (proofs.md, 10)."""
+    size = abs(target["centre"]) + 10 * target["scale"]
+    tolerance = min((loss[k] for k in ("epsilon", "below", "above") if loss.get(k, 0) > 0), default=math.inf)
+    return math.nextafter(size, math.inf) - size <= 1e-9 * tolerance
 
 
 def rows_of(column, size):

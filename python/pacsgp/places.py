@@ -1,8 +1,6 @@
 """Where rows stood in a log, as the columns of a spool say."""
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from .lake import READ, hive_keys
 from .refusal import need, ok
 
 PLACES = ("$topic", "$partition", "$offset")  # columns of a spool that say where a row stood
@@ -10,14 +8,14 @@ PLACES = ("$topic", "$partition", "$offset")  # columns of a spool that say wher
 
 def places_told(lake):
     """Those of the columns of a spool that a file has, or its path as a key."""
-    names = {name for path in lake.files for name in [*pq.ParquetFile(path).schema_arrow.names, *hive_keys(path)]}
+    names = {name for table, keys in zip(lake.tables, lake.keys) for name in [*(c.name for c in table.columns), *keys]}
     return [name for name in PLACES if name in names]
 
 
-def check_place_types(path, schema, told):
+def check_place_types(path, schema, keys, told):
     """A file has each column of a spool that another one has, once, and not as a key of its
     path: $topic as text, the others as integers."""
-    every = [*schema.names, *hive_keys(path)]
+    every = [*schema.names, *keys]
     for name in told:
         need(every.count(name) == 1, f"{path} has {every.count(name)} columns {name}, and has to have one, as other files do")
         need(name in schema.names, f"{path}: {name} is a key of the path and no column: where a row stood is not read from there")
@@ -33,15 +31,16 @@ def check_places(lake, stated):
     """Each shard has the rows of its segment, and they stood there, as far as they say it
     themselves: at its topic, at its partition, and at offsets of it in their order."""
     told = places_told(lake)
-    for path in lake.files:
-        check_place_types(path, pq.ParquetFile(path).schema_arrow, told)
+    tables = dict(zip(lake.files, lake.tables))
+    for path, keys in zip(lake.files, lake.keys):
+        check_place_types(path, tables[path].schema(), keys, told)
     for (path, g, rows), s in zip(lake.groups, stated):
         where = f"{path}, row group {g}"
         need(rows == s["rows"], f"{where} has {rows} rows, the segment that the certificate names has {s['rows']}")
         if not told:
             continue
         before = s["first"]
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=READ, row_groups=[g], columns=told):
+        for batch in tables[path].batches(g, told):
             for name in told:
                 values = batch.column(batch.schema.get_field_index(name)).to_pylist()
                 if name == "$offset":

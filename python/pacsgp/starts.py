@@ -7,7 +7,7 @@ from scipy.linalg import cho_solve
 from .bound import spacing
 from .kernels import FAMILIES
 from .refusal import need, ok
-from .survey import standardise
+from .survey import Digests, standardise
 
 
 def different_starts(survey, model):
@@ -99,11 +99,15 @@ def check_default_features(model, job, lake, survey):
     if more:
         mode = job["scaling"]["mode"]
         need(mode != "declared", f"the data have the columns {more}, which the job does not leave out")
-        wanted, kept = survey.reference, []
-        for _, first, block in lake.blocks(more):
+        wanted, kept, used = survey.reference, [], model.features + [job["target"]]
+        again = Digests(lake, len(used), targets=False)
+        for shard, first, block in lake.blocks(used + more):
+            again.add(shard, first, block[:len(used)])
+            block = block[len(used):]
             mine = wanted[(wanted >= first) & (wanted < first + block.shape[1])] - first
             kept.append(block if mode == "all-rows" else block[:, mine])
+        again.same(survey.digest)
         for name, column in zip(more, np.concatenate(kept, axis=1)):
             column = column[~np.isnan(column)]
-            need(not len(column) or not standardise(column)[1] > 0, f"the data have the column {name!r}, which the job does not leave out")
+            need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")
     ok("the features are those that the job's rule gives on these data")

@@ -16,7 +16,8 @@ START_ROWS = 8000         # of lowest rank, that training starts with
 class Digests:
     """Digest of the sample and of its targets (format.md, 4.3 and 4.6), block by block."""
 
-    def __init__(self, lake, columns):
+    def __init__(self, lake, columns, targets=True):
+        self.of_targets = targets
         self.lake, self.columns, self.shard = lake, columns, None
         self.whole = hashlib.sha256(b"pacsgp/sample/1\0" + struct.pack("<Q", len(lake.groups)))
         self.sum = 0
@@ -28,6 +29,8 @@ class Digests:
             self.head = b"pacsgp/shard/1\0" + struct.pack("<QQQ", first, self.lake.groups[shard][2], self.columns)
         for part, column in zip(self.parts, block):
             part.update(np.ascontiguousarray(column).astype("<f8").tobytes())
+        if not self.of_targets:
+            return
         values, times = np.unique(block[-1] + 0.0, return_counts=True)  # -0.0 + 0.0 is 0.0
         for y, n in zip(values.tolist(), times.tolist()):
             y = struct.pack("<d", y) if y == y else BAD.tobytes()
@@ -42,6 +45,10 @@ class Digests:
         self.close()
         targets = hashlib.sha256(b"pacsgp/targets/1\0" + struct.pack("<Q", self.lake.rows) + (self.sum % 2 ** 256).to_bytes(32, "little"))
         return self.whole.hexdigest(), targets.hexdigest()
+
+    def same(self, digest):
+        """Demands that the rows are those of an earlier reading."""
+        need(self.found()[0] == digest, "the data have changed between two readings")
 
 
 def ranked_rows(key, n, k, share, place=None):
@@ -138,7 +145,9 @@ class Copies:
     def __init__(self, lake, columns):
         self.lake = lake
         every, features, good = bytearray(), bytearray(), []
-        for _, first, block in lake.blocks(columns):
+        self.read = Digests(lake, len(columns), targets=False)
+        for shard, first, block in lake.blocks(columns):
+            self.read.add(shard, first, block)
             good.append(first + np.flatnonzero(~np.isnan(block).any(0)))
             block = block[:, good[-1] - first]
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
@@ -187,6 +196,7 @@ class Survey:
             neighbours.add(shard, block[-1, ~self.gone[first:first + block.shape[1]]])
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
+        found.read.same(self.digest)
         self.dependence = neighbours.found()
         self.kept = np.concatenate(kept, axis=1)
 

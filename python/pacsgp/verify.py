@@ -2,14 +2,16 @@
 from fractions import Fraction
 
 from .bound import check_bound
-from .certificate import read_job, segments, stated_copies, stated_findings
+from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
 from .derive import compare, derive, follows
 from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .losses import Losses, UNIT, best_constant, constant_loss, units
+from .model import Model, fine_enough
 from .places import check_places, places_told
 from .refusal import need, ok
+from .sentences import decimals
 from .starts import check_default_features, check_inducing, check_peaks
 from .survey import Digests, Survey, declared_scaling, within
 
@@ -22,6 +24,7 @@ def check_files(model, cert, document):
     need(cert["model"]["digest"] == model.digest, f"the certificate is about another model file than {model.digest}")
     ok(f"the model file is the one that the certificate names, {model.digest[:12]}…")
     job, raw = read_job(cert, document)
+    need(fine_enough(model.target, model.loss), f"float64 numbers around {model.target['centre']:.6g}, give or take {model.target['scale']:.3g}, are too coarse for the tolerance")
     found = stated_findings(cert, job)
     follows(model, job, declared_scaling(job, model.meta["features"] + [model.meta["target"]]), found["ledger"]["train"])
     ok("the model's description follows from the configuration: hyper-parameters, kernel, loss, row rules")
@@ -33,8 +36,9 @@ def check_files(model, cert, document):
 
 
 def check_rows(model, cert, document, job, raw, jitter, paths):
-    """What follows from the rows."""
-    lake, columns = Lake(paths), cert["sample"]["columns"]
+    """What follows from the rows. Returns whether as many losses are unproven here as
+    stated, and what the data tell of their place that the certificate does not."""
+    lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
     lake.tolerant = "bad_rows" in job
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
@@ -45,7 +49,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     if cert["sample"].get("segments"):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
-        print(f"NOT CHECKED: of which topic and partitions the rows are: the data have columns that tell it ({', '.join(places_told(lake))}), and the certificate names no segments, so that its sentences speak of no topic")
+        unplaced = f"of which topic and partitions the rows are: the data have columns that tell it ({', '.join(places_told(lake))}), and the certificate names no segments, so that its sentences speak of no topic"
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
@@ -64,7 +68,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     check_inducing(model, job, survey)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
-    return same
+    return same, unplaced
 
 
 def check_losses(model, cert, survey, constant, holds, found):
@@ -73,7 +77,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     laws, losses = Laws(model, holds), Losses(model)
     high = baseline = unproven = n = 0
     held = HeldOut()
-    digests = Digests(survey.lake, len(model.features) + 1)
+    digests = Digests(survey.lake, len(model.features) + 1, targets=False)
     for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
         digests.add(shard, first, block)
         apart, block = block[:, within(survey.holdout, first, block.shape[1]) - first], block[:, survey.is_train(first, block.shape[1])]
@@ -85,7 +89,8 @@ def check_losses(model, cert, survey, constant, holds, found):
             above, proven = losses.draws(y, *laws.at(model.scale_features(x.T)))
             high, baseline = high + units(above, True), baseline + units(constant_loss(model.loss, y, constant), False)
             unproven, n = unproven + int((~proven).sum()), n + len(y)
-    need(digests.found()[0] == survey.digest and n == survey.train, "the data have changed between two readings")
+    digests.same(survey.digest)
+    need(n == survey.train, "the data have changed between two readings")
     stated, one = found["risk"], n * UNIT
     room = Fraction(AGREEMENT) * one
     more = max(0, found["unproven_risk"] - unproven) * UNIT  # rows that are not proven there, but here
@@ -123,31 +128,38 @@ def mean_statuses(cert):
     return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
 
 
-def unchecked(cert, rows, same, row):
-    """What this program leaves unchecked, in words."""
-    left = ["what is declared", "how training went", "that the last pass of the run was separate"]
-    if row:
-        left.append("that the columns of the certificate's row that are not about guarantees say what its document says")
-    if not rows:
-        left.append("everything that takes the rows: sample, roles, copies, scaling, losses, constant, features, peaks")
-    elif not same:
-        left.append("how many rows the maker's program could not prove (here it is another number)")
-    print("NOT CHECKED here: " + "; ".join(left))
+def unchecked(cert, unplaced):
+    """What is the maker's word though a guarantee rests on it, a line each."""
+    left = []
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
-        print("NOT CHECKED: that training did not see the hold-out rows (pacsgp verify --retrain checks it)")
-        print("NOT CHECKED: that which rows are hold-out rows was fixed before their values were known (pacsgp audit checks it, under a key of yours)")
-        print("NOT CHECKED: that the job owes nothing to the values of the hold-out rows (only rows that come later show it)")
+        left += ["that training did not see the hold-out rows", "that which rows are hold-out rows was fixed before their values were known",
+                 "that the job owes nothing to the values of the hold-out rows"]
     if cert["delta"].get("sequence"):
-        print("NOT CHECKED: that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
+        left.append("that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
     if cert["sample"].get("segments"):
-        print("NOT CHECKED: that the rows are of the topic and of the partitions that the sentences name (pacsgp verify --source reads them there)")
+        left.append("that the rows are of the topic and of the partitions that the sentences name")
+    return left + ([unplaced] if unplaced else [])
 
 
-def show_attempts(cert):
-    """What the maker says of other jobs on the same rows."""
-    others = cert["declared"]["attempt"]["on_these_rows"] - 1
+FEW_COPIES = 0.01  # that need no word: what a job that says nothing of copies allows
+
+
+def doubts(cert):
+    """What somebody who acts on a certificate must know beside its headlines."""
+    said, n, rows, others = [], cert["copies"]["rows"], cert["sample"]["rows"], cert["declared"]["attempt"]["on_these_rows"] - 1
     if others > 0:
-        print(f"NOTE  {others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker")
+        said.append(f"{'1 other job was' if others == 1 else f'{others} other jobs were'} tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
+    if n and (cert["copies"]["policy"] != "limited" or n > FEW_COPIES * rows):
+        said.append(f"{n} of {rows} rows equal an earlier row" + (
+            " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if cert["copies"]["policy"] == "drop"
+            else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
+    if cert["ledger"]["bad"]:
+        bad = cert["ledger"]["bad"]
+        said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * float(bad) / float(rows)), 2, True)} %) break a row rule and were left out. Nothing is promised about such rows; "
+                    "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
+    if cert["dependence"]["suspicious"]:
+        said.append(f"Neighbouring rows are alike (correlation of their targets {cert['dependence']['correlation']:.3f}). Unless the rows were sorted, they depend on each other, and the bounds may be too low.")
+    return said
 
 
 def split(cert):
@@ -158,10 +170,44 @@ def split(cert):
     return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows."
 
 
-def show(cert):
-    """The guarantees, those on a condition last, and apart from them the maker's word."""
+def verdict(cert, rows):
+    """What was found, in a line."""
+    statuses = mean_statuses(cert)
+    if not rows:
+        return "arithmetic consistent, evidence not rechecked: give the data to check everything"
+    if "certified" not in statuses and "conditional" in statuses:
+        return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
+    if "certified" not in statuses:
+        return "nothing is certified about the mean of Q: so says the certificate, which follows from the model and these rows"
+    if cert["sample"].get("segments"):
+        return "verified, but for the topic that its sentences name: the certificate follows from the model and these rows"
+    return "verified: the certificate follows from the model and these rows"
+
+
+def verify(path, certificate, data, expected):
+    """Checks a certificate. Returns what is to be said of it: the verdict, what speaks
+    against believing it, and what is not checked."""
+    model = Model(path)
+    cert, document, found = read_certificate(certificate, expected)
+    job, raw, jitter = check_files(model, cert, document)
+    same, unplaced = check_rows(model, cert, document, job, raw, jitter, data) if data else (True, "")
+    if not same:
+        ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
+    return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
+            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced), "certificate": cert}
+
+
+def show(report):
+    """Prints the guarantees, those on a condition last, what speaks against believing them,
+    and apart from them the maker's word."""
+    cert = report["certificate"]
+    for words in report["not_checked"]:
+        print("NOT CHECKED: " + words)
+    print(f"{report['verdict']}\nid {report['id']}")
     for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
         print(f"{g['status'].upper():11} {g['headline']}")
     if cert["ledger"]["holdout"]:
         print(split(cert))
+    for words in report["doubts"]:
+        print(" " * 12 + words)
     print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))

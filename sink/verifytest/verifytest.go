@@ -3,6 +3,7 @@
 package verifytest
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -18,20 +19,26 @@ import (
 // exit status. Without an interpreter it skips the test, or fails it in CI.
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
-	interpreter := os.Getenv("PACSGP_PYTHON")
-	if interpreter == "" {
+	if os.Getenv("PACSGP_PYTHON") == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt")
 		}
 		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test` sets one up")
 	}
-	cmd := exec.CommandContext(t.Context(), interpreter, args...) //nolint:gosec // the tester names the interpreter
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(Root(t), "python"))
+	cmd := command(t, args...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
-		t.Fatalf("%s: %v", interpreter, err)
+		t.Fatalf("%s: %v", cmd.Path, err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// command runs the interpreter.
+func command(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Getenv("PACSGP_PYTHON"), args...) //nolint:gosec // the tester names the interpreter
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(Root(t), "python"))
+	return cmd
 }
 
 // Script runs lines of Python that must succeed, and returns what they print.
@@ -52,26 +59,41 @@ func Need(t testing.TB) {
 	Python(t, "--version")
 }
 
-// A Run is one call of the verifier.
+// A Run is what one call of the Python package came to.
 type Run struct {
-	Status int
-	Out    string
+	Status     int      `json:"status"`
+	Verdict    string   `json:"verdict"`
+	Doubts     []string `json:"doubts"`
+	NotChecked []string `json:"not_checked"`
+	Refused    string   `json:"refused"`
+	Out        string   `json:"printed"`
 }
 
-// Verify calls the verifier once for each list of arguments, in one process:
+// Verify makes calls of the Python package, each a list of arguments, in one process:
 // importing its packages takes longer than its work.
 func Verify(t testing.TB, calls [][]string) []Run {
 	t.Helper()
-	request, err := json.Marshal(calls)
-	fatal.If(t, err)
-	dir := t.TempDir()
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "calls.json"), request, 0o600))
-	Script(t, batch, dir)
-	reply, err := os.ReadFile(filepath.Join(dir, "runs.json")) //nolint:gosec // written by the script
-	fatal.If(t, err)
+	Need(t)
+	cmd := command(t, "-m", "pacsgp", "batch")
+	var in, failed bytes.Buffer
+	for _, call := range calls {
+		line, err := json.Marshal(call)
+		fatal.If(t, err)
+		in.Write(append(line, '\n'))
+	}
+	cmd.Stdin, cmd.Stderr = &in, &failed
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, failed.String())
+	}
 	var runs []Run
-	if err := json.Unmarshal(reply, &runs); err != nil || len(runs) != len(calls) {
-		t.Fatalf("%d runs for %d calls: %v", len(runs), len(calls), err)
+	for line := range bytes.Lines(out) {
+		var run Run
+		fatal.If(t, json.Unmarshal(line, &run))
+		runs = append(runs, run)
+	}
+	if len(runs) != len(calls) {
+		t.Fatalf("%d runs for %d calls:\n%s", len(runs), len(calls), failed.String())
 	}
 	return runs
 }
@@ -89,20 +111,3 @@ func Root(t testing.TB) string {
 	t.Fatalf("go.mod is in no folder above: %v", err)
 	return ""
 }
-
-const batch = `
-import contextlib, io, json, sys
-work = sys.argv[1]
-from pacsgp.__main__ import main
-runs = []
-for call in json.load(open(work + "/calls.json")):
-    sys.argv = ["pacsgp"] + call
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        try:
-            status = main()
-        except SystemExit as end:
-            status = end.code
-    runs.append({"Status": status, "Out": out.getvalue()})
-json.dump(runs, open(work + "/runs.json", "w"))
-`
