@@ -230,6 +230,9 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 		return job, err
 	}
 	job = job.ForRows(c.Ledger.Rows).in(c.Delta.Sequence)
+	if err := job.bears(m.Meta.Target); err != nil {
+		return job, err
+	}
 	found, err := stated(c)
 	if err != nil {
 		return job, err

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// Both verifiers come to one verdict, with the same doubts and exit status, about every
+// file and every certificate: first about those that once told them apart, then about
+// mutants.
+func TestTwoReadersOneVerdict(t *testing.T) {
+	verifytest.Need(t)
+	mutants := 100
+	if *soak {
+		mutants = 5000 // of files, and as many of certificates
+	}
+	dir := t.TempDir()
+	corpus(t, "lake", filepath.Join(dir, "lake"))
+	named := readersArtifact(t, dir, jobFile{"features": "[a, k, q, t]"})
+	tolerant := readersArtifact(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop"})
+	t.Run("cases", func(t *testing.T) {
+		folder := t.TempDir()
+		said := corpus(t, "cases", named.lake, folder)
+		compareReaders(t, said, func(i int) []string {
+			return []string{named.model, named.certificate, filepath.Join(folder, strconv.Itoa(i))}
+		})
+	})
+	const atOnce = 500
+	for first := 0; first < mutants; first += atOnce {
+		n, seed := strconv.Itoa(min(atOnce, mutants-first)), strconv.Itoa(first)
+		t.Run("files from "+seed, func(t *testing.T) {
+			folder := t.TempDir()
+			said := corpus(t, "mutants", named.lake, folder, seed, n)
+			compareReaders(t, said, func(i int) []string {
+				a := []artifact{named, tolerant}[i%2]
+				return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i))}
+			})
+		})
+		t.Run("certificates from "+seed, func(t *testing.T) {
+			folder := t.TempDir()
+			row := strings.TrimSuffix(named.certificate, ".json") + ".parquet"
+			said := corpus(t, "certificates", named.certificate, row, folder, seed, n)
+			compareReaders(t, said, func(i int) []string {
+				return []string{named.model, filepath.Join(folder, strconv.Itoa(i)), named.lake}[:3-i%2]
+			})
+		})
+	}
+}
+
+// readersArtifact trains a job on the lake, and leaves its manifest out: which files of a
+// lake that has grown are the sample only one of the verifiers finds.
+func readersArtifact(t *testing.T, dir string, change jobFile) artifact {
+	t.Helper()
+	change["train"], change["inducing"] = "{passes: 1}", "8"
+	a := retrained(t, dir, change)
+	manifests, err := filepath.Glob(filepath.Join(a.out, "manifest-*.json"))
+	fatal.If(t, err)
+	for _, manifest := range manifests {
+		fatal.If(t, os.Remove(manifest))
+	}
+	return a
+}
+
+// corpus runs the script that makes files, and returns what it says of each.
+func corpus(t *testing.T, args ...string) []string {
+	t.Helper()
+	script := filepath.Join(verifytest.Root(t), "cmd", "pacsgp", "testdata", "readers", "corpus.py")
+	out, status := verifytest.Python(t, append([]string{script}, args...)...)
+	if status != 0 {
+		t.Fatalf("%q: %s", args, out)
+	}
+	var said []string
+	for line := range strings.Lines(out) {
+		var text string
+		fatal.If(t, json.Unmarshal([]byte(line), &text))
+		said = append(said, text)
+	}
+	return said
+}
+
+// compareReaders runs both verifiers on the arguments of each case.
+func compareReaders(t *testing.T, said []string, args func(i int) []string) {
+	t.Helper()
+	var calls [][]string
+	for i := range said {
+		calls = append(calls, append([]string{"verify"}, args(i)...))
+	}
+	accepted := 0
+	for i, other := range verifytest.Verify(t, calls) {
+		mine := pacsgp(t, append(calls[i], "--json")...)
+		var found verdictDocument
+		if mine.status != exitFailure {
+			fatal.If(t, json.Unmarshal([]byte(mine.stdout), &found))
+			accepted++
+		}
+		same := mine.status == other.Status && found.Verdict == other.Verdict && slices.Equal(found.Doubts, other.Doubts) && slices.Equal(found.NotChecked, other.NotChecked)
+		if !same && !(mine.status == exitFailure && other.Status == exitFailure) {
+			t.Errorf("%d: %s\npacsgp: status %d, %q %q %q %s\nPython: status %d, %q %q %q %s", i, said[i], mine.status, found.Verdict, found.Doubts, found.NotChecked,
+				strings.TrimSpace(mine.message), other.Status, other.Verdict, other.Doubts, other.NotChecked, other.Refused)
+		}
+	}
+	t.Log(fmt.Sprintf("%d cases, %d accepted by both", len(said), accepted))
+}
