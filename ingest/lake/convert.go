@@ -122,19 +122,11 @@ func (c *column) integerValue(v int64) float64 {
 
 // integers converts what is stored as BOOLEAN, INT32 or INT64.
 func (c *column) integers(dst []float64, src []int64) {
-	switch c.width {
-	case 0:
-		for i, x := range src {
-			dst[i] = float64(x)
+	for i, x := range src {
+		if c.width == 4 {
+			x = int64(int32(x))
 		}
-	case 4:
-		for i, x := range src {
-			dst[i] = c.integerValue(int64(int32(x)))
-		}
-	default:
-		for i, x := range src {
-			dst[i] = c.integerValue(x)
-		}
+		dst[i] = c.integerValue(x)
 	}
 }
 

@@ -231,23 +231,13 @@ func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 		return kept{}, errOtherFile
 	}
 	k := kept{file: f, tail: sha256.Sum256(end)}
-	same := func(other kept) bool { return other.file == f && other.tail == k.tail }
 	c.mu.Lock()
-	i := slices.IndexFunc(c.kept, same)
-	if i >= 0 {
-		k = c.kept[i]
-	}
-	c.mu.Unlock()
-	if i >= 0 {
-		return k, nil
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.kept, func(other kept) bool { return other.file == f && other.tail == k.tail }); i >= 0 {
+		return c.kept[i], nil
 	}
 	if err := k.read(file); err != nil {
 		return kept{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.kept, same) {
-		return k, nil
 	}
 	c.kept = append(c.kept, k)
 	if len(c.kept) > footersKept {

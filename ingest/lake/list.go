@@ -150,7 +150,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	case err == nil:
 		return []string{path}, nil
 	}
-	if _, link := errors.AsType[*linkError](err); link {
+	if followed(err) != "" {
 		return nil, missing(path, err)
 	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
@@ -274,13 +274,21 @@ func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)
 }
 
+// followed is what a link that was followed leads to; "" if the error is of another kind.
+func followed(err error) string {
+	if at, ok := errors.AsType[*fs.PathError](err); ok && at.Op == opFollow {
+		return at.Path
+	}
+	return ""
+}
+
 // missing is the error of an entry of a folder that is there and cannot be looked at.
 func missing(path string, err error) error {
-	broken, link := errors.AsType[*linkError](err)
-	if !link || !leadsNowhere(err) {
+	to := followed(err)
+	if to == "" || !leadsNowhere(err) {
 		return fmt.Errorf("lake: %w", err)
 	}
-	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, broken.to)
+	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, to)
 }
 
 // oneLine refuses a path with a line break, behind which it could fake a line of a report.

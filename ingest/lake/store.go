@@ -54,12 +54,15 @@ func (machine) Open(path string) (Blob, error) {
 	return machineFile{f, size}, nil
 }
 
+// opFollow is the operation of errors of what a link leads to.
+const opFollow = "follow link"
+
 // Stat describes what is at the path, or at the end of a link.
 func (machine) Stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if to, link := os.Readlink(path); link == nil {
-			err = &linkError{to, err}
+			err = &fs.PathError{Op: opFollow, Path: to, Err: err}
 		}
 	}
 	return info, err
@@ -76,15 +79,3 @@ func (machine) RealPath(path string) (string, error) {
 	}
 	return filepath.EvalSymlinks(abs)
 }
-
-// A linkError says that what a link leads to cannot be looked at.
-type linkError struct {
-	to  string
-	err error
-}
-
-// Error returns the error of looking.
-func (e *linkError) Error() string { return e.err.Error() }
-
-// Unwrap returns it.
-func (e *linkError) Unwrap() error { return e.err }

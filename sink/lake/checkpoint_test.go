@@ -15,9 +15,7 @@ import (
 
 func TestCheckpointDamageIsNoticed(t *testing.T) {
 	dir := t.TempDir()
-	d, err := lake.Open(dir, nil)
-	fatal.If(t, err)
-	defer d.Close()
+	d := opened(t, dir)
 	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)

@@ -84,6 +84,15 @@ func job(dir string, fsys durable.FS) (err error) {
 	return d.Put("run.json", []byte("{}\n"))
 }
 
+// opened is a directory of the real file system.
+func opened(t *testing.T, dir string) *lake.Directory {
+	t.Helper()
+	d, err := lake.Open(dir, nil)
+	fatal.If(t, err)
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
 // prepared returns a file system on which an older job has been.
 func prepared(t *testing.T) *durabletest.Memory {
 	t.Helper()
@@ -234,9 +243,7 @@ func TestTwoJobsNeverShareADirectory(t *testing.T) {
 }
 
 func TestPutRefusesNamesOutsideTheDirectory(t *testing.T) {
-	d, err := lake.Open(t.TempDir(), nil)
-	fatal.If(t, err)
-	defer d.Close()
+	d := opened(t, t.TempDir())
 	for _, name := range []string{"", ".", "..", "../x", "a/b", ".hidden", "_SUCCESS"} {
 		if err := d.Put(name, nil); err == nil {
 			t.Errorf("Put(%q) is accepted", name)
@@ -273,9 +280,7 @@ func Example() {
 }
 
 func TestGetModelRefusesChangedBytes(t *testing.T) {
-	d, err := lake.Open(t.TempDir(), nil)
-	fatal.If(t, err)
-	defer d.Close()
+	d := opened(t, t.TempDir())
 	digest, err := d.PutModel(t.Context(), smallModel())
 	fatal.If(t, err)
 	if _, err := d.PutCertificate(t.Context(), certificateOf(digest, "", 1)); err != nil {
@@ -367,9 +372,7 @@ func TestOpenRemovesItsOwnLeftoversOnly(t *testing.T) {
 	if _, err := working.Write([]byte("rows")); err != nil {
 		t.Fatal(err)
 	}
-	d, err := lake.Open(dir, nil)
-	fatal.If(t, err)
-	defer d.Close()
+	opened(t, dir)
 	for _, name := range append(foreign, folders...) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
 			t.Errorf("it has removed %s", name)

@@ -20,15 +20,15 @@ import (
 // A Memory is a file system in memory that keeps what a careless disk keeps: content up to the
 // last Sync of its file, and the names in a folder up to its last SyncDir.
 type Memory struct {
-	mu           sync.Mutex // of all, and of the content of the files
-	names, disk  map[string]*memoryFile
-	folders      map[string]bool // durable at once
-	temps, locks int
+	mu          sync.Mutex // of all, and of the content of the files
+	names, disk map[string]*memoryFile
+	folders     map[string]bool // durable at once
+	temps       int
 }
 
 type memoryFile struct {
 	content, disk []byte
-	lock          int // 0: free
+	lock          *memoryHandle // that has it; nil: free
 }
 
 var _ durable.FS = (*Memory)(nil)
@@ -147,7 +147,7 @@ func (m *Memory) CreateTemp(dir string) (durable.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.unlock = m.take(f.file)
+	f.file.lock = f
 	return f, nil
 }
 
@@ -276,30 +276,17 @@ func (m *Memory) Lock(name string) (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.file.lock != 0 {
+	if f.file.lock != nil {
 		return nil, &fs.PathError{Op: "lock", Path: name, Err: durable.ErrLocked}
 	}
-	f.unlock = m.take(f.file)
+	f.file.lock = f
 	return f, nil
 }
 
-// take locks a free file and returns what gives its lock back.
-func (m *Memory) take(f *memoryFile) (unlock func()) {
-	m.locks++
-	mine := m.locks
-	f.lock = mine
-	return func() {
-		if f.lock == mine {
-			f.lock = 0
-		}
-	}
-}
-
 type memoryHandle struct {
-	of     *Memory
-	name   string
-	file   *memoryFile
-	unlock func() // nil: it has no lock
+	of   *Memory
+	name string
+	file *memoryFile
 }
 
 func (h *memoryHandle) Name() string { return h.name }
@@ -321,8 +308,8 @@ func (h *memoryHandle) Sync() error {
 func (h *memoryHandle) Close() error {
 	h.of.mu.Lock()
 	defer h.of.mu.Unlock()
-	if h.unlock != nil {
-		h.unlock()
+	if h.file.lock == h {
+		h.file.lock = nil
 	}
 	return nil
 }
