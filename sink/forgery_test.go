@@ -115,15 +115,6 @@ func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum,
 // refusedRisk is what Python says of sums of losses that are not proven.
 const refusedRisk = "empirical risk is stated|not proven count 1"
 
-// sumOf is the sum of n losses of one size.
-func sumOf(t testing.TB, n int64, size float64) (sum certify.RiskSum) {
-	t.Helper()
-	for range n {
-		fatal.If(t, sum.Add(size))
-	}
-	return sum
-}
-
 // moved is a risk with a sum that is larger by a part of the rows.
 func moved(t testing.TB, sum certify.RiskSum, part float64) certify.RiskSum {
 	t.Helper()

@@ -50,7 +50,7 @@ func nodesOf(of parquet.Node) (nodes []node) {
 			nodes = append(nodes, n)
 			continue
 		}
-		n.children = int32(len(field.Fields())) //nolint:gosec // some
+		n.children = int32(len(field.Fields()))
 		nodes = append(append(nodes, n), nodesOf(field)...)
 	}
 	return nodes
