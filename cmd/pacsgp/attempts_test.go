@@ -85,6 +85,7 @@ func TestSameRowsInAnotherFormAreCounted(t *testing.T) {
 		}
 		return counted(t, out, tiny(job).write(t, dir))
 	}
+	var fits []pipeline.RunRecord
 	for i, c := range []struct {
 		name  string
 		job   jobFile
@@ -101,6 +102,11 @@ func TestSameRowsInAnotherFormAreCounted(t *testing.T) {
 		if got, want := again(c.job, c.files...), int64(i+1); got != [2]int64{want, want} {
 			t.Errorf("%s: attempt %v, want %d", c.name, got, want)
 		}
+		fits = append(fits, record(t, out))
+	}
+	// Cut into other files they are another sample, but not another fit.
+	if fits[1].ID == fits[0].ID || fits[1].Model != fits[0].Model {
+		t.Errorf("in two files: certificate %s, model %s; in one: %s, %s", fits[1].ID, fits[1].Model, fits[0].ID, fits[0].Model)
 	}
 	if got := again(nil, rows); got != [2]int64{1, 1} {
 		t.Errorf("the first job again: attempt %v", got)

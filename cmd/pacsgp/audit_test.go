@@ -9,7 +9,7 @@ import (
 // An audit under a given key repeats itself, says what it does not show, and leaves a
 // certificate that verifies; under no given key it draws one.
 func TestAudit(t *testing.T) {
-	a := heldOut(t, nil)
+	a := heldOut(t)
 	dir := filepath.Join(t.TempDir(), "mine")
 	first := succeed(t, "audit", a.model, a.certificate, a.lake, "--key", "mine", "-o", dir)
 	text := strings.Join(strings.Fields(first.stdout), " ")

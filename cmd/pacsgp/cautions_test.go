@@ -9,7 +9,7 @@ import (
 // Who puts a model to use hears the same of its certificate, whichever command it is: what
 // is its maker's word. score says it once a model.
 func TestCautionsOfAConditionalCertificate(t *testing.T) {
-	a := heldOut(t, nil)
+	a := heldOut(t)
 	predictions := filepath.Join(t.TempDir(), "predictions.parquet")
 	score := filepath.Join(a.dir, "score.yaml")
 	writeFile(t, score, []byte("model: "+a.out+"\nsource: {paths: [new]}\noutput: scored\n"))

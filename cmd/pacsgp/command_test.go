@@ -200,6 +200,8 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		"another judge":            {lines(40), jobFile{"judge": "median"}, exitConfig, "judge"},
 		"epsilon of 0":             {lines(40), jobFile{"loss": "{epsilon: 0}"}, exitConfig, "not positive"},
 		"a name that reverses":     {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
+		"a name of two lines":      {lines(40).with("a\u2028b", one), nil, exitFailure, "rename it"},
+		"a name that escapes":      {lines(40).with("a\x1bb", one), nil, exitFailure, "rename it"},
 		"no declared scaling": {
 			lines(40),
 			jobFile{"scaling": "{mode: declared, target: {centre: 0, scale: 1}, features: {x1: {centre: 0, scale: 1}}}"},
@@ -220,6 +222,9 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 				t.Errorf("plan: status %d, want %d, and %q in %q", plan.status, c.status, c.words, plan.message)
 			}
 			train := pacsgp(t, "train", "-c", job)
+			if c.status != 0 && strings.Contains(train.log, `"msg":"train"`) {
+				t.Errorf("it trains before it is refused: %s", train.log)
+			}
 			if train.status == exitNotCertified {
 				train.status = 0 // it was not refused
 			}
@@ -276,7 +281,9 @@ func TestUsage(t *testing.T) {
 	if other := pacsgp(t, "quite-other").message; strings.Contains(other, "did you mean") || strings.Count(other, "\n") != 2 {
 		t.Errorf("an unknown command: %q", other)
 	}
-	pacsgp(t, "version").says(t, 0, "pacsgp ", "go1.", "instruction set ")
+	for _, version := range []string{"version", "--version"} {
+		pacsgp(t, version).says(t, 0, "pacsgp ", "go1.", "instruction set ")
+	}
 	help := pacsgp(t, "--help")
 	help.says(t, 0, "78 bad configuration", "train", "verify", "predict", "inspect", "plan", "demo", "version")
 	pacsgp(t).says(t, 0, "Usage")

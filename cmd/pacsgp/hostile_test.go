@@ -335,16 +335,3 @@ func TestStandardOutputThatIsFull(t *testing.T) {
 		}
 	}
 }
-
-// A column that no certificate can name is refused before there is any training.
-func TestNamesAreCheckedFirst(t *testing.T) {
-	for _, name := range []string{"a\u202eb", "a\u2028b", "a\x1bb"} {
-		dir := t.TempDir()
-		rows := lines(40)
-		rows.with(name, rows["x1"]).write(t, lakeFile(dir, 0))
-		a := pacsgp(t, "train", "-c", tiny(nil).write(t, dir))
-		if a.status == 0 || !strings.Contains(a.message, "which is not printed") || strings.Contains(a.log, `"train"`) {
-			t.Errorf("%q: status %d, %s, log %s", name, a.status, a.message, a.log)
-		}
-	}
-}

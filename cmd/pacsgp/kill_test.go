@@ -79,6 +79,17 @@ func killed(err error) bool {
 	return errors.As(err, &exit) && exit.ExitCode() == -1
 }
 
+// dies runs the command in a process that may die at an operation, and reports whether it came to
+// its end, and where it has died.
+func dies(t *testing.T, o order) (survived bool, when string) {
+	t.Helper()
+	log, err := child(t, o).CombinedOutput()
+	if err != nil && !killed(err) {
+		t.Fatalf("operation %d, %s: the process was to die and says %v: %s", o.At, o.How, err, log)
+	}
+	return err == nil, fmt.Sprintf("operation %d: %s", o.At, lastLine(log))
+}
+
 // published returns the artifacts in an output directory, and these files, by name.
 func published(t *testing.T, out string, also ...string) map[string]string {
 	t.Helper()
@@ -223,12 +234,8 @@ func TestKilledAtEveryOperationThenResumed(t *testing.T) {
 			}
 			out := t.TempDir()
 			args := []string{"train", "-c", job, "-o", out}
-			log, err := child(t, order{Args: args, At: at, How: how}).CombinedOutput()
-			survived = err == nil
-			if !survived && !killed(err) {
-				t.Fatalf("kill %d %s: the run was to die and says %v: %s", at, how, err, log)
-			}
-			when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
+			var when string
+			survived, when = dies(t, order{Args: args, At: at, How: how})
 			whole(t, when, out, want)
 			succeed(t, args...)
 			complete(t, when, out, want)
@@ -289,12 +296,8 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 			for _, how := range ways {
 				for at, survived := 1, false; !survived; at += stride {
 					out := t.TempDir()
-					log, err := child(t, order{Args: w.args(out), At: at, How: how}).CombinedOutput()
-					survived = err == nil
-					if !survived && !killed(err) {
-						t.Fatalf("kill %d %s: the run was to die and says %v: %s", at, how, err, log)
-					}
-					when := fmt.Sprintf("operation %d: %s", at, lastLine(log))
+					var when string
+					survived, when = dies(t, order{Args: w.args(out), At: at, How: how})
 					whole(t, when, w.in(out), w.want)
 					succeed(t, w.args(out)...)
 					if !w.file { // it owns no directory that it could clear up

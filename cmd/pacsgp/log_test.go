@@ -125,9 +125,3 @@ func TestQuietStillSaysNotesAndErrors(t *testing.T) {
 		t.Errorf("--quiet does not say the error: %q", said)
 	}
 }
-
-func TestVersionFlag(t *testing.T) {
-	if flag, command := succeed(t, "--version").stdout, succeed(t, "version").stdout; flag != command || !strings.HasPrefix(flag, "pacsgp ") {
-		t.Errorf("--version says %q, version %q", flag, command)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -62,30 +61,6 @@ func TestSameBytes(t *testing.T) {
 		if diff := cmp.Diff(want, published(t, filepath.Join(moved, "results"))); diff != "" {
 			t.Errorf("%s: another directory gives other bytes (-want +got):\n%.2000s", mode, diff)
 		}
-	}
-}
-
-// The same rows cut into other files are another sample, but not another fit,
-// and they are the same rows to the count of attempts.
-func TestOtherFilesAreAnotherSample(t *testing.T) {
-	dir := t.TempDir()
-	rows := lines(60)
-	rows.write(t, lakeFile(dir, 0))
-	succeedOrNot := func(job, out string) pipeline.RunRecord {
-		if a := pacsgp(t, "train", "-c", job, "-o", out); a.status != 0 && a.status != exitNotCertified {
-			t.Fatal(a.message)
-		}
-		return record(t, out)
-	}
-	job := tiny(nil).write(t, dir)
-	out := filepath.Join(dir, "out")
-	whole := succeedOrNot(job, out)
-	fatal.If(t, os.Remove(lakeFile(dir, 0)))
-	rows.slice(0, 25).write(t, lakeFile(dir, 0))
-	rows.slice(25, 60).write(t, lakeFile(dir, 1))
-	cut := succeedOrNot(job, out)
-	if cut.ID == whole.ID || cut.Model != whole.Model || cut.Attempt.OnTheseRows != 2 || cut.Attempt.InThisLog != 2 {
-		t.Errorf("the same rows in two files: certificate %s, model %s, attempt %+v; in one: %s, %s", cut.ID, cut.Model, cut.Attempt, whole.ID, whole.Model)
 	}
 }
 

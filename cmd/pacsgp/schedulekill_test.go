@@ -35,10 +35,7 @@ func TestScheduleOfATopicKilledThenRunAgain(t *testing.T) {
 		path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", jobFile{"checkpoint": "1ms"}), "triggers: [{lag: 150}]")
 		out := filepath.Join(dir, "out")
 		o.Args = []string{"schedule", "-c", path, "--once"}
-		log, err := child(t, o).CombinedOutput()
-		if survived = err == nil; !survived && !killed(err) {
-			t.Fatalf("operation %d, %s: %v: %s", o.At, o.How, err, log)
-		}
+		survived, _ = dies(t, o)
 		frozen, done := claimed(t, dir)
 		if !frozen {
 			succeed(t, "schedule", "-c", path, "--once")

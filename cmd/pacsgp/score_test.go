@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -339,12 +338,9 @@ func TestScoreKilledThenRunAgain(t *testing.T) {
 				continue // a seeded tenth
 			}
 			fatal.If(t, os.RemoveAll(filepath.Join(dir, "scored")))
-			log, err := child(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how}).CombinedOutput()
-			if survived = err == nil; !survived && !killed(err) {
-				t.Fatalf("kill %d %s: %v: %s", at, how, err, log)
-			}
+			var when string
+			survived, when = dies(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how})
 			succeed(t, "score", "-c", score, "--once")
-			when := fmt.Sprintf("%d %s", at, how)
 			if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 {
 				t.Errorf("%s: by model %v, %v", when, files, names(t, filepath.Join(dir, "scored", "new")))
 			}

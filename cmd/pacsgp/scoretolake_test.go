@@ -143,10 +143,7 @@ func TestScoreOfATopicToALakeKilled(t *testing.T) {
 			}
 			name := fmt.Sprintf("%s%d", how, at)
 			score := s.toLake(t, name, name, "session_timeout: 1s\npoll: 1ms\n")
-			log, err := child(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how}).CombinedOutput()
-			if survived = err == nil; !survived && !killed(err) {
-				t.Fatalf("kill %s: %v: %s", name, err, log)
-			}
+			survived, _ = dies(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how})
 			kills++
 			again := score
 			if kills%2 == 0 { // the files alone say how far it is
