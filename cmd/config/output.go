@@ -43,7 +43,7 @@ func CertificateIn(folder, begin string) (string, error) {
 	case len(found) == 1 && len(begin) >= 6:
 		return found[0], nil
 	case len(found) > 1 || len(begin) < 6:
-		return "", ArgumentError{fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder)}
+		return "", Argument(fmt.Errorf("%q: want the id of one certificate in %s, or six digits or more of its beginning", begin, folder))
 	default:
 		return "", fmt.Errorf("%s: there is no certificate with the id %s", folder, begin)
 	}
@@ -132,11 +132,11 @@ func MayReplace(output string, inputs []string) error {
 		return err
 	}
 	if !at.Mode().IsRegular() {
-		return ArgumentError{fmt.Errorf("-o: %s is no regular file", output)}
+		return Argument(fmt.Errorf("-o: %s is no regular file", output))
 	}
 	for _, name := range inputs {
 		if in, err := os.Stat(name); err == nil && os.SameFile(at, in) {
-			return ArgumentError{fmt.Errorf("-o: %s is read by this command; name another file", output)}
+			return Argument(fmt.Errorf("-o: %s is read by this command; name another file", output))
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func NewFile(fsys durable.FS, path string, reading []string, notice func(string)
 func Local(paths ...string) error {
 	for _, path := range paths {
 		if isRemote(path) {
-			return ArgumentError{fmt.Errorf("%s: %s", path, wantLocal)}
+			return Argument(fmt.Errorf("%s: %s", path, wantLocal))
 		}
 	}
 	return nil

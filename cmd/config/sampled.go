@@ -51,7 +51,7 @@ func Sampled(ctx context.Context, data Origin, named, certificate string, c cert
 	lake, ok := data.(Lake)
 	if !ok {
 		if named != "" {
-			err = ArgumentError{errors.New("--manifest: it lists files, and the rows come from elsewhere")}
+			err = Argument(errors.New("--manifest: it lists files, and the rows come from elsewhere"))
 		}
 		return data, nil, nil, err
 	}

@@ -37,13 +37,13 @@ type Environment struct {
 }
 
 // An ArgumentError is a fault of the arguments of a command, and of no file.
-type ArgumentError struct{ err error }
+type ArgumentError struct{ error }
 
-// Error returns the fault in words.
-func (e ArgumentError) Error() string { return e.err.Error() }
+// Argument says that an error is one of the arguments.
+func Argument(err error) error { return ArgumentError{err} }
 
 // Unwrap returns the fault.
-func (e ArgumentError) Unwrap() error { return e.err }
+func (e ArgumentError) Unwrap() error { return e.error }
 
 // ReadJob reads the job file, applies the flags and checks the whole.
 func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Task, error) {

@@ -35,7 +35,7 @@ func auditCommand(w system) *cobra.Command {
 				return err
 			}
 			if v.from == nil {
-				return usageError{errors.New("name the data to train on: an audit takes the rows")}
+				return config.Argument(errors.New("name the data to train on: an audit takes the rows"))
 			}
 			v.model, v.certificate = args[0], args[1]
 			drawn := key == ""

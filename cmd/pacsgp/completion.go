@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,10 +66,7 @@ const mostOffered = 1000
 func artifacts(prefix string, endings ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		folder, part := filepath.Split(begun)
-		found, err := os.ReadDir(filepath.Join(".", folder))
-		if filepath.IsAbs(folder) {
-			found, err = os.ReadDir(folder)
-		}
+		found, err := os.ReadDir(cmp.Or(folder, "."))
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

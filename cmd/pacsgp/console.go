@@ -23,7 +23,7 @@ func consoleCommand(w system) *cobra.Command {
 			"interrupted. Other machines are only served with a token and TLS.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("DIR...: name the output directories of train")}
+				return config.Argument(errors.New("DIR...: name the output directories of train"))
 			}
 			return config.Local(args...)
 		},
@@ -41,7 +41,7 @@ func consoleCommand(w system) *cobra.Command {
 // showConsole serves pages until ctx is done.
 func showConsole(ctx context.Context, w system, folders []string, s serving.Config) error {
 	if err := s.Check(); err != nil {
-		return usageError{fmt.Errorf("--listen, --token-file, --tls-cert, --tls-key: %w", err)}
+		return config.Argument(fmt.Errorf("--listen, --token-file, --tls-cert, --tls-key: %w", err))
 	}
 	for _, folder := range folders {
 		if at, err := os.Stat(folder); err != nil {

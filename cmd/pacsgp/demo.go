@@ -68,7 +68,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
 	generator, err := config.NewGenerator(seed, noise)
 	if err != nil {
-		return usageError{err}
+		return config.Argument(err)
 	}
 	path := filepath.Join(output, "lake")
 	say("Writing %s in %s to %s …\n", certify.Count(w.demo.rows, "row"), certify.Count(w.demo.files, "Parquet file"), path)
@@ -138,11 +138,11 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 func demoProduce(ctx context.Context, w system, brokers []string, seed uint64, noise float64) (err error) {
 	generator, err := config.NewGenerator(seed, noise)
 	if err != nil {
-		return usageError{err}
+		return config.Argument(err)
 	}
 	client, err := broker.NewClient(broker.Config{Brokers: brokers})
 	if err != nil {
-		return usageError{err}
+		return config.Argument(err)
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	made, err := client.CreateTopic(ctx, demoTopic, demoPartitions, -1, nil)

@@ -171,7 +171,7 @@ func TestCronJob(t *testing.T) {
 func accepted(t *testing.T, path string) {
 	t.Helper()
 	w := testSystem(&bytes.Buffer{}, &bytes.Buffer{}, plain(), nil)
-	p, err := loadJob(t.Context(), path, w, config.Overrides{}, func(string) bool { return false })
+	p, err := loadJob(t.Context(), path, w, config.Overrides{}, nil)
 	if err == nil {
 		_, err = newService(p, w)
 	}

@@ -32,7 +32,7 @@ func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 // loadJob reads the job file, applies the flags and checks the whole.
 func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (config.Task, error) {
 	if path == "" {
-		return config.Task{}, usageError{errors.New("-c: name the job file; examples/ has some")}
+		return config.Task{}, config.Argument(errors.New("-c: name the job file; examples/ has some"))
 	}
 	o.Given = changed
 	return config.ReadJob(ctx, path, w.environment(), o)
@@ -41,7 +41,7 @@ func loadJob(ctx context.Context, path string, w system, o config.Overrides, cha
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
 func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*config.ScheduledTask, error) {
 	if path == "" {
-		return config.ScheduleFile{}, nil, usageError{errors.New("-c: name the schedule file; examples/schedule/ has one")}
+		return config.ScheduleFile{}, nil, config.Argument(errors.New("-c: name the schedule file; examples/schedule/ has one"))
 	}
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
@@ -51,9 +51,9 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:
-		return nil, usageError{errors.New("--source: DATA are given too; want one of them")}
+		return nil, config.Argument(errors.New("--source: DATA are given too; want one of them"))
 	case job != "":
-		p, err := loadJob(ctx, job, w, config.Overrides{}, func(string) bool { return false })
+		p, err := loadJob(ctx, job, w, config.Overrides{}, nil)
 		config.MakeTemporary(p.Source, true) // the spool of the job is the job's
 		return p.Source, err
 	case len(arguments) > 0:
@@ -65,7 +65,7 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (conf
 
 func loadScore(ctx context.Context, path string, w system) (config.ScoreFile, error) {
 	if path == "" {
-		return config.ScoreFile{}, usageError{errors.New("-c: name the score file; examples/schedule/ has one")}
+		return config.ScoreFile{}, config.Argument(errors.New("-c: name the score file; examples/schedule/ has one"))
 	}
 	return config.ReadScore(ctx, path, w.environment())
 }

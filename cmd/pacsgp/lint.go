@@ -30,10 +30,10 @@ func lintCommand(w system) *cobra.Command {
 			"section that lacks it. Exit status: 0 without faults, 78 with some.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("FILE...: name the job files; examples/ has some")}
+				return config.Argument(errors.New("FILE...: name the job files; examples/ has some"))
 			}
 			if format != formatText && format != formatJSON {
-				return usageError{fmt.Errorf("--format: %q is neither text nor json", format)}
+				return config.Argument(fmt.Errorf("--format: %q is neither text nor json", format))
 			}
 			return nil
 		},

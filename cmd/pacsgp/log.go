@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -71,11 +72,11 @@ func (l *logging) check() error {
 	case l.format != "" && l.format != logText && l.format != logJSON:
 		format := l.format
 		l.format = "" // the error itself is to be written
-		return usageError{fmt.Errorf("--log-format: %q is neither text nor json", format)}
+		return config.Argument(fmt.Errorf("--log-format: %q is neither text nor json", format))
 	case !known:
-		return usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error", l.level)}
+		return config.Argument(fmt.Errorf("--log-level: %q is none of debug, info, warn, error", l.level))
 	case l.quiet && l.level != "" && l.level != "warn":
-		return usageError{errors.New("--quiet means --log-level warn: give one of both")}
+		return config.Argument(errors.New("--quiet means --log-level warn: give one of both"))
 	default:
 		return nil
 	}

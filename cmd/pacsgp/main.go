@@ -184,9 +184,9 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	root.SetErr(w.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
-			return usageError{fmt.Errorf("%w%s", err, flagsLike(cmd, name))}
+			return config.Argument(fmt.Errorf("%w%s", err, flagsLike(cmd, name)))
 		}
-		return usageError{wantedByFlag(err)}
+		return config.Argument(wantedByFlag(err))
 	})
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), streamCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
@@ -202,7 +202,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		return pipeline.ErrInterrupted // what it was at says nothing to a user
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-		return usageError{inOneLine(err)}
+		return config.Argument(inOneLine(err))
 	}
 	return err
 }
@@ -241,17 +241,10 @@ func wantedByFlag(err error) error {
 	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
 }
 
-// A usageError is a fault of the command line.
-type usageError struct{ error }
-
-// Unwrap returns the fault.
-func (e usageError) Unwrap() error { return e.error }
-
 // isUsage reports whether an error is a fault of the command line.
 func isUsage(err error) bool {
-	_, own := errors.AsType[usageError](err)
-	_, other := errors.AsType[config.ArgumentError](err)
-	return own || other
+	_, ok := errors.AsType[config.ArgumentError](err)
+	return ok
 }
 
 // exactly wraps cobra's check of the number of arguments.
@@ -262,7 +255,7 @@ func exactly(n int, names string) cobra.PositionalArgs {
 func between(least, most int, names string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return usageError{fmt.Errorf("got %d arguments, want %s", len(args), names)}
+			return config.Argument(fmt.Errorf("got %d arguments, want %s", len(args), names))
 		}
 		return nil
 	}

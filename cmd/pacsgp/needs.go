@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -61,7 +62,7 @@ func budgetOf(memory string, workers int) (pipeline.Resources, error) {
 	if memory != "" {
 		size, err := yamlfile.ParseSize(memory)
 		if err != nil {
-			return res, usageError{fmt.Errorf("--memory: %w", err)}
+			return res, config.Argument(fmt.Errorf("--memory: %w", err))
 		}
 		res.Memory = int64(size)
 	}

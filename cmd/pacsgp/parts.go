@@ -28,10 +28,10 @@ func passCommand(w system) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			number, err := parsePart(part)
 			if err != nil {
-				return usageError{err}
+				return config.Argument(err)
 			}
 			if output == "" {
-				return usageError{errors.New("-o: name the file to write")}
+				return config.Argument(errors.New("-o: name the file to write"))
 			}
 			o.Output = from
 			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
@@ -102,7 +102,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	show := newDisplay(w)
 	defer show.end()
 	if err := config.MayCreate(output, p.Source); err != nil {
-		return usageError{fmt.Errorf("-o: %w", err)}
+		return config.Argument(fmt.Errorf("-o: %w", err))
 	}
 	h, err := p.Handover()
 	if err != nil {

@@ -29,17 +29,17 @@ func predictCommand(w system) *cobra.Command {
 		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
-				return usageError{errors.New("-o: name the file to write")}
+				return config.Argument(errors.New("-o: name the file to write"))
 			}
 			from, err := dataOf(cmd.Context(), w, args[2:], job)
 			if err != nil {
 				return err
 			}
 			if from == nil {
-				return usageError{errors.New("name the DATA, or with --source a job file that says where they are")}
+				return config.Argument(errors.New("name the DATA, or with --source a job file that says where they are"))
 			}
 			if err := config.MayCreate(output, from); err != nil {
-				return usageError{fmt.Errorf("-o: %w", err)}
+				return config.Argument(fmt.Errorf("-o: %w", err))
 			}
 			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
 			if err != nil {
@@ -154,7 +154,7 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output)}
+		return config.Argument(fmt.Errorf("-o: %s is there and holds no predictions: remove it, or name another file", output))
 	}
 	notice("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil

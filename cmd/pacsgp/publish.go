@@ -54,7 +54,7 @@ func pullCommand(w system) *cobra.Command {
 		Args: exactly(1, "NAME or ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if output == "" {
-				return usageError{errors.New("-o: name the directory to write to")}
+				return config.Argument(errors.New("-o: name the directory to write to"))
 			}
 			s, err := shelfOf(cmd.Context(), w, from)
 			if err != nil {
@@ -76,9 +76,9 @@ func pullCommand(w system) *cobra.Command {
 func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) {
 	switch {
 	case from == "":
-		return nil, usageError{errors.New("--kafka: name a job file, or brokers as in kafka-1:9092")}
+		return nil, config.Argument(errors.New("--kafka: name a job file, or brokers as in kafka-1:9092"))
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
-		p, err := loadJob(ctx, from, w, config.Overrides{}, func(string) bool { return false })
+		p, err := loadJob(ctx, from, w, config.Overrides{}, nil)
 		if err == nil && p.Shelf == nil {
 			err = fmt.Errorf("%w: %s: publish.kafka is not declared", pipeline.ErrConfig, from)
 		}

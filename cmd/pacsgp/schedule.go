@@ -36,7 +36,7 @@ func scheduleCommand(w system) *cobra.Command {
 				return err
 			}
 			if once && list {
-				return usageError{errors.New("--once and --runs: want one of them")}
+				return config.Argument(errors.New("--once and --runs: want one of them"))
 			}
 			if list {
 				return listRuns(cmd.Context(), w, jobs)
@@ -68,7 +68,7 @@ func promoteCommand(w system) *cobra.Command {
 				return err
 			}
 			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw)}
+				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw))
 			}
 			return promote(cmd.Context(), w, args[1], args[0], who)
 		},

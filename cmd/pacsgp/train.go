@@ -51,7 +51,7 @@ func trainCommand(w system) *cobra.Command {
 // last pass is left to others.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
 	if _, piped := p.Source.(*config.Stdin); piped && noPass {
-		return nil, usageError{errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic")}
+		return nil, config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
 	}
 	show, out := newDisplay(w), config.OutputIn(p.Output, w.fs)
 	defer show.end()

@@ -43,13 +43,13 @@ func verifyCommand(w system) *cobra.Command {
 			}
 			v.model, v.certificate, v.from = args[0], args[1], from
 			if v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw {
-				return usageError{fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw)}
+				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 			}
 			if v.retrain && v.from == nil {
-				return usageError{errors.New("--retrain: name the data to train on")}
+				return config.Argument(errors.New("--retrain: name the data to train on"))
 			}
 			if v.ancestor != "" && !v.retrain {
-				return usageError{errors.New("--ancestor: it is for --retrain")}
+				return config.Argument(errors.New("--ancestor: it is for --retrain"))
 			}
 			found, err := v.run(cmd.Context(), w)
 			if err != nil {
