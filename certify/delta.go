@@ -23,6 +23,9 @@ type Delta struct {
 	// Sequence is the certificate's place among those of the same job on later and
 	// earlier rows, which share δ before anything else divides it; nil: it has none.
 	Sequence *Sequence `json:"sequence,omitempty"`
+
+	// Looks are earlier looks at the hold-out rows; nil: the maker's log knows of none.
+	Looks *Looks `json:"looks,omitempty"`
 }
 
 // A MethodWeight names a method and the weight of its part of δ.
@@ -45,7 +48,11 @@ func (d Delta) Share(method MethodID) Share {
 			weight = m.Weight
 		}
 	}
-	return product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))
+	share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))
+	if m, ok := methodByID(method); ok && m.needs.Role == RoleHoldout {
+		share = product(share, d.Looks.share())
+	}
+	return share
 }
 
 // validate reports all faults. Each condition is written so that NaN fails.
@@ -57,7 +64,7 @@ func (d Delta) validate() error {
 	if d.Alternative < 1 || d.Alternative > d.Alternatives {
 		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
 	}
-	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate())...)
+	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(RoleHoldout)))...)
 }
 
 // ValidMethods reports all faults of a list of methods.

@@ -363,7 +363,7 @@ func (c Certificate) Split() string {
 	default:
 		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
 	}
-	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key)
+	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
 }
 
 // Guarantee returns the guarantee with the identifier.

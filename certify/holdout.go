@@ -24,6 +24,9 @@ func holdout() method {
 			g.Method = methodChernoff
 			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)
 		}
+		if ev.Delta.Looks.unpriced() {
+			g.Bound = 1
+		}
 		return []Guarantee{g}, err
 	}}
 }

@@ -126,6 +126,9 @@ func certified(g Guarantee, c Certificate) string {
 	if k := c.Delta.Alternatives; k > 1 {
 		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
 	}
+	if g.Role == RoleHoldout {
+		words += c.Delta.Looks.words()
+	}
 	return words + c.Delta.Sequence.words() + "."
 }
 

@@ -144,7 +144,7 @@ func (j Job) Changes() string {
 func (j Job) Spends() certify.Delta {
 	return certify.Delta{
 		Declared: j.Delta, Alternatives: int64(max(1, len(j.Sweep))), Alternative: int64(max(1, j.Number)), Methods: j.Guarantees,
-		Sequence: j.sequence,
+		Sequence: j.sequence, Looks: j.looks,
 	}
 }
 

@@ -32,6 +32,8 @@ type Handover struct {
 
 	// Sequence is the place of the certificate among those of the same job; nil: it has none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
+	// Looks are the looks at the hold-out rows before this one.
+	Looks *certify.Looks `json:"looks,omitempty"`
 
 	// Secret makes the hashes by which the parts find equal rows. It is drawn when
 	// Sample has fixed the rows, so that nobody could make rows for it.
@@ -158,6 +160,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if err := h.owns(job, pass); err != nil {
 		return nil, err
 	}
+	job.looks = h.Looks
 	m, err := env.Sink.GetModel(ctx, h.Model)
 	if err != nil {
 		return nil, err

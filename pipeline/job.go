@@ -48,6 +48,7 @@ type Job struct {
 
 	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
 	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one
+	looks       *certify.Looks    // at its hold-out rows before; nil: there is none
 }
 
 // A KernelDecl declares the covariance function.

@@ -23,10 +23,11 @@ type rowPass struct {
 	of      subject
 
 	// What the pass is for.
-	wanted    []int64 // ordinals of the rows that it keeps, ascending
-	summaries bool    // of the columns
-	moments   bool    // of the columns, in their summaries
-	scorer    *scorer // nil: no row is scored
+	wanted    []int64   // ordinals of the rows that it keeps, ascending
+	summaries bool      // of the columns
+	moments   bool      // of the columns, in their summaries
+	scorer    *scorer   // nil: no row is scored
+	held      *heldRows // gathers the hold-out rows; nil: nobody asks for them
 }
 
 // beginPass prepares a pass. Where the job leaves rows out, it reads all rows to find
@@ -179,6 +180,11 @@ func (f *shardFold) add(b block) error {
 			f.found.kept = append(f.found.kept, column[f.wanted[0]-b.first])
 		}
 		f.wanted = f.wanted[1:]
+	}
+	if h := f.pass.held; h != nil {
+		if err := h.add(roles, b); err != nil {
+			return err
+		}
 	}
 	if f.space == nil {
 		return nil

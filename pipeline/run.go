@@ -24,6 +24,7 @@ type Environment struct {
 	Sink        Sink
 	Attempts    Attempts
 	Checkpoints Checkpoints
+	Looks       Looks      // at hold-out rows; nil: they are not counted
 	Ancestor    *Ancestor  // whose posterior training begins with, if the job has warm starts; nil: there is none
 	Quarantine  Quarantine // of bad rows; nil: they are counted, and kept nowhere
 	Resources   Resources
@@ -140,6 +141,9 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
+	}
+	if h.Looks, err = look(ctx, job, s, env.Looks); err != nil {
+		return nil, err
 	}
 	h.Model, err = env.Sink.PutModel(ctx, fit.Model)
 	return h, err

@@ -32,6 +32,7 @@ type RunConfig struct {
 	Stands string
 
 	Attempts  AttemptLog
+	Looks     Looks     // at hold-out rows; nil: they are not counted
 	Ancestor  *Ancestor // whose posterior training begins with
 	BadRows   BadRowsKeeper
 	Publisher Publisher
@@ -359,7 +360,7 @@ func (s *stage) environment(job Job) (Environment, error) {
 			}
 			return src, err
 		},
-		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at,
+		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at, Looks: s.how.Looks,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
 	}
 	if s.how.Stands != "" {

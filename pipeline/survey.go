@@ -34,6 +34,8 @@ type Survey struct {
 	Copies   Copies
 	Notices  []string
 
+	held HeldOut
+
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
@@ -114,7 +116,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 		s.bad = rows.sieve.bad
 	}
 	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
-	rows.wanted, rows.summaries, rows.moments = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows
+	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{}
 	found, err := rows.read(ctx, everyShard(rows.shards))
 	if err != nil {
 		return false, err
@@ -123,6 +125,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	if s.Copies, err = found.counted(ctx); err != nil {
 		return false, err
 	}
+	s.held = rows.held.found()
 	kept := found.rows()
 	s.reference, s.start = kept.picked(rows.wanted, s.Roles.reference), kept.ranked(rows.wanted, starts)
 	s.targets = kept.picked(rows.wanted, s.Roles.yardstick()).column(len(s.Columns) - 1)

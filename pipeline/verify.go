@@ -230,6 +230,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 		return job, err
 	}
 	job = job.ForRows(c.Ledger.Rows).in(c.Delta.Sequence)
+	job.looks = c.Delta.Looks
 	if err := job.bears(m.Meta.Target); err != nil {
 		return job, err
 	}

@@ -62,6 +62,7 @@ type Task struct {
 	Shelf     *Shelf // nil: nothing is published beside the output
 	Output    string
 	Attempts  string // the log, or "" for the one in output
+	Looks     string // the log of looks at hold-out rows; "": there is none that lasts
 	BadRows   string // file for bad rows, or ""
 	Stream    Stream
 	Serve     Serve
@@ -90,7 +91,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 		return Task{}, nil, ArgumentError{err}
 	}
 	p, faults := c.task()
-	p.file = t
+	p.file, p.Looks = t, looksLog(c.Attempts, env.Lookup)
 	return p, t.Judge(faults, o.flag), nil
 }
 

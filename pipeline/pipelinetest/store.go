@@ -15,12 +15,13 @@ import (
 )
 
 // Store keeps what a job produces in memory: a [pipeline.Sink],
-// [pipeline.AttemptLog] and [pipeline.Checkpoint] for tests, and with [Output] all that
+// [pipeline.AttemptLog], [pipeline.Looks] and [pipeline.Checkpoint] for tests, and with [Output] all that
 // Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
 	Log          []pipeline.Attempt
+	Seen         []pipeline.Look
 	State        []byte // the checkpoint
 	Handover     *pipeline.Handover
 
@@ -35,6 +36,7 @@ type Store struct {
 var (
 	_ pipeline.AttemptLog = (*Store)(nil)
 	_ pipeline.Checkpoint = (*Store)(nil)
+	_ pipeline.Looks      = (*Store)(nil)
 )
 
 // PutModel keeps the model's gob form.
@@ -111,6 +113,16 @@ func (s *Store) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog i
 // Attempts are those of the log.
 func (s *Store) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 	return slices.Clone(s.Log), ctx.Err()
+}
+
+// Look notes a look.
+func (s *Store) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
+	at := slices.IndexFunc(s.Seen, l.Equal)
+	if at < 0 {
+		at = len(s.Seen)
+		s.Seen = append(s.Seen, l)
+	}
+	return slices.Clone(s.Seen[:at]), ctx.Err()
 }
 
 // Save keeps a copy of the checkpoint.

@@ -131,6 +131,8 @@ def check_holdout(cert, found, inverse):
     g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
     need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
     close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
+    if cert["delta"].get("looks", {}).get("swapped"):
+        return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
     if g["loss"]["kind"] not in ("zero-one", "band"):
         return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
     k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
@@ -139,6 +141,13 @@ def check_holdout(cert, found, inverse):
     need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
     need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
     ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
+
+
+def paths(looks):
+    """By how much the looks before divide the part of a hold-out (format.md, 6.6)."""
+    earlier = looks.get("earlier", [])
+    j = len(earlier) + 1
+    return math.prod(n + 1 for n in earlier) * j * (j + 1) if earlier else 1
 
 
 def check_bound(cert, model, found):
@@ -155,7 +164,7 @@ def check_bound(cert, model, found):
     shared = delta["alternatives"] * sum(weights.values())
     if delta.get("sequence", {}).get("policy") == "sequence":
         shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
-    inverse = {name: (Decimal(shared) / w / declared).ln() for name, w in weights.items()}
+    inverse = {name: (Decimal(shared * (paths(delta.get("looks", {})) if name == "holdout" else 1)) / w / declared).ln() for name, w in weights.items()}
     close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
     if "holdout" in weights:
         check_holdout(cert, found, inverse["holdout"])

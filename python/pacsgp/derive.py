@@ -54,7 +54,7 @@ def derive(model, job, raw, cert, found, jitter):
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
         "roles": {"key": job["roles"]["key"]}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
         "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"],
-                  **members(("sequence", place(job, cert["delta"].get("sequence"))))},
+                  **members(("sequence", place(job, cert["delta"].get("sequence"))), ("looks", earlier_looks(cert["delta"].get("looks"), ledger["holdout"])))},
         "declared": declared}
     words = Sentences(document)
     document["baseline"]["statement"] = words.baseline()
@@ -73,6 +73,15 @@ def place(job, stated):
     number are the maker's word."""
     need(("delta_policy" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
     return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"]}
+
+
+def earlier_looks(stated, holdout):
+    """The maker's word on earlier looks at the hold-out rows."""
+    if stated is None:
+        return None
+    earlier, uncounted = stated.get("earlier", []), "uncounted" in stated
+    need(holdout and bool(earlier) != uncounted and len(earlier) < 1000 and not ("swapped" in stated and uncounted), "the looks before this one are none that there can be")
+    return members(("uncounted", uncounted), ("earlier", earlier), ("swapped", "swapped" in stated))
 
 
 def grid_of(p):

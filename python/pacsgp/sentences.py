@@ -145,7 +145,11 @@ class Sentences:
         if k > 1:
             words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
                       "so that the best of them may be chosen")
-        return words + self.sequence() + "."
+        return words + (self.looks() if g["role"] == "holdout" else "") + self.sequence() + "."
+
+    def looks(self):
+        j = len(self.cert["delta"].get("looks", {}).get("earlier", [])) + 1
+        return "" if j == 1 else f". It is look {j} at these rows: its part of delta is divided by {j}*{j + 1}, and by the number of answers of each look before"
 
     def sequence(self):
         s = self.cert["delta"].get("sequence")

@@ -167,7 +167,17 @@ def split(cert):
     key = cert["roles"]["key"]
     words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence" if cert["delta"].get("sequence") else "which its maker chose")
     n = cert["ledger"]["rows"]
-    return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows."
+    return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows." + looked(cert["delta"].get("looks"))
+
+
+def looked(looks):
+    """How often the hold-out rows were looked at, as the maker says."""
+    if looks is None:
+        return " First look at them that its maker's log knows."
+    if looks.get("uncounted"):
+        return " Looks not counted."
+    words = f" Look {len(looks['earlier']) + 1} at these rows that its maker's log knows"
+    return words + ("; an earlier one was trained on some of them, for which no price is known." if looks.get("swapped") else ".")
 
 
 def verdict(cert, rows):

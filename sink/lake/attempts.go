@@ -55,7 +55,7 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
 		return 0, 0, durable.Explain(l.path, 0, err)
 	}
-	lock, err := l.lock(ctx)
+	lock, err := lockLog(ctx, l.fs, l.path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -74,7 +74,7 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 	if log.dropped > 0 && l.Notice != nil {
 		l.Notice(fmt.Sprintf("%s: %d bytes behind line %d are the beginning of a line that a job which died was writing; they are dropped, and that job does not count as an attempt until it is run again", l.path, log.dropped, log.lines))
 	}
-	if err := l.write(log, lines); err != nil {
+	if err := appendLines(l.fs, l.path, log.whole, log.torn, lines); err != nil {
 		return 0, 0, err
 	}
 	onRows, inLog = log.rank(a)
@@ -96,23 +96,23 @@ const (
 	lockPatience = 30 * time.Second
 )
 
-// lock takes the lock of the log itself: every path to one file leads to one lock. It makes the
-// file if it is absent.
-func (l *AttemptLog) lock(ctx context.Context) (io.Closer, error) {
+// lockLog takes the lock of a log itself: every path to one file leads to one lock. It makes
+// the file if it is absent.
+func lockLog(ctx context.Context, fsys durable.FS, path string) (io.Closer, error) {
 	pause := time.NewTicker(lockPause)
 	defer pause.Stop()
 	for began := time.Now(); ; {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		lock, err := l.fs.Lock(l.path)
+		lock, err := fsys.Lock(path)
 		switch {
 		case err == nil:
 			return lock, nil
 		case !errors.Is(err, durable.ErrLocked):
-			return nil, durable.Explain(l.path, 0, err)
+			return nil, durable.Explain(path, 0, err)
 		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", l.path, pipeline.ErrHeld, lockPatience)
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", path, pipeline.ErrHeld, lockPatience)
 		}
 		select {
 		case <-pause.C:
@@ -260,16 +260,16 @@ func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
 	return a, nil
 }
 
-// write appends lines, possibly none, behind the whole ones, and makes the file and its name
-// durable.
-func (l *AttemptLog) write(log attemptLines, lines []byte) error {
-	failed := func(err error) error { return durable.Explain(l.path, int64(len(lines)), err) }
-	if log.torn {
-		if err := l.fs.Truncate(l.path, log.whole); err != nil {
+// appendLines appends lines, possibly none, behind the whole ones, and makes the file and its
+// name durable.
+func appendLines(fsys durable.FS, path string, whole int64, torn bool, lines []byte) error {
+	failed := func(err error) error { return durable.Explain(path, int64(len(lines)), err) }
+	if torn {
+		if err := fsys.Truncate(path, whole); err != nil {
 			return failed(err)
 		}
 	}
-	f, err := l.fs.Append(l.path)
+	f, err := fsys.Append(path)
 	if err != nil {
 		return failed(err)
 	}
@@ -280,7 +280,7 @@ func (l *AttemptLog) write(log attemptLines, lines []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = durable.SyncDir(l.fs, filepath.Dir(l.path))
+		err = durable.SyncDir(fsys, filepath.Dir(path))
 	}
 	if err != nil {
 		return failed(err)

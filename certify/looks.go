@@ -1,0 +1,87 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+)
+
+// Looks are the looks at hold-out rows before this one. A look shows how many of n rows
+// are missed: one of n+1 answers. With train rows, coins and the analyst's strategy fixed,
+// the jobs that he can come to form a tree, with n+1 branches at each look. Look j ≥ 2 spends δ/(j(j+1)) divided by
+// the number of paths that lead to it, and the first one δ (docs/proofs.md, 14).
+//
+// Which looks there were is the maker's word.
+type Looks struct {
+	Uncounted bool    `json:"uncounted,omitempty"` // no lasting log counts them
+	Earlier   []int64 `json:"earlier,omitempty"`   // the largest count that each of them could show
+	// Swapped says that rows of an earlier look's training are hold-out rows now. No price
+	// is known for such a look, and nothing is promised.
+	Swapped bool `json:"swapped,omitempty"`
+}
+
+// MaxLooks is the largest number of looks at the same rows.
+const MaxLooks = 1000
+
+// share is the part of δ that this look may spend.
+func (l *Looks) share() Share {
+	if l == nil || len(l.Earlier) == 0 {
+		return Share{}
+	}
+	j := int64(len(l.Earlier)) + 1
+	paths := big.NewInt(j)
+	paths.Mul(paths, big.NewInt(j+1))
+	for _, n := range l.Earlier {
+		paths.Mul(paths, big.NewInt(n+1))
+	}
+	if paths.Sign() <= 0 {
+		return Share{new(big.Rat)}
+	}
+	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
+}
+
+// unpriced reports whether no share of δ pays for the look.
+func (l *Looks) unpriced() bool { return l != nil && l.Swapped }
+
+// validate reports all faults; nil has none.
+func (l *Looks) validate(heldOut bool) error {
+	if l == nil {
+		return nil
+	}
+	var faults []error
+	if !heldOut {
+		faults = append(faults, errors.New("looks at hold-out rows, of which there are none"))
+	}
+	if some := len(l.Earlier) > 0; some == l.Uncounted || l.Swapped && !some || len(l.Earlier) >= MaxLooks {
+		faults = append(faults, fmt.Errorf("%d looks before this one, uncounted %t, swapped %t: want 1 to %d looks, or none counted", len(l.Earlier), l.Uncounted, l.Swapped, MaxLooks-1))
+	}
+	for _, n := range l.Earlier {
+		if n < 1 || n > MaxNumber {
+			faults = append(faults, fmt.Errorf("an earlier look at %d rows", n))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// words say in a statement what the look has spent.
+func (l *Looks) words() string {
+	if l == nil || len(l.Earlier) == 0 {
+		return ""
+	}
+	j := len(l.Earlier) + 1
+	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by %d*%d, and by the number of answers of each look before", j, j, j+1)
+}
+
+// told says beside the hold-out rows how often they were looked at.
+func (l *Looks) told() string {
+	switch {
+	case l == nil:
+		return " First look at them that its maker's log knows."
+	case l.Uncounted:
+		return " Looks not counted."
+	case l.Swapped:
+		return fmt.Sprintf(" Look %d at these rows that its maker's log knows; an earlier one was trained on some of them, for which no price is known.", len(l.Earlier)+1)
+	default:
+		return fmt.Sprintf(" Look %d at these rows that its maker's log knows.", len(l.Earlier)+1)
+	}
+}

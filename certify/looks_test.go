@@ -1,0 +1,110 @@
+package certify
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// look is the Delta of look j at n rows, with a tenth of δ for the other method.
+func look(j int, n int64, delta float64) Delta {
+	d := Delta{Declared: delta, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}}
+	if j > 1 {
+		d.Looks = &Looks{Earlier: slices.Repeat([]int64{n}, j-1)}
+	}
+	return d
+}
+
+// Ten misses among 1,200 rows, δ = 0.01: the limits of Clopper and Pearson at the levels of
+// docs/proofs.md, 14, rounded to four decimals. The first look costs nothing.
+func TestLooksArePaid(t *testing.T) {
+	for j, want := range map[int]float64{1: 0.0169, 2: 0.0281, 3: 0.0365, 5: 0.0513, 10: 0.0839} {
+		d := look(j, 1200, 0.01)
+		fatal.If(t, d.validate())
+		got, err := BinomialUpper(10, 1200, d.Declared, d.Share(MethodHoldout))
+		fatal.If(t, err)
+		if math.Abs(got-want) > 0.00005 {
+			t.Errorf("look %d: at most %.6f, want %.4f", j, got, want)
+		}
+		if got, want := d.Share(MethodPACBayes).String(), "1/10"; got != want {
+			t.Errorf("look %d: %s of delta for the method that needs no hold-out, want %s", j, got, want)
+		}
+	}
+	for _, l := range []Looks{{}, {Uncounted: true, Earlier: []int64{5}}, {Swapped: true}, {Earlier: []int64{0}}, {Earlier: slices.Repeat([]int64{9}, MaxLooks)}} {
+		if l.validate(true) == nil {
+			t.Errorf("%+v passes", l)
+		}
+	}
+	if (&Looks{Uncounted: true}).validate(false) == nil {
+		t.Error("looks without hold-out rows pass")
+	}
+}
+
+// A look without a price promises nothing, whatever was seen.
+func TestSwappedRowsPromiseNothing(t *testing.T) {
+	ev := sound(t)
+	ev.Delta.Looks = &Looks{Earlier: []int64{ev.Ledger.Holdout}, Swapped: true}
+	if g := guarantee(t, certificate(t, ev), GuaranteeHoldout); g.Bound != 1 || g.Status != StatusVacuous {
+		t.Errorf("the bound is %v, %s", g.Bound, g.Status)
+	}
+}
+
+// An analyst who looks 50 times at the same rows, keeps what did well and votes, is hardly
+// ever told something false if looks are paid, and always if they are not.
+func TestGreedyAnalyst(t *testing.T) {
+	const n, looks, delta, runs = 100, 50, 0.1, 300
+	limits := map[[2]int]float64{} // by look and misses
+	limit := func(j, misses int) float64 {
+		at := [2]int{j, misses}
+		if _, known := limits[at]; !known {
+			d := look(j, n, delta)
+			d.Methods = []MethodWeight{{MethodHoldout, 1}}
+			var err error
+			limits[at], err = BinomialUpper(int64(misses), n, delta, d.Share(MethodHoldout))
+			fatal.If(t, err)
+		}
+		return limits[at]
+	}
+	rng := rand.New(rand.NewPCG(25, 2))
+	paid, unpaid := 0, 0
+	for range runs {
+		votes, last := make([]int, n), 0
+		anyFalse := false
+		for j := 1; j <= looks+1; j++ { // every predictor misses a fresh row with probability ½
+			misses, tried := 0, make([]int, n)
+			for i := range tried {
+				tried[i] = 1 - 2*rng.IntN(2) // 1: it is right about row i
+				if j == looks+1 && votes[i] != 0 {
+					tried[i] = votes[i]
+				}
+				if tried[i] < 0 {
+					misses++
+				}
+			}
+			for i := range votes {
+				if misses < n/2 {
+					votes[i] += tried[i]
+				} else {
+					votes[i] -= tried[i]
+				}
+			}
+			anyFalse, last = anyFalse || limit(j, misses) < 0.5, misses
+		}
+		if anyFalse {
+			paid++
+		}
+		if limit(1, last) < 0.5 {
+			unpaid++
+		}
+	}
+	// Three deviations of a binomial number.
+	if most := runs*delta + 3*math.Sqrt(runs*delta*(1-delta)); float64(paid) > most {
+		t.Errorf("%d of %d analysts were told something false, want at most %.0f", paid, runs, most)
+	}
+	if unpaid < runs*9/10 {
+		t.Errorf("without the price %d of %d were: the analyst is not greedy enough", unpaid, runs)
+	}
+}

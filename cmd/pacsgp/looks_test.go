@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// Another output begins no new count: the second and the third seed pay for what they can
+// have seen, whichever output they have. Without a place that lasts the certificate says so.
+func TestLooksArePaidWhateverTheOutput(t *testing.T) {
+	dir := t.TempDir()
+	lines(700).write(t, lakeFile(dir, 0))
+	train := func(seed, output string, environment map[string]string) string {
+		t.Helper()
+		job := tiny(jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "draw", "grid": "paper", "train": "{passes: 20, seed: " + seed + "}", "output": output})
+		var stdout, stderr bytes.Buffer
+		fatal.If(t, run(t.Context(), []string{"train", "-c", job.write(t, dir)}, testSystem(&stdout, &stderr, durable.OS{}, environment)))
+		return strings.Join(strings.Fields(stdout.String()), " ")
+	}
+	state := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}
+	for _, c := range []struct{ seed, output, says string }{
+		{"0", "one", "First look at them that its maker's log knows."},
+		{"1", "two", "Look 2 at these rows that its maker's log knows."},
+		{"2", "two", "Look 3 at these rows that its maker's log knows."},
+		{"0", "three", "First look at them that its maker's log knows."},
+		{"1", "four", "Look 2 at these rows that its maker's log knows."},
+	} {
+		if text := train(c.seed, c.output, state); !strings.Contains(text, c.says) {
+			t.Errorf("seed %s in %s: it does not say %q:\n%s", c.seed, c.output, c.says, text)
+		}
+	}
+	if text := train("3", "five", nil); !strings.Contains(text, "Looks not counted.") {
+		t.Errorf("without a state folder:\n%s", text)
+	}
+}
