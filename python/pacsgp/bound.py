@@ -164,7 +164,7 @@ def check_bound(cert, model, found):
     shared = delta["alternatives"] * sum(weights.values())
     if delta.get("sequence", {}).get("policy") == "sequence":
         shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
-    inverse = {name: (Decimal(shared * (paths(delta.get("looks", {})) if name == "holdout" else 1)) / w / declared).ln() for name, w in weights.items()}
+    inverse = {name: (Decimal(shared * (1 if name == "pac-bayes" else paths(delta.get("looks", {})))) / w / declared).ln() for name, w in weights.items()}
     close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
     if "holdout" in weights:
         check_holdout(cert, found, inverse["holdout"])
