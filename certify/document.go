@@ -363,7 +363,11 @@ func (c Certificate) Split() string {
 	default:
 		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
 	}
-	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
+	looks := c.Delta.Looks.told()
+	if c.document != nil { // of a format that counted none
+		looks = ""
+	}
+	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + looks
 }
 
 // Guarantee returns the guarantee with the identifier.
