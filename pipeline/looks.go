@@ -17,7 +17,8 @@ type Look struct {
 	Job      Digest // the identity of the job
 	Sequence bool   // the job makes one certificate after another
 	Sample   Digest
-	Targets  Digest // of the sample
+	Targets  Digest  // of the sample
+	Share    float64 // of the rows, that are held out
 	Held     HeldOut
 }
 
@@ -56,7 +57,7 @@ func look(ctx context.Context, job Job, s *Survey, log Looks) (*certify.Looks, e
 	if err != nil {
 		return nil, err
 	}
-	l := Look{Job: identity, Sequence: job.DeltaPolicy != "", Sample: s.Digest, Targets: s.Targets, Held: s.held}
+	l := Look{Job: identity, Sequence: job.DeltaPolicy != "", Sample: s.Digest, Targets: s.Targets, Share: job.ForRows(s.Roles.Rows).Roles.Holdout, Held: s.held}
 	earlier, err := log.Look(ctx, l)
 	return l.paid(earlier), err
 }
@@ -70,13 +71,14 @@ func (l Look) paid(earlier []Look) *certify.Looks {
 		if o.Job == l.Job && (same || l.Sequence) {
 			continue
 		}
-		meets, swapped := l.Held.meets(o.Held)
+		meets, within, around := l.Held.meets(o.Held)
 		if !meets && o.Targets == l.Targets { // the same rows, of which other columns are used
-			meets, swapped = true, !same
+			meets, within, around = true, same, false
 		}
 		if meets {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
-			all.Swapped = all.Swapped || swapped
+			// Rows that are held out now and were not then were trained on, unless they came since.
+			all.Swapped = all.Swapped || !within && !(around && o.Share >= l.Share && o.Targets != l.Targets)
 		}
 	}
 	if all.Earlier == nil {
@@ -86,11 +88,10 @@ func (l Look) paid(earlier []Look) *certify.Looks {
 }
 
 // meets reports whether two sets of hold-out rows have rows in common, but for a hundredth that may
-// be equal by chance, and whether roles were swapped between them: neither contains the
-// other, so that training of the earlier look has seen rows that are held out now.
-func (h HeldOut) meets(o HeldOut) (meets, swapped bool) {
+// be equal by chance, and whether h is within o or around it.
+func (h HeldOut) meets(o HeldOut) (meets, within, around bool) {
 	if h.Rows == o.Rows && h.Targets == o.Targets {
-		return true, false
+		return true, true, true
 	}
 	mine, others := h.Marks, o.Marks
 	for _, whole := range []*[]uint64{&mine, &others} { // up to where both are complete
@@ -105,8 +106,7 @@ func (h HeldOut) meets(o HeldOut) (meets, swapped bool) {
 			common++
 		}
 	}
-	smaller := min(len(mine), len(others))
-	return 100*common > smaller, common < smaller
+	return 100*common > min(len(mine), len(others)), common == len(mine), common == len(others)
 }
 
 // upTo are the marks up to the last.
