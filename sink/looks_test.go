@@ -26,7 +26,7 @@ func TestPythonPaysForLooks(t *testing.T) {
 		fatal.If(t, err)
 		path := filepath.Join(t.TempDir(), "certificate.json")
 		writeFile(t, path, document)
-		all, calls = append(all, c), append(calls, []string{p.model, "--certificate", path})
+		all, calls = append(all, c), append(calls, []string{"verify", p.model, path})
 	}
 	for i, r := range verifytest.Verify(t, calls) {
 		if !strings.Contains(r.Out, all[i].Split()) || strings.Contains(r.Out, "REFUSED") {
