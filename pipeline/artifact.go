@@ -31,7 +31,18 @@ type ModelMeta struct {
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`
+	Noise        *Noise    `json:"noise,omitempty"` // nil: not known, as in files of earlier versions
 }
+
+// A Noise says how the target varies around the mean of Q, in scaled units: with the variance
+// Spread·(variance of f) + Variance. A Q that a wide tolerance has made wide counts in part.
+type Noise struct {
+	Variance float64 `json:"variance"`
+	Spread   float64 `json:"spread"` // in [0, 1]
+}
+
+// around is the variance of the target where f has this one.
+func (n Noise) around(variance float64) float64 { return float64(n.Spread*variance) + n.Variance }
 
 // A Model is what a model file holds: how rows are read and scaled, and the
 // posterior Q over functions of the scaled features.

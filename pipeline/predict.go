@@ -18,7 +18,10 @@ type Prediction struct {
 	Ordinal   int64
 	Mean      float64 // of Q
 	Deviation float64 // standard deviation of f under Q, ≥ 0; noise is no part of it. NaN: not known well enough
-	Reason    string  // if not empty, the row breaks the rules and has no prediction
+	// PredictiveDeviation is that of the target, noise included. NaN: not known well enough,
+	// or the model has no noise.
+	PredictiveDeviation float64
+	Reason              string // if not empty, the row breaks the rules and has no prediction
 }
 
 // Predict predicts every row of a source, in order. The source's columns must
@@ -128,7 +131,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.meta.Target, readerLimits(p.of.meta))
+	found.fill(laws, 0, p.of.meta.Target, p.of.meta.Noise, readerLimits(p.of.meta))
 	return found, nil
 }
 
@@ -156,12 +159,16 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 		if b.reasons != nil && b.reasons.IsValid(i) {
 			found.Reason = b.reasons.Value(i)
 		} else {
-			found.fill(laws, i, p.of.meta.Target, limits)
+			found.fill(laws, i, p.of.meta.Target, p.of.meta.Noise, limits)
 		}
 		out = append(out, found)
 	}
 	return out, nil
 }
+
+// deviationAccuracy is what the square of a deviation may be off by, relative to itself,
+// where that is more than its limit.
+const deviationAccuracy = 0x1p-7
 
 // limits are what a conforming reader's numbers may be off by, in raw units
 // (docs/format.md, 3): its mean, and the square of its deviation.
@@ -173,7 +180,7 @@ func readerLimits(meta ModelMeta) limits {
 }
 
 // fill says what the law of row i gives, or why that is not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, target Affine, most limits) {
+func (p *Prediction) fill(laws model.Laws, i int, target Affine, noise *Noise, most limits) {
 	mean := laws.Mean[i]*target.Scale + target.Centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(target.Centre))
@@ -181,8 +188,13 @@ func (p *Prediction) fill(laws model.Laws, i int, target Affine, most limits) {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
-	p.Mean, p.Deviation = mean, math.Sqrt(max(0, laws.Variance[i]))*target.Scale
-	if off := laws.VarianceError[i]*target.Scale*target.Scale + 1e-15*p.Deviation*p.Deviation; !(off <= most.square) {
-		p.Deviation = math.NaN()
+	variance := max(0, laws.Variance[i])
+	off := laws.VarianceError[i] + 1e-15*variance
+	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.NaN(), math.NaN()
+	if off <= max(most.square/(target.Scale*target.Scale), deviationAccuracy*variance) {
+		p.Deviation = math.Sqrt(variance) * target.Scale
+	}
+	if noise != nil && off <= deviationAccuracy*noise.around(variance) {
+		p.PredictiveDeviation = math.Sqrt(noise.around(variance)) * target.Scale
 	}
 }

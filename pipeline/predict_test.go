@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -26,7 +27,8 @@ func ready(t testing.TB, workers int) *pipeline.Ready {
 
 // same reports whether two predictions are equal to the bit.
 func same(a, b pipeline.Prediction) bool {
-	return math.Float64bits(a.Mean) == math.Float64bits(b.Mean) && math.Float64bits(a.Deviation) == math.Float64bits(b.Deviation) && a.Reason == b.Reason
+	return math.Float64bits(a.Mean) == math.Float64bits(b.Mean) && math.Float64bits(a.Deviation) == math.Float64bits(b.Deviation) &&
+		math.Float64bits(a.PredictiveDeviation) == math.Float64bits(b.PredictiveDeviation) && a.Reason == b.Reason
 }
 
 // Row by row, by several goroutines at a time, or in batches: the same numbers, and the
@@ -108,6 +110,29 @@ func BenchmarkRow(b *testing.B) {
 	for b.Loop() {
 		if _, err := r.Row(row); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// About 95 % of fresh targets lie within 1.96 predictive deviations of their predictions,
+// whatever the noise, and however wide the tolerance has made Q.
+func TestPredictiveDeviationCoversTargets(t *testing.T) {
+	for _, noise := range []float64{0.05, 0.8} {
+		p := publish(t, newLake(waves(1500, noise, 94), 1500), nil)
+		r, err := pipeline.NewReady(p.result.Model, 1)
+		fatal.If(t, err)
+		defer r.Close()
+		fresh := waves(4000, noise, 95)
+		covered := 0.0
+		for i, y := range fresh[2] {
+			row, err := r.Row([]float64{fresh[0][i], fresh[1][i]})
+			fatal.If(t, err)
+			if math.Abs(y-row.Mean) <= 1.96*row.PredictiveDeviation {
+				covered++
+			}
+		}
+		if covered /= float64(len(fresh[2])); !(covered > 0.93 && covered < 0.97) {
+			t.Errorf("noise %g: mean ± 1.96 predictive deviations covers %.3f", noise, covered)
 		}
 	}
 }

@@ -438,6 +438,9 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
+	if meta.Noise, err = t.noise(posterior); err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
+	}
 	training := Training{
 		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
 		Hurried: t.state.Hurried, Machine: machine(), Resumed: t.resumed, Trace: t.state.Trace,

@@ -121,6 +121,7 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
 	}
+	want.Noise = m.Meta.Noise // no guarantee speaks of it
 	a, err := json.Marshal(m.Meta)
 	if err != nil {
 		return err

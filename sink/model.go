@@ -184,6 +184,8 @@ func checkMeta(meta pipeline.ModelMeta) error {
 		return fmt.Errorf("variance %v, want a positive number", meta.Variance)
 	case !positive(meta.Jitter):
 		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
+	case meta.Noise != nil && !(positive(meta.Noise.Variance) && meta.Noise.Spread >= 0 && meta.Noise.Spread <= 1):
+		return fmt.Errorf("noise %+v, want a positive variance and a spread from 0 to 1", *meta.Noise)
 	}
 	if _, err := kernel.Named(meta.Kernel); err != nil {
 		return err

@@ -62,11 +62,12 @@ func (o PredictionObjects) append(to []byte, row int64, p pipeline.Prediction, k
 	to = append(to, `,"row":`...)
 	to = strconv.AppendInt(to, row, 10)
 	if p.Reason != "" {
-		to = append(to, `,"mean":null,"deviation":null,"certificate":null,"reason":`...)
+		to = append(to, `,"mean":null,"deviation":null,"predictive_deviation":null,"certificate":null,"reason":`...)
 		to = append(to, quoted(p.Reason)...)
 	} else {
 		to = appendNumber(append(to, `,"mean":`...), p.Mean)
 		to = appendNumber(append(to, `,"deviation":`...), p.Deviation)
+		to = appendNumber(append(to, `,"predictive_deviation":`...), p.PredictiveDeviation)
 		to = append(append(to, `,"certificate":`...), o.certificate...)
 		to = append(to, `,"reason":null`...)
 	}

@@ -19,9 +19,9 @@ func TestPredictionObjects(t *testing.T) {
 		p    pipeline.Prediction
 		want map[string]any
 	}{
-		{pipeline.Prediction{Mean: 0.1, Deviation: 1e-300}, map[string]any{"mean": json.Number("0.1"), "deviation": json.Number("1e-300"), "certificate": "8c1f", "reason": nil}},
-		{pipeline.Prediction{Mean: -1e21, Deviation: math.NaN()}, map[string]any{"mean": json.Number("-1e+21"), "deviation": nil, "certificate": "8c1f", "reason": nil}},
-		{pipeline.Prediction{Mean: 1, Reason: "x \"y\" </script>\x01"}, map[string]any{"mean": nil, "deviation": nil, "certificate": nil, "reason": "x \"y\" </script>\x01"}},
+		{pipeline.Prediction{Mean: 0.1, Deviation: 1e-300, PredictiveDeviation: 2}, map[string]any{"mean": json.Number("0.1"), "deviation": json.Number("1e-300"), "predictive_deviation": json.Number("2"), "certificate": "8c1f", "reason": nil}},
+		{pipeline.Prediction{Mean: -1e21, Deviation: math.NaN(), PredictiveDeviation: math.NaN()}, map[string]any{"mean": json.Number("-1e+21"), "deviation": nil, "predictive_deviation": nil, "certificate": "8c1f", "reason": nil}},
+		{pipeline.Prediction{Mean: 1, Reason: "x \"y\" </script>\x01"}, map[string]any{"mean": nil, "deviation": nil, "predictive_deviation": nil, "certificate": nil, "reason": "x \"y\" </script>\x01"}},
 	} {
 		text := o.Append([]byte("before"), 3, 1<<60, 2, c.p, kept...)
 		d := json.NewDecoder(bytes.NewReader(text[len("before"):]))

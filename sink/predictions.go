@@ -27,6 +27,7 @@ var predictionFields = []Kept{
 	{"row", parquet.Encoded(parquet.Int(64), &parquet.DeltaBinaryPacked)},
 	{"mean", parquet.Optional(noise)},
 	{"deviation", parquet.Optional(noise)},
+	{"predictive_deviation", parquet.Optional(noise)},
 	{"certificate", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
 	{"reason", parquet.Optional(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))},
 }
@@ -57,8 +58,8 @@ func (g inOrder) Fields() []parquet.Field {
 }
 
 // Predictions writes predictions as Parquet: the row's ordinal, the mean of Q and the standard
-// deviation of f in raw units, and the certificate that they are made under. A deviation that
-// is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
+// deviations of f and of the target in raw units, and the certificate that they are made under.
+// A deviation that is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
 // certificate: no promise was made for it. It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
@@ -102,6 +103,7 @@ const (
 	rowColumn = iota
 	meanColumn
 	deviationColumn
+	predictiveColumn
 	certificateColumn
 	reasonColumn
 	predictionColumns
@@ -181,6 +183,7 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 		each(rowColumn, func(row *pipeline.Prediction) parquet.Value { return parquet.Int64Value(row.Ordinal) }),
 		given(meanColumn, func(row *pipeline.Prediction) float64 { return row.Mean }),
 		given(deviationColumn, func(row *pipeline.Prediction) float64 { return row.Deviation }),
+		given(predictiveColumn, func(row *pipeline.Prediction) float64 { return row.PredictiveDeviation }),
 	)
 	if slices.ContainsFunc(rows, func(row pipeline.Prediction) bool { return row.Reason != "" }) {
 		err = errors.Join(err, each(certificateColumn, func(row *pipeline.Prediction) parquet.Value {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"runtime"
 
@@ -96,7 +97,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := replaces(ctx, output, show.notice); err != nil {
 		return err
 	}
-	rows, refused, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
+	rows, refused, vague, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
 	if err != nil {
 		return err
 	}
@@ -106,26 +107,35 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 			Output  string   `json:"output"`
 			Rows    int64    `json:"rows"`
 			Refused int64    `json:"rows_without_prediction"`
-			ID      string   `json:"certificate"` // "" if nothing is certified about the predictions
-		}{append([]string{}, c.Doubts()...), output, rows, refused, id})
+			Vague   int64    `json:"rows_without_deviation"` // that have a prediction
+			ID      string   `json:"certificate"`            // "" if nothing is certified about the predictions
+		}{append([]string{}, c.Doubts()...), output, rows, refused, vague, id})
+	}
+	if vague > 0 {
+		show.notice(certify.Count(vague, "prediction") + " without a deviation: it is too small to be computed to a part in 256")
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
 	return err
 }
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
-// that were read, and counts the rows, and those without a prediction.
-func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (rows, refused int64, err error) {
+// that were read, and counts the rows, those without a prediction, and those with one but
+// without a deviation.
+func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (rows, refused, vague int64, err error) {
 	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	defer file.Abort()
 	out := sink.NewPredictions(file, id)
 	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
-			if rows++; p.Reason != "" {
+			rows++
+			switch {
+			case p.Reason != "":
 				refused++
+			case math.IsNaN(p.Deviation):
+				vague++
 			}
 		}
 		return out.Write(batch)
@@ -136,7 +146,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 	if err == nil {
 		err = file.Commit()
 	}
-	return rows, refused, err
+	return rows, refused, vague, err
 }
 
 // replaces tells that predictions at the output will be replaced, and refuses to replace any

@@ -23,6 +23,7 @@ type predicted struct {
 	Row         int64    `parquet:"row"`
 	Mean        *float64 `parquet:"mean,optional"`
 	Deviation   *float64 `parquet:"deviation,optional"`
+	Predictive  *float64 `parquet:"predictive_deviation,optional"`
 	Certificate *string  `parquet:"certificate,optional"`
 	Reason      *string  `parquet:"reason,optional"`
 }
@@ -61,8 +62,8 @@ func TestPredict(t *testing.T) {
 		if p.Row != int64(i) || p.Mean == nil || p.Deviation == nil || p.Reason != nil || p.Certificate == nil || *p.Certificate != a.id {
 			t.Fatalf("row %d: %+v, want numbers under the certificate %s", i, p, a.id)
 		}
-		if !(*p.Deviation >= 0 && *p.Deviation < 100) {
-			t.Errorf("row %d: deviation %v", i, *p.Deviation)
+		if !(*p.Deviation >= 0 && p.Predictive != nil && *p.Predictive > 0 && *p.Predictive < 100) {
+			t.Errorf("row %d: deviation %v, with noise %v", i, *p.Deviation, p.Predictive)
 		}
 		d := *p.Mean - rows["y"].([]float64)[i]
 		squares += d * d

@@ -82,7 +82,7 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
     "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
-    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count}
+    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "noise?": {"variance": positive, "spread": lambda v: number(v) and 0 <= v <= 1}}
 topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
 

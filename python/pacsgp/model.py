@@ -132,7 +132,7 @@ def describe(model, job, columns):
         "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target,
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
-        "jitter": model.jitter, "inducing": len(model.mean)}
+        "jitter": model.jitter, "inducing": len(model.mean), **members(("noise", model.meta.get("noise")))}
 
 
 def value_of(p):

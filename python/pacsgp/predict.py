@@ -11,12 +11,13 @@ FAR = "the prediction cannot be computed with the accuracy that the certificate 
 
 
 def write_predictions(model, paths, out, certificate):
-    """Writes row, mean, deviation, certificate, reason. A mean is given where it is
-    proven to be within tau of the exact one, and a deviation where its square is
-    (format.md, 3)."""
-    schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()),
+    """Writes row, mean, deviation, predictive_deviation, certificate, reason. A mean is
+    given where it is proven to be within tau of the exact one, and a deviation where its
+    square is known well enough (format.md, 3)."""
+    schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
                         ("certificate", pa.string()), ("reason", pa.string())])
     laws, rows, withheld = Laws(model, check_jitter(model)), 0, 0
+    noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
     centre, scale, loss = model.target["centre"], model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
@@ -30,12 +31,16 @@ def write_predictions(model, paths, out, certificate):
             mean = mean * scale + centre
             rounding = 2.0 ** -51 * (np.abs(mean) + abs(centre))
             far = ~(mean_error * scale + rounding <= model.tau()) & ~bad
-            deviation = np.sqrt(np.maximum(variance, 0)) * scale
-            vague = ~(variance_error * scale ** 2 * (1 + 1e-9) + 1e-15 * deviation ** 2 <= model.tau() * tolerance)
+            variance = np.maximum(variance, 0)
+            off = variance_error * (1 + 1e-9) + 1e-15 * variance
+            vague = ~(off <= np.maximum(model.tau() * tolerance / scale ** 2, variance / 128))
+            around = noise["spread"] * variance + noise["variance"]
+            vaguer = ~(off <= around / 128) | (around == 0)
             none = bad | far
             reasons = ["the row breaks the row rules" if b else FAR if f else None for b, f in zip(bad, far)]
             writer.write_table(pa.table([
-                pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(deviation, mask=none | vague),
+                pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(np.sqrt(variance) * scale, mask=none | vague),
+                pa.array(np.sqrt(around) * scale, mask=none | vaguer),
                 pa.array([None if b else certificate for b in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
             rows, withheld = rows + len(mean), withheld + int(none.sum())
     ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")

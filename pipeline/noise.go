@@ -1,0 +1,53 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+const (
+	// calibrated is the share of the rows that mean ± 1.96 predictive deviations covers.
+	calibrated = 0.95
+	// calibrationRows is how many rows that is settled on: the reference rows, which Q is
+	// not fitted to, and train rows where there are fewer.
+	calibrationRows = 1000
+	leastNoise      = 1e-12
+)
+
+// noise finds the noise with which mean ± 1.96 predictive deviations covers a share
+// calibrated of some rows; of several spreads that give one, the sharpest. It is no part of Q.
+func (t *training) noise(p *model.Posterior) (*Noise, error) {
+	rows := t.start.Slice(0, min(t.start.Len(), max(calibrationRows, t.survey.reference.n)))
+	predictor, err := model.NewPredictor(p, t.env.Resources.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer predictor.Close()
+	mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
+	if err := predictor.Predict(rows.X, mean, variance); err != nil {
+		return nil, err
+	}
+	best, sharpest := &Noise{Variance: leastNoise}, math.Inf(1)
+	needed := make([]float64, rows.Len())
+	for _, spread := range []float64{1, 0.25, 0.0625, 0} {
+		for i, y := range rows.Y {
+			off := (y - mean[i]) / 1.96
+			needed[i] = float64(off*off) - float64(spread*max(0, variance[i]))
+		}
+		slices.Sort(needed)
+		n := Noise{Spread: spread, Variance: needed[max(0, int(math.Ceil(calibrated*float64(len(needed))))-1)]}
+		if !(n.Variance > leastNoise) {
+			continue // wider than it need be
+		}
+		width := 0.0
+		for _, v := range variance {
+			width += math.Log(n.around(max(0, v)))
+		}
+		if width < sharpest {
+			best, sharpest = &n, width
+		}
+	}
+	return best, nil
+}
