@@ -38,8 +38,8 @@ type standardAssumption struct {
 func standardAssumptions() []standardAssumption {
 	return []standardAssumption{
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
-		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows."},
-		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows."},
+		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it."},
+		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it."},
 		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},

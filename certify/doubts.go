@@ -12,6 +12,9 @@ func (c Certificate) Doubts() []string {
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, c.OtherJobs()+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
 	}
+	if len(c.Declared.Scaling) > 0 {
+		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
+	}
 	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != CopiesLimited || float64(n) > fewCopies*float64(c.Sample.Rows)) {
 		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, c.Sample.Rows)
 		if c.Copies.Policy == CopiesDropped {

@@ -37,31 +37,33 @@ func RowRuleText(id string) string {
 // stand in quotes in sentences, so that they must not be able to close them.
 const (
 	maxColumnName = 128
-	maxUnitName   = 32
+	maxUnitName   = 24
 )
 
 // ColumnName returns an error unless the name of a column can stand in a
 // certificate: 1 to 128 printable characters, no quotes and no backslash.
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
-// UnitName returns an error unless a word for a unit can stand in a certificate:
-// as a column's name, but of at most 32 characters, none of a script that runs from the
-// right, and nothing but letters in a unit of several words: it stands beside numbers.
+// UnitName returns an error unless a word for a unit can stand in a certificate: 1 to 24
+// letters, digits and signs of units, no space, and none of a script that runs from the
+// right. It stands beside numbers, and must not read like a part of the sentence.
 func UnitName(unit string) error {
 	if err := word("unit", unit, maxUnitName); err != nil {
 		return err
 	}
-	several := strings.Contains(unit, " ")
 	for _, r := range unit {
 		switch {
 		case fromTheRight(r):
 			return fmt.Errorf("unit %q holds %q, of a script that runs from the right", unit, r)
-		case several && r != ' ' && !unicode.IsLetter(r):
-			return fmt.Errorf("unit %q has several words and holds %q: only letters are allowed in such a unit", unit, r)
+		case !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.Sc) && !strings.ContainsRune(unitSigns, r):
+			return fmt.Errorf("unit %q holds %q: a unit has letters, digits and signs of units (%s)", unit, r, unitSigns)
 		}
 	}
 	return nil
 }
+
+// unitSigns may stand in a unit beside letters, digits and signs of currencies.
+const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
 // fromTheRight reports whether a character is in a block of scripts that run from the
 // right, whatever it is and whichever version of Unicode knows it.

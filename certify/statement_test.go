@@ -362,21 +362,22 @@ func TestUnitCannotChangeASentence(t *testing.T) {
 		t.Errorf("Certify says %q", c.Guarantees[0].Statement)
 	}
 	for _, unit := range []string{
-		"m, with probability 0.0001 (it", "minutes \u030e in at most 1 of rows", "0 in at most 0.1 pct of rows", "m\u3164s", "\u05d0", "a\u20dd", "˵", "ߴ",
+		"m, with probability 0.0001 (it", "minutes \u030e in at most 1 of rows", "0 in at most 0.1 pct of rows", "m\u3164s", "\u05d0", "˵", "ߴ",
+		"in none of the fresh rows", "of no row", "US dollars", "in_no_row", "m,s", strings.Repeat("m", 25),
 	} {
 		if err := UnitName(unit); err == nil {
 			t.Errorf("%q is a unit", unit)
 		}
 	}
-	for _, unit := range []string{"minutes", "US dollars", "m/s^2", "µg/m³", "°C", "%", "千円", "e\u0301tudes", "kW·h"} {
+	for _, unit := range []string{"minutes", "US$", "m/s^2", "W/(m²·K)", "s⁻¹", "µg/m³", "°C", "%", "千円", "e\u0301tudes", "kW·h"} {
 		if err := UnitName(unit); err != nil {
 			t.Error(err)
 		}
 	}
-	ev.Declared.Unit = "m,with_probability(it"
+	ev.Declared.Unit = "m(with-probability-0"
 	for _, g := range certificate(t, ev).Guarantees {
 		for _, text := range []string{g.Headline, g.Statement} {
-			mustHold(t, text, `15 "m,with_probability(it" `)
+			mustHold(t, text, `15 "m(with-probability-0" `)
 		}
 	}
 }

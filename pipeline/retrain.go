@@ -27,6 +27,9 @@ func (v *Verification) NotChecked() []string {
 		}
 		open = append(open, "that which rows are hold-out rows was fixed before their values were known", "that the job owes nothing to the values of the hold-out rows")
 	}
+	if len(v.certificate.Declared.Scaling) > 0 {
+		open = append(open, "that the declared scaling was not computed from the certified rows")
+	}
 	if v.certificate.Delta.Sequence != nil {
 		open = append(open, "that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
 	}

@@ -251,7 +251,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
 	}
-	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss; that training went as the job says is for --retrain")
+	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss")
 	return job, nil
 }
 

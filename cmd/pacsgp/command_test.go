@@ -17,7 +17,7 @@ import (
 
 func TestInspect(t *testing.T) {
 	a := trained(t)
-	pacsgp(t, "inspect", a.certificate).says(t, 0, "CERTIFIED", "function drawn at random", "Not verified:", a.id)
+	pacsgp(t, "inspect", a.certificate).says(t, 0, "CLAIMED", "function drawn at random", "Not verified:", a.id)
 	pacsgp(t, "inspect", a.model).says(t, 0, "12 points", "x1", "x2", "zero-one, tolerance 0.7", "lengthscale")
 
 	machine := succeed(t, "inspect", "--json", a.certificate)

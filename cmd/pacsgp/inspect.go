@@ -58,10 +58,10 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
 	}
 	if !asJSON {
-		if err := report.WriteCertificate(w.paper, c, w.style, report.Anybody); err != nil {
+		if err := report.WriteCertificate(w.paper, c, w.style, report.Unread); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out.")
+		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out. Until then what it certifies is claimed.")
 		return err
 	}
 	for _, text := range c.Doubts() { // apart from the document, whose bytes are what its id is made of
@@ -84,13 +84,13 @@ func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error 
 		}{digest, m.Posterior.KL(), m.Meta})
 	}
 	meta := m.Meta
-	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %s = %.6g + %.6g · f\n  loss      %s\n\n",
+	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %q = %.6g + %.6g · f\n  loss      %s\n\n",
 		meta.Format, digest, meta.Kernel, math.Sqrt(meta.Variance)*meta.Target.Scale, "in the target's units", meta.Inducing, meta.Jitter,
 		m.Posterior.KL(), meta.Target.Name, meta.Target.Centre, meta.Target.Scale, lossWords(meta.Loss))
 	table := tabwriter.NewWriter(w.stdout, 2, 4, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "feature\tcentre\tscale\tlengthscale (raw units)\tin scaled units\t")
 	for i, f := range meta.Features {
-		_, _ = fmt.Fprintf(table, "%s\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, meta.Lengthscales[i]*f.Scale, meta.Lengthscales[i])
+		_, _ = fmt.Fprintf(table, "%q\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, meta.Lengthscales[i]*f.Scale, meta.Lengthscales[i])
 	}
 	return table.Flush()
 }

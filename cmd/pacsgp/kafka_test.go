@@ -179,7 +179,7 @@ func TestPublish(t *testing.T) {
 		}
 		at := "kafka:" + c.ListenAddrs()[0] + "/small"
 		pacsgp(t, "verify", at, at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-		pacsgp(t, "inspect", at).says(t, 0, "CERTIFIED", "3 segments; topic/partition and offsets: rows/0 from 0 to 59")
+		pacsgp(t, "inspect", at).says(t, 0, "CLAIMED", "3 segments; topic/partition and offsets: rows/0 from 0 to 59")
 		for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
 			if got := committed(t, c, topic); got != want {
 				t.Errorf("exactly_once %v: %d records in %s, want %d", exactlyOnce, got, topic, want)

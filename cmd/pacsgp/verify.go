@@ -302,7 +302,11 @@ func (v *verified) print(w system, statement bool) error {
 	if _, err := fmt.Fprintf(w.stdout, "id %s\n", v.id); err != nil || !statement {
 		return err
 	}
-	report.WriteHeadlines(w.paper, c, w.style, report.Anybody)
+	who := report.Anybody
+	if !v.found.Evidence {
+		who = report.Unread
+	}
+	report.WriteHeadlines(w.paper, c, w.style, who)
 	if split := c.Split(); split != "" {
 		report.WriteWrapped(w.stdout, "", split, w.style)
 	}
@@ -310,10 +314,14 @@ func (v *verified) print(w system, statement bool) error {
 		report.WriteWrapped(w.stdout, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", w.style)
 	}
 	for _, g := range c.Guarantees {
-		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, g.Status), w.style)
+		status := g.Status
+		if status == certify.StatusCertified && !v.found.Evidence {
+			status = report.Claimed
+		}
+		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, status), w.style)
 		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own
 	}
-	return report.WriteDeclared(w.paper, c, w.style)
+	return report.WriteDeclared(w.paper, c, w.style, v.found.Retrained)
 }
 
 // A verdictDocument is what verify prints for machines.

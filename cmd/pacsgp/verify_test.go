@@ -88,7 +88,7 @@ func TestVerify(t *testing.T) {
 
 	const unchecked = "arithmetic consistent, evidence not rechecked"
 	files := pacsgp(t, "verify", a.model, a.certificate)
-	files.leavesOpen(t, "nothing is certified without the rows", unchecked, a.id, "(the mean of Q)", "pb-full, draw of Q: certified", "function drawn at random", "What its maker says, and model and rows do not show")
+	files.leavesOpen(t, "nothing is certified without the rows", unchecked, a.id, "(the mean of Q)", "pb-full, draw of Q: claimed", "function drawn at random", "What its maker says, and model and rows do not show")
 	if strings.Contains(files.stdout, "verified:") {
 		t.Errorf("without data it says %q", files.stdout)
 	}
@@ -273,7 +273,7 @@ func TestVerifyJudges(t *testing.T) {
 		}
 		draw := pacsgp(t, append(args, "--judge", "draw")...)
 		if rows == nil {
-			draw.leavesOpen(t, "pb-full, draw of Q: certified", "nothing is certified without the rows")
+			draw.leavesOpen(t, "pb-full, draw of Q: claimed", "nothing is certified without the rows")
 		} else {
 			draw.says(t, 0, "pb-full, draw of Q: certified")
 		}

@@ -84,6 +84,7 @@ def main(call):
     except Exception as err:  # whatever the files bring about, they are refused
         report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
     report.pop("certificate", None)
+    report.pop("rows", None)
     if getattr(args, "json", False):
         print(json.dumps(report))
     elif "refused" in report:

@@ -61,14 +61,15 @@ def word(most):
     return right
 
 
+UNIT_SIGNS = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 FROM_THE_RIGHT = ((0x590, 0x8FF), (0xFB1D, 0xFDFF), (0xFE70, 0xFEFF), (0x10800, 0x10FFF), (0x1E800, 0x1EFFF))  # blocks of scripts
 
 
 def unit_word(v):
-    """The form of a unit: nothing that runs from the right, and letters alone in a
-    unit of several words."""
-    return (word(32)(v) and not any(low <= ord(c) <= high for c in v for low, high in FROM_THE_RIGHT)
-            and (" " not in v or all(c == " " or unicodedata.category(c)[0] == "L" for c in v)))
+    """The form of a unit: letters, digits and signs of units, and nothing that runs from
+    the right."""
+    return (word(24)(v) and not any(low <= ord(c) <= high for c in v for low, high in FROM_THE_RIGHT)
+            and all(unicodedata.category(c)[0] in "LMN" or unicodedata.category(c) == "Sc" or c in UNIT_SIGNS for c in v))
 
 
 KINDS = {"zero-one", "band", "squared", "exponential", "relative"}

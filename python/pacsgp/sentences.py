@@ -185,8 +185,8 @@ METHODS = {
 
 ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
-    "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows.",
-    "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows.",
+    "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it.",
+    "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it.",
     "roles-by-key": "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
     "losses-proven": "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",

@@ -4,6 +4,7 @@ from fractions import Fraction
 from .bound import check_bound
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
 from .derive import compare, derive, follows
+from .doubts import doubts
 from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
@@ -11,7 +12,6 @@ from .losses import Losses, UNIT, best_constant, constant_loss, units
 from .model import Model, fine_enough
 from .places import check_places, places_told
 from .refusal import need, ok
-from .sentences import decimals
 from .starts import check_default_features, check_inducing, check_peaks
 from .survey import Digests, Survey, declared_scaling, within
 
@@ -134,32 +134,13 @@ def unchecked(cert, unplaced):
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
         left += ["that training did not see the hold-out rows", "that which rows are hold-out rows was fixed before their values were known",
                  "that the job owes nothing to the values of the hold-out rows"]
+    if cert["declared"].get("scaling"):
+        left.append("that the declared scaling was not computed from the certified rows")
     if cert["delta"].get("sequence"):
         left.append("that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
     if cert["sample"].get("segments"):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
     return left + ([unplaced] if unplaced else [])
-
-
-FEW_COPIES = 0.01  # that need no word: what a job that says nothing of copies allows
-
-
-def doubts(cert):
-    """What somebody who acts on a certificate must know beside its headlines."""
-    said, n, rows, others = [], cert["copies"]["rows"], cert["sample"]["rows"], cert["declared"]["attempt"]["on_these_rows"] - 1
-    if others > 0:
-        said.append(f"{'1 other job was' if others == 1 else f'{others} other jobs were'} tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
-    if n and (cert["copies"]["policy"] != "limited" or n > FEW_COPIES * rows):
-        said.append(f"{n} of {rows} rows equal an earlier row" + (
-            " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if cert["copies"]["policy"] == "drop"
-            else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
-    if cert["ledger"]["bad"]:
-        bad = cert["ledger"]["bad"]
-        said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * float(bad) / float(rows)), 2, True)} %) break a row rule and were left out. Nothing is promised about such rows; "
-                    "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
-    if cert["dependence"]["suspicious"]:
-        said.append(f"Neighbouring rows are alike (correlation of their targets {cert['dependence']['correlation']:.3f}). Unless the rows were sorted, they depend on each other, and the bounds may be too low.")
-    return said
 
 
 def split(cert):
@@ -204,7 +185,7 @@ def verify(path, certificate, data, expected):
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
-            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced), "certificate": cert}
+            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced), "certificate": cert, "rows": bool(data)}
 
 
 def show(report):
@@ -215,9 +196,10 @@ def show(report):
         print("NOT CHECKED: " + words)
     print(f"{report['verdict']}\nid {report['id']}")
     for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
-        print(f"{g['status'].upper():11} {g['headline']}")
+        status = "claimed" if g["status"] == "certified" and not report["rows"] else g["status"]  # what was not held against rows
+        print(f"{status.upper():11} {g['headline']}")
+    for words in report["doubts"]:
+        print("DOUBT       " + words)
     if cert["ledger"]["holdout"]:
         print(split(cert))
-    for words in report["doubts"]:
-        print(" " * 12 + words)
     print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,7 +79,7 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader)
 		switch h.Status {
 		case certify.StatusCertified:
 			colour = leaf
-		case certify.StatusVacuous, certify.StatusConditional:
+		case certify.StatusVacuous, certify.StatusConditional, Claimed:
 			colour = yellow
 		case certify.StatusIndicative:
 		}
@@ -116,10 +117,11 @@ func (p *printer) assumption(a certify.Assumption) {
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 
-// WriteDeclared prints the declarations of a certificate, which do not follow from model and rows.
-func WriteDeclared(w io.Writer, c certify.Certificate, style Style) error {
+// WriteDeclared prints the declarations of a certificate, which do not follow from model and rows,
+// but those about training where that was repeated.
+func WriteDeclared(w io.Writer, c certify.Certificate, style Style, retrained bool) error {
 	p := &printer{w: bufio.NewWriter(w), style: style}
-	p.section(Section{Title: makersWord, Fields: declared(c)})
+	p.section(Section{Title: makersWord, Fields: slices.DeleteFunc(declared(c), func(f Field) bool { return retrained && f.Name == trainedOn })})
 	return p.w.Flush()
 }
 

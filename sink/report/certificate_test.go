@@ -47,7 +47,7 @@ func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
 		ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 3}
 	})
 	var all, word bytes.Buffer
-	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}, Anybody), WriteDeclared(&word, c, Style{})))
+	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}, Anybody), WriteDeclared(&word, c, Style{}, false)))
 	const said = `number 3 of "nights"`
 	about, declared, _ := strings.Cut(all.String(), makersWord)
 	if strings.Contains(about, said) || !strings.Contains(declared, said) || !strings.Contains(word.String(), said) {

@@ -53,9 +53,13 @@ type Reader int
 
 // The readers.
 const (
-	Anybody Reader = iota
-	Maker          // the run that made it
+	Anybody Reader = iota // who has read the rows
+	Maker                 // the run that made it
+	Unread                // who has not read the rows
 )
+
+// Claimed is what StatusCertified says to a reader who has not checked it.
+const Claimed certify.Status = "claimed"
 
 // PageOf puts a certificate into words: its statements, the terms of the bound, the assumptions,
 // and its limits.
@@ -110,7 +114,11 @@ func headlines(c certify.Certificate, who Reader) []Headline {
 	}
 	var all []Headline
 	for _, g := range shown {
-		all = append(all, Headline{g.Status, g.Headline})
+		status := g.Status
+		if who == Unread && status == certify.StatusCertified {
+			status = Claimed
+		}
+		all = append(all, Headline{status, g.Headline})
 	}
 	return all
 }
@@ -275,12 +283,14 @@ func copies(c certify.Copies) string {
 }
 
 // declared is the maker's word.
+const trainedOn = "trained on"
+
 func declared(c certify.Certificate) []Field {
 	d := c.Declared
 	fields := []Field{
 		{"software", "\"" + d.Software + "\""},
 		{"attempt", fmt.Sprintf("%d on these rows, %d in this log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
-		{"trained on", "\"" + d.Training.Machine + "\""},
+		{trainedOn, "\"" + d.Training.Machine + "\""},
 	}
 	if n := d.Training.Hurried; n > 0 {
 		fields = append(fields, Field{"time limit", "reached after " + certify.Count(n, "step")})

@@ -1,0 +1,30 @@
+"""What somebody who acts on a certificate must know beside its headlines."""
+from fractions import Fraction
+
+from .sentences import decimals
+
+FEW_COPIES = 0.01  # of the rows, without a word
+
+
+def doubts(cert):
+    """One text each, as the Go program has them."""
+    said, rows, copies = [], cert["sample"]["rows"], cert["copies"]
+    others = cert["declared"]["attempt"]["on_these_rows"] - 1
+    if others > 0:
+        said.append(f"{others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker. "
+                    "If this job was changed after results were seen, its confidence is not what it says.")
+    if cert["declared"].get("scaling"):
+        said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
+    n = copies["rows"]
+    if n > 0 and (copies["policy"] != "limited" or n > FEW_COPIES * rows):
+        said.append(f"{n} of {rows} rows equal an earlier row" + (
+            " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
+            else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
+    bad = cert["ledger"]["bad"]
+    if bad > 0:
+        said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
+                    "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
+    if cert["dependence"]["suspicious"]:
+        said.append(f"Neighbouring rows are alike (correlation of their targets {cert['dependence']['correlation']:.3f}). "
+                    "Unless the rows were sorted, they depend on each other, and the bounds may be too low.")
+    return said
