@@ -14,7 +14,7 @@ func Seconds(v int64, digits int) float64 {
 		digits -= 3
 	}
 	if -MaxInteger <= v && v <= MaxInteger {
-		return float64(v) / powers[digits]
+		return float64(v) / math.Pow10(digits)
 	}
 	// Rare: finer than float64 at this distance from 1970. The library's decimal conversion
 	// rounds correctly.
@@ -40,5 +40,3 @@ func Decimal(digits int64, scale int) float64 {
 	}
 	return v
 }
-
-var powers = [...]float64{0: 1, 3: 1e3, 6: 1e6, 9: 1e9}

@@ -2,9 +2,7 @@ package sink
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -279,8 +277,7 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 		return certificateRow{}, fmt.Errorf("there are no guarantees about the %s and a %s", certify.PredictorMean, certify.PredictorDraw)
 	}
 	row := flatten(c, mean, draw)
-	id := sha256.Sum256(document)
-	row.Certificate, row.Document = hex.EncodeToString(id[:]), string(document)
+	row.Certificate, row.Document = DigestOf(document), string(document)
 	return row, nil
 }
 

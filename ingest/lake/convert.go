@@ -152,14 +152,10 @@ func int96Seconds(b []byte) float64 {
 }
 
 func (c *column) decimalValue(v int64) float64 {
-	switch {
-	case v > c.highest || v < -c.highest:
+	if v > c.highest || v < -c.highest {
 		return ingest.Mistyped.Cell()
-	case v > int64Precision || v < -int64Precision:
-		return ingest.TooLong.Cell()
-	default:
-		return float64(v) / math.Pow10(c.digits)
 	}
+	return ingest.Decimal(v, c.digits)
 }
 
 // decimalBytes converts a big-endian two's complement integer of 1 to 32 bytes.

@@ -61,25 +61,33 @@ func OpenStored(ctx context.Context, path string, names []string, most int64) (*
 	}
 	s := &Stored{file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
 	for _, name := range names {
-		at, ok := s.file.places[name]
-		if !ok {
-			return nil, errors.Join(fmt.Errorf("lake: %s has no column %q", path, name), s.Close())
+		if err := s.add(name); err != nil {
+			return nil, errors.Join(err, s.Close())
 		}
-		if n, key := s.file.named(name); n > 1 {
-			of := ""
-			if key {
-				of = ", one of them a key of its path"
-			}
-			return nil, errors.Join(fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of), s.Close())
-		}
-		c := &s.file.columns[at]
-		node, err := s.node(c)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lake: %s, column %q: %w", path, name, err), s.Close())
-		}
-		s.columns = append(s.columns, StoredColumn{Name: name, Node: node, Key: c.leaf < 0, column: c})
 	}
 	return s, nil
+}
+
+func (s *Stored) add(name string) error {
+	path := s.file.path
+	at, ok := s.file.places[name]
+	if !ok {
+		return fmt.Errorf("lake: %s has no column %q", path, name)
+	}
+	if n, key := s.file.named(name); n > 1 {
+		of := ""
+		if key {
+			of = ", one of them a key of its path"
+		}
+		return fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
+	}
+	c := &s.file.columns[at]
+	node, err := s.node(c)
+	if err != nil {
+		return fmt.Errorf("lake: %s, column %q: %w", path, name, err)
+	}
+	s.columns = append(s.columns, StoredColumn{Name: name, Node: node, Key: c.leaf < 0, column: c})
+	return nil
 }
 
 // Columns returns the columns in the order of their names.

@@ -68,11 +68,7 @@ func sameStored(t *testing.T, path, name string, batch int) {
 		t.Errorf("%s, %s: %v", path, name, err)
 		return
 	}
-	defer func() {
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { fatal.If(t, src.Close()) }()
 	if got, want := src.Columns()[0].Node.Type().String(), node.Type().String(); got != want {
 		t.Errorf("%s, %s: it is %s, want %s", path, name, got, want)
 	}
@@ -243,13 +239,17 @@ func TestStoredRefuses(t *testing.T) {
 		t.Errorf("float16: %v", err)
 	}
 	sameStored(t, writersData("refuse", "duration.parquet"), "du", 7)
+	noFirst(t, path, "a page has", `column "text"`, "more memory")
+}
+
+// noFirst demands that the first text cannot be read, with these words.
+func noFirst(t *testing.T, path string, words ...string) {
+	t.Helper()
 	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
 	fatal.If(t, err)
 	_, err = src.Next(t.Context(), 1)
-	wantError(t, err, "a page has", "column \"text\"", "more memory")
-	if err := src.Close(); err != nil {
-		t.Error(err)
-	}
+	wantError(t, err, words...)
+	fatal.If(t, src.Close())
 }
 
 // A name that a column has and a key of the path too is refused as it is of features: it is
@@ -269,9 +269,7 @@ func TestStoredRefusesTwoOfAName(t *testing.T) {
 		wantError(t, err, path, `has 2 columns named "long", one of them a key of its path; rename or remove all but one`)
 		src, err := lake.OpenStored(t.Context(), path, []string{"int"}, 0)
 		fatal.If(t, err)
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, src.Close())
 	}
 }
 
@@ -302,9 +300,7 @@ func TestStoredOfArrowAndKeys(t *testing.T) {
 			}
 		}
 	}
-	if err := src.Close(); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, src.Close())
 }
 
 // A type has a dictionary where the file has all of the column in one and it pays, and a
@@ -337,9 +333,7 @@ func TestStoredTellsDictionaries(t *testing.T) {
 				t.Errorf("%s, %s: a dictionary is %v", path, names[i], got)
 			}
 		}
-		if err := src.Close(); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, src.Close())
 	}
 }
 
@@ -363,11 +357,5 @@ func TestStoredOfLongTexts(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	fatal.If(t, parquet.WriteFile(path, []row{{Text: strings.Repeat("x", 24<<20)}}))
-	src, err := lake.OpenStored(t.Context(), path, []string{"text"}, 0)
-	fatal.If(t, err)
-	_, err = src.Next(t.Context(), 1)
-	wantError(t, err, `column "text"`, "page header", "more memory")
-	if err := src.Close(); err != nil {
-		t.Error(err)
-	}
+	noFirst(t, path, `column "text"`, "page header", "more memory")
 }

@@ -46,9 +46,7 @@ func TestSIGKILLGivesLocksBack(t *testing.T) {
 	}
 	found := func() (locked bool, entries int) {
 		t.Helper()
-		if err := durable.Sweep(durable.OS{}, dir); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, durable.Sweep(durable.OS{}, dir))
 		lock, err := durable.OS{}.Lock(filepath.Join(dir, ".lock"))
 		if err == nil {
 			_ = lock.Close()

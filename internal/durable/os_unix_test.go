@@ -32,12 +32,8 @@ func TestLockIsGivenBackWithItsFileOpen(t *testing.T) {
 func TestSweepLeavesFilesThatArePublished(t *testing.T) {
 	dir := t.TempDir()
 	sweeping := durabletest.Hooked{FS: durable.OS{}, Hook: func(_ durabletest.Operation, effect func() error) error {
-		if err := durable.Sweep(durable.OS{}, dir); err != nil {
-			t.Error(err)
-		}
+		fatal.If(t, durable.Sweep(durable.OS{}, dir))
 		return effect()
 	}}
-	if err := durable.WriteFile(sweeping, filepath.Join(dir, "file"), []byte("text")); err != nil {
-		t.Error(err)
-	}
+	fatal.If(t, durable.WriteFile(sweeping, filepath.Join(dir, "file"), []byte("text")))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 )
 
 var _ pipeline.Attempts = (*AttemptLog)(nil)
@@ -143,8 +144,7 @@ var (
 // encodeAttempt returns the line that comes after the one with the check before.
 func encodeAttempt(a pipeline.Attempt, before string) (line []byte, check string) {
 	text := fmt.Sprintf(attemptForm, a.Targets, a.Sample, a.Configuration)
-	sum := sha256.Sum256([]byte(before + text))
-	check = hex.EncodeToString(sum[:])
+	check = sink.DigestOf([]byte(before + text))
 	return fmt.Appendf([]byte(text), checkForm, check), check
 }
 

@@ -83,9 +83,7 @@ func FuzzCheckpointFile(f *testing.F) {
 	d, err := lake.Open(dir, nil)
 	fatal.If(f, err)
 	f.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			f.Error(err)
-		}
+		fatal.If(f, d.Close())
 	})
 	checkpoint := d.Checkpoint("00")
 	for _, state := range []string{"", "a", "the state of a training"} {

@@ -22,9 +22,7 @@ func TestPredictionsContract(t *testing.T) {
 		d, err := lake.Open(folder, nil)
 		fatal.If(t, err)
 		return lake.NewPredictions(durable.OS{}, folder, about), func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
+			fatal.If(t, d.Close())
 		}
 	}
 	beside := func(rows int) columns {
