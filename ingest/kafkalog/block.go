@@ -77,21 +77,18 @@ func (b *block) faults(have int) (first error) {
 	return first
 }
 
-// clear forgets the rows that were placed.
-func (b *block) clear() {
-	for j, column := range b.columns {
-		b.columns[j] = append(column[:0], column[b.rows():]...)
+// append appends the columns of another block, whose rows have no place yet.
+func (b *block) append(of *block) {
+	for j, column := range of.columns {
+		b.columns[j] = append(b.columns[j], column...)
 	}
-	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }
 
-// moveRest makes next what the block is once it is cleared. The rows that were placed stay.
-func (b *block) moveRest(next *block) {
+func (b *block) clear() {
 	for j, column := range b.columns {
-		next.columns[j] = append(next.columns[j][:0], column[b.rows():]...)
-		b.columns[j] = column[:b.rows()]
+		b.columns[j] = column[:0]
 	}
-	next.offsets, next.times = next.offsets[:0], next.times[:0]
+	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }
 
 // schema is that of a spool's files: columns as doubles, and the place of each row.
@@ -160,7 +157,7 @@ func (b *block) write(to io.Writer, partition int64) error {
 func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) error {
 	switch j := slices.Index(b.names, name); {
 	case j >= 0:
-		return writeValues(to, b.columns[j][:b.rows()], parquet.DoubleValue)
+		return writeValues(to, b.columns[j], parquet.DoubleValue)
 	case name == columnTopic:
 		topic := parquet.ByteArrayValue([]byte(b.topic))
 		return writeValues(to, b.offsets, func(int64) parquet.Value { return topic })

@@ -407,7 +407,7 @@ func (cfg Config) upTo(first, end int64) int64 {
 
 // writer goes on behind the last segment of a partition.
 func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
-	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
+	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), fresh: newBlock(s.cfg), block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

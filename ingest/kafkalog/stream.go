@@ -130,11 +130,11 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 	}
 	for stream.Next() {
 		batch := stream.Record()
-		for at := int64(0); at < batch.NumRows(); at += int64(r.spool.cfg.segmentRows) {
+		for at, n := int64(0), int64(0); at < batch.NumRows(); at += n {
 			have := r.block.rows()
-			slice := batch.NewSlice(at, min(batch.NumRows(), at+int64(r.spool.cfg.segmentRows)))
+			n = min(batch.NumRows()-at, int64(r.spool.cfg.segmentRows-have))
+			slice := batch.NewSlice(at, at+n)
 			err := decode.append(r.block.columns, slice, fields)
-			rows := int(slice.NumRows())
 			slice.Release()
 			if err != nil {
 				return fmt.Errorf("stream: %w", err)
@@ -142,7 +142,7 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 			if err := r.block.faults(have); err != nil && !r.spool.cfg.Tolerant {
 				return fmt.Errorf("stream: behind row %d: %w", r.rows+int64(have), err)
 			}
-			if err := r.place(ctx, rows); err != nil {
+			if err := r.place(ctx, int(n)); err != nil {
 				return err
 			}
 		}
@@ -160,24 +160,14 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 	return nil
 }
 
-// place places rows that were appended to the columns, and stores full segments.
+// place places rows that were appended to the columns, and stores a full segment.
 func (r *streamReader) place(ctx context.Context, rows int) error {
-	for rows > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(rows, r.spool.cfg.segmentRows-r.block.rows())
-		r.block.place(&broker.Record{}, n)
-		r.spool.progress(n)
-		rows -= n
-		if r.block.rows() < r.spool.cfg.segmentRows {
-			return nil
-		}
-		if err := r.flush(); err != nil {
-			return err
-		}
+	r.block.place(&broker.Record{}, rows)
+	r.spool.progress(rows)
+	if r.block.rows() == r.spool.cfg.segmentRows {
+		return errors.Join(ctx.Err(), r.flush())
 	}
-	return nil
+	return ctx.Err()
 }
 
 func (r *streamReader) flush() error {

@@ -19,6 +19,7 @@ type writer struct {
 	first     int64      // its first offset
 	decode    decoder
 	beside    []string // the last columns of the block
+	fresh     *block   // rows of one record
 	block     *block
 	letters   letters
 	room      func(rows int) bool // takes room for rows; nil: there is always some
@@ -37,19 +38,16 @@ func (w *writer) add(r *broker.Record) error {
 	if len(w.ends) > 0 && r.Offset < w.ends[0].First || r.Value == nil && w.spool.cfg.SkipTombstones {
 		return nil
 	}
-	have := w.block.rows()
-	n, err := w.block.add(func(columns [][]float64) (int, error) { return w.decoded(r, columns) })
+	w.fresh.clear()
+	n, err := w.fresh.add(func(columns [][]float64) (int, error) { return w.decoded(r, columns) })
 	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
 		return w.bad(r, err)
 	}
 	if w.room != nil && !w.room(n) {
-		for j, column := range w.block.columns {
-			w.block.columns[j] = column[:have]
-		}
 		w.stopped = r.Offset
 		return errFull
 	}
-	if w.ends == nil && have > 0 && have+n > w.spool.cfg.segmentRows {
+	if have := w.block.rows(); w.ends == nil && have > 0 && have+n > w.spool.cfg.segmentRows {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
@@ -59,6 +57,7 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
+	w.block.append(w.fresh)
 	w.block.place(r, n)
 	w.spool.progress(n)
 	if rows := w.block.rows(); rows > MaxSegmentRows {
@@ -169,7 +168,7 @@ func (w *writer) store(g segment) error {
 	if next == nil {
 		next = newBlock(w.spool.cfg)
 	}
-	full.moveRest(next)
+	next.clear()
 	storing := make(chan error, 1)
 	go func() {
 		defer func() { <-w.spool.aside }()
