@@ -157,9 +157,7 @@ func TestShortTransactions(t *testing.T) {
 func rowsCluster(t *testing.T) (*kfake.Cluster, *broker.Client) {
 	t.Helper()
 	c, maker := cluster(t)
-	if _, err := maker.CreateTopic(t.Context(), "rows", 2, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(t, maker, "rows", 2, nil)
 	return c, newClient(t, c, 20*time.Second)
 }
 

@@ -66,9 +66,7 @@ func TestSinkInATransaction(t *testing.T) {
 // brought there by the certificate that is on the topic, and by no other.
 func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 	_, client := cluster(t)
-	if _, err := client.CreateTopic(t.Context(), "rows", 1, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, "rows", 1, nil)
 	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 	fatal.If(t, err)
 	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))

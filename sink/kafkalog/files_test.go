@@ -60,9 +60,7 @@ func sendFile(t *testing.T, p *kafkalog.FilePredictions, file string, rows, to i
 // is not committed never was.
 func TestFilesAreRemembered(t *testing.T) {
 	_, client := cluster(t)
-	if _, err := client.CreateTopic(t.Context(), "predictions", 3, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, "predictions", 3, nil)
 	first, err := files(t.Context(), client, "predictions")
 	if err != nil || first.About() != "" {
 		t.Fatal(first.About(), err)
@@ -98,9 +96,7 @@ func TestFilesAreRemembered(t *testing.T) {
 func TestFilesContract(t *testing.T) {
 	type columns = score.Columns[parquet.Node, parquet.Value]
 	_, client := cluster(t)
-	if _, err := client.CreateTopic(t.Context(), "predictions", 3, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, "predictions", 3, nil)
 	open := func(t *testing.T) (scoretest.FileWriter[columns], func()) {
 		p, err := files(t.Context(), client, "predictions")
 		fatal.If(t, err)
@@ -140,9 +136,7 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 		t.Helper()
 		brokertest.DeleteTopic(t, client.Kafka.Addr.String(), topic)
 		if partitions > 0 {
-			if _, err := client.CreateTopic(t.Context(), topic, partitions, 1, broker.Settings{"cleanup.policy": "compact"}); err != nil {
-				t.Fatal(err)
-			}
+			create(t, client, topic, partitions, broker.Settings{"cleanup.policy": "compact"})
 		}
 	}
 	put := func(t *testing.T, client *broker.Client, key string, value any) {
@@ -161,7 +155,7 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 		"nothing":            {func(*testing.T, *broker.Client) {}, ""},
 		"the record is gone": {func(t *testing.T, c *broker.Client) { remove(t, c, "p-files", 0) }, `it is empty, and topic "p" is not`},
 		"the record is anew": {func(t *testing.T, c *broker.Client) { remove(t, c, "p-files", 1) }, `it is empty, and topic "p" is not`},
-		"the topic is anew":  {func(t *testing.T, c *broker.Client) { remove(t, c, "p", 0); create(t, c, "p") }, `topic "p" is another one than the one whose record is in topic "p-files"`},
+		"the topic is anew":  {func(t *testing.T, c *broker.Client) { remove(t, c, "p", 0); create(t, c, "p", 3, nil) }, `topic "p" is another one than the one whose record is in topic "p-files"`},
 		"a file is missing": {func(t *testing.T, c *broker.Client) {
 			put(t, c, "x digest", object{"format": "pacsgp-scored/1", "number": 4})
 		}, "some are missing"},
@@ -181,7 +175,7 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, client := cluster(t)
-			create(t, client, "p")
+			create(t, client, "p", 3, nil)
 			p, err := files(t.Context(), client, "p")
 			fatal.If(t, err)
 			sendFile(t, p, "a", 3, 3, true)
@@ -202,11 +196,9 @@ func TestRecordOfFilesIsWhole(t *testing.T) {
 func TestTopicsOfFilesKeep(t *testing.T) {
 	_, client := cluster(t)
 	for topic, settings := range map[string]broker.Settings{"compacted": {"cleanup.policy": "compact"}, "other-files": {"cleanup.policy": "delete"}} {
-		if _, err := client.CreateTopic(t.Context(), topic, 1, 1, settings); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, topic, 1, settings)
 	}
-	create(t, client, "other")
+	create(t, client, "other", 3, nil)
 	for topic, want := range map[string]string{"compacted": "of each file one prediction would be left", "other": "want compact", "none": broker.ErrNoTopic.Error()} {
 		if _, err := files(t.Context(), client, topic); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", topic, err, want)
@@ -214,9 +206,8 @@ func TestTopicsOfFilesKeep(t *testing.T) {
 	}
 }
 
-func create(t *testing.T, client *broker.Client, topic string) {
+func create(t *testing.T, client *broker.Client, topic string, partitions int, settings broker.Settings) {
 	t.Helper()
-	if _, err := client.CreateTopic(t.Context(), topic, 3, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err := client.CreateTopic(t.Context(), topic, partitions, 1, settings)
+	fatal.If(t, err)
 }

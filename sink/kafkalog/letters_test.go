@@ -39,9 +39,7 @@ func TestLettersAreSentOnce(t *testing.T) {
 func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	t.Helper()
 	for topic, partitions := range map[string]int{"dead": 2, "rows": 4} {
-		if _, err := client.CreateTopic(t.Context(), topic, partitions, 1, nil); err != nil {
-			t.Fatal(err)
-		}
+		create(t, client, topic, partitions, nil)
 	}
 	const n = 1200
 	want := make([]string, 0, n)

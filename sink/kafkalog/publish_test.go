@@ -109,9 +109,7 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 // TestTopicsThatLose: topics that would lose what is sent are refused.
 func TestTopicsThatLose(t *testing.T) {
 	_, client := cluster(t)
-	if _, err := client.CreateTopic(t.Context(), "short", 1, 1, broker.Settings{"cleanup.policy": "delete", "retention.ms": "1000"}); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, "short", 1, broker.Settings{"cleanup.policy": "delete", "retention.ms": "1000"})
 	for _, topics := range []kafkalog.Topics{{Certificates: "short"}, {Models: "short"}, {Current: "short"}} {
 		_, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Topics: topics})
 		if err == nil || !strings.Contains(err.Error(), `"short" has`) {

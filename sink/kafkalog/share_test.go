@@ -28,9 +28,7 @@ func TestEarlierOwnersAreEnded(t *testing.T) {
 		fatal.If(t, p.CommitOffsets(t.Context(), &broker.Member{Generation: -1}, "g", "rows", ends, ""))
 		return p
 	}
-	if _, err := client.CreateTopic(t.Context(), "rows", 6, 1, nil); err != nil {
-		t.Fatal(err)
-	}
+	create(t, client, "rows", 6, nil)
 	for _, next := range [][]int{{2}, {4}, {2, 4}, {0, 4}} {
 		left, other := open(share(2, 4)), open(share(5))
 		fatal.If(t, kafkalog.EndOthers(t.Context(), share(next...)))
