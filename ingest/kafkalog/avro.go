@@ -68,7 +68,7 @@ func rowType(of *jsonNode) reflect.Type {
 
 // bind finds the cells of the columns in a value of a node's type.
 func (r *avroReader) bind(of *jsonNode, v reflect.Value) {
-	if cell, ok := v.Addr().Interface().(*any); ok && of.column >= 0 {
+	if cell, ok := reflect.TypeAssert[*any](v.Addr()); ok && of.column >= 0 {
 		r.cells[of.column] = cell
 	}
 	for i, name := range of.fields() {

@@ -107,12 +107,8 @@ func readLetters(path string, use func(broker.Record) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
 	in := bufio.NewReader(file)
-	var batch, buf []byte
+	var buf []byte
 	for {
 		head, err := in.Peek(12)
 		if len(head) == 0 && errors.Is(err, io.EOF) {
@@ -121,26 +117,19 @@ func readLetters(path string, use func(broker.Record) error) (err error) {
 		if err != nil {
 			return err
 		}
-		size := int64(binary.BigEndian.Uint32(head[8:])) + 12
-		if size > info.Size() {
-			return broker.ErrIncomplete
-		}
-		if int64(cap(batch)) < size {
-			batch = make([]byte, size)
-		}
-		batch = batch[:size]
-		if _, err := io.ReadFull(in, batch); err != nil {
-			return err
-		}
-		b, _, err := broker.NextBatch(batch, &buf)
+		batch, err := io.ReadAll(io.LimitReader(in, int64(binary.BigEndian.Uint32(head[8:]))+12))
 		if err != nil {
 			return err
 		}
+		b, _, err := broker.NextBatch(batch, &buf)
 		var r broker.Record
-		if err := b.Next(&r); err != nil {
-			return err
+		if err == nil {
+			err = b.Next(&r)
 		}
-		if err := use(r); err != nil {
+		if err == nil {
+			err = use(r)
+		}
+		if err != nil {
 			return err
 		}
 	}

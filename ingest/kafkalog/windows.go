@@ -42,8 +42,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told
 	if !ours {
 		return nil, stream.ErrOther
 	}
-	told.Held(held)
-	cfg.Progress = told.Rows
+	cfg.Progress = told.Begins(held)
 	if told.Early != nil {
 		cfg.Round, cfg.Stored = max(1, cfg.Rows/rounds), func(w *Window) { told.Early(s.window(n, cfg.Folder, w)) }
 	}
@@ -51,7 +50,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told
 	if err != nil {
 		return nil, err
 	}
-	told.Rows(w.Rows()) // of a window that closes by time the last ones were not told
+	cfg.Progress(w.Rows()) // of a window that closes by time the last ones were not told
 	return s.window(n, cfg.Folder, w), nil
 }
 

@@ -27,12 +27,10 @@ type Config struct {
 
 // A Client speaks to one cluster. Its methods may be called from several goroutines.
 type Client struct {
-	Kafka    *kafka.Client
-	link     *kafka.Transport
-	patience time.Duration
-	config   Config
-	names    string // of the brokers, for messages
-	once     sync.Once
+	Kafka  *kafka.Client
+	link   *kafka.Transport
+	config Config
+	once   sync.Once
 }
 
 // clientID is the name that brokers see.
@@ -51,6 +49,9 @@ func NewClient(cfg Config) (*Client, error) {
 			return nil, fmt.Errorf("kafka: broker %q: want host:port", address)
 		}
 	}
+	if cfg.Patience <= 0 {
+		cfg.Patience = time.Minute
+	}
 	c := &Client{
 		link: &kafka.Transport{
 			TLS: cfg.TLS, SASL: cfg.SASL, ClientID: clientID,
@@ -58,12 +59,7 @@ func NewClient(cfg Config) (*Client, error) {
 			// for metadata.
 			MetadataTTL: metadataAge,
 		},
-		patience: cfg.Patience,
-		config:   cfg,
-		names:    fmt.Sprint(cfg.Brokers),
-	}
-	if c.patience <= 0 {
-		c.patience = time.Minute
+		config: cfg,
 	}
 	c.Kafka = &kafka.Client{Addr: kafka.TCP(cfg.Brokers...), Timeout: requestTimeout, Transport: c.link}
 	return c, nil

@@ -22,20 +22,20 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
 		err := request(ctx)
 		if errors.Is(err, kafka.SASLAuthenticationFailed) {
-			return fmt.Errorf("kafka: %s: user or password is wrong: %w", c.names, err)
+			return fmt.Errorf("kafka: %v: user or password is wrong: %w", c.config.Brokers, err)
 		}
 		if err == nil || ctx.Err() != nil || !Temporary(err) {
 			return errors.Join(ctx.Err(), err)
 		}
 		after := time.Since(began)
-		if after+pause > c.patience {
+		if after+pause > c.config.Patience {
 			if reason := c.unreachable(ctx); reason != nil {
 				return reason
 			}
 			if c.config.SASL == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
 				err = fmt.Errorf("the broker closes the connection: does it demand a user and a password, as sasl declares them? %w", err)
 			}
-			return fmt.Errorf("kafka: %s: given up after %v: %w", c.names, c.patience, err)
+			return fmt.Errorf("kafka: %v: given up after %v: %w", c.config.Brokers, c.config.Patience, err)
 		}
 		if after >= tellAfter && c.config.Told != nil {
 			c.once.Do(func() { c.tell(ctx, err) })
@@ -90,7 +90,7 @@ func (c *Client) tell(ctx context.Context, err error) {
 	if reason := c.unreachable(ctx); reason != nil {
 		err = reason
 	}
-	patience := c.patience
+	patience := c.config.Patience
 	if errors.Is(err, errUnknown) {
 		patience = min(patience, unknownFor)
 	}

@@ -24,11 +24,7 @@ type ahead struct {
 
 // filling hears how the next window fills.
 func (w *work) filling() Filling {
-	var rows func(int64)
-	told := Filling{
-		Held: func(held int64) { rows = w.Events.Fills(held) },
-		Rows: func(n int64) { rows(n) },
-	}
+	told := Filling{Begins: w.Events.Fills}
 	if w.arrives() {
 		told.Early = w.offer
 	}

@@ -28,9 +28,8 @@ func (w *Window) Count() (n int64) {
 
 // A Filling hears how a window fills, from several goroutines.
 type Filling struct {
-	Held  func(rows int64) // told first: how many rows an earlier process has left
-	Rows  func(rows int64) // how many there are, often
-	Early func(w *Window)  // what can be read before all rows are there; nil: nobody reads it
+	Begins func(rows int64) func(rows int64) // see [Events]
+	Early  func(w *Window)                   // what can be read before all rows are there; nil: nobody reads it
 }
 
 // Windows are those of a member's partitions.

@@ -119,7 +119,7 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling)
 			return nil, err
 		}
 	}
-	told.Held(s.end - s.first)
+	rows := told.Begins(s.end - s.first)
 	for s.end-s.first < windowRows {
 		w.mu.Lock()
 		more, there := w.more, min(w.rows-s.end, windowRows/4)
@@ -135,7 +135,7 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling)
 		if err := w.change(func() error { s.end += there; return nil }); err != nil {
 			return nil, err
 		}
-		told.Rows(s.end - s.first)
+		rows(s.end - s.first)
 		if told.Early != nil && s.end-s.first < windowRows {
 			told.Early(w.window(n, *s))
 		}

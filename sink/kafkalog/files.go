@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,11 +32,10 @@ var _ score.Writer[storedColumns] = (*FilePredictions)(nil)
 type FilePredictions struct {
 	cfg        FilesConfig
 	writer     *broker.Writer
-	partitions []int // of the topic
-	most       int   // bytes of a batch there
-	mostNoted  int   // and of one of the record
-	topic      broker.Identity
-	record     broker.Identity
+	partitions []int                      // of the topic
+	most       int                        // bytes of a batch there
+	mostNoted  int                        // and of one of the record
+	began      map[string]broker.Identity // of both topics
 	head       recordHead
 	due        map[string]Progress // of files, behind what was sent and not committed
 
@@ -47,20 +47,15 @@ type FilePredictions struct {
 type FilesConfig struct {
 	Client *broker.Client
 	Topic  string // of predictions
-	Record string // topic that says which files are predicted; "": that of [RecordOf]
+	Record string // topic that says which files are predicted; "": Topic-files
 	Told   func(text string)
 }
-
-// RecordOf is the usual name of the record of a topic.
-func RecordOf(topic string) string { return topic + "-files" }
 
 // OpenFiles ends what an earlier process has left open, makes the record if it is not there, and
 // reads it. A record that is not whole, or is of another topic, is an error.
 func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
-	if cfg.Record == "" {
-		cfg.Record = RecordOf(cfg.Topic)
-	}
-	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}}
+	cfg.Record = cmp.Or(cfg.Record, cfg.Topic+"-files")
+	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}, began: map[string]broker.Identity{}}
 	var err error
 	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
 		return nil, err
@@ -75,7 +70,7 @@ func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	if p.writer, err = cfg.Client.NewWriter(ctx, "pacsgp-score/"+cfg.Record); err != nil {
 		return nil, err
 	}
-	if p.topic, p.record, err = p.identities(ctx); err != nil {
+	if err := p.Same(ctx); err != nil {
 		return nil, err
 	}
 	return p, p.read(ctx)
@@ -114,27 +109,22 @@ func (p *FilePredictions) settings(ctx context.Context) error {
 	return nil
 }
 
-// identities are those of both topics.
-func (p *FilePredictions) identities(ctx context.Context) (topic, record broker.Identity, err error) {
-	if topic, err = p.cfg.Client.Identity(ctx, p.cfg.Topic); err == nil {
-		record, err = p.cfg.Client.Identity(ctx, p.cfg.Record)
-	}
-	return topic, record, err
-}
-
-// Same demands that both topics are those that they were.
+// Same demands the topics of the first call.
 func (p *FilePredictions) Same(ctx context.Context) error {
-	topic, record, err := p.identities(ctx)
-	if err == nil {
-		err = topic.Same(p.topic, p.cfg.Topic, whenBegun)
+	for _, topic := range []string{p.cfg.Topic, p.cfg.Record} {
+		is, err := p.cfg.Client.Identity(ctx, topic)
+		if err != nil {
+			return err
+		}
+		if _, known := p.began[topic]; !known {
+			p.began[topic] = is
+		}
+		if err := is.Same(p.began[topic], topic, "when this process began"); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = record.Same(p.record, p.cfg.Record, whenBegun)
-	}
-	return err
+	return nil
 }
-
-const whenBegun = "when this process began"
 
 // About is what the predictions are about; "": there are none.
 func (p *FilePredictions) About() string { return p.head.About }
@@ -145,7 +135,7 @@ func (p *FilePredictions) begin(ctx context.Context, about, certificate string) 
 	if p.head.Format != "" {
 		return nil
 	}
-	head := recordHead{Format: recordFormat, Topic: p.cfg.Topic, Of: p.topic, About: about, Certificate: certificate}
+	head := recordHead{Format: recordFormat, Topic: p.cfg.Topic, Of: p.began[p.cfg.Topic], About: about, Certificate: certificate}
 	r, err := recorded(headKey, head)
 	if err != nil {
 		return err

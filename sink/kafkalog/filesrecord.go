@@ -110,7 +110,7 @@ func (p *FilePredictions) read(ctx context.Context) error {
 		if p.head.Topic != p.cfg.Topic {
 			return fail("it is that of topic %q", p.head.Topic)
 		}
-		if err := p.topic.Same(p.head.Of, p.cfg.Topic, fmt.Sprintf("the one whose record is in topic %q", p.cfg.Record)); err != nil {
+		if err := p.began[p.cfg.Topic].Same(p.head.Of, p.cfg.Topic, fmt.Sprintf("the one whose record is in topic %q", p.cfg.Record)); err != nil {
 			return err
 		}
 	}

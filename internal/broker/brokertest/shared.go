@@ -80,54 +80,55 @@ func (s *Shared) clean(t testing.TB) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client := &kafka.Client{Addr: kafka.TCP(s.server.Address), Transport: &kafka.Transport{MetadataTTL: 20 * time.Millisecond}}
-	if err := errors.Join(deleteGroups(ctx, client), deleteTopics(ctx, client)); err != nil {
-		t.Errorf("the broker is not clean for the next test: %v", err)
+	left, err := deleteAll(ctx, s.server.Address)
+	for ; ctx.Err() == nil && (left > 0 || err != nil); time.Sleep(50 * time.Millisecond) {
+		left, err = deleteAll(ctx, s.server.Address) // again: a broker that was killed has just begun
+	}
+	if left > 0 || err != nil {
+		t.Errorf("the broker is not clean for the next test: %d topics are left: %v", left, err)
 	}
 }
 
-func deleteGroups(ctx context.Context, client *kafka.Client) error {
+// deleteAll deletes groups, and topics but the broker's own, which it counts.
+func deleteAll(ctx context.Context, address string) (left int, err error) {
+	link := new(kafka.Transport) // which knows no topic yet
+	defer link.CloseIdleConnections()
+	client := &kafka.Client{Addr: kafka.TCP(address), Transport: link}
 	listed, err := client.ListGroups(ctx, &kafka.ListGroupsRequest{})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var ids []string
+	var groups, topics []string
 	for _, group := range listed.Groups {
-		ids = append(ids, group.GroupID)
+		groups = append(groups, group.GroupID)
 	}
-	if len(ids) > 0 {
-		_, err = client.DeleteGroups(ctx, &kafka.DeleteGroupsRequest{GroupIDs: ids})
-	}
-	return err
-}
-
-// deleteTopics deletes all topics but the broker's own, and waits until they are gone.
-func deleteTopics(ctx context.Context, client *kafka.Client) error {
-	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		all, err := client.Metadata(ctx, &kafka.MetadataRequest{})
-		if err != nil {
-			return err
-		}
-		var names []string
-		for _, topic := range all.Topics {
-			if !topic.Internal && !strings.HasPrefix(topic.Name, "__") {
-				names = append(names, topic.Name)
-			}
-		}
-		if len(names) == 0 {
-			return nil
-		}
-		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: names})
-		if err != nil {
-			return err
-		}
-		for _, err := range deleted.Errors {
-			if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
-				return err
-			}
+	if len(groups) > 0 {
+		if _, err := client.DeleteGroups(ctx, &kafka.DeleteGroupsRequest{GroupIDs: groups}); err != nil {
+			return 0, err
 		}
 	}
-	return ctx.Err()
+	all, err := client.Metadata(ctx, &kafka.MetadataRequest{})
+	if err != nil {
+		return 0, err
+	}
+	for _, topic := range all.Topics {
+		if !topic.Internal && !strings.HasPrefix(topic.Name, "__") {
+			topics = append(topics, topic.Name)
+		}
+	}
+	if len(topics) == 0 {
+		return 0, nil
+	}
+	deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: topics})
+	if err != nil {
+		return 0, err
+	}
+	for _, err := range deleted.Errors {
+		if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return 0, err
+		}
+	}
+	return len(topics), nil
 }
 
 // DeleteTopic deletes a topic of any broker.
