@@ -63,12 +63,9 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if err != nil {
 		return err
 	}
-	s, err := survey(ctx, src, job, res)
+	s, err := v.again(ctx, src, job, res)
 	if err != nil {
 		return err
-	}
-	if s.Digest.String() != c.Sample.Digest {
-		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", ErrChanged, s.Digest, c.Sample.Digest)
 	}
 	env := Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, hurried: &said.Hurried}
 	if said.Ancestor != nil {

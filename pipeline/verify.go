@@ -331,6 +331,23 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	return nil
 }
 
+// again surveys the rows, which must still be the sample.
+func (v *Verification) again(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
+	s, err := survey(ctx, src, job, res)
+	if err != nil {
+		return nil, err
+	}
+	return s, v.unchanged(s)
+}
+
+// unchanged demands that a later reading found the sample.
+func (v *Verification) unchanged(s *Survey) error {
+	if want := v.certificate.Sample.Digest; s.Digest.String() != want {
+		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", ErrChanged, s.Digest, want)
+	}
+	return nil
+}
+
 // features checks that default features are all that the data offer, but for
 // columns that are constant on the reference rows.
 func (v *Verification) features(ctx context.Context, m Model, job Job, open OpenData, res Resources) error {
@@ -349,6 +366,9 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		if !slices.Equal(s.Features, m.Meta.Features) {
 			return fmt.Errorf("%w: the job takes every numeric column that is not constant on the reference rows; the model has other features", ErrRefused)
 		}
+		if err := v.unchanged(s); err != nil {
+			return err
+		}
 	}
 	v.note("the features are those that the job's rule gives on these data")
 	return nil
@@ -362,7 +382,7 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}
-	s, err := survey(ctx, src, job, res)
+	s, err := v.again(ctx, src, job, res)
 	if err != nil {
 		return err
 	}
@@ -391,7 +411,7 @@ func (v *Verification) inducing(ctx context.Context, src Source, m Model, job Jo
 	if len(job.Inducing) == 0 || slices.Contains(job.Inducing, inducing) {
 		return nil
 	}
-	s, err := survey(ctx, src, job, res)
+	s, err := v.again(ctx, src, job, res)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,31 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Rows that change between two readings are noticed, whatever the later one is for.
+func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
+	columns := waves(150, 0.2, 4)
+	l := &lake{names: []string{"a", "b", "c", "y"}, columns: [][]float64{columns[0], columns[1], make([]float64, 150), columns[2]}, shards: []int{150}}
+	p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	for changed := range 4 { // the last pass, the features, the peaks; there is no fourth reading
+		readings, value := 0, columns[2][trainRow]
+		open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
+			src, err := l.open(ctx, features)
+			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
+				if batch == 0 {
+					if readings++; readings == changed+1 {
+						columns[2][trainRow] = value + 1e-9
+					}
+				}
+			}}, err
+		}
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, pipeline.Resources{})
+		columns[2][trainRow] = value
+		if want := [...]error{pipeline.ErrRefused, pipeline.ErrChanged, pipeline.ErrChanged, nil}[changed]; !errors.Is(err, want) {
+			t.Errorf("a change at reading %d of %d: %v, want %v", changed+1, readings, err, want)
+		}
 	}
 }
 
