@@ -86,7 +86,7 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 // any row: no pass over row numbers must begin for rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
-		if f.groups[g].Rows == 0 {
+		if f.groups[g].Rows == 0 || c.leaf == len(f.groups[g].Chunks) { // a group of no columns, behind all others
 			continue
 		}
 		why := chunkRefusal(c, &f.groups[g].Chunks[c.leaf])

@@ -303,6 +303,12 @@ def cases(lake, folder):
         os.makedirs(f"{folder}/x")
         os.symlink("..", f"{folder}/x/up")
 
+    def empty_group(folder):
+        body, footer = split(read(f"{folder}/{FILE}"))
+        footer[2][1][1].append({3: (I32, 0), 4: (BINARY, b"g"), 5: (I32, 0)})
+        footer[2][1][1][0][5] = I32, 6
+        write(f"{folder}/{FILE}", joined(body, footer))
+
     def int96(folder):
         rows = pq.read_table(f"{folder}/{FILE}")
         pq.write_table(rows, f"{folder}/{FILE}", row_group_size=30, use_deprecated_int96_timestamps=True, use_dictionary=False, compression="none", write_statistics=False)
@@ -314,7 +320,7 @@ def cases(lake, folder):
         write(f"{folder}/{FILE}", data[:at] + struct.pack("<qi", nanos, day) + data[at + 12:])
 
     every = {"k is INT_8": retype("k", "int8"), "k is UINT_16": retype("k", "uint16"), "q is DECIMAL(4,2)": retype("q", "decimal(4,2)"), "a name twice": twice, "a key": key(7),
-             "a key beyond 2^53": key(9007199254740993), "a hard link": linked, "a loop of links": loop, "an INT96 that wraps": int96}
+             "a key beyond 2^53": key(9007199254740993), "a hard link": linked, "a loop of links": loop, "an INT96 that wraps": int96, "a group of no columns": empty_group}
     for i, (said, change) in enumerate(every.items()):
         shutil.copytree(lake, f"{folder}/{i}")
         change(f"{folder}/{i}")
