@@ -91,8 +91,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		}
 		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.Kind.Page)
 		if d.Kind.Misplaced != nil {
-			_, places := paths(d.of, true)
-			if section := d.Kind.Misplaced(key); section != "" && places[name] != "" {
+			if section := d.Kind.Misplaced(key); section != "" && d.everywhere().places[name] != "" {
 				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.Kind.Page)
 			}
 		}

@@ -38,6 +38,7 @@ type File struct {
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
 	told   map[[2]int]bool // places of faults
+	all    *paths          // the keys of the whole file, once they were asked for
 }
 
 // Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with

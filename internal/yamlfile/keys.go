@@ -1,7 +1,6 @@
 package yamlfile
 
 import (
-	"cmp"
 	"errors"
 	"reflect"
 	"regexp"
@@ -10,15 +9,29 @@ import (
 	"unicode"
 )
 
-// paths are the places of keys by their names, each where it stands first: those of a type and,
-// where it is to be deep, of its sections and of the entries of its lists.
-func paths(of reflect.Type, deep bool) (names []string, places map[string]string) {
-	places = map[string]string{}
+// paths are the places of keys by their names, each where it stands first.
+type paths struct {
+	names  []string
+	places map[string]string
+}
+
+// everywhere are the keys of the whole file.
+func (t *File) everywhere() *paths {
+	if t.all == nil {
+		t.all = pathsOf(t.of, true)
+	}
+	return t.all
+}
+
+// pathsOf are the keys of a type and, where it is to be deep, of its sections and of the entries
+// of its lists.
+func pathsOf(of reflect.Type, deep bool) *paths {
+	p := &paths{places: map[string]string{}}
 	var add func(prefix string, of reflect.Type)
 	add = func(prefix string, of reflect.Type) {
 		for name, f := range Keys(of) {
-			if _, taken := places[name]; !taken {
-				names, places[name] = append(names, name), Join(prefix, name)
+			if _, taken := p.places[name]; !taken {
+				p.names, p.places[name] = append(p.names, name), Join(prefix, name)
 			}
 			below := f.Type
 			if below.Kind() == reflect.Slice {
@@ -30,7 +43,7 @@ func paths(of reflect.Type, deep bool) (names []string, places map[string]string
 		}
 	}
 	add("", of)
-	return names, places
+	return p
 }
 
 // didYouMean suggests a key for one that is none: one of the section, of this type, that is
@@ -39,18 +52,19 @@ func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
-	suggestion := func(prefix string, names []string, places map[string]string) string {
-		text := t.Kind.DidYouMean(unknown, names)
-		for _, name := range names {
+	suggestion := func(prefix string, among *paths) string {
+		text := t.Kind.DidYouMean(unknown, among.names)
+		for _, name := range among.names {
 			if strings.Contains(text, strconv.Quote(name)) {
-				return strings.Replace(text, strconv.Quote(name), Join(prefix, places[name]), 1)
+				return strings.Replace(text, strconv.Quote(name), Join(prefix, among.places[name]), 1)
 			}
 		}
 		return ""
 	}
-	near, places := paths(of, false)
-	all, anywhere := paths(t.of, true)
-	return cmp.Or(suggestion(listIndex.ReplaceAllString(section, ""), near, places), suggestion("", all, anywhere))
+	if near := suggestion(listIndex.ReplaceAllString(section, ""), pathsOf(of, false)); near != "" {
+		return near
+	}
+	return suggestion("", t.everywhere())
 }
 
 // wanted names the values that a key takes.
