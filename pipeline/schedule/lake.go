@@ -57,6 +57,23 @@ func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFil
 	return without(manifested(all), key, keys)
 }
 
+// same are the files that an earlier try of a run has taken. What a run takes is fixed by its
+// first try, whatever that has come to.
+func same(all []File, taken []pipeline.ManifestFile) ([]File, error) {
+	there := map[string]File{}
+	for _, f := range all {
+		there[key(f.ManifestFile)] = f
+	}
+	files := make([]File, len(taken))
+	for i, f := range taken {
+		var ok bool
+		if files[i], ok = there[key(f)]; !ok {
+			return nil, fmt.Errorf("%s is gone or was written again since the first try of this run, which every try takes the same files as", f.Path)
+		}
+	}
+	return files, nil
+}
+
 // manifested are files as in a manifest, in the same time zone on all machines.
 func manifested(files []File) []pipeline.ManifestFile {
 	all := make([]pipeline.ManifestFile, len(files))

@@ -130,4 +130,6 @@ type Retry struct {
 	Kills   int       `json:"kills,omitempty"`
 	Trigger string    `json:"trigger"`
 	Moment  time.Time `json:"moment"`
+
+	Files []pipeline.ManifestFile `json:"files,omitempty"` // that it has taken: every try has the same
 }

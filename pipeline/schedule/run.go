@@ -63,12 +63,15 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 // unchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
 // are counted again later.
 func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
+	files := run.Files
 	run.Window, run.Files = nil, nil
 	r, err := j.over(run, pipeline.StateFailed, fault, now)
 	if err != nil {
 		return nil, err
 	}
-	known.Retry = again(j, r, now)
+	if known.Retry = again(j, r, now); known.Retry != nil {
+		known.Retry.Files = files
+	}
 	known.NotBefore = now.Add(min(longestBackoff, j.backoff(known.Unchosen)))
 	known.Unchosen, known.Fault = known.Unchosen+1, r.Fault
 	s.tell(true, Words(r))
@@ -140,11 +143,15 @@ func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.
 	if err != nil {
 		return lot{}, err
 	}
-	before, err := j.order(ctx, at)
-	if err != nil {
-		return lot{}, err
+	var files []File
+	if len(run.Files) > 0 {
+		files, err = same(all, run.Files)
+	} else {
+		var before []pipeline.ManifestFile
+		if before, err = j.order(ctx, at); err == nil {
+			files, err = j.chosen(ctx, all, before, known, run.Moment)
+		}
 	}
-	files, err := j.chosen(ctx, all, before, known, run.Moment)
 	if err != nil {
 		return lot{}, err
 	}
@@ -316,12 +323,12 @@ func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	if of.Try > j.Retries || r.Exit == nil || *r.Exit != pipeline.ExitFailure {
 		return nil
 	}
-	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment}
+	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
 }
 
 // repeat is the same try once more: the run itself has not failed.
 func repeat(of *pipeline.Scheduled, at time.Time) *Retry {
-	return &Retry{At: at, Tries: of.Try - 1, Kills: of.Kills, Trigger: of.Trigger, Moment: of.Moment}
+	return &Retry{At: at, Tries: of.Try - 1, Kills: of.Kills, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
 }
 
 // mostKills is how many times in a row a run is resumed whose scheduler died during it.

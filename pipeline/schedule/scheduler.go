@@ -179,7 +179,7 @@ func (s *Scheduler) next(ctx context.Context, j *Job, known *State, at pipeline.
 		if longest := j.backoff(r.Tries-1) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, false, nil
 		}
-		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills}, false, nil
+		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, false, nil
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
 		if s.backsOff(j, known, now) {
