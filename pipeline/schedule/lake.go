@@ -86,7 +86,7 @@ func manifested(files []File) []pipeline.ManifestFile {
 	return all
 }
 
-// chosen are the files of a run at this moment: those of the run before, in its order, and then
+// chosen are the files of a run at its moment, whenever it begins: those of the run before, in its order, and then
 // new ones, in that of the lake. So a row of both samples keeps its ordinal, and with it its
 // role, while no earlier file goes.
 func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.ManifestFile, known *State, moment time.Time) ([]File, error) {
@@ -96,6 +96,9 @@ func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.Manifest
 	}
 	var some []File
 	for _, f := range all {
+		if f.Modified != nil && f.Modified.After(moment) { // it came while another run was at work
+			continue
+		}
 		wanted := j.Files.Which != FilesNew || fresh[key(f.ManifestFile)]
 		if j.Files.Which == FilesLast {
 			until, err := j.until(ctx, f)
@@ -114,6 +117,27 @@ func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.Manifest
 	}
 	slices.SortStableFunc(some, func(a, b File) int { return place[key(a.ManifestFile)] - place[key(b.ManifestFile)] })
 	return some, nil
+}
+
+// reached is when so many rows, or files, had come, by the times at which files were written,
+// however late somebody looks. Files that tell no time have come by now.
+func (t Trigger) reached(fresh []pipeline.ManifestFile, now time.Time) (at time.Time, ok bool) {
+	written := func(f pipeline.ManifestFile) time.Time {
+		if f.Modified == nil || f.Modified.After(now) {
+			return now
+		}
+		return *f.Modified
+	}
+	fresh = slices.Clone(fresh)
+	slices.SortStableFunc(fresh, func(a, b pipeline.ManifestFile) int { return written(a).Compare(written(b)) })
+	var rows int64
+	for i, f := range fresh {
+		rows += f.Rows
+		if t.Files > 0 && int64(i) >= t.Files-1 || t.Rows > 0 && rows >= t.Rows {
+			return written(f), true
+		}
+	}
+	return now, false
 }
 
 // until is the latest time that a row of a file can have: the end of the day or month in its

@@ -50,8 +50,15 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (decision
 	if why := pipeline.Incomparable(champion, challenger, j.Judge); why != "" {
 		return decision{why: "it cannot be compared with the current one: " + why}, nil
 	}
-	was, is := j.Judge.Of(champion).Bound, j.Judge.Of(challenger).Bound
-	better, why := true, fmt.Sprintf("its bound is %s, that of the one before %s", certify.AtMost(is), certify.AtMost(was))
+	was, err := j.withoutShares(champion)
+	if err != nil {
+		return decision{}, err
+	}
+	is, err := j.withoutShares(challenger)
+	if err != nil {
+		return decision{}, err
+	}
+	better, why := true, fmt.Sprintf("at one delta its bound is %s, that of the one before %s", certify.AtMost(is), certify.AtMost(was))
 	switch {
 	case j.Promote.NotWorseBy != nil:
 		better = is <= was+*j.Promote.NotWorseBy
@@ -65,6 +72,25 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (decision
 		return decision{why: why}, err
 	}
 	return move(why)
+}
+
+// withoutShares is the bound that a certificate would have if it were the first of its sequence
+// and the first look: the same evidence gives a larger bound under a later number.
+func (j *Job) withoutShares(c certify.Certificate) (float64, error) {
+	ev, err := c.Evidence()
+	if err != nil {
+		return 1, err
+	}
+	ev.Delta.Sequence = nil
+	if l := ev.Delta.Looks; l != nil && !l.Swapped {
+		ev.Delta.Looks = nil
+	}
+	for i := range ev.Assumptions {
+		ev.Assumptions[i].Text = ""
+	}
+	again, err := certify.Certify(ev)
+	g, _ := again.Guarantee(j.Judge.Of(c).ID)
+	return g.Bound, err
 }
 
 // contender reads a certificate of the output and recomputes it.

@@ -336,7 +336,7 @@ func TestPromotion(t *testing.T) {
 	for i, c := range []struct {
 		kl      float64
 		current bool
-	}{{61.25, true}, {50000, false}, {100, false}, {20, true}} {
+	}{{61.25, true}, {50000, false}, {100, false}, {61.25, true}, {20, true}} { // the same evidence is no worse under a later number
 		s.kl = c.kl
 		s.lake.add(fmt.Sprint("e", i), 60)
 		r := s.at(someDay.Add(time.Duration(i) * time.Hour))

@@ -272,13 +272,9 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 	if j.Files.Which == FilesNew { // those that the run before did not take may have been taken by earlier ones
 		fresh = known.untaken(fresh)
 	}
-	var rows int64
-	for _, f := range fresh {
-		rows += f.Rows
-	}
 	for _, t := range j.Triggers {
-		if t.Files > 0 && int64(len(fresh)) >= t.Files || t.Rows > 0 && rows >= t.Rows {
-			return &pipeline.Scheduled{Trigger: t.Key, Moment: now, Try: 1}, nil
+		if at, ok := t.reached(fresh, now); ok {
+			return &pipeline.Scheduled{Trigger: t.Key, Moment: at, Try: 1}, nil
 		}
 	}
 	return nil, nil

@@ -1,0 +1,73 @@
+package schedule_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+// addAt adds a file that was written at a moment.
+func (s *stage) addAt(path string, rows int64, at time.Time) {
+	s.lake.add(path, rows)
+	for i := range s.lake.files {
+		if s.lake.files[i].Path == path {
+			s.lake.files[i].Modified = &at
+		}
+	}
+}
+
+// paths are those of the files of the newest run.
+func (s *stage) paths() (all string) {
+	runs := s.runs()
+	for _, f := range runs[len(runs)-1].Scheduled.Files {
+		all += f.Path
+	}
+	return all
+}
+
+// A run that fails by its values is tried again on the same files, whatever has come since; where
+// one of them was written again it is not tried on others.
+func TestEveryTryHasTheSameFiles(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 3 }))
+	s.at(someDay)
+	s.fail = errors.New("too many rows equal an earlier one")
+	now := someDay.Add(time.Hour)
+	s.at(now)
+	s.lake.add("e", 60)
+	if s.at(now.Add(2 * time.Minute)); s.paths() != "bcd" || s.trains != 2 {
+		t.Errorf("the second try takes %q", s.paths())
+	}
+	s.lake.files[0].Footer = "written again"
+	if r := s.at(now.Add(10 * time.Minute)); r == nil || s.trains != 2 || r.Fault == "" {
+		t.Errorf("with other files: %+v", r)
+	}
+	s.fail = nil
+	s.at(now.Add(2 * time.Hour)) // the last try
+	if s.at(now.Add(3 * time.Hour)); s.paths() != "cdbe" || s.trains != 3 { // what was written again is another file
+		t.Errorf("the next run takes %q", s.paths())
+	}
+}
+
+// What a run takes is fixed at its moment, however long the run before it has worked.
+func TestLengthOfARunDecidesNoSample(t *testing.T) {
+	for _, late := range []time.Duration{0, 20 * time.Minute, 50 * time.Minute} {
+		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
+		s.at(someDay)
+		moment := someDay.Add(time.Hour)
+		s.addAt("e", 60, moment.Add(-time.Minute))
+		s.addAt("f", 60, moment.Add(10*time.Minute))
+		if s.at(moment.Add(late)); s.paths() != "bcde" {
+			t.Errorf("%v after its moment the run takes %q", late, s.paths())
+		}
+		s = newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "rows 100", Rows: 100}} }))
+		s.at(someDay)
+		s.addAt("e", 60, someDay.Add(10*time.Minute))
+		s.addAt("g", 60, someDay.Add(30*time.Minute))
+		s.addAt("f", 60, someDay.Add(20*time.Minute))
+		if s.at(moment.Add(late)); s.paths() != "bcdef" {
+			t.Errorf("%v after 100 rows have come the run takes %q", late, s.paths())
+		}
+	}
+}
