@@ -3,8 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -93,7 +95,9 @@ func TestThirtyNights(t *testing.T) {
 		default:
 			rows.write(t, path(yesterday, "part-00.parquet"))
 		}
-		run := s.at(t, someDay.AddDate(0, 0, night-1).Add(2*time.Hour+30*time.Minute+time.Second))
+		moment := someDay.AddDate(0, 0, night-1).Add(2*time.Hour + 30*time.Minute)
+		writtenBy(t, filepath.Join(dir, "lake"), moment)
+		run := s.at(t, moment.Add(time.Second))
 		if run == nil {
 			t.Fatalf("night %d: no run", night)
 		}
@@ -221,4 +225,18 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 		after := time.Duration(math.Ceil(rng.Float64() * float64(400*time.Millisecond)))
 		try(fmt.Sprintf("after %v", after), order{}, after)
 	}
+}
+
+// writtenBy dates files that are younger to a moment.
+func writtenBy(t *testing.T, lake string, moment time.Time) {
+	t.Helper()
+	fatal.If(t, filepath.WalkDir(lake, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if info, err := e.Info(); err != nil || !info.ModTime().After(moment) {
+			return err
+		}
+		return os.Chtimes(path, moment, moment)
+	}))
 }

@@ -29,6 +29,8 @@ type Job struct {
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.
 	Elsewhere bool
+
+	looked time.Time // the last look at it by this process
 }
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.

@@ -86,6 +86,7 @@ func held[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 // of a run are in its record; those of the job's output are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
 	s.closed, j.Judge = false, cmp.Or(j.Judge, pipeline.JudgeMean)
+	defer func() { j.looked = now }()
 	r, err := s.look(ctx, j, now)
 	var of recordError
 	switch {
@@ -273,7 +274,11 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 		fresh = known.untaken(fresh)
 	}
 	for _, t := range j.Triggers {
-		if at, ok := t.reached(fresh, now); ok {
+		at, ok := t.reached(fresh, now)
+		if at = at.Add(s.Poll); j.looked.IsZero() || at.After(now) {
+			at = now
+		}
+		if ok {
 			return &pipeline.Scheduled{Trigger: t.Key, Moment: at, Try: 1}, nil
 		}
 	}
