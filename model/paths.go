@@ -27,7 +27,7 @@ type exactPath struct {
 
 func newExactPath(pool *linalg.Pool, p *Posterior) *exactPath {
 	m := p.Inducing()
-	return &exactPath{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(false, square(p.Factor, m))}
+	return &exactPath{p.Kernel.Variance, pool.NewSolver(square(p.L, m)), pool.NewMultiplier(square(p.Factor, m))}
 }
 
 func (w *exactPath) backwards() bool { return false }
@@ -74,7 +74,7 @@ func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	l := square(p.L, m)
 	v, signs := fastRoot(pool, p)
 	flip(v)
-	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(false, v), size: norm(v.Data)}
+	f := &fastPath{variance: p.Kernel.Variance, root: pool.NewMultiplier(v), size: norm(v.Data)}
 	flip(v)
 	for i, s := range signs {
 		if s < 0 {

@@ -190,23 +190,6 @@ func (o options) chosen(rows []row) ([]row, error) {
 	return slices.DeleteFunc(rows, func(r row) bool { return !only.MatchString(r.label()) }), nil
 }
 
-// todo are the missing units, none with -stored.
-func (o options) todo(rows []row, units string) ([]unit, error) {
-	var todo []unit
-	for seed := range o.reps {
-		for _, r := range rows {
-			u := r.unit
-			u.Seed = seed
-			if _, ok, err := stored(units, u); err != nil {
-				return nil, err
-			} else if !ok && !o.stored {
-				todo = append(todo, u)
-			}
-		}
-	}
-	return todo, nil
-}
-
 // here are the rows with at least one split.
 func here(rows []row) []row {
 	return slices.DeleteFunc(rows, func(r row) bool {
@@ -217,15 +200,28 @@ func here(rows []row) []row {
 	})
 }
 
-// complete computes the missing units of rows, on data that split gives, and gathers their means.
+// complete computes the missing units of rows, on data that split gives, unless -stored is set, and
+// gathers their means.
 func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataset.Table, err error)) error {
 	units := filepath.Join(o.out, "units")
 	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err
 	}
-	todo, err := o.todo(rows, units)
-	if err != nil {
-		return err
+	found := make([][]finding, len(rows))
+	var todo []unit
+	var of []int // rows of them
+	for seed := range o.reps {
+		for i, r := range rows {
+			u := r.unit
+			u.Seed = seed
+			if f, ok, err := stored(units, u); err != nil {
+				return err
+			} else if ok {
+				found[i] = append(found[i], f)
+			} else if !o.stored {
+				todo, of = append(todo, u), append(of, i)
+			}
+		}
 	}
 	began := time.Now()
 	for i, u := range todo {
@@ -240,37 +236,26 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 		if err := f.store(units); err != nil {
 			return err
 		}
+		found[of[i]] = append(found[of[i]], f)
 		spent := time.Since(began)
 		left := spent / time.Duration(i+1) * time.Duration(len(todo)-i-1)
 		fmt.Fprintf(os.Stderr, "%d/%d %s, split %d: B %.4f, test %.4f, %d gradients, %.0f s; about %s left\n",
 			i+1, len(todo), row{unit: u}.label(), u.Seed, f.Bound, f.Test, f.Steps, f.Seconds, left.Round(time.Second))
 	}
 	for i := range rows {
-		if err := rows[i].gather(units, o.reps); err != nil {
-			return err
-		}
+		slices.SortFunc(found[i], func(a, b finding) int { return a.Seed - b.Seed })
+		rows[i].gather(found[i])
 	}
 	return nil
 }
 
-// gather takes the mean over the computed splits.
-func (r *row) gather(units string, reps int) error {
-	var found []finding
-	for seed := range reps {
-		u := r.unit
-		u.Seed = seed
-		f, ok, err := stored(units, u)
-		if err != nil {
-			return err
-		}
-		if ok {
-			found = append(found, f)
-			r.seconds += f.Seconds
-			r.instructions = f.Instructions
-		}
+// gather takes the mean over splits.
+func (r *row) gather(found []finding) {
+	for _, f := range found {
+		r.seconds += f.Seconds / float64(len(found))
+		r.instructions = f.Instructions
 	}
 	r.ours, r.reps = map[string]estimate{}, len(found)
-	r.seconds /= float64(max(1, r.reps))
 	for _, c := range columns {
 		var values []float64
 		for _, f := range found {
@@ -282,7 +267,6 @@ func (r *row) gather(units string, reps int) error {
 		}
 		r.ours[c.name] = estimate{mean, deviation / math.Sqrt(float64(r.reps))}
 	}
-	return nil
 }
 
 // label names a row for people.

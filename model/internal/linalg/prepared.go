@@ -1,9 +1,7 @@
 package linalg
 
-// A Solver solves x·lᵀ = b for one lower triangular l and many b:
-// [Pool.TrsmRightLowerTrans] with the packing of l and the reciprocals of its
-// diagonal done once. It may be used by several goroutines at once, and from inside
-// [Pool.For].
+// A Solver solves x·lᵀ = b for one lower triangular l and many b: [Pool.TrsmRightLowerTrans] with
+// l packed once. It may be used by several goroutines at once, and from inside [Pool.For].
 type Solver struct {
 	pool   *Pool
 	packed packTriangle
@@ -29,24 +27,19 @@ func (s *Solver) Solve(b Mat) {
 	s.pool.solveChunks(&s.packed.triangle, b)
 }
 
-// A Multiplier multiplies many matrices by one lower triangular c or by cᵀ:
-// [Pool.TrmmRightLower] or [Pool.TrmmRightLowerTrans] with the packing of c done once.
-// It may be used by several goroutines at once, and from inside [Pool.For].
+// A Multiplier multiplies many matrices by one lower triangular c: [Pool.TrmmRightLower] with c
+// packed once. It may be used by several goroutines at once, and from inside [Pool.For].
 type Multiplier struct {
 	pool *Pool
 	c    batch
 }
 
-// NewMultiplier packs c, square and lower triangular, whose strictly upper part is not
-// used, to multiply by it or, if tC is set, by cᵀ. The multiplier keeps a copy, of about
-// twice the size of c's triangle.
-func (p *Pool) NewMultiplier(tC bool, c Mat) *Multiplier {
+// NewMultiplier packs c, square and lower triangular, whose strictly upper part is not used. The
+// multiplier keeps a copy, of about twice the size of c's triangle.
+func (p *Pool) NewMultiplier(c Mat) *Multiplier {
 	c.check("c", c.Rows, c.Rows)
 	m := &Multiplier{pool: p}
-	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c, byRow: tC}, fresh: true, right: lowerTriangular, j1: c.Cols}
-	if tC {
-		q.right = upperTriangular
-	}
+	q := product{pool: p, set: current.Load(), alpha: 1, b: source{m: c}, fresh: true, right: lowerTriangular, j1: c.Cols}
 	m.c.panels = (c.Cols + q.set.nr - 1) / q.set.nr
 	m.c.fill(q, make([]float64, m.c.panels*q.set.nr*c.Rows), 0, c.Rows)
 	p.run(m.c.packPieces(), (*packRight)(&m.c))
@@ -56,8 +49,7 @@ func (p *Pool) NewMultiplier(tC bool, c Mat) *Multiplier {
 	return m
 }
 
-// Multiply sets dst = b·c or b·cᵀ, to the bits of [Pool.TrmmRightLower] or
-// [Pool.TrmmRightLowerTrans].
+// Multiply sets dst = b·c, to the bits of [Pool.TrmmRightLower].
 func (m *Multiplier) Multiply(b, dst Mat) {
 	n := 0
 	if len(m.c.blocks) > 0 {

@@ -191,7 +191,7 @@ func TestCholeskyRefuses(t *testing.T) {
 	}
 }
 
-// TestPrepared: what is packed once has the bits of what is packed anew.
+// TestPrepared: packing once or anew gives the same bits.
 func TestPrepared(t *testing.T) {
 	for i, n := range append([]int{600}, triangleSizes...) {
 		m := smallSizes[(3*i)%len(smallSizes)]
@@ -206,12 +206,8 @@ func TestPrepared(t *testing.T) {
 			checkGuards(t, what, got)
 			equalBits(t, what+" solver", got, want)
 			product, out := NewMat(m, n), randMat(r, m, n, 1)
-			p.TrmmRightLowerTrans(l, want, product)
-			p.NewMultiplier(true, l).Multiply(want, out)
-			checkGuards(t, what, out)
-			equalBits(t, what+" transposed multiplier", out, product)
 			p.TrmmRightLower(l, want, product)
-			p.NewMultiplier(false, l).Multiply(want, out)
+			p.NewMultiplier(l).Multiply(want, out)
 			checkGuards(t, what, out)
 			equalBits(t, what+" multiplier", out, product)
 			return product
