@@ -348,10 +348,11 @@ func Words(r *pipeline.RunState) string {
 	case id != "" && of.Why != "":
 		text += ", not current"
 	}
-	for _, why := range []string{of.Why, r.Fault} {
-		if why != "" {
-			text += ": " + why
-		}
+	if of.Why != "" {
+		text += ": " + of.Why
+	}
+	if r.Fault != "" {
+		text += ": " + r.Fault
 	}
 	return text
 }
