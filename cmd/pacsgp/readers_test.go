@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,10 +102,10 @@ func compareReaders(t *testing.T, said []string, args func(i int) []string) {
 			accepted++
 		}
 		same := mine.status == other.Status && found.Verdict == other.Verdict && slices.Equal(found.Doubts, other.Doubts) && slices.Equal(found.NotChecked, other.NotChecked)
-		if !same && !(mine.status == exitFailure && other.Status == exitFailure) {
+		if !same && (mine.status != exitFailure || other.Status != exitFailure) {
 			t.Errorf("%d: %s\npacsgp: status %d, %q %q %q %s\nPython: status %d, %q %q %q %s", i, said[i], mine.status, found.Verdict, found.Doubts, found.NotChecked,
 				strings.TrimSpace(mine.message), other.Status, other.Verdict, other.Doubts, other.NotChecked, other.Refused)
 		}
 	}
-	t.Log(fmt.Sprintf("%d cases, %d accepted by both", len(said), accepted))
+	t.Logf("%d cases, %d accepted by both", len(said), accepted)
 }
