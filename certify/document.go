@@ -3,6 +3,7 @@ package certify
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Format names the version of the certificate document.
@@ -49,6 +50,7 @@ type Certificate struct {
 	Baseline      Baseline      `json:"baseline"`
 	Dependence    Dependence    `json:"dependence"`
 	Copies        Copies        `json:"copies"`
+	Findings      *Findings     `json:"findings,omitempty"` // nil: nothing suspicious
 	Accuracy      Accuracy      `json:"accuracy"`
 	Assumptions   []Assumption  `json:"assumptions"`
 	Ledger        Ledger        `json:"ledger"`
@@ -166,6 +168,36 @@ type Copies struct {
 	Distinct int64        `json:"distinct"` // rows that equal no earlier one
 	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
 	Features int64        `json:"features"` // rows that equal an earlier one in all features
+}
+
+// Findings are what the rows that the constant was chosen on show, and independent draws of
+// one source hardly do.
+type Findings struct {
+	Rows       int64    `json:"rows"` // looked at
+	NearCopies int64    `json:"near_copies,omitempty"`
+	Ordered    []string `json:"ordered,omitempty"` // features that rise or fall with the order of the rows
+}
+
+// NearCopies is how many near copies of so many rows are suspicious: a hundredth, and three.
+func NearCopies(rows int64) int64 { return max(3, rows/100) }
+
+// validate checks the findings against ledger and columns. Nothing suspicious is nil.
+func (f *Findings) validate(rows int64, features []string) error {
+	if f == nil {
+		return nil
+	}
+	rest := features
+	for _, name := range f.Ordered {
+		at := slices.Index(rest, name)
+		if at < 0 {
+			return fmt.Errorf("the ordered columns %q are no features in their order", f.Ordered)
+		}
+		rest = rest[at+1:]
+	}
+	if near := f.NearCopies; f.Rows < 1 || f.Rows > rows || near >= f.Rows || near != 0 && near < NearCopies(f.Rows) || near == 0 && len(f.Ordered) == 0 {
+		return fmt.Errorf("%d near copies of %d rows looked at, of %d, are no finding", near, f.Rows, rows)
+	}
+	return nil
 }
 
 // Accuracy says how exact a reader's predictions must be.

@@ -1,6 +1,9 @@
 package certify
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // fewCopies is the share of rows that may equal an earlier one without a word beside
 // the first lines: what a job that says nothing of copies allows.
@@ -26,6 +29,16 @@ func (c Certificate) Doubts() []string {
 	if n := c.Ledger.Bad; n > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
+	}
+	if f := c.Findings; f != nil && f.NearCopies > 0 {
+		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
+	}
+	if f := c.Findings; f != nil && len(f.Ordered) > 0 {
+		names := make([]string, len(f.Ordered))
+		for i, name := range f.Ordered {
+			names[i] = quoted(name)
+		}
+		said = append(said, fmt.Sprintf("%s follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.", strings.Join(names, ", ")))
 	}
 	if c.Dependence.Suspicious {
 		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))

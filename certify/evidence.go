@@ -26,6 +26,7 @@ type Evidence struct {
 	Assumptions   []Assumption
 	Dependence    Dependence
 	Copies        Copies
+	Findings      *Findings // nil: nothing suspicious
 	Ledger        Ledger
 	Sample        Sample
 	RowRules      []string        // identifiers: see [RowRules]
@@ -227,6 +228,7 @@ func (ev Evidence) validateFindings() error {
 		faults = append(faults, fmt.Errorf("a correlation of %g over %s is not to be called suspicious: %v", d.Correlation, Count(d.Pairs, "pair"), d.Suspicious))
 	}
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
+	faults = append(faults, ev.Findings.validate(rows, ev.Sample.Columns[:max(0, len(ev.Sample.Columns)-1)]))
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}

@@ -54,6 +54,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
 		Dependence: found.Neighbour.dependence(),
 		Copies:     job.Copies.counted(found.Copies),
+		Findings:   found.Findings,
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
 			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad,

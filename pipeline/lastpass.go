@@ -29,7 +29,8 @@ type lastPassResult struct {
 	Constant    float64        // the best constant on the rows that it is chosen on, raw units
 	Origin      certify.Origin // which rows these are
 	Neighbour   Neighbours     // of the targets
-	Passed      time.Duration  // over the rows
+	Findings    *certify.Findings
+	Passed      time.Duration // over the rows
 
 	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
 }
@@ -105,7 +106,7 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	found := &lastPassResult{
 		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Shards: p.of.shards,
 		Tallies:   p.tallies,
-		Neighbour: p.neighbours(), kept: kept,
+		Neighbour: p.neighbours(), kept: kept, Findings: findings(kept, m.Meta.FeatureNames()),
 	}
 	var err error
 	if found.Copies, err = p.counted(ctx); err != nil {

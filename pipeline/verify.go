@@ -206,6 +206,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
 		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
+		Findings:  ev.Findings,
 		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk

@@ -159,6 +159,7 @@ def stated_findings(cert, job):
         "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
+        "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered") if k in cert["findings"]} if "findings" in cert else None,
         "copies": stated_copies(copies, job, ledger["rows"] - ledger["bad"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
     sums = [("baseline", baseline["empirical_risk"], n)]

@@ -43,7 +43,7 @@ def derive(model, job, raw, cert, found, jitter):
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},
-        "dependence": found["dependence"], "copies": found["copies"],
+        "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"])),
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
         "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"]},

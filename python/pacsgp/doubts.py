@@ -24,6 +24,12 @@ def doubts(cert):
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
                     "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
+    found = cert.get("findings", {})
+    if "near_copies" in found:
+        said.append(f"{found['near_copies']} of {found['rows']} rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.")
+    if "ordered" in found:
+        names = ", ".join(f'"{name}"' for name in found["ordered"])
+        said.append(f"{names} follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.")
     if cert["dependence"]["suspicious"]:
         said.append(f"Neighbouring rows are alike (correlation of their targets {cert['dependence']['correlation']:.3f}). "
                     "Unless the rows were sorted, they depend on each other, and the bounds may be too low.")

@@ -5,6 +5,7 @@ from .bound import check_bound
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
 from .derive import compare, derive, follows
 from .doubts import doubts
+from .findings import findings
 from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
@@ -60,7 +61,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     found.update({
         "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
-        "dependence": survey.dependence, "copies": stated_copies(survey.copies, job, lake.rows - survey.bad), "constant": constant})
+        "dependence": survey.dependence, "findings": findings(survey.values(survey.targets_from), model.features), "copies": stated_copies(survey.copies, job, lake.rows - survey.bad), "constant": constant})
     found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")

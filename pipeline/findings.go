@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// leastOrdered is how many different values a feature has that is called ordered: of
+// independent rows so many stand in order once in 10¹⁸ times.
+const leastOrdered = 20
+
+// findings are what was seen of the rows that were kept, features in model order and then
+// the target: near copies, and features that rise or fall with the order of the rows. nil:
+// nothing.
+func findings(kept rawRows, features []string) *certify.Findings {
+	f := certify.Findings{Rows: int64(kept.n)}
+	exact, rounded := make([][]byte, kept.n), make([][]byte, kept.n)
+	for c := range kept.columns {
+		column := kept.column(c)
+		if c < len(features) && ordered(column) {
+			f.Ordered = append(f.Ordered, features[c])
+			continue // a counter keeps copies apart
+		}
+		grid := roundingGrid(column)
+		for i, v := range column {
+			exact[i] = binary.LittleEndian.AppendUint64(exact[i], numberBits(v))
+			if grid > 0 {
+				v = math.Floor(v / grid)
+			}
+			rounded[i] = binary.LittleEndian.AppendUint64(rounded[i], numberBits(v))
+		}
+	}
+	if near := different(exact) - different(rounded); near >= certify.NearCopies(f.Rows) {
+		f.NearCopies = near
+	}
+	if f.NearCopies == 0 && f.Ordered == nil {
+		return nil
+	}
+	return &f
+}
+
+// roundingGrid is 2⁻²⁰ of the distance between the tenth and the ninetieth percentile.
+func roundingGrid(column []float64) float64 {
+	sorted := slices.Sorted(slices.Values(column))
+	last := len(sorted) - 1
+	if last < 0 {
+		return 0
+	}
+	return (sorted[9*last/10] - sorted[last/10]) * 0x1p-20
+}
+
+// ordered reports whether a column never falls or never rises, over enough values.
+func ordered(column []float64) bool {
+	var rises, falls int
+	for i := 1; i < len(column); i++ {
+		switch {
+		case column[i] > column[i-1]:
+			rises++
+		case column[i] < column[i-1]:
+			falls++
+		}
+	}
+	return min(rises, falls) == 0 && max(rises, falls)+1 >= leastOrdered
+}
+
+// different is how many of the keys are different.
+func different(keys [][]byte) int64 {
+	seen := make(map[string]struct{}, len(keys))
+	for _, k := range keys {
+		seen[string(k)] = struct{}{}
+	}
+	return int64(len(seen))
+}
