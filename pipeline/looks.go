@@ -14,17 +14,19 @@ import (
 
 // A Look is one disclosure of a number that depends on hold-out rows.
 type Look struct {
-	Job      Digest // the identity of the job
-	Sequence bool   // the job makes one certificate after another
-	Sample   Digest
-	Targets  Digest  // of the sample
-	Share    float64 // of the rows, that are held out
-	Held     HeldOut
+	Job         Digest // the identity of the job
+	Alternative int64  // of its sweep, from 1 on
+	Hurried     int64  // steps of training before its time limit; 0: it was not reached
+	Sequence    bool   // the job makes one certificate after another
+	Sample      Digest
+	Targets     Digest  // of the sample
+	Share       float64 // of the rows, that are held out
+	Held        HeldOut
 }
 
-// Equal reports whether two looks are the same job at the same rows.
+// Equal reports whether two looks have the same answer: the same training of the same job on the same rows.
 func (l Look) Equal(o Look) bool {
-	return l.Job == o.Job && l.Sample == o.Sample && l.Held.Rows == o.Held.Rows && l.Held.Targets == o.Held.Targets
+	return l.Job == o.Job && l.Alternative == o.Alternative && l.Hurried == o.Hurried && l.Sample == o.Sample && l.Held.sameTargets(o.Held)
 }
 
 // HeldOut names hold-out rows by their values, whatever their order, files and columns' names.
@@ -33,6 +35,8 @@ type HeldOut struct {
 	Targets Digest   // of the multiset of their targets
 	Marks   []uint64 // digests of rows, ascending: all of them or the lowest maxMarks
 }
+
+func (h HeldOut) sameTargets(o HeldOut) bool { return h.Rows == o.Rows && h.Targets == o.Targets }
 
 // maxMarks bounds what a look takes in its log. Of more rows the lowest marks are a sample
 // that is the same for equal rows: an overlap of a thousandth is missed with a chance of e⁻⁴.
@@ -46,7 +50,7 @@ type Looks interface {
 }
 
 // look notes that the hold-out rows are looked at, and says what that costs.
-func look(ctx context.Context, job Job, s *Survey, log Looks) (*certify.Looks, error) {
+func look(ctx context.Context, job Job, s *Survey, hurried int, log Looks) (*certify.Looks, error) {
 	if s.held.Rows == 0 {
 		return nil, nil
 	}
@@ -57,18 +61,25 @@ func look(ctx context.Context, job Job, s *Survey, log Looks) (*certify.Looks, e
 	if err != nil {
 		return nil, err
 	}
-	l := Look{Job: identity, Sequence: job.DeltaPolicy != "", Sample: s.Digest, Targets: s.Targets, Share: job.ForRows(s.Roles.Rows).Roles.Holdout, Held: s.held}
+	l := Look{
+		Job: identity, Alternative: job.Spends().Alternative, Hurried: int64(hurried), Sequence: job.DeltaPolicy != "",
+		Sample: s.Digest, Targets: s.Targets, Share: job.ForRows(s.Roles.Rows).Roles.Holdout, Held: s.held,
+	}
 	earlier, err := log.Look(ctx, l)
 	return l.paid(earlier), err
 }
 
-// paid is what a look has to pay for. The same job on the same rows is no other look, nor are the
-// numbers of one sequence, whose job is fixed.
+// paid is what a look has to pay for. Alternatives that were declared together are no looks at each
+// other, nor are the numbers of one sequence, whose job is fixed: unless this alternative was
+// tried before on the same targets, with other features, in other row groups, or for another time.
 func (l Look) paid(earlier []Look) *certify.Looks {
+	again := slices.ContainsFunc(earlier, func(o Look) bool {
+		return o.Job == l.Job && o.Alternative == l.Alternative && o.Targets == l.Targets
+	})
 	var all certify.Looks
 	for _, o := range earlier {
 		same := o.Targets == l.Targets && o.Held.Targets == l.Held.Targets
-		if o.Job == l.Job && (same || l.Sequence) {
+		if o.Job == l.Job && (same && !again || l.Sequence && o.Targets != l.Targets) {
 			continue
 		}
 		meets, within, around := l.Held.meets(o.Held)
@@ -90,7 +101,7 @@ func (l Look) paid(earlier []Look) *certify.Looks {
 // meets reports whether two sets of hold-out rows have rows in common, but for a hundredth that may
 // be equal by chance, and whether h is within o or around it.
 func (h HeldOut) meets(o HeldOut) (meets, within, around bool) {
-	if h.Rows == o.Rows && h.Targets == o.Targets {
+	if h.sameTargets(o) {
 		return true, true, true
 	}
 	mine, others := h.Marks, o.Marks

@@ -28,6 +28,7 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
 	whole := newLake(columns, 150, 250)
 	reordered := &lake{names: []string{"b", "a", "y"}, columns: [][]float64{columns[1], columns[0], columns[2]}, shards: []int{400}}
+	engineered := newLake([][]float64{columns[0], columns[0], columns[2]}, 150, 250)
 	var fewer, grown, dropped [][]float64
 	more := waves(300, 0.2, 9)
 	for c := range columns {
@@ -49,6 +50,9 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 		swapped bool
 	}{
 		{"the same job again", same, same, whole, 0, 0, false},
+		{"the same job in other row groups", same, same, newLake(columns, 400), 0, 1, false},
+		{"the same job on other features", same, same, engineered, 0, 1, false},
+		{"the same night with other features", inSequence, inSequence, engineered, 2, 1, false},
 		{"another seed", same, seed, whole, 0, 1, false},
 		{"other files and names", same, seed, reordered, 0, 1, false},
 		{"other features", same, func(j *pipeline.Job) { j.Features = []string{"a"} }, &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{400}}, 0, 1, false},
@@ -103,5 +107,35 @@ func TestLooksStandInTheCertificate(t *testing.T) {
 	hidden.Delta.Looks = nil
 	if _, err := p.verify(t, hidden, second.Model, second.ModelDigest, l); err == nil {
 		t.Error("a look that is left out passes, with the bound of the second")
+	}
+}
+
+// A training that its time limit ended elsewhere has another answer.
+func TestLooksCountTimesOfStopping(t *testing.T) {
+	l, log := newLake(waves(400, 0.2, 4), 400), &pipelinetest.Store{}
+	looker(t, log, l, func(*pipeline.Job) {}, 0)
+	log.Seen[0].Hurried = 3
+	if again := looker(t, log, l, func(*pipeline.Job) {}, 0).Delta.Looks; again == nil || len(again.Earlier) != 1 {
+		t.Errorf("it pays for %+v", again)
+	}
+}
+
+// Whoever has seen K alternatives of a sweep has seen K answers. None of them pays for another.
+func TestLooksCountEachAlternative(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 150, 250)
+	j := job(t, func(j *pipeline.Job) {
+		withHoldout(0.2)(j)
+		j.Sweep = []pipeline.Alternative{{Loss: pipeline.Tolerance{EpsilonStd: 0.3}}, {Loss: pipeline.Tolerance{EpsilonStd: 0.4}}, {Loss: pipeline.Tolerance{EpsilonStd: 0.5}}}
+	})
+	log := &pipelinetest.Store{}
+	var s swept
+	fatal.If(t, s.run(t.Context(), l, j, func(env *pipeline.Environment) { env.Looks = log }))
+	for _, r := range s.results {
+		if r.Certificate.Delta.Looks != nil {
+			t.Errorf("an alternative pays for %+v", r.Certificate.Delta.Looks)
+		}
+	}
+	if after := looker(t, log, l, func(*pipeline.Job) {}, 0).Delta.Looks; after == nil || len(after.Earlier) != len(j.Sweep) {
+		t.Errorf("the next job pays for %+v, want the looks of %d alternatives", after, len(j.Sweep))
 	}
 }

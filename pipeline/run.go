@@ -142,7 +142,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
-	if h.Looks, err = look(ctx, job, s, env.Looks); err != nil {
+	if h.Looks, err = look(ctx, job, s, fit.Training.Hurried, env.Looks); err != nil {
 		return nil, err
 	}
 	h.Model, err = env.Sink.PutModel(ctx, fit.Model)

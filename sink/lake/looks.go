@@ -34,15 +34,17 @@ func NewLookLog(path string, fsys durable.FS) *LookLog {
 
 // A lookLine is a line of the log. docs/format.md, section "Log of looks".
 type lookLine struct {
-	Format   string  `json:"format"`
-	Job      string  `json:"job"`
-	Sequence bool    `json:"sequence"`
-	Sample   string  `json:"sample"`
-	Targets  string  `json:"targets"`
-	Share    float64 `json:"share"`
-	Rows     int64   `json:"rows"`
-	Held     string  `json:"held_out"`
-	Marks    []byte  `json:"marks"`
+	Format      string  `json:"format"`
+	Job         string  `json:"job"`
+	Alternative int64   `json:"alternative"`
+	Hurried     int64   `json:"hurried_after,omitempty"`
+	Sequence    bool    `json:"sequence"`
+	Sample      string  `json:"sample"`
+	Targets     string  `json:"targets"`
+	Share       float64 `json:"share"`
+	Rows        int64   `json:"rows"`
+	Held        string  `json:"held_out"`
+	Marks       []byte  `json:"marks"`
 }
 
 const (
@@ -101,7 +103,7 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 
 func encodeLook(l pipeline.Look) ([]byte, error) {
 	line := lookLine{
-		Format: looksFormat, Job: l.Job.String(), Sequence: l.Sequence, Sample: l.Sample.String(), Targets: l.Targets.String(),
+		Format: looksFormat, Job: l.Job.String(), Alternative: l.Alternative, Hurried: l.Hurried, Sequence: l.Sequence, Sample: l.Sample.String(), Targets: l.Targets.String(),
 		Share: l.Share, Rows: l.Held.Rows, Held: l.Held.Targets.String(),
 	}
 	for _, m := range l.Held.Marks {
@@ -121,7 +123,7 @@ func parseLook(text []byte) (pipeline.Look, error) {
 	if line.Format != looksFormat || line.Rows < 1 || len(line.Marks) == 0 || len(line.Marks)%8 != 0 {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
-	l := pipeline.Look{Sequence: line.Sequence, Share: line.Share, Held: pipeline.HeldOut{Rows: line.Rows}}
+	l := pipeline.Look{Alternative: line.Alternative, Hurried: line.Hurried, Sequence: line.Sequence, Share: line.Share, Held: pipeline.HeldOut{Rows: line.Rows}}
 	for at := range slices.Chunk(line.Marks, 8) {
 		l.Held.Marks = append(l.Held.Marks, binary.LittleEndian.Uint64(at))
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func aLook(job byte, marks ...uint64) pipeline.Look {
-	return pipeline.Look{Job: pipeline.Digest{job}, Held: pipeline.HeldOut{Rows: int64(len(marks)), Targets: pipeline.Digest{byte(marks[0])}, Marks: marks}}
+	return pipeline.Look{Job: pipeline.Digest{job}, Alternative: 2, Hurried: 7, Held: pipeline.HeldOut{Rows: int64(len(marks)), Targets: pipeline.Digest{byte(marks[0])}, Marks: marks}}
 }
 
 // A log of looks gives back what was noted before a look was first noted, over processes and
