@@ -99,10 +99,10 @@ func sumMutants() []mutant {
 	const theta = "TestThetaIsRoundedBeforeTheLastRefinement"
 	return []mutant{
 		{"rounding of theta", "pipeline", theta, []edit{{
-			"model/phases.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])",
+			"model/settle.go", "to[i] = t.onGrid(i)", "to[i] = t.cfg.Grids[i].clamp(t.theta[i])",
 		}}},
 		{"rounding of theta before the last refinement", "pipeline", theta, []edit{
-			{"model/phases.go", "t.theta[i] = g.Value(g.Nearest(t.theta[i]))", "t.theta[i] = g.clamp(t.theta[i])"},
+			{"model/settle.go", "to[i] = t.onGrid(i)", "to[i] = t.cfg.Grids[i].clamp(t.theta[i])"},
 			{"model/trainer.go", "indices[i] = g.Nearest(theta[i])", "indices[i] = g.Nearest(theta[i]); theta[i] = g.Value(indices[i])"},
 		}},
 		{"exact sums: added in float64", "certify", "TestRiskSumIsTheSameInEveryOrder", []edit{{
