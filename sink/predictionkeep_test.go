@@ -48,7 +48,7 @@ func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 }
 
 // textColumn is the place of the column that keptTexts adds.
-const textColumn = 5
+const textColumn = 6
 
 // Texts that come again and again have a dictionary where their type says so, in every row
 // group.
