@@ -24,13 +24,15 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 	}
 	dir := t.TempDir()
 	corpus(t, "lake", filepath.Join(dir, "lake"))
-	named := readersArtifact(t, dir, jobFile{"features": "[a, k, q, t]"})
-	tolerant := readersArtifact(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop"})
+	named := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "train": "{passes: 1}", "inducing": "8"})
+	tolerant := retrained(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop", "train": "{passes: 1}", "inducing": "8"})
+	fatal.If(t, os.Remove(filepath.Join(named.out, "manifest-"+named.id+".json"))) // one of them finds its files by the manifest
 	t.Run("cases", func(t *testing.T) {
 		folder := t.TempDir()
 		said := corpus(t, "cases", named.lake, folder)
-		compareReaders(t, said, func(i int) []string {
-			return []string{named.model, named.certificate, filepath.Join(folder, strconv.Itoa(i))}
+		compareReaders(t, append(said, said...), func(i int) []string {
+			a := []artifact{named, tolerant}[i/len(said)]
+			return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i%len(said)))}
 		})
 	})
 	const atOnce = 500
@@ -53,20 +55,6 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 			})
 		})
 	}
-}
-
-// readersArtifact trains a job on the lake, and leaves its manifest out: which files of a
-// lake that has grown are the sample only one of the verifiers finds.
-func readersArtifact(t *testing.T, dir string, change jobFile) artifact {
-	t.Helper()
-	change["train"], change["inducing"] = "{passes: 1}", "8"
-	a := retrained(t, dir, change)
-	manifests, err := filepath.Glob(filepath.Join(a.out, "manifest-*.json"))
-	fatal.If(t, err)
-	for _, manifest := range manifests {
-		fatal.If(t, os.Remove(manifest))
-	}
-	return a
 }
 
 // corpus runs the script that makes files, and returns what it says of each.

@@ -10,6 +10,7 @@ from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .losses import Losses, UNIT, best_constant, constant_loss, units
+from .manifest import sampled
 from .model import Model, fine_enough
 from .places import check_places, places_told
 from .refusal import need, ok
@@ -182,7 +183,7 @@ def verify(path, certificate, data, expected):
     model = Model(path)
     cert, document, found = read_certificate(certificate, expected)
     job, raw, jitter = check_files(model, cert, document)
-    same, unplaced = check_rows(model, cert, document, job, raw, jitter, data) if data else (True, "")
+    same, unplaced = check_rows(model, cert, document, job, raw, jitter, sampled(data, certificate, found, cert["sample"])) if data else (True, "")
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
