@@ -25,6 +25,9 @@ func parseBefore(data []byte) (Certificate, error) {
 	if err != nil {
 		return c, err
 	}
+	if ev.Delta.Uses(RoleHoldout) {
+		ev.Delta.Looks = &Looks{before: true}
+	}
 	for i := range ev.Assumptions {
 		ev.Assumptions[i].Text = ""
 	}
@@ -49,7 +52,7 @@ func parseBefore(data []byte) (Certificate, error) {
 
 // wordless is a copy of the certificate without what differs between formats.
 func (c Certificate) wordless() Certificate {
-	c.Format, c.Baseline.Statement, c.Assumptions = "", "", nil
+	c.Format, c.Baseline.Statement, c.Assumptions, c.Delta.Looks = "", "", nil, nil
 	c.Guarantees = slices.Clone(c.Guarantees)
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]

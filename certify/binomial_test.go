@@ -139,7 +139,7 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 3}}
 	c := certificate(t, ev)
 	held, _ := c.Guarantee(GuaranteeHoldout)
-	want, err := BinomialUpper(2, ev.Ledger.Holdout, .00375, Share{}) // ¾ of ½ of .01
+	want, err := BinomialUpper(2, ev.Ledger.Holdout, .0035625, Share{}) // 19/20 of ¾ of ½ of .01
 	if err != nil || held.Bound != want {
 		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
 	}

@@ -395,11 +395,7 @@ func (c Certificate) Split() string {
 	default:
 		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
 	}
-	looks := c.Delta.Looks.told()
-	if c.document != nil { // of a format that counted none
-		looks = ""
-	}
-	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + looks
+	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
 }
 
 // Guarantee returns the guarantee with the identifier.

@@ -8,8 +8,9 @@ import (
 
 // Looks are the looks at hold-out rows before this one. A look shows how many of n rows
 // are missed: one of n+1 answers. With train rows, coins and the analyst's strategy fixed,
-// the jobs that he can come to form a tree, with n+1 branches at each look. Look j ≥ 2 spends δ/(j(j+1)) divided by
-// the number of paths that lead to it, and the first one δ (docs/proofs.md, 14).
+// the jobs that he can come to form a tree, with n+1 branches at each look. The first look
+// spends 19/20 of δ, look j ≥ 2 the part 1/(10j(j+1)) divided by the number of paths that
+// lead to it: δ in all (docs/proofs.md, 14).
 //
 // Which looks there were is the maker's word.
 type Looks struct {
@@ -18,6 +19,8 @@ type Looks struct {
 	// Swapped says that rows of an earlier look's training are hold-out rows now. No price
 	// is known for such a look, and nothing is promised.
 	Swapped bool `json:"swapped,omitempty"`
+
+	before bool // of the format before, which knew no looks and spent δ on each
 }
 
 // MaxLooks is the largest number of looks at the same rows.
@@ -25,11 +28,14 @@ const MaxLooks = 1000
 
 // share is the part of δ that this look may spend.
 func (l *Looks) share() Share {
-	if l == nil || len(l.Earlier) == 0 {
+	if l != nil && l.before {
 		return Share{}
 	}
+	if l == nil || len(l.Earlier) == 0 {
+		return Share{big.NewRat(19, 20)}
+	}
 	j := int64(len(l.Earlier)) + 1
-	paths := big.NewInt(j)
+	paths := big.NewInt(10 * j)
 	paths.Mul(paths, big.NewInt(j+1))
 	for _, n := range l.Earlier {
 		paths.Mul(paths, big.NewInt(n+1))
@@ -45,7 +51,7 @@ func (l *Looks) unpriced() bool { return l != nil && l.Swapped }
 
 // validate reports all faults; nil has none.
 func (l *Looks) validate(heldOut bool) error {
-	if l == nil {
+	if l == nil || l.before {
 		return nil
 	}
 	var faults []error
@@ -69,12 +75,14 @@ func (l *Looks) words() string {
 		return ""
 	}
 	j := len(l.Earlier) + 1
-	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by %d*%d, and by the number of answers of each look before", j, j, j+1)
+	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by 10*%d*%d, and by the number of answers of each look before", j, j, j+1)
 }
 
 // told says beside the hold-out rows how often they were looked at.
 func (l *Looks) told() string {
 	switch {
+	case l != nil && l.before:
+		return ""
 	case l == nil:
 		return " First look at them that its maker's log knows."
 	case l.Uncounted:

@@ -26,8 +26,8 @@ func TestSequenceSpendsDelta(t *testing.T) {
 	}
 	d := numbered(DeltaSequence, 3)
 	d.Alternatives, d.Methods = 5, []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}
-	if s := d.Share(MethodHoldout); s.String() != "3/200" { // 1/12 · 1/5 · 9/10
-		t.Errorf("a method of an alternative has %s of delta, want 3/200", s)
+	if s := d.Share(MethodHoldout); s.String() != "57/4000" { // 1/12 · 1/5 · 9/10 · 19/20
+		t.Errorf("a method of an alternative has %s of delta, want 57/4000", s)
 	}
 }
 

@@ -170,7 +170,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"unproven rows": func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Unproven++ },
 		"other weights": func(ev *certify.Evidence) { ev.Delta.Methods[1].Weight = 1000 },
 		"no hold-out": func(ev *certify.Evidence) {
-			ev.Delta.Methods = ev.Delta.Methods[:1]
+			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
 			ev.Tallies = ev.Tallies.For(ev.Delta)
 			ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
 		},

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from .forms import BEFORE
 from .kernels import exact_products
 from .losses import UNIT
 from .refusal import need, ok
@@ -143,11 +144,13 @@ def check_holdout(cert, found, inverse):
     ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
 
 
-def paths(looks):
-    """By how much the looks before divide the part of a hold-out (format.md, 6.6)."""
-    earlier = looks.get("earlier", [])
+def looked(cert):
+    """By how much looks divide the part of a hold-out (format.md, 6.6)."""
+    if cert["format"] == BEFORE:
+        return Decimal(1)
+    earlier = cert["delta"].get("looks", {}).get("earlier", [])
     j = len(earlier) + 1
-    return math.prod(n + 1 for n in earlier) * j * (j + 1) if earlier else 1
+    return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
 
 
 def check_bound(cert, model, found):
@@ -164,7 +167,7 @@ def check_bound(cert, model, found):
     shared = delta["alternatives"] * sum(weights.values())
     if delta.get("sequence", {}).get("policy") == "sequence":
         shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
-    inverse = {name: (Decimal(shared * (1 if name == "pac-bayes" else paths(delta.get("looks", {})))) / w / declared).ln() for name, w in weights.items()}
+    inverse = {name: (shared * (1 if name == "pac-bayes" else looked(cert)) / Decimal(w) / declared).ln() for name, w in weights.items()}
     close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
     if "holdout" in weights:
         check_holdout(cert, found, inverse["holdout"])

@@ -149,7 +149,7 @@ class Sentences:
 
     def looks(self):
         j = len(self.cert["delta"].get("looks", {}).get("earlier", [])) + 1
-        return "" if j == 1 else f". It is look {j} at these rows: its part of delta is divided by {j}*{j + 1}, and by the number of answers of each look before"
+        return "" if j == 1 else f". It is look {j} at these rows: its part of delta is divided by 10*{j}*{j + 1}, and by the number of answers of each look before"
 
     def sequence(self):
         s = self.cert["delta"].get("sequence")
