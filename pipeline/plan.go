@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -18,6 +19,7 @@ type Plan struct {
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
+	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows
 	KeptBytes       int64       `json:"kept_bytes"` // what keeping the train rows would take
 	Kept            bool        `json:"kept"`       // whether they fit the memory budget
 }
@@ -27,6 +29,42 @@ type PlanBound struct {
 	Risk  float64 `json:"risk"`
 	KL    float64 `json:"kl"` // nats
 	Bound float64 `json:"bound"`
+}
+
+// A PlanLook is what the hold-out promises if one of its rows in a hundred is missed: at look
+// number Look after as many others, and with as many alternatives that were declared together.
+type PlanLook struct {
+	Look     int     `json:"look"`
+	Paid     float64 `json:"paid"`
+	Declared float64 `json:"declared"`
+}
+
+// looks are the prices of looks at the hold-out rows.
+func (o *Plan) looks(job Job) error {
+	if o.Holdout == 0 {
+		return nil
+	}
+	missed := (o.Holdout + 99) / 100
+	for _, k := range []int{1, 2, 3, 5, 10} {
+		bound := func(spends certify.Delta) (float64, error) {
+			return certify.BinomialUpper(missed, o.Holdout, job.Delta, spends.Share(certify.MethodHoldout))
+		}
+		paid, declared := job.Spends(), job.Spends()
+		if k > 1 {
+			paid.Looks = &certify.Looks{Earlier: slices.Repeat([]int64{o.Holdout}, k-1)}
+		}
+		declared.Alternatives *= int64(k)
+		one, err := bound(paid)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		other, err := bound(declared)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		o.Looks = append(o.Looks, PlanLook{k, one, other})
+	}
+	return nil
 }
 
 // NewPlan computes the plan of a job with its defaults filled in. Where peaks will
@@ -62,6 +100,9 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 			o.Confidence = b.LnXi + b.LnInverseDelta
 			o.Bounds = append(o.Bounds, PlanBound{risk, kl, b.Upper})
 		}
+	}
+	if err := o.looks(job); err != nil {
+		return o, err
 	}
 	o.KeptBytes = o.Train * int64(d+1) * 8
 	o.Kept = o.KeptBytes <= res.WithDefaults().Memory

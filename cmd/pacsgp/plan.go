@@ -337,7 +337,14 @@ func (p planned) print(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
 		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
-	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n\n", p.LnInverseWeight, p.Confidence)
+	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
+	if len(p.Looks) > 0 {
+		_, _ = fmt.Fprintf(w, "looks      if 1 %% of the hold-out rows are missed, at most so many of fresh rows are\n")
+		for _, l := range p.Looks {
+			_, _ = fmt.Fprintf(w, "           look %2d after the others: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
+		}
+	}
+	_, _ = fmt.Fprintln(w)
 	if err := p.sweep(w); err != nil {
 		return err
 	}
