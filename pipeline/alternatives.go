@@ -20,6 +20,14 @@ type Alternative struct {
 	Features []string     `json:"features,omitzero"` // in place of the job's, and of what it excludes
 	Exclude  []string     `json:"exclude,omitzero"`  // in place of the job's, which must name no features then
 	Kernel   KernelChange `json:"kernel,omitzero"`
+	Inducing []int        `json:"inducing,omitempty"`
+	Train    TrainChange  `json:"train,omitzero"`
+}
+
+// A TrainChange takes the place of what a [TrainDecl] says. What is nil or zero stays as it is.
+type TrainChange struct {
+	Passes float64 `json:"passes,omitempty"`
+	Seed   *uint64 `json:"seed,omitempty"`
 }
 
 // A Tolerance takes the place of the tolerance of a [LossDecl]: of epsilon in
@@ -65,6 +73,15 @@ func (a Alternative) String() string {
 	if a.Kernel.Isotropic != nil {
 		say("isotropic %t", *a.Kernel.Isotropic)
 	}
+	if a.Inducing != nil {
+		say("inducing %v", a.Inducing)
+	}
+	if a.Train.Passes != 0 {
+		say("passes %v", a.Train.Passes)
+	}
+	if a.Train.Seed != nil {
+		say("seed %d", *a.Train.Seed)
+	}
 	if words == nil {
 		return "the job as it stands"
 	}
@@ -91,6 +108,15 @@ func (a Alternative) in(j Job) Job {
 	if a.Kernel.Isotropic != nil {
 		j.Kernel.Isotropic = *a.Kernel.Isotropic
 	}
+	if a.Inducing != nil {
+		j.Inducing = a.Inducing
+	}
+	if a.Train.Passes != 0 {
+		j.Train.Passes = a.Train.Passes
+	}
+	if a.Train.Seed != nil {
+		j.Train.Seed = *a.Train.Seed
+	}
 	return j
 }
 
@@ -104,6 +130,10 @@ func (a Alternative) changes(key string) bool {
 		return a.Features != nil || a.Exclude != nil
 	case "kernel.family":
 		return a.Kernel.Family != nil
+	case "inducing":
+		return a.Inducing != nil
+	case "train.passes":
+		return a.Train.Passes != 0
 	default:
 		return false
 	}

@@ -20,8 +20,8 @@ type Plan struct {
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
 	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows
-	KeptBytes       int64       `json:"kept_bytes"` // what keeping the train rows would take
-	Kept            bool        `json:"kept"`       // whether they fit the memory budget
+	KeptBytes       int64       `json:"kept_bytes"`      // what keeping the train rows would take
+	Kept            bool        `json:"kept"`            // whether they fit the memory budget
 }
 
 // A PlanBound is the bound at one empirical risk and one divergence.

@@ -66,7 +66,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		},
 		"sweep": func(j *pipeline.Job) {
 			j.Inducing, j.Train.Passes = []int{5}, 2
-			j.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: pipeline.KernelChange{Isotropic: new(true)}}}
+			j.Sweep = []pipeline.Alternative{{Inducing: []int{3}, Train: pipeline.TrainChange{Passes: 1.5, Seed: new(uint64)}}, {Loss: pipeline.Tolerance{Epsilon: 2.5}, Exclude: []string{"note"}, Kernel: pipeline.KernelChange{Isotropic: new(true)}}}
 		},
 		"roles by position": func(j *pipeline.Job) {
 			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3}

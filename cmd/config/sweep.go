@@ -15,6 +15,13 @@ type alternativeConfig struct {
 	Features []string           `yaml:"features"`
 	Exclude  []string           `yaml:"exclude"`
 	Kernel   kernelChangeConfig `yaml:"kernel"`
+	Inducing yamlfile.Ints      `yaml:"inducing"`
+	Train    trainChangeConfig  `yaml:"train"`
+}
+
+type trainChangeConfig struct {
+	Passes tolerance `yaml:"passes"`
+	Seed   *uint64   `yaml:"seed"`
 }
 
 type kernelChangeConfig struct {
@@ -48,7 +55,8 @@ func (c JobFile) alternatives() []pipeline.Alternative {
 				Epsilon: a.Loss.Epsilon.Raw, EpsilonStd: a.Loss.Epsilon.std, Below: float64(a.Loss.Below), Above: float64(a.Loss.Above),
 			},
 			Features: a.Features, Exclude: a.Exclude,
-			Kernel: pipeline.KernelChange{Family: a.Kernel.Family, Isotropic: a.Kernel.Isotropic},
+			Kernel:   pipeline.KernelChange{Family: a.Kernel.Family, Isotropic: a.Kernel.Isotropic},
+			Inducing: a.Inducing, Train: pipeline.TrainChange{Passes: float64(a.Train.Passes), Seed: a.Train.Seed},
 		}
 		all = append(all, out)
 	}

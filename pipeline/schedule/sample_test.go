@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// addAt adds a file that was written at a moment.
-func (s *stage) addAt(path string, rows int64, at time.Time) {
-	s.lake.add(path, rows)
+// addAt adds a file of 60 rows that was written at a moment.
+func (s *stage) addAt(path string, at time.Time) {
+	s.lake.add(path, 60)
 	for i := range s.lake.files {
 		if s.lake.files[i].Path == path {
 			s.lake.files[i].Modified = &at
@@ -56,16 +56,16 @@ func TestLengthOfARunDecidesNoSample(t *testing.T) {
 		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
 		s.at(someDay)
 		moment := someDay.Add(time.Hour)
-		s.addAt("e", 60, moment.Add(-time.Minute))
-		s.addAt("f", 60, moment.Add(10*time.Minute))
+		s.addAt("e", moment.Add(-time.Minute))
+		s.addAt("f", moment.Add(10*time.Minute))
 		if s.at(moment.Add(late)); s.paths() != "bcde" {
 			t.Errorf("%v after its moment the run takes %q", late, s.paths())
 		}
 		s = newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "rows 100", Rows: 100}} }))
 		s.at(someDay)
-		s.addAt("e", 60, someDay.Add(10*time.Minute))
-		s.addAt("g", 60, someDay.Add(30*time.Minute))
-		s.addAt("f", 60, someDay.Add(20*time.Minute))
+		s.addAt("e", someDay.Add(10*time.Minute))
+		s.addAt("g", someDay.Add(30*time.Minute))
+		s.addAt("f", someDay.Add(20*time.Minute))
 		if s.at(moment.Add(late)); s.paths() != "bcdef" {
 			t.Errorf("%v after 100 rows have come the run takes %q", late, s.paths())
 		}

@@ -88,7 +88,8 @@ topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
 
 ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [word(128)], "exclude?": [word(128)],
-               "kernel?": {name + "?": form for name, form in KERNEL.items()}}
+               "kernel?": {name + "?": form for name, form in KERNEL.items()}, "inducing?": [count],
+               "train?": {"passes?": positive, "seed?": lambda v: integer(v) and 0 <= v < 1 << 64}}
 
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,

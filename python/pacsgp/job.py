@@ -43,7 +43,8 @@ def canonical_settings(v):
         job["sweep"] = [{
             **members(("loss", members(*floats(a.get("loss", {}), "epsilon", "epsilon_std", "below", "above")))),
             **{k: a[k] for k in ("features", "exclude") if k in a},
-            **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None))} for a in v["sweep"]]
+            **members(("kernel", {k: a["kernel"][k] for k in KERNEL if k in a["kernel"]} if "kernel" in a else None), ("inducing", a.get("inducing")),
+                      ("train", {**members(*floats(a.get("train", {}), "passes")), **{k: a["train"][k] for k in ("seed",) if k in a.get("train", {})}}))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
     job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
     job.update(members(("delta_policy", v.get("delta_policy"))))
@@ -85,6 +86,8 @@ def with_changes(job, changes):
         chosen.pop("features", None), chosen.pop("exclude", None)
         chosen.update({k: changes[k] for k in ("features", "exclude") if k in changes})
     chosen["kernel"] = {**job["kernel"], **changes.get("kernel", {})}
+    chosen.update({k: changes[k] for k in ("inducing",) if k in changes})
+    chosen["train"] = {**job["train"], **changes.get("train", {})}
     return chosen
 
 
