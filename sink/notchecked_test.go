@@ -50,7 +50,7 @@ func TestDoubtsAreThoseOfTheVectors(t *testing.T) {
 		Certificate certify.Certificate
 		Doubts      []string
 	}
-	vectors, err := os.ReadFile(file) //nolint:gosec // of the tree
+	vectors, err := os.ReadFile(file)
 	fatal.If(t, err)
 	fatal.If(t, json.Unmarshal(vectors, &cases))
 	for _, c := range cases {
