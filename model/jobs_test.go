@@ -215,7 +215,7 @@ func readSet(t *testing.T, name string, columns []string) [][]float64 {
 		t.Skipf("the test data are missing: %v; set PACSGP_DATA", err)
 	}
 	table := make([][]float64, len(columns))
-	fatal.If(t, filepath.WalkDir(filepath.Join(root, name), func(path string, d fs.DirEntry, err error) error {
+	fatal.If(t, filepath.WalkDir(filepath.Join(root, name), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".parquet" {
 			return err
 		}
