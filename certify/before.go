@@ -2,6 +2,7 @@ package certify
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +13,8 @@ import (
 // sentence that was not derived here.
 const formatBefore = "pacsgp-certificate/2"
 
-var lowerBounds = regexp.MustCompile(`(?s)\n      "lower_risk": \{.*?\n      \},|,\n      "lower_bound": [^\n]*`)
+// lowerBounds are the bounds from below, and nothing that could stand beside them.
+var lowerBounds = regexp.MustCompile(`\n      "lower_risk": \{\n        "exact": \{\n          "count": \d+,\n          "sum": "[0-9a-f]{32}"\n        \},\n        "lower": [-+.e\d]+\n      \},|,\n      "lower_bound": [-+.e\d]+`)
 
 // parseBefore reads a certificate of the format before. Its numbers and statuses must be
 // those that its evidence gives.
@@ -24,6 +26,9 @@ func parseBefore(data []byte) (Certificate, error) {
 	ev, err := c.Evidence()
 	if err != nil {
 		return c, err
+	}
+	if ev.Delta.Looks != nil {
+		return c, errors.New("it counts looks, which its format does not have")
 	}
 	if ev.Delta.Uses(RoleHoldout) {
 		ev.Delta.Looks = &Looks{before: true}
@@ -48,6 +53,14 @@ func parseBefore(data []byte) (Certificate, error) {
 	}
 	again.document = bytes.Clone(data)
 	return again, nil
+}
+
+// PassedOver says what a reader of the document sees and nobody has checked; "": nothing.
+func (c Certificate) PassedOver() string {
+	if c.document == nil {
+		return ""
+	}
+	return "that the sentences and the bounds from below that stand in the document, of the format " + formatBefore + ", are true: those that are printed here were derived again"
 }
 
 // wordless is a copy of the certificate without what differs between formats.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -59,6 +60,21 @@ func TestGoldenCertificateOfTheFormatBefore(t *testing.T) {
 	}
 	if words := guarantee(t, c, GuaranteeDraw).Statement; bytes.Contains(data, []byte(words)) {
 		t.Errorf("its words are those of its time: %s", words)
+	}
+	if said := c.Split(); !strings.Contains(said, "Looks not counted.") || c.PassedOver() == "" {
+		t.Errorf("it says of a format without looks: %s %s", said, c.PassedOver())
+	}
+	for of, beside := range map[string]string{
+		"    ]\n  },\n  \"declared\"": "    ],\n    \"looks\": {\n      \"uncounted\": true\n    }\n  },\n  \"declared\"",
+		`"lower_bound": 0`:            `"lower_bound": 0, "bound": 0.001`,
+		`"lower_risk": {`:             `"lower_risk": {}, "bound": 0.001, "x": {`,
+		`"lower": 0.011027`:           `"lower": 0, "bound": 0.001, "x": 0`,
+	} {
+		if forged := bytes.Replace(data, []byte(of), []byte(beside), 1); bytes.Equal(forged, data) {
+			t.Errorf("no %s", of)
+		} else if _, err := Parse(forged); err == nil {
+			t.Errorf("it is accepted: %s", beside)
+		}
 	}
 	bound := regexp.MustCompile(`"bound": [0-9.]+`)
 	if _, err := Parse(bound.ReplaceAll(data, []byte(`"bound": 0.001`))); err == nil {

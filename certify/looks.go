@@ -81,11 +81,9 @@ func (l *Looks) words() string {
 // told says beside the hold-out rows how often they were looked at.
 func (l *Looks) told() string {
 	switch {
-	case l != nil && l.before:
-		return ""
 	case l == nil:
 		return " First look at them that its maker's log knows."
-	case l.Uncounted:
+	case l.Uncounted || l.before:
 		return " Looks not counted."
 	case l.Swapped:
 		return fmt.Sprintf(" Look %d at these rows that its maker's log knows; an earlier one was trained on some of them, for which no price is known.", len(l.Earlier)+1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -258,5 +259,45 @@ func TestStrictJobFailsOnSuspiciousRows(t *testing.T) {
 		if c.status != 0 && !strings.Contains(a.message, "strict") {
 			t.Errorf("it does not say why: %s", a.message)
 		}
+	}
+}
+
+// Both verifiers say of a document of the format before what they have passed over, and that
+// it counts no looks; the Go program reads nothing beside a bound from below.
+func TestFormatBeforeIsTold(t *testing.T) {
+	a := heldOut(t)
+	c, err := certify.Parse(readFile(t, a.certificate))
+	fatal.If(t, err)
+	ev := evidenceOf(t, c)
+	ev.Delta.Methods = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 18}} // of which 19/20 is 9/10
+	whole, err := certify.Certify(ev)
+	fatal.If(t, err)
+	as, _ := whole.Guarantee(certify.GuaranteeHoldout)
+	for i, g := range c.Guarantees {
+		if g.ID == as.ID {
+			c.Guarantees[i].Bound, c.Guarantees[i].LnInverseDelta = as.Bound, as.LnInverseDelta
+		}
+	}
+	c.Delta.Looks = nil
+	now, err := certify.Marshal(c)
+	fatal.If(t, err)
+	before := bytes.Replace(now, []byte("certificate/3"), []byte("certificate/2"), 1)
+	before = regexp.MustCompile(`(\n      "bound": [^\n,]*)`).ReplaceAll(before, []byte("$1,\n      \"lower_bound\": 0.9"))
+	before = regexp.MustCompile(`(\n      "unproven")`).ReplaceAll(before, []byte("\n      \"lower_risk\": {\n        \"exact\": {\n          \"count\": 1,\n          \"sum\": \""+strings.Repeat("0", 32)+"\"\n        },\n        \"lower\": 0\n      },$1"))
+	path := filepath.Join(t.TempDir(), "before.json")
+	writeFile(t, path, before)
+	verifytest.Need(t)
+	call := []string{"verify", a.model, path, a.lake}
+	mine, other := pacsgp(t, call...), verifytest.Verify(t, [][]string{call})[0]
+	for who, text := range map[string]string{"pacsgp": mine.stdout, "Python": other.Out} {
+		flat := strings.Join(strings.Fields(text), " ")
+		for _, says := range []string{"NOT CHECKED: that the sentences and the bounds from below that stand in the document", "Looks not counted."} {
+			if !strings.Contains(flat, says) {
+				t.Errorf("%s does not say %q:\n%s", who, says, text)
+			}
+		}
+	}
+	if mine.status != other.Status {
+		t.Errorf("status %d, and %d of Python", mine.status, other.Status)
 	}
 }

@@ -82,7 +82,7 @@ def read_certificate(path, wanted):
         for g in cert["guarantees"]:
             need(g.keys() >= {"lower_risk", "lower_bound"}, "a guarantee lacks its bound from below")
             del g["lower_risk"], g["lower_bound"]
-        cert["format"] = FORMAT
+        need("looks" not in cert["delta"], "it counts looks, which its format does not have")
     fits(cert, CERTIFICATE, "the certificate")
     methods = [m["id"] for m in cert["delta"]["methods"]]
     need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")

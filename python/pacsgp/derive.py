@@ -101,7 +101,7 @@ def compare(cert, document, derived):
     """Demands every byte of the document. One of the format before has other words: they are
     replaced."""
     derived = indented(compact(derived))
-    if document.startswith('{\n  "format": "' + BEFORE):
+    if is_before(document):
         again = json.loads(derived)
         need(wordless(cert) == wordless(again), f"the certificate does not follow from model, rows and configuration: {difference(wordless(cert), wordless(again))}")
         return cert.update(again)
@@ -110,7 +110,12 @@ def compare(cert, document, derived):
             difference(cert, json.loads(derived)) if cert != json.loads(derived) else "it is not in canonical form"))
 
 
+def is_before(document):
+    """Whether it is of the format before."""
+    return document.startswith('{\n  "format": "' + BEFORE)
+
+
 def wordless(cert):
     """The certificate without what differs between formats."""
-    return {**cert, "assumptions": [], "baseline": {**cert["baseline"], "statement": ""},
+    return {**cert, "format": FORMAT, "assumptions": [{**a, "text": ""} for a in cert["assumptions"]], "baseline": {**cert["baseline"], "statement": ""},
             "guarantees": [{**g, "method": "", "headline": "", "statement": ""} for g in cert["guarantees"]]}

@@ -103,7 +103,7 @@ SETTINGS = {
 
 FORMAT, BEFORE = "pacsgp-certificate/3", "pacsgp-certificate/2"
 CERTIFICATE = {
-    "format": {FORMAT},
+    "format": {FORMAT, BEFORE},
     "guarantees": [{
         "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
         "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,

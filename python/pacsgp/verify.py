@@ -3,8 +3,9 @@ from fractions import Fraction
 
 from .bound import check_bound
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
-from .derive import compare, derive, follows
+from .derive import compare, derive, follows, is_before
 from .doubts import doubts
+from .forms import BEFORE
 from .findings import findings
 from .jsontext import compact
 from .lake import Lake
@@ -130,7 +131,7 @@ def mean_statuses(cert):
     return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
 
 
-def unchecked(cert, unplaced):
+def unchecked(cert, unplaced, before):
     """What is the maker's word though a guarantee rests on it, a line each."""
     left = []
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
@@ -142,6 +143,8 @@ def unchecked(cert, unplaced):
         left.append("that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
     if cert["sample"].get("segments"):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
+    if before:
+        left.append(f"that the sentences and the bounds from below that stand in the document, of the format {BEFORE}, are true: those that are printed here were derived again")
     return left + ([unplaced] if unplaced else [])
 
 
@@ -184,10 +187,13 @@ def verify(path, certificate, data, expected):
     cert, document, found = read_certificate(certificate, expected)
     job, raw, jitter = check_files(model, cert, document)
     same, unplaced = check_rows(model, cert, document, job, raw, jitter, sampled(data, certificate, found, cert["sample"])) if data else (True, "")
+    before = is_before(document)
+    if before:  # which counted no looks
+        cert["delta"].setdefault("looks", {"uncounted": True})
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
-            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced), "certificate": cert, "rows": bool(data)}
+            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced, before), "certificate": cert, "rows": bool(data)}
 
 
 def show(report):
