@@ -33,7 +33,7 @@ type Misses struct {
 func (m Misses) Share() float64 { return float64(m.Lost) / float64(m.Rows) }
 
 // AuditLevel is how rare a difference has to be for an audit to contradict a certificate.
-const AuditLevel = 0.01
+const AuditLevel = 0.05
 
 // Audit trains the job of the certificate again on the same rows, whose roles follow from
 // key, and certifies the result. Nobody's word about training or the split is in it, if the

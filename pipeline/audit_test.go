@@ -40,12 +40,12 @@ func TestAuditTellsAShoppedKey(t *testing.T) {
 			withHoldout(0.1)(j)
 			j.Loss, j.Inducing, j.Train.Passes, j.Roles.Key = pipeline.LossDecl{Epsilon: 0.4}, []int{12}, 12, c.key
 		})
-		a, err := p.audit(t, "drawn by the auditor")
+		a, err := p.audit(t, "auditor")
 		fatal.If(t, err)
 		if err := a.Verdict(); errors.Is(err, pipeline.ErrNotCertified) != c.contradicts || strings.Contains(a.Words(), "was easier") != c.contradicts {
 			t.Errorf("%s: %v; %s (maker %+v, auditor %+v)", name, err, a.Words(), a.Maker, a.Own)
 		}
-		if own, _ := a.Result.Certificate.Guarantee(certify.GuaranteeHoldout); !(own.Bound > 0.182) || a.Result.Certificate.Roles.Key != "drawn by the auditor" {
+		if own, _ := a.Result.Certificate.Guarantee(certify.GuaranteeHoldout); !(own.Bound > 0.182) || a.Result.Certificate.Roles.Key != "auditor" {
 			t.Errorf("%s: the auditor's certificate says %s under the key %q", name, own.Headline, a.Result.Certificate.Roles.Key)
 		}
 	}
