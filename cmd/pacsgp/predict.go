@@ -23,10 +23,11 @@ func predictCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
-		Long: "Write one row for each row of the data: mean, standard deviation of f (without the noise\n" +
-			"of an observation) and the certificate's id, which is null if no\n" +
-			"guarantee for the mean is certified or conditional. A row that breaks the certificate's\n" +
-			"row rules gets nulls and a reason.",
+		Long: "Write one row for each row of the data: mean; deviation, of f without the noise of a\n" +
+			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
+			"the certificate, null if no guarantee for the mean is certified or conditional. No\n" +
+			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets\n" +
+			"nulls and a reason.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {

@@ -33,7 +33,7 @@ def sampled(paths, certificate, found, sample):
         if not alike:
             return paths
         chosen.append(max(alike, key=lambda path: common_end(path, f["path"])))
-    ok(f"the manifest names {len(chosen)} files, all of which are among the data" + (f"; not in the sample are {len(files) - len(chosen)} of them: see that the choice does not depend on their values" if len(files) > len(chosen) else ""))
+    ok(f"the manifest names {len(chosen)} file{'s' * (len(chosen) != 1)}, all of which are among the data" + (f"; not in the sample are {len(files) - len(chosen)} of them: see that the choice does not depend on their values" if len(files) > len(chosen) else ""))
     return chosen
 
 
