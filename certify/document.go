@@ -377,9 +377,9 @@ func (c Certificate) Conditional() []Guarantee {
 const DefaultRolesKey = "pacsgp"
 
 // SplitChosen reports whether the key of the roles may have been chosen for its easy rows: it
-// is not the default one, nor fixed with a sequence.
+// is neither the default one nor older than these rows, as that of a sequence from its second number on.
 func (c Certificate) SplitChosen() bool {
-	return c.Roles.Key != DefaultRolesKey && c.Delta.Sequence == nil
+	return c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1)
 }
 
 // Split says which rows are hold-out rows; "": there are none.
@@ -390,10 +390,10 @@ func (c Certificate) Split() string {
 	key := "the default key " + quoted(c.Roles.Key)
 	switch {
 	case c.Roles.Key == DefaultRolesKey:
-	case c.Delta.Sequence != nil:
-		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence"
-	default:
+	case c.SplitChosen():
 		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
+	default:
+		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence"
 	}
 	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
 }
