@@ -16,7 +16,7 @@ type Estimate struct {
 	Batch    int     `json:"batch"`    // rows of a step
 	Bytes    int64   `json:"peak_memory_bytes"`
 	Least    float64 `json:"seconds_least"` // training stops when the bound falls no longer, and the machine is at its fastest
-	Most     float64 `json:"seconds_most"`  // all planned steps are made, and the machine is at its slowest
+	Most     float64 `json:"seconds_most"`  // all planned steps are made, or train.time ends them, and the machine is at its slowest
 	Rate     float64 `json:"operations_per_second"`
 }
 
@@ -49,14 +49,22 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	if err != nil {
 		return e, err
 	}
+	e.time(least+passes, most+passes, rates, time.Duration(job.Train.Time))
+	return e, nil
+}
+
+// time sets the times of so many operations at the rates, in ascending order, with the
+// limit of training, if there is one: then it ends as it does at the earliest.
+func (e *Estimate) time(least, most float64, rates []float64, limit time.Duration) {
 	// Another load, or a processor that slows down when it is warm, is not seen in
 	// half a second.
 	const slower = 1.5
 	quarter := len(rates) / 4 // of the readings are left out on either side: one does not decide
-	slow, fast := rates[quarter], rates[len(rates)-1-quarter]
+	slow, fast := rates[quarter]/slower, rates[len(rates)-1-quarter]
 	e.Rate = rates[len(rates)/2]
-	e.Least, e.Most = (least+passes)/fast, slower*(most+passes)/slow
-	return e, nil
+	if e.Least, e.Most = least/fast, most/slow; limit > 0 {
+		e.Most = min(e.Most, limit.Seconds()+least/slow)
+	}
 }
 
 // train is the number of train rows.
