@@ -14,6 +14,10 @@ const (
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
+		if ev.Delta.Looks.counted() { // one of n+1 answers, for which Looks are paid
+			sum := g.EmpiricalRisk.Exact.whole()
+			g.EmpiricalRisk = Risk{Exact: sum, Upper: sum.Upper()}
+		}
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err

@@ -46,6 +46,9 @@ func (l *Looks) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
 }
 
+// counted reports whether a look shows one of n+1 answers.
+func (l *Looks) counted() bool { return l == nil || !l.before }
+
 // unpriced reports whether no share of δ pays for the look.
 func (l *Looks) unpriced() bool { return l != nil && l.Swapped }
 

@@ -60,6 +60,41 @@ func TestLooksSpendDelta(t *testing.T) {
 	}
 }
 
+// Whatever the loss, what a hold-out shows is one of n+1 answers, and never less than the sum.
+// A document that shows more is refused.
+func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
+	for _, part := range []float64{0, 0x1p-60, .3, 1} {
+		ev := sound(t)
+		ev.Loss = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, ev.Loss.Target}
+		held := ev.Tallies.At(PredictorMean, RoleHoldout)
+		n := held.Risk.Count()
+		held.Risk, held.Unproven = RiskSum{}, 0
+		for i := range n {
+			loss := 0.0
+			if i < 2 {
+				loss = part
+			}
+			fatal.If(t, held.Risk.Add(loss))
+		}
+		c := certificate(t, ev)
+		g, _ := c.Guarantee(GuaranteeHoldout)
+		if got, want := g.EmpiricalRisk.Exact.ones(), int64(math.Ceil(2*part)); g.EmpiricalRisk.Exact != g.EmpiricalRisk.Exact.whole() || got != want {
+			t.Errorf("two losses of %g are shown as %d of %d", part, got, want)
+		}
+		if want, err := holdoutBound(g.EmpiricalRisk.Upper, n, ev.Delta.Declared, ev.Delta.Share(MethodHoldout)); err != nil || g.Bound != want {
+			t.Errorf("the bound is %v, want that of the sum that is shown, %v (%v)", g.Bound, want, err)
+		}
+		for i := range c.Guarantees {
+			if c.Guarantees[i].ID == GuaranteeHoldout {
+				c.Guarantees[i].EmpiricalRisk = Risk{Exact: held.Risk, Upper: held.Risk.Upper()}
+			}
+		}
+		if shown := held.Risk == held.Risk.whole(); (Recompute(c) == nil) != shown {
+			t.Errorf("two losses of %g: a document with the exact sum is accepted: %t", part, !shown)
+		}
+	}
+}
+
 // A look without a price promises nothing, whatever was seen.
 func TestSwappedRowsPromiseNothing(t *testing.T) {
 	ev := sound(t)

@@ -117,6 +117,12 @@ func (s RiskSum) ones() int64 {
 	return up.Rsh(up, 60).Int64()
 }
 
+// whole is the sum rounded up to a whole number.
+func (s RiskSum) whole() RiskSum {
+	n := uint64(s.ones()) //nolint:gosec // at most the count
+	return RiskSum{hi: n >> 4, lo: n << 60, count: s.count}
+}
+
 // total returns the sum in units of 2⁻⁶⁰.
 func (s RiskSum) total() *big.Int {
 	sum := new(big.Int).SetUint64(s.hi)

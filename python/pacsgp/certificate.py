@@ -170,6 +170,7 @@ def stated_findings(cert, job):
         need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
         found[name] = int(risk["exact"]["sum"], 16)
         need(found[name] <= rows * UNIT, "a risk is above 1")
+        need(name != "holdout" or cert["format"] == BEFORE or found[name] % UNIT == 0, "the sum of the losses on hold-out rows is no whole number")
     for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
         if g:
             unproven = found["unproven_" + name] = g["unproven"]

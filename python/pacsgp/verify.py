@@ -101,7 +101,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     need(baseline == found["baseline"], f"the constant loses {baseline / one:.12f} on the train rows, the certificate says {found['baseline'] / one:.12f}")
     ok(f"empirical risk: proven here at most {high / one:.10f}, {unproven} rows unproven; what is stated is off by {(stated - high) / one:+.1e} (at most {AGREEMENT:g})")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    return baseline, held.check(found) and unproven == found["unproven_risk"]
+    return baseline, held.check(found, cert["format"] != BEFORE) and unproven == found["unproven_risk"]
 
 
 class HeldOut:
@@ -113,15 +113,15 @@ class HeldOut:
     def add(self, high, proven):
         self.high, self.unproven = self.high + units(high, True), self.unproven + int((~proven).sum())
 
-    def check(self, found):
-        """The stated sum is this, up to rounding; larger only as far as there are more
-        rows that are not proven. Returns whether as many are unproven."""
+    def check(self, found, rounded):
+        """The stated sum is this, up to rounding (to a whole number, if rounded); larger only as
+        far as there are more rows that are not proven. Returns whether as many are unproven."""
         if "holdout" not in found:
             return True
         n, stated = found["ledger"]["holdout"], found["holdout"]
         room = Fraction(AGREEMENT) * n * UNIT
         more = max(0, found["unproven_holdout"] - self.unproven) * UNIT
-        need(-room <= stated - self.high <= room + more, f"the mean loses at most {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {stated / UNIT:.3f}")
+        need(-room <= stated - self.high <= room + more + (UNIT if rounded else 0), f"the mean loses at most {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {stated / UNIT:.3f}")
         ok(f"hold-out: the mean loses at most {self.high / UNIT:.3f} on {n} rows, as stated")
         return found["unproven_holdout"] == self.unproven
 
