@@ -391,9 +391,9 @@ func (c Certificate) Split() string {
 	switch {
 	case c.Roles.Key == DefaultRolesKey:
 	case c.SplitChosen():
-		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose"
+		key = "the key " + quoted(c.Roles.Key) + ", which its maker chose,"
 	default:
-		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence"
+		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence,"
 	}
 	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
 }

@@ -302,7 +302,9 @@ const filesShown = 20
 
 func (p planned) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "file\trows\trow groups\tsize")
+	if len(p.Files) > 0 { // rows of a stream or a topic are in none
+		_, _ = fmt.Fprintln(table, "file\trows\trow groups\tsize")
+	}
 	for i, f := range p.Files {
 		if i == filesShown {
 			_, _ = fmt.Fprintf(table, "… and %d more\t\t\t\n", len(p.Files)-i)

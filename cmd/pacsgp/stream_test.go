@@ -43,7 +43,11 @@ func TestStream(t *testing.T) {
 	pacsgpFed(t, "", "verify", model, certificate, "--source", job).says(t, exitFailure, "nothing came")
 	withoutTarget := strings.ReplaceAll(lines, `"y"`, `"z"`)
 	pacsgpFed(t, withoutTarget, "predict", model, certificate, "--source", job, "-o", filepath.Join(dir, "p.parquet")).says(t, 0, "180 rows, 0 of them")
-	pacsgpFed(t, lines, "plan", "-c", job).says(t, 0, "180")
+	if got := pacsgpFed(t, lines, "plan", "-c", job); strings.Contains(got.stdout, "row groups") {
+		t.Errorf("plan has a table of no files: %s", got.stdout)
+	} else {
+		got.says(t, 0, "180")
+	}
 	if left := names(t, temporary); len(left) > 0 {
 		t.Errorf("left over: %q", left)
 	}
