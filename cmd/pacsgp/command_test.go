@@ -18,6 +18,9 @@ import (
 func TestInspect(t *testing.T) {
 	a := trained(t)
 	pacsgp(t, "inspect", a.certificate).says(t, 0, "CLAIMED", "function drawn at random", "Not verified:", a.id)
+	if unread := pacsgp(t, "verify", a.model, a.certificate, "--json").stdout; !strings.Contains(unread, `"status": "claimed"`) || strings.Contains(unread, `"status": "certified"`) {
+		t.Errorf("without the rows verify says %s", unread)
+	}
 	pacsgp(t, "inspect", a.model).says(t, 0, "12 points", "x1", "x2", "zero-one, tolerance 0.7", "lengthscale")
 
 	machine := succeed(t, "inspect", "--json", a.certificate)

@@ -314,14 +314,18 @@ func (v *verified) print(w system, statement bool) error {
 		report.WriteWrapped(w.stdout, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", w.style)
 	}
 	for _, g := range c.Guarantees {
-		status := g.Status
-		if status == certify.StatusCertified && !v.found.Evidence {
-			status = report.Claimed
-		}
-		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, status), w.style)
+		report.WriteWrapped(w.stdout, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, v.status(g)), w.style)
 		report.WriteWrapped(w.stdout, "  ", g.Statement, w.style) // no name starts a line of its own
 	}
 	return report.WriteDeclared(w.paper, c, w.style, v.found.Retrained)
+}
+
+// status is what a guarantee is for one who has checked so much.
+func (v *verified) status(g certify.Guarantee) certify.Status {
+	if g.Status == certify.StatusCertified && !v.found.Evidence {
+		return report.Claimed
+	}
+	return g.Status
 }
 
 // A verdictDocument is what verify prints for machines.
@@ -348,7 +352,7 @@ func (v *verified) document() verdictDocument {
 		ID: v.id, Checked: append([]string{}, v.found.Checked...), Guarantees: []verdictGuarantee{},
 	}
 	for _, g := range v.certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: g.Status, Bound: g.Bound, Headline: g.Headline}})
+		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: v.status(g), Bound: g.Bound, Headline: g.Headline}})
 	}
 	return d
 }
