@@ -58,7 +58,7 @@ func TestDefaultMethods(t *testing.T) {
 		got := j.ForRows(2000)
 		one, err := j.Digest()
 		fatal.If(t, err)
-		if two, err := got.Digest(); err != nil || one != two || got.Spends().Share(certify.MethodHoldout).String() != "9/20" {
+		if two, err := got.Digest(); err != nil || one != two || got.Spends().Share(certify.MethodHoldout).String() != "171/400" {
 			t.Errorf("alternative %d: share %s, the same identity: %t (%v)", j.Number, got.Spends().Share(certify.MethodHoldout), one == two, err)
 		}
 	}

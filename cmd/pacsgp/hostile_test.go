@@ -228,7 +228,7 @@ func TestVariablesOfTheEnvironment(t *testing.T) {
 		})
 	}
 	for value, change := range map[string]jobFile{
-		"0.05": {"delta": "${VALUE}"}, "{x1}": {"loss": `{epsilon: 0.7, unit: "${VALUE}"}`}, "12": {"inducing": "[${VALUE}]"}, "y": {"target": "${VALUE}"},
+		"0.05": {"delta": "${VALUE}"}, "{x1}": {"roles": `{key: "${VALUE}"}`}, "12": {"inducing": "[${VALUE}]"}, "y": {"target": "${VALUE}"},
 		"0.7": {"loss": "{epsilon: ${VALUE}}"}, "10s": {"checkpoint": "${VALUE} # ${UNKNOWN}"},
 	} {
 		a := pacsgpOn(t, plain(), map[string]string{"VALUE": value}, "plan", "-c", tiny(change).write(t, dir))

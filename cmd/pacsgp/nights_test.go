@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -231,6 +232,9 @@ func TestScheduleKilledThenRunAgain(t *testing.T) {
 func writtenBy(t *testing.T, lake string, moment time.Time) {
 	t.Helper()
 	fatal.If(t, filepath.WalkDir(lake, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || e.IsDir() {
 			return err
 		}

@@ -37,6 +37,7 @@ type stage struct {
 	record *sinklake.Record
 	step   func(effect func() error) error // takes each step of the record; tests end the process there
 	said   []string
+	lake   string
 }
 
 func onStage(t *testing.T, path string) *stage {
@@ -47,7 +48,7 @@ func onStage(t *testing.T, path string) *stage {
 	record, err := sinklake.OpenRecord(c.Record, nil)
 	fatal.If(t, err)
 	t.Cleanup(func() { _ = record.Close() })
-	s := &stage{job: jobs[0], record: record, step: func(effect func() error) error { return effect() }}
+	s := &stage{lake: filepath.Join(filepath.Dir(path), "lake"), job: jobs[0], record: record, step: func(effect func() error) error { return effect() }}
 	s.Scheduler = newScheduler(w, c, jobs, s)
 	s.Poll, s.Say = time.Minute, func(text string) { s.said = append(s.said, text) }
 	return s
@@ -65,8 +66,10 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
+// at looks at a moment, by which all files are written.
 func (s *stage) at(t *testing.T, now time.Time) *pipeline.RunState {
 	t.Helper()
+	writtenBy(t, s.lake, now)
 	run, err := s.Look(t.Context(), s.job.Job, now)
 	fatal.If(t, err)
 	return run
