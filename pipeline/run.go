@@ -145,6 +145,9 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	if h.Looks, err = look(ctx, job, s, fit.Training.Hurried, env.Looks); err != nil {
 		return nil, err
 	}
+	if h.Looks != nil && h.Looks.Swapped {
+		env.Observer.notice("the hold-out rows promise nothing: an earlier look at some of them trained on others, for which no price is known (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
+	}
 	h.Model, err = env.Sink.PutModel(ctx, fit.Model)
 	return h, err
 }
