@@ -14,17 +14,17 @@ func TestPythonTakesNoHoldoutSumBelowItsOwn(t *testing.T) {
 	out := verifytest.Script(t, `
 import numpy as np
 from pacsgp import losses, refusal, verify
-for stated in (0, 2, 3):
-    for unproven in (0, 3):
-        held = verify.HeldOut()
-        held.add(np.ones(3), np.array([True, True, False]))
-        try:
-            held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven_holdout": unproven})
-            print("accepted", stated)
-        except refusal.Refused:
-            print("refused", stated)
+from itertools import product
+for stated, unproven, rounded in product((0, 2, 3), (0, 3), (False, True)):
+    held = verify.HeldOut()
+    held.add(np.ones(3), np.array([True, True, False]))
+    try:
+        held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven_holdout": unproven}, rounded)
+        print("accepted", stated)
+    except refusal.Refused:
+        print("refused", stated)
 `)
-	if got := strings.Count(out, "refused 0") + strings.Count(out, "refused 2"); got != 4 || strings.Count(out, "accepted 3") != 2 {
+	if got := strings.Count(out, "refused 0") + strings.Count(out, "refused 2"); got != 8 || strings.Count(out, "accepted 3") != 4 {
 		t.Errorf("of 3 misses that cannot be ruled out, 0 and 2 are to be refused and 3 accepted:\n%s", out)
 	}
 }
