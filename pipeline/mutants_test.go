@@ -52,7 +52,7 @@ func boundMutants() []mutant {
 		{"delta", "certify", "TestDeltaIsCovered", []edit{{"certify/bound.go", "	sum.Add(sum, exact(b.LnInverseDelta))\n", ""}}},
 		{"the share of delta", "certify", class, []edit{{"certify/delta.go", "share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	share := Share{}"}}},
 		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	share := product(d.Sequence.share(), oneOf(d.Alternatives))"}}},
-		{"the share of a number of a sequence", "certify", "TestSequence", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
+		{"the share of a number of a sequence", "certify", "TestSequenceSpendsDelta", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
 		{"the share of a look", "certify", "TestLooksArePaid", []edit{{"certify/delta.go", "share = product(share, d.Looks.share())", "share = product(share)"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "sum := g.EmpiricalRisk.Exact.whole()", "sum := g.EmpiricalRisk.Exact"}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, Share{})"}}},
