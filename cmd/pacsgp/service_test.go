@@ -199,6 +199,7 @@ func TestService(t *testing.T) {
 	awaitCertificates(t, address, 3, r)
 	fillTopic(t, address, 360) // 540: four, and 60 rows in the spool
 	awaitCertificates(t, address, 4, r)
+	r.find(t, "(published certificate number 4)") // its folder is moved behind that
 	r.end(t)
 	out := filepath.Join(dir, "out")
 	if kept := names(t, out); !slices.Equal(windowNames(kept), []string{doneWindow + windowNumber(3), doneWindow + windowNumber(4)}) {
@@ -216,6 +217,7 @@ func TestService(t *testing.T) {
 	r = startService(t, "-c", job) // on an empty disk
 	fillTopic(t, address, 720)     // 900: seven, and 60 rows
 	all := awaitCertificates(t, address, 7, r)
+	r.find(t, "(published certificate number 7)")
 	r.end(t)
 	ends := onceEach(t, "trainers", all)
 	rows := int64(0)
