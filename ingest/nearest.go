@@ -6,9 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// DidYouMean suggests the candidate nearest to a misspelt name, as a question to put behind an
-// error; "" if none is near.
+// DidYouMean suggests the [Nearest] candidate, as a question to put behind an error; "" if none
+// is near.
 func DidYouMean(name string, candidates []string) string {
+	if best := Nearest(name, candidates); best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return ""
+}
+
+// Nearest is the candidate that a name is a misspelling of, or "".
+func Nearest(name string, candidates []string) string {
 	best, least := "", 1+len(name)/3
 	length := utf8.RuneCountInString(name)
 	for _, c := range candidates {
@@ -19,10 +27,7 @@ func DidYouMean(name string, candidates []string) string {
 			best, least = c, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", best)
+	return best
 }
 
 // longName is a name that nobody misspells: the distance takes time in the product of two

@@ -38,7 +38,7 @@ var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
 
 // kindOf is the kind of file that is decoded into a type.
 func kindOf(t reflect.Type) yamlfile.Kind {
-	k := yamlfile.Kind{Err: pipeline.ErrConfig, DidYouMean: ingest.DidYouMean}
+	k := yamlfile.Kind{Err: pipeline.ErrConfig, Nearest: ingest.Nearest}
 	switch t {
 	case reflect.TypeFor[ScheduleFile]():
 		k.Name, k.Page, k.Bad = KindSchedule, "docs/schedule.md", "bad schedule"

@@ -330,7 +330,7 @@ func TestBadFlagValue(t *testing.T) {
 	}
 	// What the flags do not say is still the file's fault.
 	both := tiny(jobFile{"delta": "3"}).write(t, dir)
-	pacsgp(t, "train", "-c", both, "--limit", "7").says(t, exitConfig, "--limit: 7", "job.yaml: [1:8] delta: 3")
+	pacsgp(t, "train", "-c", both, "--limit", "7").says(t, exitConfig, "--limit: 7", "job.yaml:1:8: delta: 3")
 	pacsgp(t, "plan", "-c", both, "--delta", "4").says(t, exitConfig, "--delta: 4")
 }
 

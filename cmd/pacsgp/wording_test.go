@@ -19,25 +19,25 @@ func TestChoiceOfColumnsIsTheJob(t *testing.T) {
 		change jobFile
 		words  []string
 	}{
-		"features with exclude": {jobFile{"features": "[x1]", "exclude": "[x2]"}, []string{"[2:10]", "nothing to exclude from"}},
-		"unknown exclude":       {jobFile{"exclude": "[x2, weather]"}, []string{"[2:15]", `exclude names column "weather"`}},
-		"misspelt exclude":      {jobFile{"exclude": "[X2]"}, []string{"[2:11]", `did you mean "x2"?`}},
-		"empty features":        {jobFile{"features": "[]"}, []string{"[2:11]", "features: the list is empty"}},
-		"wrong target":          {jobFile{"target": "dely"}, []string{"[6:9]", `no column "dely"`}},
-		"misspelt target":       {jobFile{"target": "Y"}, []string{"[6:9]", `did you mean "y"?`}},
-		"text for a target":     {jobFile{"target": "word"}, []string{"[6:9]", "text"}},
-		"unknown feature":       {jobFile{"features": "[x1, xx2]"}, []string{"[2:16]", `no column "xx2"`, `did you mean "x2"?`}},
-		"feature twice":         {jobFile{"features": "[x1, x1]"}, []string{"[2:16]", "declared twice"}},
+		"features with exclude": {jobFile{"features": "[x1]", "exclude": "[x2]"}, []string{":2:10: ", "nothing to exclude from"}},
+		"unknown exclude":       {jobFile{"exclude": "[x2, weather]"}, []string{":2:15: ", `exclude names column "weather"`}},
+		"misspelt exclude":      {jobFile{"exclude": "[X2]"}, []string{":2:11: ", `did you mean "x2"?`}},
+		"empty features":        {jobFile{"features": "[]"}, []string{":2:11: ", "features: the list is empty"}},
+		"wrong target":          {jobFile{"target": "dely"}, []string{":6:9: ", `no column "dely"`}},
+		"misspelt target":       {jobFile{"target": "Y"}, []string{":6:9: ", `did you mean "y"?`}},
+		"text for a target":     {jobFile{"target": "word"}, []string{":6:9: ", "text"}},
+		"unknown feature":       {jobFile{"features": "[x1, xx2]"}, []string{":2:16: ", `no column "xx2"`, `did you mean "x2"?`}},
+		"feature twice":         {jobFile{"features": "[x1, x1]"}, []string{":2:16: ", "declared twice"}},
 		"target as a feature":   {jobFile{"features": "[x1, y]"}, []string{"is the target"}},
-		"of an alternative":     {jobFile{"sweep": "[{}, {features: [x1, x7]}]"}, []string{"[6:29]", `no column "x7"`}},
-		"exclude all":           {jobFile{"exclude": "[x1, x2]"}, []string{"[2:10]", "exclude: no feature is left"}},
+		"of an alternative":     {jobFile{"sweep": "[{}, {features: [x1, x7]}]"}, []string{":6:29: ", `no column "x7"`}},
+		"exclude all":           {jobFile{"exclude": "[x1, x2]"}, []string{":2:10: ", "exclude: no feature is left"}},
 		"empty alternative":     {jobFile{"sweep": "[{}, {features: []}]"}, []string{"features: name a feature, or leave the key out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			lines(40).with("word", text).write(t, lakeFile(dir, 0))
 			job := tiny(c.change).write(t, dir)
-			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, append(c.words, "job.yaml: [")...)
+			refused(t, pacsgp(t, "train", "-c", job), filepath.Join(dir, "out"), exitConfig, append(c.words, "job.yaml:")...)
 			refused(t, pacsgp(t, "plan", "-c", job), filepath.Join(dir, "out"), exitConfig, c.words...)
 		})
 	}

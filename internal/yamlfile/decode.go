@@ -89,13 +89,17 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			d.value(below, entry.Value, field)
 			continue
 		}
-		text := fmt.Sprintf("unknown field %q%s; %s lists the keys", name, d.didYouMean(name, key, v.Type()), d.Kind.Page)
+		meant := d.meant(name, key, v.Type())
+		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, d.Kind.Page)
+		if meant != "" {
+			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, listIndex.ReplaceAllString(meant, ""), d.Kind.Page)
+		}
 		if d.Kind.Misplaced != nil {
 			if section := d.Kind.Misplaced(key); section != "" && d.everywhere().places[name] != "" {
 				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.Kind.Page)
 			}
 		}
-		d.tell(Fault{Key: below, Text: text}, entry.Key.GetToken())
+		d.tell(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
 }
 

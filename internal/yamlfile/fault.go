@@ -22,6 +22,7 @@ type Fault struct {
 	missing      bool   // the file does not have the key: the place is that of its section
 	Text         string // shows no value of a variable
 	unread       bool   // the value of the key could not be read
+	meant        string // key that an unknown one stands for, or ""
 	bad          string // what is wrong: "bad job", unless it says another kind of file
 	err          error  // that it wraps
 }
@@ -33,7 +34,7 @@ func (f Fault) Error() string {
 	case f.flag != "":
 		at = ""
 	case f.Line > 0 && !f.missing:
-		at += fmt.Sprintf("[%d:%d] ", f.Line, f.Column)
+		at = fmt.Sprintf("%s:%d:%d: ", f.File, f.Line, f.Column)
 	}
 	return f.bad + ": " + at + f.Text
 }
@@ -201,11 +202,12 @@ func (t *File) Variables(key string) string {
 	return names
 }
 
-// follows reports whether a fault speaks of a value that could not be read: it may be there
-// only because of that.
+// follows reports whether a fault speaks of a value that could not be read, or of a key that is
+// misspelt or its section: it may be there only because of that.
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
-		return false
+		section := other.Key[:max(strings.LastIndexByte(other.Key, '.'), 0)]
+		return other.meant != "" && (f.Key == other.meant || f.Key == section)
 	}
 	inside := func(key, section string) bool {
 		rest, ok := strings.CutPrefix(key, section)
@@ -236,7 +238,7 @@ func (t *File) Place(key string) string {
 		return ""
 	}
 	at := node.GetToken().Position
-	return fmt.Sprintf("%s: [%d:%d] ", t.path, at.Line, at.Column)
+	return fmt.Sprintf("%s:%d:%d: ", t.path, at.Line, at.Column)
 }
 
 // Err joins faults.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -46,25 +45,18 @@ func pathsOf(of reflect.Type, deep bool) *paths {
 	return p
 }
 
-// didYouMean suggests a key for one that is none: one of the section, of this type, that is
-// written much like it, or else one of the file, or the same one where it belongs.
-func (t *File) didYouMean(unknown, section string, of reflect.Type) string {
+// meant is the key that an unknown one may stand for: one of the section, of this type, that is
+// written much like it, or else one of the file, or the same one where it belongs; or "".
+func (t *File) meant(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it
 	}
-	suggestion := func(prefix string, among *paths) string {
-		text := t.Kind.DidYouMean(unknown, among.names)
-		for _, name := range among.names {
-			if strings.Contains(text, strconv.Quote(name)) {
-				return strings.Replace(text, strconv.Quote(name), Join(prefix, among.places[name]), 1)
-			}
-		}
-		return ""
+	own := pathsOf(of, false)
+	if near := t.Kind.Nearest(unknown, own.names); near != "" {
+		return Join(section, own.places[near])
 	}
-	if near := suggestion(listIndex.ReplaceAllString(section, ""), pathsOf(of, false)); near != "" {
-		return near
-	}
-	return suggestion("", t.everywhere())
+	all := t.everywhere()
+	return all.places[t.Kind.Nearest(unknown, all.names)]
 }
 
 // wanted names the values that a key takes.

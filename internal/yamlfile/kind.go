@@ -8,8 +8,8 @@ type Kind struct {
 	Bad  string // begins every fault, as in "bad job"
 	Err  error  // is what every fault wraps
 
-	// DidYouMean suggests one of the known words for one that is none, or is "".
-	DidYouMean func(word string, known []string) string
+	// Nearest is the known word that an unknown one is a misspelling of, or "".
+	Nearest func(word string, known []string) string
 	// Misplaced says what is wrong with a key of the file that a section does not take, or is
 	// "", which is that it is unknown; nil: it always is.
 	Misplaced func(section string) string
