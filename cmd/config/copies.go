@@ -2,8 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -39,26 +37,4 @@ func (c *copiesConfig) UnmarshalYAML(node ast.Node) error {
 	}
 	c.Policy, c.Limit = pipeline.CopiesLimited, share
 	return nil
-}
-
-// shareAt reads a share that a node has, as text or as a number.
-func shareAt(node ast.Node) (share float64, text string, err error) {
-	if err = yaml.NodeToValue(node, &text); err == nil {
-		share, err = shareOf(text)
-	}
-	return share, text, err
-}
-
-var sharePattern = regexp.MustCompile(`^([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *(%?)$`)
-
-// shareOf reads a share, which may be given in percent.
-func shareOf(s string) (float64, error) {
-	m := sharePattern.FindStringSubmatch(s)
-	if m == nil {
-		return 0, fmt.Errorf("%q is no share", s)
-	}
-	if m[2] == "%" {
-		m[1] += "e-2" // read as decimals, so that 1 % is 0.01
-	}
-	return strconv.ParseFloat(m[1], 64)
 }

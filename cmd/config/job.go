@@ -22,7 +22,7 @@ type JobFile struct {
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
 	Loss     LossSection   `yaml:"loss"`
-	Delta    *float64      `yaml:"delta"`
+	Delta    *Share        `yaml:"delta"`
 
 	DeltaPolicy string `yaml:"delta_policy"`
 
@@ -44,7 +44,7 @@ type JobFile struct {
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
 	Attempts   string            `yaml:"attempts"`
-	Limit      float64           `yaml:"limit"`
+	Limit      Share             `yaml:"limit"`
 	Judge      pipeline.Judge    `yaml:"judge"`
 	Strict     bool              `yaml:"strict"`
 	Keep       int               `yaml:"keep"`
@@ -156,7 +156,7 @@ func (c JobFile) job() pipeline.Job {
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
 		},
-		Delta:    given(c.Delta, 0),
+		Delta:    float64(given(c.Delta, 0)),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,

@@ -127,9 +127,9 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 
 // A Promotion is the rule by which a challenger becomes current.
 type Promotion struct {
-	Rule       string   `yaml:"-"`
-	NotWorseBy *float64 `yaml:"bound_not_worse_by"`
-	OnNewRows  int64    `yaml:"on_new_rows"`
+	Rule       string `yaml:"-"`
+	NotWorseBy *Share `yaml:"bound_not_worse_by"`
+	OnNewRows  int64  `yaml:"on_new_rows"`
 }
 
 // Rules of promotion.

@@ -225,6 +225,10 @@ func shares() []schema {
 	return []schema{{"type": "number", "minimum": 0, "exclusiveMaximum": 1}, {"type": "string", "pattern": shareBelowOne}}
 }
 
+func (Share) schema() schema {
+	return schema{"anyOf": []schema{{"type": "number"}, {"type": "string", "pattern": sharePattern.String()}}}
+}
+
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }
 
 func (holdoutConfig) schema() schema {

@@ -160,6 +160,7 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"train": "{seed: 18446744073709551615, time: 1.5h}"},
 		{"judge": "draw"},
 		{"limit": "0.5"},
+		{"delta": "1 %"},
 		{"delta": "${A_NUMBER}"},
 		{"workers": "${A_COUNT}"},
 		{"memory": "${A_SIZE}"},

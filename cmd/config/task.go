@@ -19,7 +19,8 @@ import (
 // Overrides are what a command changes of a job file: the flags of train, and for whom it is read.
 type Overrides struct {
 	Epsilon, Memory, Output string
-	Delta, Passes, Limit    float64
+	Delta, Limit            Share
+	Passes                  float64
 	Inducing                []int
 	Time                    time.Duration
 	Seed                    uint64
@@ -141,7 +142,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p := Task{
 		Job: job, Source: from, Shelf: shelf, Output: c.Output, Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
-		Limit: c.Limit, Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
+		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)

@@ -305,7 +305,7 @@ func TestBadFlagValue(t *testing.T) {
 	}{
 		{"--delta", "2", exitConfig, "2 is not between 0 and 1"},
 		{"--delta", "0", exitConfig, "0 is not between 0 and 1"},
-		{"--delta", "small", exitUsage, "\"small\" for \"--delta\" flag: want a number\n"},
+		{"--delta", "small", exitUsage, "\"small\" for \"--delta\" flag: want a number, as in 0.01 or 1 %\n"},
 		{"--epsilon", "-1", exitConfig, "-1 is not positive"},
 		{"--epsilon", "0", exitConfig, "0 is not positive"},
 		{"--epsilon", "0std", exitConfig, "0 is not positive"},
@@ -332,6 +332,7 @@ func TestBadFlagValue(t *testing.T) {
 	both := tiny(jobFile{"delta": "3"}).write(t, dir)
 	pacsgp(t, "train", "-c", both, "--limit", "7").says(t, exitConfig, "--limit: 7", "job.yaml:1:8: delta: 3")
 	pacsgp(t, "plan", "-c", both, "--delta", "4").says(t, exitConfig, "--delta: 4")
+	succeed(t, "plan", "-c", both, "--delta", "5 %", "--limit", "90%", "--time", "1m", "--passes", "3", "--memory", "64MiB", "--seed", "2", "-o", filepath.Join(dir, "other"))
 }
 
 // A run that finishes without the certificate that was asked for publishes what

@@ -75,7 +75,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	if err := generator.WriteLake(ctx, path, w.demo.files, 0, w.demo.rows); err != nil {
 		return err
 	}
-	delta := 0.01
+	delta := config.Share(0.01)
 	c := config.JobFile{
 		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: &delta,
 		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),

@@ -14,13 +14,19 @@ func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Stdin: w.stdin, Notice: newDisplay(w).notice}
 }
 
-// overrideFlags declares the flags that name a job file and override it, but for output.
+// jobFlags declares the flags that name a job file and override it.
+func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
+	overrideFlags(cmd, path, o)
+	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
+}
+
+// overrideFlags are the same but for output.
 func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f := cmd.Flags()
 	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
 	f.StringVar(&o.Epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
-	f.Float64Var(&o.Delta, "delta", 0, "the certificate fails with probability at most delta")
-	f.Float64Var(&o.Limit, "limit", 0, "exit with status 3 unless the bound that judge names is at most this")
+	f.Var(&o.Delta, "delta", "the certificate fails with probability at most delta")
+	f.Var(&o.Limit, "limit", "exit with status 3 unless the bound that judge names is at most this")
 	f.IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points to choose from")
 	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
 	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")

@@ -227,7 +227,7 @@ func flagsLike(cmd *cobra.Command, name string) string {
 // place of what a function of Go says.
 func wantedByFlag(err error) error {
 	cause := errors.Unwrap(err)
-	if cause == nil {
+	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {
 		return err
 	}
 	want := yamlfile.WantTime

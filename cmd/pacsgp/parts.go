@@ -71,9 +71,8 @@ func certifyCommand(w system) *cobra.Command {
 			return outcome.end(w, asJSON)
 		},
 	}
-	overrideFlags(cmd, &job, &o)
+	jobFlags(cmd, &job, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 

@@ -38,11 +38,8 @@ func planCommand(w system) *cobra.Command {
 			return plan(cmd.Context(), p, w, asJSON)
 		},
 	}
-	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	jobFlags(cmd, &path, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.Epsilon, "epsilon", "", "tolerance, as for train")
-	cmd.Flags().Float64Var(&o.Delta, "delta", 0, "delta, as for train")
-	cmd.Flags().IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points, as for train")
 	return cmd
 }
 

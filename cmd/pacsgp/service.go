@@ -41,8 +41,7 @@ func streamCommand(w system) *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	overrideFlags(cmd, &path, &o)
-	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "output directory")
+	jobFlags(cmd, &path, &o)
 	return cmd
 }
 

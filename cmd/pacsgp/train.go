@@ -39,11 +39,10 @@ func trainCommand(w system) *cobra.Command {
 			return outcome.end(w, asJSON)
 		},
 	}
-	overrideFlags(cmd, &path, &o)
+	jobFlags(cmd, &path, &o)
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	f.BoolVar(&noPass, "no-pass", false, "leave the last pass to pacsgp pass, in parts, and pacsgp certify")
-	f.StringVarP(&o.Output, "output", "o", "", "output directory")
 	return cmd
 }
 
