@@ -87,10 +87,19 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	return o, err
 }
 
-// unchanged says that nothing is done, for all is there, and removes what a run left that
-// was killed when it had finished.
+// unchanged says that nothing is done, and which certificate is current, and removes what a run
+// left that was killed when it had finished.
 func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
-	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer)", o.Result.ID))
+	current := "No certificate is current"
+	if p, err := s.out.Current(); err != nil {
+		current = err.Error()
+	} else if p != nil {
+		current = "Current is certificate " + p.ID
+		if p.ID == o.Result.ID {
+			current = "It is the current one"
+		}
+	}
+	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer). %s", o.Result.ID, current))
 	for _, c := range s.checkpoints {
 		if err := c.Clear(ctx); err != nil {
 			return err

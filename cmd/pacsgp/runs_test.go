@@ -45,6 +45,14 @@ func above(t *testing.T, job string) {
 	}
 }
 
+// unchanged demands that a run again trained nothing and told which certificate is current.
+func unchanged(t *testing.T, a answer, current string) {
+	t.Helper()
+	if !strings.Contains(a.log, "nothing is trained") || !strings.Contains(a.log, current) {
+		t.Errorf("a run again does not say %q: %s", current, a.log)
+	}
+}
+
 func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
@@ -53,6 +61,7 @@ func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
 	if p := current(t, out); p != nil {
 		t.Errorf("a run above its limit moved the pointer to %s", p.ID)
 	}
+	unchanged(t, pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "--limit", "0.0001"), "No certificate is current")
 	if r := lastRun(t, out); r.State != pipeline.StateFinished || *r.Exit != exitNotCertified || !strings.Contains(r.Fault, "limit") {
 		t.Errorf("its record says %+v", r)
 	}
@@ -60,9 +69,7 @@ func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
 		t.Errorf("run.json says exit status %d, %q", r.Exit, r.Fault)
 	}
 	// The same job with another limit is the same run; its pointer has to move.
-	if a := succeed(t, "train", "-c", tiny(nil).write(t, dir)); !strings.Contains(a.log, "nothing is trained") || current(t, out) == nil {
-		t.Errorf("with the limit lifted: the pointer is %+v, %s", current(t, out), a.log)
-	}
+	unchanged(t, succeed(t, "train", "-c", tiny(nil).write(t, dir)), "It is the current one")
 	succeed(t, "train", "-c", tiny(jobFile{"train": "{passes: 2.5}"}).write(t, dir))
 	first := current(t, out)
 	if r := record(t, out); first == nil || first.ID != r.ID || first.Bound != r.Bound || r.Exit != 0 {
@@ -104,4 +111,5 @@ func TestOldRunsGo(t *testing.T) {
 		t.Errorf("%d records", len(all))
 	}
 	pointsToWhole(t, "after three runs", out)
+	unchanged(t, succeed(t, "train", "-c", tiny(jobFile{"delta": "0.051", "keep": "2"}).write(t, dir)), "Current is certificate "+third)
 }
