@@ -377,9 +377,10 @@ func (c Certificate) Conditional() []Guarantee {
 const DefaultRolesKey = "pacsgp"
 
 // SplitChosen reports whether the key of the roles may have been chosen for its easy rows: it
-// is neither the default one nor older than these rows, as that of a sequence from its second number on.
+// is neither the default one nor that of an earlier window of the same topic. Files may have rows of
+// earlier numbers of their sequence, which were known when its key was chosen.
 func (c Certificate) SplitChosen() bool {
-	return c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1)
+	return c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1 || len(c.Sample.Segments) == 0)
 }
 
 // Split says which rows are hold-out rows; "": there are none.

@@ -151,7 +151,8 @@ def unchecked(cert, unplaced, before):
 def split(cert):
     """Which rows are hold-out rows."""
     key = cert["roles"]["key"]
-    words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence," if cert["delta"].get("sequence", {}).get("number", 1) > 1 else "which its maker chose,")
+    follows = cert["delta"].get("sequence", {}).get("number", 1) > 1 and cert["sample"].get("segments")
+    words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence," if follows else "which its maker chose,")
     n = cert["ledger"]["rows"]
     return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows." + looked(cert["delta"].get("looks"))
 
