@@ -85,12 +85,13 @@ func (l *Looks) words() string {
 func (l *Looks) told() string {
 	switch {
 	case l == nil:
-		return " First look at them that its maker's log knows."
+		return " First look at them by its maker's log of looks."
 	case l.Uncounted || l.before:
 		return " Looks not counted."
-	case l.Swapped:
-		return fmt.Sprintf(" Look %d at these rows that its maker's log knows; an earlier one was trained on some of them, for which no price is known.", len(l.Earlier)+1)
-	default:
-		return fmt.Sprintf(" Look %d at these rows that its maker's log knows.", len(l.Earlier)+1)
 	}
+	words := fmt.Sprintf(" Look %d at them by its maker's log of looks", len(l.Earlier)+1)
+	if l.Swapped {
+		words += "; an earlier one was trained on some of them, for which no price is known"
+	}
+	return words + "."
 }

@@ -1,10 +1,11 @@
 package pipeline
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -14,139 +15,245 @@ import (
 
 // A Look is one disclosure of a number that depends on hold-out rows.
 type Look struct {
-	Job         Digest // the identity of the job
-	Alternative int64  // of its sweep, from 1 on
-	Hurried     int64  // steps of training before its time limit; 0: it was not reached
-	Sequence    bool   // the job makes one certificate after another
-	Sample      Digest
-	Targets     Digest  // of the sample
-	Share       float64 // of the rows, that are held out
-	Held        HeldOut
+	// Family and Slot name a job among those that were declared together: alternatives of one
+	// sweep, and numbers of one sequence.
+	Family Digest
+	Slot   Slot
+	Shown  Digest // of model and hold-out rows, from which the number follows
+	Sample int64  // rows of the sample, of all roles
+	Held   HeldOut
 }
 
-// Equal reports whether two looks have the same answer: the same training of the same job on the same rows.
-func (l Look) Equal(o Look) bool {
-	return l.Job == o.Job && l.Alternative == o.Alternative && l.Hurried == o.Hurried && l.Sample == o.Sample && l.Held.sameTargets(o.Held)
-}
+// A Slot is the place of a job in its family.
+type Slot struct{ Number, Alternative int64 }
 
-// HeldOut names hold-out rows by their values, whatever their order, files and columns' names.
+// HeldOut names hold-out rows by their values, whatever their files and columns' names.
 type HeldOut struct {
-	Rows    int64
-	Targets Digest   // of the multiset of their targets
-	Marks   []uint64 // digests of rows, ascending: all of them or the lowest maxMarks
+	Rows   int64
+	Marks  []uint64 // digests of rows, whatever their order, ascending: all of them or the lowest maxMarks
+	Places []uint64 // a place each, ascending: all of them or the maxMarks of lowest rank
 }
 
-func (h HeldOut) sameTargets(o HeldOut) bool { return h.Rows == o.Rows && h.Targets == o.Targets }
-
-// maxMarks bounds what a look takes in its log. Of more rows the lowest marks are a sample
-// that is the same for equal rows: an overlap of a thousandth is missed with a chance of e⁻⁴.
-const maxMarks = 4096
+// maxMarks bounds what a look takes in its log. Of more rows those of lowest rank are a sample
+// that is the same for equal rows: an overlap of a five-hundredth is missed with a chance of e⁻⁴.
+const maxMarks = 2048
 
 // Looks is the log of looks. It outlives the process and the output.
 type Looks interface {
-	// Look notes a look, durably, and returns those that the log had before it was first
-	// noted. It is called before the number is known.
+	// Look notes a look, durably, unless the same was Shown before, and returns those that the
+	// log had before it. It is called before the number is known. An error that wraps
+	// [ErrUncounted] leaves the look uncounted.
 	Look(ctx context.Context, l Look) (earlier []Look, err error)
 }
 
-// look notes that the hold-out rows are looked at, and says what that costs.
-func look(ctx context.Context, job Job, s *Survey, hurried int, log Looks) (*certify.Looks, error) {
+// ErrUncounted says that a log does not count a look. The certificate says so.
+var ErrUncounted = errors.New("looks at the hold-out rows are not counted")
+
+// look notes that the hold-out rows are looked at with a model, and says what that costs.
+func look(ctx context.Context, job Job, s *Survey, model string, env Environment) (*certify.Looks, error) {
 	if s.held.Rows == 0 {
 		return nil, nil
 	}
-	if log == nil {
+	if env.Looks == nil {
 		return &certify.Looks{Uncounted: true}, nil
 	}
-	identity, err := job.Identity()
+	l, err := job.look(s, model)
 	if err != nil {
 		return nil, err
 	}
-	l := Look{
-		Job: identity, Alternative: job.Spends().Alternative, Hurried: int64(hurried), Sequence: job.DeltaPolicy != "",
-		Sample: s.Digest, Targets: s.Targets, Share: job.ForRows(s.Roles.Rows).Roles.Holdout, Held: s.held,
+	earlier, err := env.Looks.Look(ctx, l)
+	if errors.Is(err, ErrUncounted) {
+		env.Observer.notice(err.Error())
+		return &certify.Looks{Uncounted: true}, nil
 	}
-	earlier, err := log.Look(ctx, l)
-	return l.paid(earlier), err
+	paid := l.paid(earlier)
+	if paid != nil && paid.Swapped {
+		env.Observer.notice("the hold-out rows promise nothing: an earlier look at some of them trained on others, for which no price is known (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
+	}
+	return paid, err
 }
 
-// paid is what a look has to pay for. Alternatives that were declared together are no looks at each
-// other, nor are the numbers of one sequence, whose job is fixed: unless this alternative was
-// tried before on the same targets, with other features, in other row groups, or for another time.
+// look is that of a job with the model of the digest.
+func (j Job) look(s *Survey, model string) (Look, error) {
+	identity, err := j.Identity()
+	l := Look{Slot: Slot{Alternative: j.Spends().Alternative}, Sample: s.Roles.Rows, Held: s.held.HeldOut}
+	family := append([]byte("pacsgp/family/1\x00"), identity[:]...)
+	if q := j.sequence; q != nil {
+		l.Slot.Number, family = q.Number, append(family, q.Name...)
+	}
+	l.Family = sha256.Sum256(family)
+	l.Shown = sha256.Sum256(append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...))
+	return l, err
+}
+
+// paid is what a look has to pay for. A family's jobs were fixed before its first look, so that its
+// slots do not pay for each other, unless one of them has had a second answer; or values of the
+// rows were changed since.
 func (l Look) paid(earlier []Look) *certify.Looks {
-	again := slices.ContainsFunc(earlier, func(o Look) bool {
-		return o.Job == l.Job && o.Alternative == l.Alternative && o.Targets == l.Targets
-	})
+	fixed := !l.again(earlier)
 	var all certify.Looks
-	for _, o := range earlier {
-		same := o.Targets == l.Targets && o.Held.Targets == l.Held.Targets
-		if o.Job == l.Job && (same && !again || l.Sequence && o.Targets != l.Targets) {
-			continue
-		}
-		meets, within, around := l.Held.meets(o.Held)
-		if !meets && o.Targets == l.Targets { // the same rows, of which other columns are used
-			meets, within, around = true, same, false
-		}
-		if meets {
+	for _, o := range slices.Backward(earlier) {
+		meets, kept, changed := l.meets(o)
+		mine := o.Family == l.Family
+		fixed = fixed && !(mine && changed)
+		if meets && !(mine && fixed) {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
-			// Rows that are held out now and were not then were trained on, unless they came since.
-			all.Swapped = all.Swapped || !within && !(around && o.Share >= l.Share && o.Targets != l.Targets)
+			all.Swapped = all.Swapped || !kept
 		}
 	}
 	if all.Earlier == nil {
 		return nil
 	}
+	slices.Reverse(all.Earlier)
 	return &all
 }
 
-// meets reports whether two sets of hold-out rows have rows in common, but for a hundredth that may
-// be equal by chance, and whether h is within o or around it.
-func (h HeldOut) meets(o HeldOut) (meets, within, around bool) {
-	if h.sameTargets(o) {
-		return true, true, true
-	}
-	mine, others := h.Marks, o.Marks
-	for _, whole := range []*[]uint64{&mine, &others} { // up to where both are complete
-		if n := len(*whole); n == maxMarks {
-			last := (*whole)[n-1]
-			mine, others = upTo(mine, last), upTo(others, last)
+// again reports whether a slot of the look's family has had two answers, this one among them: by
+// another program, on another machine, with another time limit or on other rows.
+func (l Look) again(earlier []Look) bool {
+	answers := map[Slot]Digest{l.Slot: l.Shown}
+	for _, o := range earlier {
+		if o.Family != l.Family {
+			continue
 		}
+		if first, there := answers[o.Slot]; there && first != o.Shown {
+			return true
+		}
+		answers[o.Slot] = o.Shown
 	}
+	return false
+}
+
+// meets reports whether two looks have hold-out rows in common; whether each row that l holds out
+// was held out by o too, or came since; and whether features or targets of common rows are others.
+func (l Look) meets(o Look) (meets, kept, changed bool) {
+	mine, others := bothWhole(l.Held.Marks, o.Held.Marks, func(mark uint64) uint64 { return mark })
 	common := 0
 	for _, m := range mine {
 		if _, found := slices.BinarySearch(others, m); found {
 			common++
 		}
 	}
-	return 100*common > min(len(mine), len(others)), common == len(mine), common == len(others)
+	if common == len(mine) {
+		return true, true, false
+	}
+	same, kept, changed := l.meetsInPlace(o)
+	return same || 100*common > min(len(mine), len(others)), kept, changed // a hundredth may be equal by chance
 }
 
-// upTo are the marks up to the last.
-func upTo(marks []uint64, last uint64) []uint64 {
-	at, found := slices.BinarySearch(marks, last)
-	if found {
-		at++
+// meetsInPlace is meets for rows whose places stay, if other features are used, or another target.
+func (l Look) meetsInPlace(o Look) (meets, kept, changed bool) {
+	mine, others := bothWhole(l.Held.Places, o.Held.Places, placeRank)
+	then := map[uint64]uint64{}
+	for _, p := range others {
+		then[p>>placeBits] = p
 	}
-	return marks[:at]
+	var targets, features pairs
+	kept = true
+	for _, p := range mine {
+		q, held := then[p>>placeBits]
+		if held {
+			targets.add(p>>halfBits, q>>halfBits)
+			features.add(p, q)
+		}
+		kept = kept && (held || p>>placeBits >= uint64(o.Sample)) //nolint:gosec // a count of rows
+	}
+	t, f := targets.alike(), features.alike()
+	kept = kept && len(targets) > 0 && max(targets.equal(), features.equal()) == len(targets)
+	return t || f, kept, t && features.manyDiffer() || f && targets.manyDiffer()
+}
+
+// pairs are short digests of two values that have the same place.
+type pairs [][2]uint64
+
+func (p *pairs) add(a, b uint64) {
+	*p = append(*p, [2]uint64{a & (1<<halfBits - 1), b & (1<<halfBits - 1)})
+}
+
+// equal is how many pairs are equal.
+func (p pairs) equal() (n int) {
+	for _, x := range p {
+		if x[0] == x[1] {
+			n++
+		}
+	}
+	return n
+}
+
+// manyDiffer reports whether more pairs differ than some rows that were mended.
+func (p pairs) manyDiffer() bool { return 10*p.equal() < 9*len(p) }
+
+// alike reports whether more pairs are equal than chance brings about, as among targets that are
+// only 0 and 1: a tenth of the others, and five deviations.
+func (p pairs) alike() bool {
+	var counts [2]map[uint64]float64
+	for side := range counts {
+		counts[side] = map[uint64]float64{}
+		for _, x := range p {
+			counts[side][x[side]]++
+		}
+	}
+	n, chance := float64(len(p)), 0.0
+	for v, k := range counts[0] {
+		chance += k * counts[1][v] / n
+	}
+	return float64(p.equal()) > chance+(n-chance)/10+5*math.Sqrt(chance*(1-chance/n))
+}
+
+// bothWhole are those of two samples up to where both are complete, by rank.
+func bothWhole(a, b []uint64, rank func(uint64) uint64) (mine, others []uint64) {
+	last := uint64(math.MaxUint64)
+	for _, all := range [][]uint64{a, b} {
+		if len(all) == maxMarks {
+			last = min(last, rank(slices.MaxFunc(all, byRank(rank))))
+		}
+	}
+	beyond := func(m uint64) bool { return rank(m) > last }
+	return slices.DeleteFunc(slices.Clone(a), beyond), slices.DeleteFunc(slices.Clone(b), beyond)
+}
+
+// A place is the ordinal of a row, then a short digest of its target, then one of its features.
+const (
+	halfBits  = 12
+	placeBits = 2 * halfBits
+)
+
+// placeRank spreads ordinals over all 64-bit numbers.
+func placeRank(place uint64) uint64 { return place >> placeBits * 0x9e3779b97f4a7c15 }
+
+func byRank(rank func(uint64) uint64) func(a, b uint64) int {
+	return func(a, b uint64) int { return cmp.Compare(rank(a), rank(b)) }
 }
 
 // heldRows gathers the hold-out rows of a pass, whatever the order of its blocks.
 type heldRows struct {
-	mu      sync.Mutex
-	targets multiset
-	marks   []uint64
+	mu            sync.Mutex
+	rows          multiset // of all their values, in the order of the columns
+	marks, places []uint64
+}
+
+// heldFound are hold-out rows, and the digest of their multiset.
+type heldFound struct {
+	HeldOut
+
+	digest Digest
 }
 
 // add adds the hold-out rows of a block.
 func (h *heldRows) add(roles Roles, b block) error {
-	var targets []float64
-	var marks []uint64
+	var rows multiset
+	var marks, places []uint64
 	last := len(b.columns) - 1
+	row := make([]float64, last+1)
 	err := roles.heldOut(b, func(i int) error {
-		row := make([]float64, last)
 		for c := range row {
 			row[c] = b.columns[c][i]
 		}
-		targets, marks = append(targets, b.columns[last][i]), append(marks, rowMark(row, b.columns[last][i]))
+		rows.addDigest(valuesDigest(row))
+		slices.Sort(row[:last]) // the order of the features changes no mark
+		ofTarget, ofFeatures := shortDigest(row[last:]), shortDigest(row[:last])
+		marks = append(marks, shortDigest(row))
+		places = append(places, uint64(b.first+int64(i))<<placeBits|ofTarget>>(64-halfBits)<<halfBits|ofFeatures>>(64-halfBits)) //nolint:gosec // ordinals are not negative
 		return nil
 	})
 	if err != nil || len(marks) == 0 {
@@ -154,37 +261,43 @@ func (h *heldRows) add(roles Roles, b block) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.targets.add(targets)
-	if h.marks = append(h.marks, marks...); len(h.marks) > 4*maxMarks {
+	h.rows.merge(rows)
+	if h.marks, h.places = append(h.marks, marks...), append(h.places, places...); len(h.marks) > 8*maxMarks {
 		h.lowest()
 	}
 	return nil
 }
 
-// lowest keeps the lowest marks.
+// lowest keeps marks and places of lowest rank.
 func (h *heldRows) lowest() {
 	slices.Sort(h.marks)
 	h.marks = slices.Compact(h.marks)
 	h.marks = h.marks[:min(len(h.marks), maxMarks)]
+	slices.SortFunc(h.places, byRank(placeRank))
+	h.places = h.places[:min(len(h.places), maxMarks)]
 }
 
 // found are the rows.
-func (h *heldRows) found() HeldOut {
+func (h *heldRows) found() heldFound {
 	h.lowest()
-	return HeldOut{Rows: int64(h.targets.count), Targets: h.targets.digest(), Marks: h.marks} //nolint:gosec // a count of rows
+	slices.Sort(h.places)
+	return heldFound{HeldOut{Rows: int64(h.rows.count), Marks: h.marks, Places: h.places}, h.rows.digest()} //nolint:gosec // a count of rows
 }
 
-// rowMark is a digest of a row that the order of its features does not change. It sorts them.
-func rowMark(features []float64, target float64) uint64 {
-	slices.Sort(features)
-	var text bytes.Buffer
-	text.WriteString("pacsgp/held-out/1\x00")
-	for _, v := range append(features, target) {
+// valuesDigest is the SHA-256 of values of a hold-out row.
+func valuesDigest(values []float64) [32]byte {
+	text := []byte("pacsgp/held-out/1\x00")
+	for _, v := range values {
 		if v == 0 {
 			v = 0 // not -0
 		}
-		text.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))
+		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
 	}
-	sum := sha256.Sum256(text.Bytes())
+	return sha256.Sum256(text)
+}
+
+// shortDigest is the beginning of that.
+func shortDigest(values []float64) uint64 {
+	sum := valuesDigest(values)
 	return binary.LittleEndian.Uint64(sum[:])
 }

@@ -1,6 +1,10 @@
 package pipeline_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -13,7 +17,7 @@ import (
 // looker runs a job on a lake and returns what its certificate says of looks.
 func looker(t *testing.T, log *pipelinetest.Store, l *lake, change func(*pipeline.Job), number int64) certify.Certificate {
 	t.Helper()
-	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); change(j) })
+	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4; change(j) })
 	if number > 0 {
 		j = j.Numbered("nights", number)
 	}
@@ -22,15 +26,26 @@ func looker(t *testing.T, log *pipelinetest.Store, l *lake, change func(*pipelin
 	return run(t, j, env).Certificate
 }
 
-// A further look at the same hold-out rows is charged and named, whatever the output; the same
-// job again, rows that nobody has looked at, and the numbers of one sequence are not.
+// mapped is a lake of two features and a target.
+func mapped(columns [][]float64, a, b int, target func(y float64) float64) *lake {
+	y := make([]float64, len(columns[2]))
+	for i, v := range columns[2] {
+		y[i] = target(v)
+	}
+	return newLake([][]float64{columns[a], columns[b], y}, 150, len(y)-150)
+}
+
+// A further look at the same hold-out rows is charged and named, whatever the output, the
+// features and the unit of the target; the same model again, rows that nobody has looked at, and
+// the numbers of one sequence are not.
 func TestLooksAreKnownByTheirRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
 	whole := newLake(columns, 150, 250)
 	reordered := &lake{names: []string{"b", "a", "y"}, columns: [][]float64{columns[1], columns[0], columns[2]}, shards: []int{400}}
-	engineered := newLake([][]float64{columns[0], columns[0], columns[2]}, 150, 250)
+	raw := func(y float64) float64 { return y }
+	engineered := mapped(columns, 0, 0, raw)
 	var fewer, grown, dropped [][]float64
-	more := waves(300, 0.2, 9)
+	more := waves(400, 0.2, 9)
 	for c := range columns {
 		fewer = append(fewer, columns[c][:300])
 		grown = append(grown, slices.Concat(columns[c], more[c]))
@@ -38,6 +53,8 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 	}
 	same := func(*pipeline.Job) {}
 	seed := func(j *pipeline.Job) { j.Train.Seed = 5 }
+	mine := func(j *pipeline.Job) { j.Roles.Key = "mine" }
+	larger := func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }
 	inSequence := func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence }
 	n := int64(0)
 	for _, c := range []struct {
@@ -50,21 +67,24 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 		swapped bool
 	}{
 		{"the same job again", same, same, whole, 0, 0, false},
-		{"the same job in other row groups", same, same, newLake(columns, 400), 0, 1, false},
+		{"another job with the same model", same, func(j *pipeline.Job) { j.BadRows.Tolerance = 0.5 }, whole, 0, 0, false},
 		{"the same job on other features", same, same, engineered, 0, 1, false},
 		{"the same night with other features", inSequence, inSequence, engineered, 2, 1, false},
+		{"other features, and rows that came", same, same, mapped(grown, 0, 0, raw), 0, 1, false},
+		{"other features, and a larger share", same, larger, engineered, 0, 1, true},
+		{"a target in another unit", same, same, mapped(columns, 0, 1, func(y float64) float64 { return 60*y + 7 }), 0, 1, false},
 		{"another seed", same, seed, whole, 0, 1, false},
 		{"other files and names", same, seed, reordered, 0, 1, false},
 		{"other features", same, func(j *pipeline.Job) { j.Features = []string{"a"} }, &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{400}}, 0, 1, false},
 		{"fewer rows", same, seed, newLake(fewer, 300), 0, 1, false},
-		{"rows that came", same, seed, newLake(grown, 700), 0, 1, false},
-		{"another key", same, func(j *pipeline.Job) { j.Roles.Key = "mine" }, whole, 0, 1, true},
-		{"a larger share", same, func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, whole, 0, 1, true},
+		{"rows that came", same, seed, newLake(grown, 800), 0, 1, false},
+		{"another key", same, mine, whole, 0, 1, true},
+		{"a larger share", same, larger, whole, 0, 1, true},
 		{"a smaller share", same, func(j *pipeline.Job) { j.Roles.Holdout = 0.1 }, whole, 0, 1, false},
-		{"a larger share of more rows", same, func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, newLake(grown, 700), 0, 1, true},
+		{"a larger share of more rows", same, larger, newLake(grown, 800), 0, 1, true},
 		{"a row dropped", same, same, newLake(dropped, 399), 0, 1, true},
-		{"other rows", same, seed, newLake(more, 300), 0, 0, false},
-		{"the next night", inSequence, inSequence, newLake(grown, 700), 2, 0, false},
+		{"other rows", same, seed, newLake(more, 400), 0, 0, false},
+		{"the next night", inSequence, inSequence, newLake(grown, 800), 2, 0, false},
 		{"a job of another name", inSequence, func(j *pipeline.Job) { inSequence(j); seed(j) }, whole, 1, 1, false},
 	} {
 		log := &pipelinetest.Store{}
@@ -79,6 +99,22 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 			t.Errorf("%s pays for %+v", c.name, got)
 		case c.earlier > 0 && (got == nil || len(got.Earlier) != c.earlier || got.Earlier[0] > n || got.Swapped != c.swapped):
 			t.Errorf("%s: %+v, want %d look, swapped %t", c.name, got, c.earlier, c.swapped)
+		}
+	}
+}
+
+// Targets of few values are equal by chance in other rows. The same rows are known all the same.
+func TestLooksOfFewTargets(t *testing.T) {
+	columns, others := waves(400, 0.2, 4), waves(400, 0.2, 9)
+	for _, values := range []float64{1, 20} {
+		log := &pipelinetest.Store{}
+		coarse := func(y float64) float64 { return math.Floor(y * values) }
+		looker(t, log, mapped(columns, 0, 1, coarse), func(*pipeline.Job) {}, 0)
+		if looks := looker(t, log, mapped(others, 0, 1, coarse), func(*pipeline.Job) {}, 0).Delta.Looks; looks != nil {
+			t.Errorf("%g values a unit: other rows pay for %+v", values, looks)
+		}
+		if looks := looker(t, log, mapped(columns, 0, 0, coarse), func(*pipeline.Job) {}, 0).Delta.Looks; looks == nil || len(looks.Earlier) != 1 {
+			t.Errorf("%g values a unit: the same rows with other features pay for %+v", values, looks)
 		}
 	}
 }
@@ -110,13 +146,31 @@ func TestLooksStandInTheCertificate(t *testing.T) {
 	}
 }
 
-// A training that its time limit ended elsewhere has another answer.
-func TestLooksCountTimesOfStopping(t *testing.T) {
-	l, log := newLake(waves(400, 0.2, 4), 400), &pipelinetest.Store{}
-	looker(t, log, l, func(*pipeline.Job) {}, 0)
-	log.Seen[0].Hurried = 3
-	if again := looker(t, log, l, func(*pipeline.Job) {}, 0).Delta.Looks; again == nil || len(again.Earlier) != 1 {
-		t.Errorf("it pays for %+v", again)
+// Another answer of the same job, by another program or machine, is a look of its own. From then on
+// its family pays for all that was seen.
+func TestSecondAnswersPay(t *testing.T) {
+	columns, more := waves(400, 0.2, 4), waves(400, 0.2, 9)
+	grown := [][]float64{slices.Concat(columns[0], more[0]), slices.Concat(columns[1], more[1]), slices.Concat(columns[2], more[2])}
+	first, second, log := newLake(columns, 400), newLake(grown, 800), &pipelinetest.Store{}
+	inSequence := func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence }
+	looker(t, log, first, inSequence, 1)
+	if paid := looker(t, log, second, inSequence, 2).Delta.Looks; paid != nil {
+		t.Fatalf("number 2 pays for %+v", paid)
+	}
+	log.Seen[0].Shown[0]++ // another machine trained it
+	for i, c := range []struct {
+		number int64
+		on     *lake
+	}{{1, first}, {3, second}, {1, first}} { // the last one is the first again
+		paid := looker(t, log, c.on, func(j *pipeline.Job) { inSequence(j); j.Delta = 0.01 }, c.number).Delta.Looks
+		if want := []int{2, 0, 2}[i]; c.number == 1 && (paid == nil || len(paid.Earlier) != want) {
+			t.Errorf("look %d, number %d: it pays for %+v, want %d", i, c.number, paid, want)
+		}
+	}
+	seen := len(log.Seen)
+	log.Seen[1].Shown[0]++
+	if paid := looker(t, log, second, inSequence, 2).Delta.Looks; paid == nil || len(paid.Earlier) != seen {
+		t.Errorf("number 2 by another machine pays for %+v, want %d", paid, seen)
 	}
 }
 
@@ -138,4 +192,50 @@ func TestLooksCountEachAlternative(t *testing.T) {
 	if after := looker(t, log, l, func(*pipeline.Job) {}, 0).Delta.Looks; after == nil || len(after.Earlier) != len(j.Sweep) {
 		t.Errorf("the next job pays for %+v, want the looks of %d alternatives", after, len(j.Sweep))
 	}
+}
+
+// A process that is killed before or behind its look, and begun again, pays for nothing and gives
+// the same bytes.
+func TestLooksOfKilledRuns(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 400)
+	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 })
+	var want []byte
+	for _, before := range []bool{false, true} {
+		store := &pipelinetest.Store{}
+		env := l.environment(store)
+		env.Looks = killedLooks{store, before}
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if noted := len(store.Seen); noted > 0 == before || len(store.Models) != 1 {
+			t.Errorf("killed before its look %t: %d looks, %d models", before, noted, len(store.Models))
+		}
+		env.Looks = store
+		if r := run(t, j, env); r.Certificate.Delta.Looks != nil || len(store.Seen) != 1 {
+			t.Errorf("killed before its look %t: it pays for %+v, %d looks", before, r.Certificate.Delta.Looks, len(store.Seen))
+		}
+		if want == nil {
+			want = store.Certificates[0]
+		}
+		if !bytes.Equal(store.Certificates[0], want) {
+			t.Error("another certificate")
+		}
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// killedLooks end a process.
+type killedLooks struct {
+	log    *pipelinetest.Store
+	before bool
+}
+
+func (k killedLooks) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
+	if !k.before {
+		if _, err := k.log.Look(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errKilled
 }

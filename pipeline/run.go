@@ -142,13 +142,10 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
-	if h.Looks, err = look(ctx, job, s, fit.Training.Hurried, env.Looks); err != nil {
+	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}
-	if h.Looks != nil && h.Looks.Swapped {
-		env.Observer.notice("the hold-out rows promise nothing: an earlier look at some of them trained on others, for which no price is known (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
-	}
-	h.Model, err = env.Sink.PutModel(ctx, fit.Model)
+	h.Looks, err = look(ctx, job, s, h.Model, env) // before anything is known of their number
 	return h, err
 }
 

@@ -34,7 +34,7 @@ type Survey struct {
 	Copies   Copies
 	Notices  []string
 
-	held HeldOut
+	held heldFound
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order

@@ -147,7 +147,7 @@ func (s *sweep) record(ctx context.Context, env Environment) (certify.Attempt, e
 	if err != nil {
 		return certify.Attempt{}, err
 	}
-	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in this log", onRows, inLog))
+	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in all, by the log of attempts; looks at hold-out rows have a log of their own", onRows, inLog))
 	return certify.Attempt{OnTheseRows: int64(onRows), InThisLog: int64(inLog)}, nil
 }
 

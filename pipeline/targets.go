@@ -33,12 +33,16 @@ func (m *multiset) add(values []float64) {
 			v = 0 // not -0
 		}
 		binary.LittleEndian.PutUint64(text[len(targetPrefix):], math.Float64bits(v))
-		h := sha256.Sum256(text[:])
-		m.merge(multiset{1, [4]uint64{
-			binary.LittleEndian.Uint64(h[0:]), binary.LittleEndian.Uint64(h[8:]),
-			binary.LittleEndian.Uint64(h[16:]), binary.LittleEndian.Uint64(h[24:]),
-		}})
+		m.addDigest(sha256.Sum256(text[:]))
 	}
+}
+
+// addDigest adds a value by its hash.
+func (m *multiset) addDigest(h [32]byte) {
+	m.merge(multiset{1, [4]uint64{
+		binary.LittleEndian.Uint64(h[0:]), binary.LittleEndian.Uint64(h[8:]),
+		binary.LittleEndian.Uint64(h[16:]), binary.LittleEndian.Uint64(h[24:]),
+	}})
 }
 
 func (m *multiset) merge(other multiset) {

@@ -87,8 +87,8 @@ func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfi
 	}
 	log := sinklake.NewAttemptLog(path, fsys)
 	log.Notice, how.Attempts = notice, log
-	if p.Looks != "" {
-		how.Looks = sinklake.NewLookLog(p.Looks, fsys)
+	if p.looks != nil {
+		how.Looks = p.looks(fsys)
 	}
 	if p.BadRows != "" || p.DeadLetters() != nil {
 		how.BadRows = quarantine{task: p, fs: fsys, notice: notice}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -63,7 +64,6 @@ type Task struct {
 	Shelf     *Shelf // nil: nothing is published beside the output
 	Output    string
 	Attempts  string // the log, or "" for the one in output
-	Looks     string // the log of looks at hold-out rows; "": there is none that lasts
 	BadRows   string // file for bad rows, or ""
 	Stream    Stream
 	Serve     Serve
@@ -71,9 +71,10 @@ type Task struct {
 	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
 	Strict    bool
 	Resources pipeline.Resources
-	Keep      int            // finished runs whose artifacts stay; 0: all
-	Folder    string         // of the job file
-	file      *yamlfile.File // that it stands in; nil: in none
+	Keep      int                             // finished runs whose artifacts stay; 0: all
+	Folder    string                          // of the job file
+	file      *yamlfile.File                  // that it stands in; nil: in none
+	looks     func(durable.FS) pipeline.Looks // nil: they are not counted
 }
 
 // checkJob reads a job, and finds all that can be wrong with it before a row is read.
@@ -92,7 +93,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 		return Task{}, nil, ArgumentError{err}
 	}
 	p, faults := c.task()
-	p.file, p.Looks = t, looksLog(c.Attempts, env.Lookup)
+	p.file, p.looks = t, looksLog(c.Attempts, env.Lookup)
 	return p, t.Judge(faults, o.flag), nil
 }
 

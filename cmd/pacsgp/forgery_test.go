@@ -199,7 +199,7 @@ func TestEditedAttemptIsTheMakersWord(t *testing.T) {
 		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake, "--judge", "draw"}, {"inspect", path}} {
 			said := succeed(t, args...).stdout
 			_, word, found := strings.Cut(said, "What its maker says, and model and rows do not show")
-			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in this log") {
+			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in all, by its log of attempts") {
 				t.Errorf("%s does not print the count as the maker's word:\n%s", args[0], said)
 			}
 			if flat := strings.Join(strings.Fields(said), " "); !strings.Contains(flat, c.says) {

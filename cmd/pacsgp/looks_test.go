@@ -20,21 +20,23 @@ func TestLooksArePaidWhateverTheOutput(t *testing.T) {
 		job := tiny(jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "draw", "grid": "paper", "train": "{passes: 20, seed: " + seed + "}", "output": output})
 		var stdout, stderr bytes.Buffer
 		fatal.If(t, run(t.Context(), []string{"train", "-c", job.write(t, dir)}, testSystem(&stdout, &stderr, durable.OS{}, environment)))
-		return strings.Join(strings.Fields(stdout.String()), " ")
+		return strings.Join(strings.Fields(stdout.String()+stderr.String()), " ")
 	}
 	state := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}
 	for _, c := range []struct{ seed, output, says string }{
-		{"0", "one", "First look at them that its maker's log knows."},
-		{"1", "two", "Look 2 at these rows that its maker's log knows."},
-		{"2", "two", "Look 3 at these rows that its maker's log knows."},
-		{"0", "three", "First look at them that its maker's log knows."},
-		{"1", "four", "Look 2 at these rows that its maker's log knows."},
+		{"0", "one", "First look at them by its maker's log of looks."},
+		{"1", "two", "Look 2 at them by its maker's log of looks."},
+		{"2", "two", "Look 3 at them by its maker's log of looks."},
+		{"0", "three", "First look at them by its maker's log of looks."},
+		{"1", "four", "Look 2 at them by its maker's log of looks."},
 	} {
 		if text := train(c.seed, c.output, state); !strings.Contains(text, c.says) {
 			t.Errorf("seed %s in %s: it does not say %q:\n%s", c.seed, c.output, c.says, text)
 		}
 	}
-	if text := train("3", "five", nil); !strings.Contains(text, "Looks not counted.") {
-		t.Errorf("without a state folder:\n%s", text)
+	for why, environment := range map[string]map[string]string{"neither HOME nor XDG_STATE_HOME": nil, "this is a container": {"HOME": dir, "container": "podman"}} {
+		if text := train("3", "five"+why, environment); !strings.Contains(text, "Looks not counted.") || !strings.Contains(text, "not counted: "+why) {
+			t.Errorf("without a place that lasts:\n%s", text)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *Store) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 
 // Look notes a look.
 func (s *Store) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
-	at := slices.IndexFunc(s.Seen, l.Equal)
+	at := slices.IndexFunc(s.Seen, func(o pipeline.Look) bool { return o.Shown == l.Shown })
 	if at < 0 {
 		at = len(s.Seen)
 		s.Seen = append(s.Seen, l)

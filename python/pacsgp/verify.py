@@ -160,10 +160,10 @@ def split(cert):
 def looked(looks):
     """How often the hold-out rows were looked at, as the maker says."""
     if looks is None:
-        return " First look at them that its maker's log knows."
+        return " First look at them by its maker's log of looks."
     if looks.get("uncounted"):
         return " Looks not counted."
-    words = f" Look {len(looks['earlier']) + 1} at these rows that its maker's log knows"
+    words = f" Look {len(looks['earlier']) + 1} at them by its maker's log of looks"
     return words + ("; an earlier one was trained on some of them, for which no price is known." if looks.get("swapped") else ".")
 
 

@@ -34,17 +34,15 @@ func NewLookLog(path string, fsys durable.FS) *LookLog {
 
 // A lookLine is a line of the log. docs/format.md, section "Log of looks".
 type lookLine struct {
-	Format      string  `json:"format"`
-	Job         string  `json:"job"`
-	Alternative int64   `json:"alternative"`
-	Hurried     int64   `json:"hurried_after,omitempty"`
-	Sequence    bool    `json:"sequence"`
-	Sample      string  `json:"sample"`
-	Targets     string  `json:"targets"`
-	Share       float64 `json:"share"`
-	Rows        int64   `json:"rows"`
-	Held        string  `json:"held_out"`
-	Marks       []byte  `json:"marks"`
+	Format      string `json:"format"`
+	Family      string `json:"family"`
+	Number      int64  `json:"number"`
+	Alternative int64  `json:"alternative"`
+	Shown       string `json:"shown"`
+	Sample      int64  `json:"sample_rows"`
+	Rows        int64  `json:"rows"`
+	Marks       []byte `json:"marks"`
+	Places      []byte `json:"places"`
 }
 
 const (
@@ -67,7 +65,7 @@ func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipel
 	if err != nil {
 		return nil, err
 	}
-	if at := slices.IndexFunc(all, look.Equal); at >= 0 {
+	if at := slices.IndexFunc(all, func(o pipeline.Look) bool { return o.Shown == look.Shown }); at >= 0 {
 		return all[:at], nil
 	}
 	line, err := encodeLook(look)
@@ -75,7 +73,7 @@ func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipel
 		return nil, err
 	}
 	if whole+int64(len(line)) > maxLookLog {
-		return nil, fmt.Errorf("lake: %s: it has %d bytes, the most that a log of looks may have (hint: keep it, and name another log by the job's key attempts)", l.path, whole)
+		return nil, fmt.Errorf("%w: %s has %d bytes, the most that their log may have (hint: keep it, and name another log by the job's key attempts)", pipeline.ErrUncounted, l.path, whole)
 	}
 	return all, appendLines(l.fs, l.path, whole, torn, line)
 }
@@ -102,14 +100,10 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 }
 
 func encodeLook(l pipeline.Look) ([]byte, error) {
-	line := lookLine{
-		Format: looksFormat, Job: l.Job.String(), Alternative: l.Alternative, Hurried: l.Hurried, Sequence: l.Sequence, Sample: l.Sample.String(), Targets: l.Targets.String(),
-		Share: l.Share, Rows: l.Held.Rows, Held: l.Held.Targets.String(),
-	}
-	for _, m := range l.Held.Marks {
-		line.Marks = binary.LittleEndian.AppendUint64(line.Marks, m)
-	}
-	text, err := json.Marshal(line)
+	text, err := json.Marshal(lookLine{
+		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(),
+		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places),
+	})
 	return append(text, '\n'), err
 }
 
@@ -120,16 +114,32 @@ func parseLook(text []byte) (pipeline.Look, error) {
 	if err := decoder.Decode(&line); err != nil {
 		return pipeline.Look{}, err
 	}
-	if line.Format != looksFormat || line.Rows < 1 || len(line.Marks) == 0 || len(line.Marks)%8 != 0 {
+	if line.Format != looksFormat || line.Rows < 1 || line.Sample < line.Rows {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
-	l := pipeline.Look{Alternative: line.Alternative, Hurried: line.Hurried, Sequence: line.Sequence, Share: line.Share, Held: pipeline.HeldOut{Rows: line.Rows}}
-	for at := range slices.Chunk(line.Marks, 8) {
-		l.Held.Marks = append(l.Held.Marks, binary.LittleEndian.Uint64(at))
+	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
+	var faults [2]error
+	l.Held.Marks, faults[0] = parseNumbers(line.Marks)
+	l.Held.Places, faults[1] = parseNumbers(line.Places)
+	return l, errors.Join(faults[0], faults[1], l.Family.Parse(line.Family), l.Shown.Parse(line.Shown))
+}
+
+func encodeNumbers(all []uint64) (text []byte) {
+	for _, x := range all {
+		text = binary.LittleEndian.AppendUint64(text, x)
 	}
-	err := errors.Join(l.Job.Parse(line.Job), l.Sample.Parse(line.Sample), l.Targets.Parse(line.Targets), l.Held.Targets.Parse(line.Held))
-	if err == nil && !slices.IsSorted(l.Held.Marks) {
-		err = errors.New("its marks do not ascend")
+	return text
+}
+
+func parseNumbers(text []byte) (all []uint64, err error) {
+	if len(text) == 0 || len(text)%8 != 0 {
+		return nil, errors.New("its marks or places are no numbers of 64 bits")
 	}
-	return l, err
+	for at := range slices.Chunk(text, 8) {
+		all = append(all, binary.LittleEndian.Uint64(at))
+	}
+	if !slices.IsSorted(all) {
+		return nil, errors.New("its marks or places do not ascend")
+	}
+	return all, nil
 }

@@ -15,8 +15,11 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-func aLook(job byte, marks ...uint64) pipeline.Look {
-	return pipeline.Look{Job: pipeline.Digest{job}, Alternative: 2, Hurried: 7, Held: pipeline.HeldOut{Rows: int64(len(marks)), Targets: pipeline.Digest{byte(marks[0])}, Marks: marks}}
+func aLook(shown byte, marks ...uint64) pipeline.Look {
+	return pipeline.Look{
+		Family: pipeline.Digest{7}, Slot: pipeline.Slot{Number: 3, Alternative: 2}, Shown: pipeline.Digest{shown}, Sample: 1 << 30,
+		Held: pipeline.HeldOut{Rows: int64(len(marks)), Marks: marks, Places: marks[:1]},
+	}
 }
 
 // A log of looks gives back what was noted before a look was first noted, over processes and
@@ -45,7 +48,8 @@ func TestLookLog(t *testing.T) {
 	for name, damaged := range map[string][]byte{
 		"another format": bytes.Replace(whole, []byte("looks/1"), []byte("looks/2"), 1),
 		"marks":          bytes.Replace(whole, []byte(`"marks":"`), []byte(`"marks":"AAAA`), 1),
-		"a digest":       bytes.Replace(whole, []byte(`"job":"01`), []byte(`"job":"`), 1),
+		"places":         bytes.Replace(whole, []byte(`"places":"`), []byte(`"places":"AAAA`), 1),
+		"a digest":       bytes.Replace(whole, []byte(`"shown":"01`), []byte(`"shown":"`), 1),
 		"a further key":  bytes.Replace(whole, []byte(`{"format"`), []byte(`{"more":1,"format"`), 1),
 	} {
 		fatal.If(t, os.WriteFile(path, damaged, 0o600))

@@ -289,7 +289,7 @@ func declared(c certify.Certificate) []Field {
 	d := c.Declared
 	fields := []Field{
 		{"software", "\"" + d.Software + "\""},
-		{"attempt", fmt.Sprintf("%d on these rows, %d in this log", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
+		{"attempt", fmt.Sprintf("%d on these rows, %d in all, by its log of attempts", d.Attempt.OnTheseRows, d.Attempt.InThisLog)},
 		{trainedOn, "\"" + d.Training.Machine + "\""},
 	}
 	if n := d.Training.Hurried; n > 0 {
