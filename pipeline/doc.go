@@ -71,7 +71,8 @@
 //     it needs. A predictor that nobody scores yet is a line in certify/tally.go; a statistic
 //     that is no sum of losses is a field of Tally there, with its bytes, its check and a field of
 //     Guarantee that states it; rowPass fills both. Its form goes to certify/schema.json, its
-//     proof to docs/proofs.md, its formula to docs/format.md and python/pacsgp.
+//     proof to docs/proofs.md, its formula to docs/format.md and a file of python/pacsgp with its
+//     class, whose place is METHODS of methods.py.
 //   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
 //     functions of the squared scaled distance, and its exact values in testdata there; a
 //     line in kernel.Families; its name in certify/kernel.go and certify/schema.json; the
@@ -80,7 +81,7 @@
 //     panels of model/internal/linalg/set_amd64.go, and may come later.
 //   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
-//     in docs/format.md, section 5, docs/proofs.md, section 10, and python/pacsgp.
+//     in docs/format.md, section 5, docs/proofs.md, section 10, and python/pacsgp/losses.py.
 //   - a rule of roles: a roleRule, and section 4.4 of docs/format.md.
 //   - a method of training: in method.go a name, and a case of TrainDecl.collapsed with the objective of
 //     package model that it minimises; its name in docs/job.md and python/pacsgp.

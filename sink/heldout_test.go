@@ -13,13 +13,13 @@ func TestPythonTakesNoHoldoutSumBelowItsOwn(t *testing.T) {
 	verifytest.Need(t)
 	out := verifytest.Script(t, `
 import numpy as np
-from pacsgp import losses, refusal, verify
+from pacsgp import losses, methods, refusal
 from itertools import product
-for stated, unproven, rounded in product((0, 2, 3), (0, 3), (False, True)):
-    held = verify.HeldOut()
-    held.add(np.ones(3), np.array([True, True, False]))
+for stated, unproven, whole in product((0, 2, 3), (0, 3), (1, losses.UNIT)):
+    held = methods.Holdout()
+    held.count(np.ones(3), np.array([True, True, False]))
     try:
-        held.check({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven_holdout": unproven}, rounded)
+        held.agrees({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven holdout": unproven, "whole": whole})
         print("accepted", stated)
     except refusal.Refused:
         print("refused", stated)

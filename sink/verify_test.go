@@ -158,7 +158,7 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			t.Errorf("%s: it says otherwise what is not checked:\n%s", names[i], r.Out)
 		}
 		// Two programs that prove their bounds in two ways: a fifth of what is allowed.
-		ends := regexp.MustCompile(`by ([-+]\S+?)[, ]`).FindAllStringSubmatch(r.Out, -1)
+		ends := regexp.MustCompile(`draw of Q: .*off by ([-+]\S+)`).FindAllStringSubmatch(r.Out, -1)
 		for _, m := range ends {
 			var off float64
 			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= 2e-8) {

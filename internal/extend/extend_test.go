@@ -33,8 +33,8 @@ var additions = []struct {
 	foreign bool
 }{
 	{folder: "kernel", touched: 6, says: `"family": "matern-7/2"`, tests: []string{"./model/kernel"}, foreign: true},
-	{folder: "loss", touched: 8, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
-	{folder: "interval", touched: 14, says: `"id": "interval"`, tests: []string{"./certify"}, foreign: true},
+	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
+	{folder: "interval", touched: 8, says: `"id": "interval"`, tests: []string{"./certify"}, foreign: true},
 	{folder: "source", touched: 3, data: "rows.csv", tests: []string{"./ingest/csvfile", "./cmd/config"}},
 	{folder: "sink", touched: 4, leaves: "copies/????????????????????????????????????????????????????????????????", tests: []string{"./sink/copies", "./cmd/config"}, foreign: true},
 }

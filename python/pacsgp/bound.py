@@ -5,10 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from .forms import BEFORE
 from .kernels import exact_products
 from .losses import UNIT
-from .refusal import need, ok
+from .refusal import need
 
 XI_LIMIT = 10_000_000_000
 
@@ -125,58 +124,3 @@ def ln_tail(k, n, p):
         if term < total * Decimal("1e-30"):
             break
     return ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k) + k * p.ln() + (n - k) * (1 - p).ln() + total.ln()
-
-
-def check_holdout(cert, found, inverse):
-    """The number of a hold-out (format.md, 6.4); inverse is ln 1/delta of its share."""
-    g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
-    need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
-    close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
-    if cert["delta"].get("looks", {}).get("swapped"):
-        return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
-    if g["loss"]["kind"] not in ("zero-one", "band"):
-        return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
-    k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
-    if k == n:
-        return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
-    need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
-    need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
-    ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
-
-
-def looked(cert):
-    """By how much looks divide the part of a hold-out (format.md, 6.6)."""
-    if cert["format"] == BEFORE:
-        return Decimal(1)
-    earlier = cert["delta"].get("looks", {}).get("earlier", [])
-    j = len(earlier) + 1
-    return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
-
-
-def check_bound(cert, model, found):
-    """The numbers of the bound, each from those before it (format.md, 6.4)."""
-    draw, delta, n = guarantee(cert, "pb-full"), cert["delta"], found["ledger"]["train"]
-    divergence = gaussian_kl(model)
-    slack = Decimal("1e-9") * (1 + divergence)
-    close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
-    close(draw["ln_inverse_weight"], ln_inverse_weight(len(cert["kernel"]["families"]), cert["theta"]), "ln 1/weight of theta")
-    close(draw["ln_xi"], ln_xi(n), "ln xi(N)", loose="2e-11")
-    need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
-    declared = Decimal(repr(float(delta["declared"])))
-    weights = {m["id"]: m["weight"] for m in delta["methods"]}
-    shared = delta["alternatives"] * sum(weights.values())
-    if delta.get("sequence", {}).get("policy") == "sequence":
-        shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
-    inverse = {name: (shared * (1 if name == "pac-bayes" else looked(cert)) / Decimal(w) / declared).ln() for name, w in weights.items()}
-    close(draw["ln_inverse_delta"], inverse["pac-bayes"], "ln 1/delta of the share")
-    if "holdout" in weights:
-        check_holdout(cert, found, inverse["holdout"])
-    c = sum(Decimal(draw[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta")) / n
-    close(draw["exponent"], c, "the exponent")
-    c = Decimal(draw["exponent"])
-    risk = Decimal(mean_of(found["risk"], n, True))
-    close(draw["bound"], min(Decimal(1), kl_inverse(risk, c)), "the bound B")
-    close(draw["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
-    yardstick = Decimal(mean_of(found["baseline"], n, False))
-    close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")
-    ok(f"B = {draw['bound']:.6f} follows from risk, KL, ln 1/weight, xi(N) and delta; here {float(kl_inverse(risk, c)):.12f}")

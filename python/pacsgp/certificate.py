@@ -11,7 +11,7 @@ from .bound import guarantee
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, canonical_settings, check_job, for_rows, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
-from .losses import UNIT
+from .methods import applied, stated_sum
 from .model import check_seal
 from .refusal import need
 from .survey import ranked_rows
@@ -85,9 +85,10 @@ def read_certificate(path, wanted):
         need("looks" not in cert["delta"], "it counts looks, which its format does not have")
     fits(cert, CERTIFICATE, "the certificate")
     methods = [m["id"] for m in cert["delta"]["methods"]]
-    need(sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"]), "the methods are not pac-bayes, alone or with holdout")
-    need(all(g.keys() >= {"kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"} or g["id"] == "holdout" for g in cert["guarantees"]), "a guarantee lacks its terms")
-    need(sorted(g["id"] for g in cert["guarantees"]) == ["holdout"] * ("holdout" in methods) + ["mean-2b", "pb-full"], "the guarantees are not those of the methods")
+    need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
+    wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
+    need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")
+    need(all(g.keys() >= wanted[g["id"]] for g in cert["guarantees"]), "a guarantee lacks its terms")
     if row:
         check_row(row, cert, found)
     return cert, data.decode(), found
@@ -154,27 +155,17 @@ def stated_findings(cert, job):
     dependence = cert["dependence"]
     need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
     r = float(dependence["correlation"])
-    draw, held, baseline = guarantee(cert, "pb-full"), guarantee(cert, "holdout"), cert["baseline"]
+    baseline = cert["baseline"]
     found = {
         "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
         "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered") if k in cert["findings"]} if "findings" in cert else None,
         "copies": stated_copies(copies, job, ledger["rows"] - ledger["bad"]),
-        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start", }
-    sums = [("baseline", baseline["empirical_risk"], n)]
-    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
-        if g:
-            sums.append((name, g["empirical_risk"], rows))
-    for name, risk, rows in sums:
-        need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
-        found[name] = int(risk["exact"]["sum"], 16)
-        need(found[name] <= rows * UNIT, "a risk is above 1")
-        need(name != "holdout" or cert["format"] == BEFORE or found[name] % UNIT == 0, "the sum of the losses on hold-out rows is no whole number")
-    for name, g, rows in (("risk", draw, n), ("holdout", held, ledger["holdout"])):
-        if g:
-            unproven = found["unproven_" + name] = g["unproven"]
-            need(unproven * UNIT <= found[name], "rows that are not proven count 1")
+        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
+    found["baseline"] = stated_sum(baseline["empirical_risk"], n)
+    for m in applied(cert):
+        m.stated(cert, found)
     return found
 
 

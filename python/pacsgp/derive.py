@@ -2,22 +2,22 @@
 import hashlib
 import json
 
-from .bound import guarantee, mean_of
+from .bound import mean_of
 from .certificate import ancestor
 from .forms import BEFORE, FORMAT, ROW_RULES
 from .job import floats, inducing_most, members
 from .jsontext import Raw, compact, difference, indented
+from .methods import NAMES, SUBJECTS, applied
 from .model import describe, value_of
 from .refusal import Refused, need
-from .sentences import METHODS, Sentences, assumptions
+from .sentences import Sentences, assumptions
 
 
 def derive(model, job, raw, cert, found, jitter):
     """The document that follows from model, job and findings. Taken from the stated one
-    are the maker's word and the numbers that check_bound has held to bounds."""
-    meta, ledger, stated = model.meta, found["ledger"], guarantee(cert, "pb-full")
+    are the maker's word and the numbers that check_bounds has held to bounds."""
+    meta, ledger = model.meta, found["ledger"]
     n, delta, loss = ledger["train"], float(job["delta"]), {**model.loss, "target": model.target["name"]}
-    risk = lambda name, rows=n: {"count": rows, "sum": f"{found[name]:032x}"}
     declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
                 "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")},
                 "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")), ("ancestor", ancestor(cert, job)))}}
@@ -26,22 +26,11 @@ def derive(model, job, raw, cert, found, jitter):
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
-    bounds = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker")}
-    def about(name, predictor, role, of, rows):
-        return {"id": name, "predictor": predictor, "role": role, "method": "", "status": "", "headline": "", "statement": "", "loss": kinds, "delta": delta, "n": rows,
-                "empirical_risk": {"exact": risk(of, rows), "upper": mean_of(found[of], rows, True)}, "unproven": found["unproven_" + of]}
-    draw = {**about("pb-full", "draw of Q", "train", "risk", n), **{k: v for k, v in bounds.items() if v or k in ("ln_inverse_delta", "bound")}}
-    mean = {**draw, "id": "mean-2b", "predictor": "mean of Q",
-            **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}
-    means = [mean]
-    if ledger["holdout"]:
-        held = guarantee(cert, "holdout")
-        means.append({**about("holdout", "mean of Q", "holdout", "holdout", ledger["holdout"]),
-                      "ln_inverse_delta": float(held["ln_inverse_delta"]), "bound": float(held["bound"])})
+    guarantees = [g for m in applied(cert) for g in m.derive(cert, found, kinds, delta)]
     document = {
-        "format": FORMAT, "guarantees": sorted(means, key=lambda g: g["bound"]) + [draw],
+        "format": FORMAT, "guarantees": sorted(guarantees, key=lambda g: (SUBJECTS[g["predictor"]][0], g["bound"])),
         "baseline": {"constant": found["constant"], "origin": found["origin"],
-                     "empirical_risk": {"exact": risk("baseline"), "lower": mean_of(found["baseline"], n, False)},
+                     "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},
         "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"])),
         "accuracy": {"tau": model.tau()},
@@ -63,8 +52,7 @@ def derive(model, job, raw, cert, found, jitter):
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
         g["status"] = "indicative" if broken else "vacuous" if not useful else "conditional" if g["role"] == "holdout" else "certified"
     for g in document["guarantees"]:
-        chernoff = g["id"] == "holdout" and g["loss"]["kind"] not in ("zero-one", "band")
-        g["method"], g["headline"], g["statement"] = METHODS["chernoff" if chernoff else g["id"]], words.headline(g), words.statement(g)
+        g["method"], g["headline"], g["statement"] = g["method"] or NAMES[g["id"]], words.headline(g), words.statement(g)
     return document
 
 

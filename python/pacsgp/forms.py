@@ -1,23 +1,13 @@
 """The forms of a model's metadata and of a certificate."""
-import math
 import re
 import unicodedata
 
+from .jsontext import BEFORE, FORMAT, count, integer, number
 from .kernels import FAMILIES
+from .losses import KINDS
+from .methods import METHODS, NAMES
 
 ROW_RULES = ["values-present", "values-finite", "integers-exact"]
-
-
-def integer(v):
-    return isinstance(v, int) and not isinstance(v, bool)
-
-
-def count(v):
-    return integer(v) and 0 <= v < 1 << 63
-
-
-def number(v):
-    return (integer(v) or isinstance(v, float)) and math.isfinite(v)
 
 
 def positive(v):
@@ -72,7 +62,6 @@ def unit_word(v):
             and all(unicodedata.category(c)[0] in "LMN" or unicodedata.category(c) == "Sc" or c in UNIT_SIGNS for c in v))
 
 
-KINDS = {"zero-one", "band", "squared", "exponential", "relative"}
 TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
 AFFINE = {"name": word(128), "centre": number, "scale": positive}
 
@@ -82,7 +71,7 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
-    "features": [AFFINE], "target": AFFINE, "loss": {"kind": KINDS, **TOLERANCES}, "row_rules": [text],
+    "features": [AFFINE], "target": AFFINE, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "noise?": {"variance": positive, "spread": lambda v: number(v) and 0 <= v <= 1}}
 topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
@@ -93,23 +82,22 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
 
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
-    "loss": {"kind": KINDS, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
+    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {"pac-bayes", "holdout"}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 
-FORMAT, BEFORE = "pacsgp-certificate/3", "pacsgp-certificate/2"
 CERTIFICATE = {
     "format": {FORMAT, BEFORE},
     "guarantees": [{
-        "id": {"holdout", "mean-2b", "pb-full"}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
-        "loss": {"kind": KINDS, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
+        "id": {*NAMES}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
+        "loss": {"kind": {*KINDS}, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
         "empirical_risk": {"exact": SUM, "upper": share},
         "unproven": count, "ln_inverse_delta": number, "bound": share,
-        **{f"{k}?": number for k in ("kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker")}}],
+        **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
@@ -120,7 +108,7 @@ CERTIFICATE = {
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
-    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {"pac-bayes", "holdout"}, "weight": weight}],
+    "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {*METHODS}, "weight": weight}],
               "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40},
               "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},

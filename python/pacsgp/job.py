@@ -3,6 +3,8 @@ import math
 
 from .forms import KERNEL
 from .jsontext import compact
+from .losses import KINDS
+from .methods import METHODS
 from .refusal import need
 
 
@@ -96,8 +98,8 @@ def check_job(job):
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
     methods, held = [m["id"] for m in job.get("guarantees", [{"id": "pac-bayes"}])], job["roles"].get("holdout", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
-    right = {"band": tolerances == {"below", "above"}, "relative": not tolerances}.get(
-        loss["kind"], tolerances in ({"epsilon"}, {"epsilon_std"}))
+    wanted = KINDS[loss["kind"]].tolerances
+    right = tolerances == wanted or wanted == {"epsilon"} and tolerances == {"epsilon_std"}
     for what, right in (
             ("the loss takes other tolerances", right),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
@@ -112,8 +114,8 @@ def check_job(job):
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
-            ("the methods are none", sorted(methods) in (["pac-bayes"], ["holdout", "pac-bayes"])),
-            ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if "holdout" in methods else held == 0),
+            ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
+            ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),

@@ -6,6 +6,8 @@ from decimal import Decimal
 
 from .refusal import Refused, need
 
+FORMAT, BEFORE = "pacsgp-certificate/3", "pacsgp-certificate/2"
+
 
 def read_json(data, what):
     """JSON without NaN, infinities and members that stand twice."""
@@ -39,6 +41,18 @@ def fits(value, form, where):
         need(isinstance(value, str) and value in form, f"{where} is {value!r}, want one of {sorted(form)}")
     else:
         need(form(value), f"{where} is {value!r}")
+
+
+def integer(v):
+    return isinstance(v, int) and not isinstance(v, bool)
+
+
+def count(v):
+    return integer(v) and 0 <= v < 1 << 63
+
+
+def number(v):
+    return (integer(v) or isinstance(v, float)) and math.isfinite(v)
 
 
 def shortest(x):

@@ -22,6 +22,11 @@ def length(x):
     return math.sqrt(float(np.sum(np.square(x)))) * OUTWARDS * (1 + gamma(np.size(x)))
 
 
+def in_order(start, values):
+    """start + values[0] + values[1] + …, each sum rounded: cumsum adds one after the other."""
+    return np.cumsum(np.append(start, values))[-1]
+
+
 def products(a, b):
     """a @ b, added STEP terms at a time: each term is rounded at most
     STEP + terms/STEP + 2 times, in whatever order the library adds."""

@@ -1,15 +1,33 @@
-"""Proven bounds on losses (format.md, 5)."""
+"""Losses: their words, and proven bounds on them (format.md, 5)."""
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
-from .kernels import U
+from .kernels import U, in_order
 from .refusal import need
-from .survey import in_order
 
 UNIT = 1 << 60            # losses are counted in units of 2^-60
 ROUNDING = 2e-13          # of a few values of Φ and φ
+
+
+class Kind(NamedTuple):
+    """What there is to say of a loss."""
+    words: object                       # when it is 1, of one that counts; of others what an error e costs
+    draws: str = "slope"                # what of Losses bounds it
+    tolerances: frozenset = frozenset({"epsilon"})
+    counts: bool = False                # 0 or 1 for each row
+    average: str = ""                   # a headline of its own, with the bound and the fresh rows
+
+
+KINDS = {
+    "zero-one": Kind(lambda l, amount: f"off by more than {amount(l['epsilon'])}", "band", counts=True),
+    "band": Kind(lambda l, amount: f"more than {amount(l['below'])} too low or more than {amount(l['above'])} too high", "band", frozenset({"below", "above"}), counts=True),
+    "squared": Kind(lambda l, amount: f"(e / {amount(l['epsilon'])})^2, but at most 1"),
+    "exponential": Kind(lambda l, amount: f"1 - exp(-(e / {amount(l['epsilon'])})^2)", "exponential"),
+    "relative": Kind(lambda l, amount: "|e| / |target|, but at most 1 (and 1 for a target of 0)", tolerances=frozenset(),
+                     average="off by at most {} of the target on average over {} (each counted as 100 % at most)")}
 
 
 def density(x):
@@ -31,7 +49,7 @@ class Losses:
         """The same of the means: of every prediction that is within tau of the exact one."""
         y = self.model.scale_target(raw_y)
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
-        two_sided = self.kind in ("zero-one", "band")
+        two_sided = KINDS[self.kind].counts
         most = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y)) + (room if two_sided else room + self.tau)
         with np.errstate(all="ignore"):
             if two_sided:
@@ -55,11 +73,10 @@ class Losses:
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
         proven = (mean_error <= self.tau) & np.isfinite(variance_error) & np.isfinite(variance)
         small, large = np.sqrt(np.maximum(0, variance - variance_error)), np.sqrt(np.maximum(0, variance + variance_error))
-        centre = y + (self.above - self.below) / 2 if self.kind in ("zero-one", "band") else y
+        centre = y + (self.above - self.below) / 2 if KINDS[self.kind].counts else y
         g = np.abs(mean - centre)
         with np.errstate(all="ignore"):
-            high = {"zero-one": self.band, "band": self.band, "exponential": self.exponential,
-                    "squared": self.slope, "relative": self.slope}[self.kind](y, np.maximum(0, g - room), g + room, small, large)
+            high = getattr(self, KINDS[self.kind].draws)(y, np.maximum(0, g - room), g + room, small, large)
             return self.capped(high, proven)
 
     def band(self, y, least, most, small, large):
@@ -111,7 +128,7 @@ def exp_negative(x):
 def constant_loss(loss, y, c):
     """A lower bound on the loss of predicting the constant c, in raw units (format.md, 5.4)."""
     r, kind = c - y, loss["kind"]
-    if kind in ("zero-one", "band"):
+    if KINDS[kind].counts:
         below, above = (loss["epsilon"],) * 2 if kind == "zero-one" else (loss["below"], loss["above"])
         return np.where((-below * 1.000000001 <= r) & (r <= above * 1.000000001), 0.0, 1.0)
     with np.errstate(all="ignore"):

@@ -4,6 +4,8 @@ from fractions import Fraction
 from .bound import decimal_fraction
 from .job import members
 from .jsontext import at_most_digits, few_digits, plain
+from .losses import KINDS
+from .methods import SUBJECTS
 
 
 def decimals(x, places, up=None):
@@ -56,20 +58,11 @@ class Sentences:
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
 
     def subject(self, g):
-        target = f'"{g["loss"]["target"]}"'
-        if g["predictor"] == "mean of Q":
-            return f"predictions (the mean of Q) of {target}"
-        return f"predictions of {target} by a function drawn at random from Q"
+        return SUBJECTS[g["predictor"]][1].format(f'"{g["loss"]["target"]}"')
 
-    def miss(self, loss, digits):
-        if loss["kind"] == "band":
-            return f"more than {self.amount(loss['below'], digits)} too low or more than {self.amount(loss['above'], digits)} too high"
-        return f"off by more than {self.amount(loss['epsilon'], digits)}"
-
-    def cost(self, loss, digits):
-        if loss["kind"] == "squared":
-            return f"(e / {self.amount(loss['epsilon'], digits)})^2, but at most 1"
-        return f"1 - exp(-(e / {self.amount(loss['epsilon'], digits)})^2)"
+    def words(self, loss, digits):
+        """When a loss is 1, of one that counts; of others what an error e costs."""
+        return KINDS[loss["kind"]].words(loss, lambda x: self.amount(x, digits))
 
     def places(self, most=None):
         """Of which partitions the rows are. With more ranges than most, only how many."""
@@ -105,11 +98,12 @@ class Sentences:
         if g["status"] == "vacuous":
             return (f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
                     f"{percent_up(self.cert['baseline']['bound'])}, what the formula gives for a constant")
-        if loss["kind"] in ("zero-one", "band"):
-            return f"{who} are {self.miss(loss, at_most_digits)} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
-        if loss["kind"] == "relative":
-            return f"{who} are off by at most {percent_up(g['bound'])} of the target on average over {fresh} (each counted as 100 % at most), {sure}"
-        return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {self.cost(loss, at_most_digits)}, {sure}"
+        kind, words = KINDS[loss["kind"]], self.words(loss, at_most_digits)
+        if kind.counts:
+            return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
+        if kind.average:
+            return f"{who} are {kind.average.format(percent_up(g['bound']), fresh)}, {sure}"
+        return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {words}, {sure}"
 
     def statement(self, g):
         if g["status"] == "indicative":
@@ -132,7 +126,7 @@ class Sentences:
             rows, words = "hold-out rows", "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                  f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
-        if g["predictor"] == "mean of Q":
+        if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
@@ -163,11 +157,10 @@ class Sentences:
         return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1})"
 
     def claim(self, g):
-        most, kind = "at most " + outward(g["bound"], True), g["loss"]["kind"]
-        if kind in ("zero-one", "band"):
-            return f"{self.subject(g)} are {self.miss(g['loss'], plain)} with probability {most}"
-        loss = "|e| / |target|, but at most 1 (and 1 for a target of 0)" if kind == "relative" else self.cost(g["loss"], plain)
-        return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {loss}"
+        most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)
+        if KINDS[g["loss"]["kind"]].counts:
+            return f"{self.subject(g)} are {words} with probability {most}"
+        return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {words}"
 
     def baseline(self):
         b, n = self.cert["baseline"], self.cert["ledger"]["train"]
@@ -176,12 +169,6 @@ class Sentences:
                 f"on the N = {n} certified rows, for which the formula gives {outward(b['bound'], True)}. "
                 "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.")
 
-
-METHODS = {
-    "pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards",
-    "holdout": "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards",
-    "chernoff": "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards",
-    "mean-2b": "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"}
 
 ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from .job import reference_count
+from .kernels import in_order
 from .lake import BAD
 from .refusal import need
 
@@ -118,11 +119,6 @@ class Neighbours:
             r = (self.products / pairs - mean * mean) / variance
             r = 0.0 if math.isnan(r) else max(-1.0, min(1.0, r))
         return {"pairs": pairs, "correlation": float(r), "suspicious": bool(pairs > 30 and r * r * pairs > 15.21)}
-
-
-def in_order(start, values):
-    """start + values[0] + values[1] + …, each sum rounded: cumsum adds one after the other."""
-    return np.cumsum(np.append(start, values))[-1]
 
 
 def standardise(x):

@@ -1,7 +1,4 @@
 """Checks a certificate against its model and its rows."""
-from fractions import Fraction
-
-from .bound import check_bound
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
@@ -12,14 +9,12 @@ from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .losses import Losses, UNIT, best_constant, constant_loss, units
 from .manifest import sampled
+from .methods import applied, check_bounds
 from .model import Model, fine_enough
 from .places import check_places, places_told
 from .refusal import need, ok
 from .starts import check_default_features, check_inducing, check_peaks
 from .survey import Digests, Survey, declared_scaling, within
-
-AGREEMENT = 1e-7          # of mean losses whose bounds were proven in two ways
-
 
 def check_files(model, cert, document):
     """What follows from model file and certificate alone. Returns the job, its text and
@@ -32,7 +27,7 @@ def check_files(model, cert, document):
     follows(model, job, declared_scaling(job, model.meta["features"] + [model.meta["target"]]), found["ledger"]["train"])
     ok("the model's description follows from the configuration: hyper-parameters, kernel, loss, row rules")
     jitter = {"limit": model.jitter / 2, "holds": bool(check_jitter(model))}
-    check_bound(cert, model, found)
+    check_bounds(cert, model, found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("every number, status and sentence of the certificate follows from what it rests on")
     return job, raw, jitter
@@ -77,53 +72,25 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
 def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, and whether as many rows are unproven as stated."""
-    laws, losses = Laws(model, holds), Losses(model)
-    high = baseline = unproven = n = 0
-    held = HeldOut()
+    laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
+    baseline = n = 0
     digests = Digests(survey.lake, len(model.features) + 1, targets=False)
     for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
         digests.add(shard, first, block)
-        apart, block = block[:, within(survey.holdout, first, block.shape[1]) - first], block[:, survey.is_train(first, block.shape[1])]
-        for i in range(0, apart.shape[1], BLOCK):
-            y, (mean, _, error, _) = apart[-1, i:i + BLOCK], laws.at(model.scale_features(apart[:-1, i:i + BLOCK].T))
-            held.add(*losses.points(y, mean, error))
-        for i in range(0, block.shape[1], BLOCK):
-            x, y = block[:-1, i:i + BLOCK], block[-1, i:i + BLOCK]
-            above, proven = losses.draws(y, *laws.at(model.scale_features(x.T)))
-            high, baseline = high + units(above, True), baseline + units(constant_loss(model.loss, y, constant), False)
-            unproven, n = unproven + int((~proven).sum()), n + len(y)
+        train = survey.is_train(first, block.shape[1])
+        baseline, n = baseline + units(constant_loss(model.loss, block[-1, train], constant), False), n + int(train.sum())
+        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
+            part = block[:, rows]
+            for i in range(0, part.shape[1], BLOCK):
+                y, law = part[-1, i:i + BLOCK], laws.at(model.scale_features(part[:-1, i:i + BLOCK].T))
+                for m in methods:
+                    if m.role == role:
+                        m.add(losses, y, law)
     digests.same(survey.digest)
     need(n == survey.train, "the data have changed between two readings")
-    stated, one = found["risk"], n * UNIT
-    room = Fraction(AGREEMENT) * one
-    more = max(0, found["unproven_risk"] - unproven) * UNIT  # rows that are not proven there, but here
-    need(-room <= stated - high <= room + more, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}")
-    need(baseline == found["baseline"], f"the constant loses {baseline / one:.12f} on the train rows, the certificate says {found['baseline'] / one:.12f}")
-    ok(f"empirical risk: proven here at most {high / one:.10f}, {unproven} rows unproven; what is stated is off by {(stated - high) / one:+.1e} (at most {AGREEMENT:g})")
+    need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    return baseline, held.check(found, cert["format"] != BEFORE) and unproven == found["unproven_risk"]
-
-
-class HeldOut:
-    """The sum of the bounds on what the mean loses on hold-out rows."""
-
-    def __init__(self):
-        self.high = self.unproven = 0
-
-    def add(self, high, proven):
-        self.high, self.unproven = self.high + units(high, True), self.unproven + int((~proven).sum())
-
-    def check(self, found, rounded):
-        """The stated sum is this, up to rounding (to a whole number, if rounded); larger only as
-        far as there are more rows that are not proven. Returns whether as many are unproven."""
-        if "holdout" not in found:
-            return True
-        n, stated = found["ledger"]["holdout"], found["holdout"]
-        room = Fraction(AGREEMENT) * n * UNIT
-        more = max(0, found["unproven_holdout"] - self.unproven) * UNIT
-        need(-room <= stated - self.high <= room + more + (UNIT if rounded else 0), f"the mean loses at most {self.high / UNIT:.3f} on the {n} hold-out rows, the certificate says {stated / UNIT:.3f}")
-        ok(f"hold-out: the mean loses at most {self.high / UNIT:.3f} on {n} rows, as stated")
-        return found["unproven_holdout"] == self.unproven
+    return baseline, all([m.agrees(found) for m in methods])
 
 
 def mean_statuses(cert):

@@ -1,0 +1,167 @@
+"""The methods of a certificate: what their guarantees state, the arithmetic, and what the
+losses on rows say to it (format.md, 6). A new one is a file with such a class, and its place
+in METHODS."""
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
+from .jsontext import BEFORE, number
+from .losses import KINDS, UNIT, units
+from .refusal import need, ok
+
+AGREEMENT = 1e-7          # of mean losses whose bounds were proven in two ways
+
+
+class Losses:
+    """A method that rests on the losses of one predictor on the rows of a role. Found are
+    their sum and the rows that are not proven. The first of its names, with the theorem, is
+    that of the guarantee that states them."""
+    subjects = {}         # predictors, with the place of their guarantees in the document and the subject of sentences
+    members = {}          # that only its guarantees have, with their forms
+
+    def __init__(self):
+        self.high = self.unproven = 0
+
+    @classmethod
+    def stated(cls, cert, found):
+        """What a certificate states, as far as it does not contradict itself."""
+        g, rows = guarantee(cert, next(iter(cls.names))), cert["ledger"][cls.role]
+        found[cls.id], found["unproven " + cls.id] = stated_sum(g["empirical_risk"], rows), g["unproven"]
+        need(g["unproven"] * UNIT <= found[cls.id], "rows that are not proven count 1")
+
+    @classmethod
+    def about(cls, found, loss, delta):
+        """The members of its guarantees that follow from sums."""
+        rows = found["ledger"][cls.role]
+        return {"id": next(iter(cls.names)), "predictor": cls.predictor, "role": cls.role, "method": "", "status": "", "headline": "", "statement": "", "loss": loss, "delta": delta, "n": rows,
+                "empirical_risk": {"exact": {"count": rows, "sum": f"{found[cls.id]:032x}"}, "upper": mean_of(found[cls.id], rows, True)}, "unproven": found["unproven " + cls.id]}
+
+    def count(self, high, proven):
+        self.high, self.unproven = self.high + units(high, True), self.unproven + int((~proven).sum())
+
+    def agrees(self, found, rounded=0):
+        """The stated sum is this program's, up to rounding; larger only as far as there are more
+        rows that are not proven. Returns whether as many are unproven."""
+        one, stated = found["ledger"][self.role] * UNIT, found[self.id]
+        room, more = Fraction(AGREEMENT) * one, max(0, found["unproven " + self.id] - self.unproven) * UNIT
+        need(-room <= stated - self.high <= room + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
+        ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
+        return found["unproven " + self.id] == self.unproven
+
+
+class PacBayes(Losses):
+    id, role, predictor = "pac-bayes", "train", "draw of Q"
+    subjects = {"mean of Q": (1, "predictions (the mean of Q) of {}"), "draw of Q": (2, "predictions of {} by a function drawn at random from Q")}
+    members = dict.fromkeys(("kl", "ln_inverse_weight", "ln_xi", "exponent", "bound_pinsker"), number)
+    names = {"pb-full": "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards",
+             "mean-2b": "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"}
+
+    @staticmethod
+    def check(cert, model, found, inverse):
+        draw, n, divergence = guarantee(cert, "pb-full"), found["ledger"]["train"], gaussian_kl(model)
+        slack = Decimal("1e-9") * (1 + divergence)
+        close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
+        close(draw["ln_inverse_weight"], ln_inverse_weight(len(cert["kernel"]["families"]), cert["theta"]), "ln 1/weight of theta")
+        close(draw["ln_xi"], ln_xi(n), "ln xi(N)", loose="2e-11")
+        close(draw["ln_inverse_delta"], inverse, "ln 1/delta of the share")
+        c = sum(Decimal(draw[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta")) / n
+        close(draw["exponent"], c, "the exponent")
+        c, risk = Decimal(draw["exponent"]), Decimal(mean_of(found["pac-bayes"], n, True))
+        close(draw["bound"], min(Decimal(1), kl_inverse(risk, c)), "the bound B")
+        close(draw["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
+        ok(f"B = {draw['bound']:.6f} follows from risk, KL, ln 1/weight, xi(N) and delta; here {float(kl_inverse(risk, c)):.12f}")
+
+    @classmethod
+    def derive(cls, cert, found, loss, delta):
+        stated = guarantee(cert, "pb-full")
+        terms = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker")}
+        draw = {**cls.about(found, loss, delta), **{k: v for k, v in terms.items() if v or k in ("ln_inverse_delta", "bound")}}
+        return [draw, {**draw, "id": "mean-2b", "predictor": "mean of Q", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}]
+
+    def add(self, losses, y, law):
+        self.count(*losses.draws(y, *law))
+
+
+class Holdout(Losses):
+    id, role, predictor = "holdout", "holdout", "mean of Q"
+    names = {"holdout": "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"}
+    chernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
+
+    @classmethod
+    def stated(cls, cert, found):
+        super().stated(cert, found)
+        found["whole"] = 1 if cert["format"] == BEFORE else UNIT
+        need(found["holdout"] % found["whole"] == 0, "the sum of the losses on hold-out rows is no whole number")
+
+    @staticmethod
+    def check(cert, model, found, inverse):
+        g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
+        need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
+        close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
+        if cert["delta"].get("looks", {}).get("swapped"):
+            return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
+        if not KINDS[g["loss"]["kind"]].counts:
+            return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
+        k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
+        if k == n:
+            return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
+        need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
+        need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
+        ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
+
+    @classmethod
+    def derive(cls, cert, found, loss, delta):
+        stated = guarantee(cert, "holdout")
+        name = {} if KINDS[loss["kind"]].counts else {"method": cls.chernoff}
+        return [{**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}]
+
+    def add(self, losses, y, law):
+        self.count(*losses.points(y, law[0], law[2]))
+
+    def agrees(self, found):
+        return super().agrees(found, found["whole"])
+
+
+METHODS = {m.id: m for m in (PacBayes, Holdout)}
+SUBJECTS = {predictor: words for m in METHODS.values() for predictor, words in m.subjects.items()}
+NAMES = {name: words for m in METHODS.values() for name, words in m.names.items()}
+
+
+def applied(cert):
+    """The methods of a certificate, in the order of all."""
+    names = {m["id"] for m in cert["delta"]["methods"]}
+    return [m for m in METHODS.values() if m.id in names]
+
+
+def stated_sum(risk, rows):
+    """The sum of the losses of so many rows."""
+    need(risk["exact"]["count"] == rows, f"a risk is over {risk['exact']['count']} rows, not over {rows}")
+    total = int(risk["exact"]["sum"], 16)
+    need(total <= rows * UNIT, "a risk is above 1")
+    return total
+
+
+def looked(cert):
+    """By how much looks divide the part of a hold-out (format.md, 6.6)."""
+    if cert["format"] == BEFORE:
+        return Decimal(1)
+    earlier = cert["delta"].get("looks", {}).get("earlier", [])
+    j = len(earlier) + 1
+    return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
+
+
+def check_bounds(cert, model, found):
+    """The numbers of the bounds, each from those before it (format.md, 6.4)."""
+    delta = cert["delta"]
+    need(0 < delta["declared"] < 1 and 1 <= delta["alternative"] <= delta["alternatives"], "the share of delta is out of range")
+    declared = Decimal(repr(float(delta["declared"])))
+    weights = {m["id"]: m["weight"] for m in delta["methods"]}
+    shared = delta["alternatives"] * sum(weights.values())
+    if delta.get("sequence", {}).get("policy") == "sequence":
+        shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
+    for m in applied(cert):
+        m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.id]) / declared).ln())
+    n = found["ledger"]["train"]
+    yardstick = Decimal(mean_of(found["baseline"], n, False))
+    close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")
