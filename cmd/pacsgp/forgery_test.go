@@ -300,4 +300,10 @@ func TestFormatBeforeIsTold(t *testing.T) {
 	if mine.status != other.Status {
 		t.Errorf("status %d, and %d of Python", mine.status, other.Status)
 	}
+	for from, to := range map[string]string{`"delta": `: `"delta":  `, `"bound": 0.`: `"bound": 0.0e1`} { // another form
+		writeFile(t, path, bytes.Replace(before, []byte(from), []byte(to), 1))
+		if mine, other := pacsgp(t, call...), verifytest.Verify(t, [][]string{call})[0]; mine.status != exitFailure || other.Status != exitFailure {
+			t.Errorf("with %s for %s: status %d, and %d of Python", to, from, mine.status, other.Status)
+		}
+	}
 }

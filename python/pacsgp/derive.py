@@ -1,6 +1,7 @@
 """The document that follows from model, job and findings."""
 import hashlib
 import json
+import re
 
 from .bound import mean_of
 from .certificate import ancestor
@@ -9,7 +10,7 @@ from .job import floats, inducing_most, members
 from .jsontext import Raw, compact, difference, indented
 from .methods import NAMES, SUBJECTS, applied
 from .model import describe, value_of
-from .refusal import Refused, need
+from .refusal import need
 from .sentences import Sentences, assumptions
 
 
@@ -88,19 +89,32 @@ def follows(model, job, columns, train):
 def compare(cert, document, derived):
     """Demands every byte of the document. One of the format before has other words: they are
     replaced."""
-    derived = indented(compact(derived))
-    if is_before(document):
-        again = json.loads(derived)
-        need(wordless(cert) == wordless(again), f"the certificate does not follow from model, rows and configuration: {difference(wordless(cert), wordless(again))}")
-        return cert.update(again)
-    if derived != document:
-        raise Refused("the certificate does not follow from model, rows and configuration: " + (
-            difference(cert, json.loads(derived)) if cert != json.loads(derived) else "it is not in canonical form"))
+    text, wrong = indented(compact(derived)), "the certificate does not follow from model, rows and configuration: "
+    again, stated = json.loads(text), cert
+    if before := is_before(document):
+        again, stated, document = wordless(again), wordless(cert), LOWER.sub("", document)
+        text = indented(compact(reworded(derived, json.loads(document))))
+    need(stated == again, wrong + difference(stated, again))
+    need(text == document, wrong + "it is not in canonical form")
+    if before:
+        cert.update(json.loads(indented(compact(derived))))
 
 
 def is_before(document):
     """Whether it is of the format before."""
     return document.startswith('{\n  "format": "' + BEFORE)
+
+
+# The bounds from below of the format before, and nothing that could stand beside them.
+LOWER = re.compile(r'\n      "lower_risk": \{\n        "exact": \{\n          "count": [0-9]+,\n          "sum": "[0-9a-f]{32}"\n        \},\n        "lower": [-+.e0-9]+\n      \},|,\n      "lower_bound": [-+.e0-9]+')
+
+
+def reworded(derived, stated):
+    """The document in the format before, with the words that it states."""
+    word = lambda g, of, *names: {**g, **{k: of[k] for k in names}}
+    return {**derived, "format": BEFORE, "baseline": word(derived["baseline"], stated["baseline"], "statement"),
+            "guarantees": [word(g, s, "method", "headline", "statement") for g, s in zip(derived["guarantees"], stated["guarantees"])],
+            "assumptions": [{**word({}, a, "id", "status", "text"), **members(("diagnostic", a.get("diagnostic")))} for a in stated["assumptions"]]}
 
 
 def wordless(cert):
