@@ -220,10 +220,10 @@ func (f *feed) from(row int64) (order []int, at int64) {
 	return order, at
 }
 
-// An Ahead trains on the rows of a sample before all of them are there, for a job of mode
+// An EarlyTrainer trains on the rows of a sample before all of them are there, for a job of mode
 // arrival. What it leaves in its checkpoint [Run] goes on from; without it Run makes the
 // same steps, and gives the same bytes.
-type Ahead struct {
+type EarlyTrainer struct {
 	job      Job
 	env      Environment
 	survey   *Survey
@@ -231,17 +231,17 @@ type Ahead struct {
 	began    time.Time
 }
 
-// NewAhead begins. Of env it uses Checkpoints, which are to be those of the run,
+// NewEarlyTrainer begins. Of env it uses Checkpoints, which are to be those of the run,
 // Resources and Observer. The job must have its defaults filled in, and its planned
 // number of rows.
-func NewAhead(job Job, env Environment) *Ahead {
+func NewEarlyTrainer(job Job, env Environment) *EarlyTrainer {
 	env.Resources = env.Resources.WithDefaults()
-	return &Ahead{job: job, env: env, began: time.Now()}
+	return &EarlyTrainer{job: job, env: env, began: time.Now()}
 }
 
 // Add makes the steps for which the rows are there, and saves the checkpoint. The source
 // has the shards of the one before, and behind them those that came since.
-func (a *Ahead) Add(ctx context.Context, src Source) error {
+func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 	n := rowsOf(src)
 	if n < a.job.firstSteps(n) || a.job.Train.Rows == 0 {
 		return nil
@@ -279,7 +279,7 @@ func (a *Ahead) Add(ctx context.Context, src Source) error {
 }
 
 // firstOf is the source of the shards that have the first rows.
-func (a *Ahead) firstOf(src Source) Source {
+func (a *EarlyTrainer) firstOf(src Source) Source {
 	shards, first := src.Shards(), a.job.firstSteps(0)
 	k := 0
 	for k < len(shards) && shards[k].First < first {

@@ -18,10 +18,10 @@ func arriving(j *pipeline.Job) {
 	j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 40
 }
 
-// TestTrainingAheadChangesNothing: whether its steps are made while the rows arrive, in one
+// TestEarlyTrainingChangesNothing: whether its steps are made while the rows arrive, in one
 // process or in several, or when all are there, by one worker or three, with rows in memory
 // or read again, a job gives the same bytes; and so does training again.
-func TestTrainingAheadChangesNothing(t *testing.T) {
+func TestEarlyTrainingChangesNothing(t *testing.T) {
 	l := newLake(waves(480, 0.1, 7), 100, 50, 30, 100, 60, 80, 60)
 	for name, change := range map[string]func(*pipeline.Job){
 		"as planned":       nil,
@@ -50,21 +50,21 @@ func TestTrainingAheadChangesNothing(t *testing.T) {
 			for _, every := range []int{1, 3, 7} {
 				var store pipelinetest.Store
 				env := l.environment(&store)
-				ahead := pipeline.NewAhead(j, env)
+				early := pipeline.NewEarlyTrainer(j, env)
 				for k := 1; k <= len(l.shards); k++ {
 					if k%every == 0 {
-						ahead = pipeline.NewAhead(j, env) // another process
+						early = pipeline.NewEarlyTrainer(j, env) // another process
 					}
-					fatal.If(t, ahead.Add(t.Context(), l.first(t, k)))
+					fatal.If(t, early.Add(t.Context(), l.first(t, k)))
 				}
 				if store.State == nil {
-					t.Fatal("training ahead has left no checkpoint")
+					t.Fatal("training early has left no checkpoint")
 				}
 				if r := run(t, j, env); !r.Training.Resumed {
-					t.Error("the run does not go on from what was trained ahead")
+					t.Error("the run does not go on from what was trained early")
 				}
 				if !bytes.Equal(store.Certificates[0], want.document) {
-					t.Errorf("trained ahead, with a new process for every %d shards, it is another certificate", every)
+					t.Errorf("trained early, with a new process for every %d shards, it is another certificate", every)
 				}
 			}
 			if _, err := want.retrain(t, want.certificate, want.result.Model, want.result.ModelDigest, pipeline.Resources{}); err != nil {
@@ -97,9 +97,9 @@ func (l *lake) first(t *testing.T, k int) pipeline.Source {
 	return src
 }
 
-// TestHoldoutRowsEnterNoStepAhead: other targets of hold-out rows give the same model,
-// trained ahead.
-func TestHoldoutRowsEnterNoStepAhead(t *testing.T) {
+// TestHoldoutRowsEnterNoEarlyStep: other targets of hold-out rows give the same model,
+// trained early.
+func TestHoldoutRowsEnterNoEarlyStep(t *testing.T) {
 	columns := waves(480, 0.1, 7)
 	j := job(t, func(j *pipeline.Job) { arriving(j); heldApart(j) })
 	l := newLake(columns, 160, 160, 160)
@@ -119,12 +119,12 @@ func TestHoldoutRowsEnterNoStepAhead(t *testing.T) {
 }
 
 // A checkpoint that was made on other rows is not gone on with.
-func TestAheadOfOtherRowsIsNotResumed(t *testing.T) {
+func TestEarlyStepsOfOtherRowsAreNotResumed(t *testing.T) {
 	l := newLake(waves(480, 0.1, 7), 160, 160, 160)
 	j := job(t, arriving)
 	var store pipelinetest.Store
 	env := l.environment(&store)
-	fatal.If(t, pipeline.NewAhead(j, env).Add(t.Context(), l.first(t, 2)))
+	fatal.If(t, pipeline.NewEarlyTrainer(j, env).Add(t.Context(), l.first(t, 2)))
 	other := newLake(waves(480, 0.1, 7), 160, 120, 200)
 	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
 		return other.open(ctx, features)

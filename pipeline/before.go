@@ -78,7 +78,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	g := s.how.Judge.Of(c)
 	record.Status, record.Bound = g.Status, g.Bound
 	o := &Outcome{Result: &Result{Certificate: c, ID: best.ID, ModelDigest: best.Model, Model: m}, Record: record}
-	o.judged(s.how)
+	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil
 	if o.Record.Exit == 0 && !s.how.LeavePointer && (missing || *r.Exit != 0) { // or by another limit than then

@@ -118,7 +118,7 @@ type TrainMode string
 const (
 	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
 	TrainFullPass  TrainMode = "full-pass"
-	TrainArrival   TrainMode = "arrival" // each row that comes makes the steps that it is the last one for: see [Ahead]
+	TrainArrival   TrainMode = "arrival" // each row that comes makes the steps that it is the last one for: see [EarlyTrainer]
 )
 
 // A TrainDecl declares how the posterior is fitted.

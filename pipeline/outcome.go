@@ -206,8 +206,8 @@ func ExitStatus(err error) int {
 	}
 }
 
-// judged writes into the record what the exit status is, and why.
-func (o *Outcome) judged(how RunConfig) {
+// concluded writes the exit status into the record, and its reason.
+func (o *Outcome) concluded(how RunConfig) {
 	o.Record.Exit, o.Record.Fault = 0, ""
 	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
 		o.Record.Exit, o.Record.Fault = ExitStatus(verdict), verdict.Error()

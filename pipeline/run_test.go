@@ -203,8 +203,8 @@ func TestPartsNeedTheirEnvironment(t *testing.T) {
 		tiny(j)
 		j.Train.Mode, j.Train.Rows, j.Roles = pipeline.TrainArrival, 600, pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 60}
 	})
-	err = pipeline.NewAhead(j, pipeline.Environment{}).Add(t.Context(), source(waves(600, 0.1, 1), 300, 300))
-	demandFaults(t, "Ahead", err, []string{"Checkpoints of"})
+	err = pipeline.NewEarlyTrainer(j, pipeline.Environment{}).Add(t.Context(), source(waves(600, 0.1, 1), 300, 300))
+	demandFaults(t, "EarlyTrainer", err, []string{"Checkpoints of"})
 }
 
 // demandFaults demands an error about the declaration that tells all these faults.

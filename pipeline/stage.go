@@ -27,9 +27,9 @@ type RunConfig struct {
 
 	// Begun is the record of the run, where whoever calls has begun it; nil: it is begun here.
 	Begun *RunState
-	// Stands is the id of the certificate that an earlier try of the run has published under
-	// its number: no other one is published under it. "": there is none.
-	Stands string
+	// Certified is the id of the certificate that an earlier try of the run has published under
+	// its number, the only one that it may have. "": there is none.
+	Certified string
 
 	Attempts  AttemptLog
 	Looks     Looks     // at hold-out rows; nil: they are not counted
@@ -363,8 +363,8 @@ func (s *stage) environment(job Job) (Environment, error) {
 		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at, Looks: s.how.Looks,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
 	}
-	if s.how.Stands != "" {
-		env.Sink = ownNumber{s.out, s.how.Stands}
+	if s.how.Certified != "" {
+		env.Sink = ownNumber{s.out, s.how.Certified}
 	}
 	if s.how.BadRows != nil {
 		env.Quarantine = s.how.BadRows.Quarantine(s.first)
@@ -372,21 +372,21 @@ func (s *stage) environment(job Job) (Environment, error) {
 	return env, nil
 }
 
-// An ownNumber is a sink of a run of which a certificate stands already.
+// An ownNumber is the sink of a run whose number has a certificate already.
 type ownNumber struct {
 	Sink
 
-	stands string
+	certified string
 }
 
-// PutCertificate refuses another certificate than the one that stands.
+// PutCertificate refuses any other one.
 func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return "", err
 	}
-	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != s.stands {
-		return "", fmt.Errorf("certificate %s has number %d of sequence %q already, and this run ends with another: rows or program are not the same as when it was made", s.stands, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
+	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != s.certified {
+		return "", fmt.Errorf("certificate %s has number %d of sequence %q already, and this run ends with another: rows or program are not the same as when it was made", s.certified, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
 	}
 	return s.Sink.PutCertificate(ctx, c)
 }
@@ -423,7 +423,7 @@ func (s *stage) sweep(ctx context.Context) (*Outcome, error) {
 // close completes the record of an outcome, and reports it.
 func (s *stage) close(o *Outcome) error {
 	o.Record.Seconds = time.Since(s.began).Seconds()
-	o.judged(s.how)
+	o.concluded(s.how)
 	if s.how.Report == nil {
 		return nil
 	}

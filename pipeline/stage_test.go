@@ -186,11 +186,11 @@ func TestTrainPublishesWhatStands(t *testing.T) {
 	j.DeltaPolicy = certify.DeltaSequence
 	w := newTrial(t)
 	first, _ := w.done(j.Numbered("nights", 1))
-	w.how.Stands, w.out.Store = first.Result.ID, &pipelinetest.Store{}
+	w.how.Certified, w.out.Store = first.Result.ID, &pipelinetest.Store{}
 	if again, _ := w.done(j.Numbered("nights", 1)); again.Result.ID != first.Result.ID {
 		t.Errorf("the same run gives %s and %s", first.Result.ID, again.Result.ID)
 	}
-	w.how.Stands, w.out.Store = strings.Repeat("0", 64), &pipelinetest.Store{}
+	w.how.Certified, w.out.Store = strings.Repeat("0", 64), &pipelinetest.Store{}
 	if _, _, err := w.train(j.Numbered("nights", 1)); err == nil || !strings.Contains(err.Error(), "has number 1 of sequence") || len(w.out.Certificates) != 0 {
 		t.Errorf("%d certificates, %v", len(w.out.Certificates), err)
 	}

@@ -234,7 +234,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		p.Job.DeltaPolicy = certify.DeltaSequence
 		tasks = append(tasks, p)
 	}
-	return c, tasks, t.Judge(faults, Overrides{}.flag), nil
+	return c, tasks, t.Merge(faults, Overrides{}.flag), nil
 }
 
 // check fills in the defaults and reports faults of what stands in the schedule.

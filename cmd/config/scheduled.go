@@ -58,9 +58,9 @@ func (k scheduledTopic) AtLatest() bool {
 	return from.Offsets == nil && from.Time == broker.Latest
 }
 
-// Ahead is the window that a run would have now.
-func (k scheduledTopic) Ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
-	w, err := k.of.ahead(ctx, before, patience)
+// Next is the window that a run would have now.
+func (k scheduledTopic) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
+	w, err := k.of.next(ctx, before, patience)
 	if err != nil && broker.Temporary(err) {
 		err = away{err}
 	}

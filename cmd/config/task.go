@@ -94,7 +94,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	}
 	p, faults := c.task()
 	p.file, p.looks = t, looksLog(c.Attempts, env.Lookup)
-	return p, t.Judge(faults, o.flag), nil
+	return p, t.Merge(faults, o.flag), nil
 }
 
 // maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.

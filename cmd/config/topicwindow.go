@@ -55,8 +55,8 @@ func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 // hintAnew says what to do when windows cannot follow one another.
 const hintAnew = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
 
-// ahead is the window that a run would have now. No row is read.
-func (k *Topic) ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
+// next is the window that a run would have now. No row is read.
+func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
 	if before == nil {
 		before = &pipeline.Windows{Topic: k.Topic}
 	}

@@ -194,7 +194,7 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	defer show.end()
 	p, out := j.Task.Into(job, rows, j.Out)
 	how := howTo(w, show, p, out, as.Observer.Progress)
-	how.Publisher, how.Begun, how.Stands, how.LeavePointer = p.Publisher(), as.Begun, as.Stands, as.LeavePointer
+	how.Publisher, how.Begun, how.Certified, how.LeavePointer = p.Publisher(), as.Begun, as.Certified, as.LeavePointer
 	o, err := pipeline.Train(within, job, rows, out, how)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", j.Time)

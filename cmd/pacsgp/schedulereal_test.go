@@ -55,7 +55,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	for range 600 { // until the markers are written in all partitions
 		if at, err := s.job.Output.Sequence("waves"); err != nil {
 			t.Fatal(err)
-		} else if w, err := s.job.Topic.Ahead(t.Context(), at.Topic, 0); err != nil {
+		} else if w, err := s.job.Topic.Next(t.Context(), at.Topic, 0); err != nil {
 			t.Fatal(err)
 		} else if w.Offsets() == 183 {
 			break

@@ -108,6 +108,6 @@ func (s *service) train(ctx context.Context, job pipeline.Job, rows pipeline.Row
 	defer show.end()
 	p, to := s.Into(job, rows, out)
 	how := howTo(s.w, show, p, to, s.metrics.progress)
-	how.Ancestor, how.Publisher, how.Stands = of.Ancestor, of.Publisher, of.Stands
+	how.Ancestor, how.Publisher, how.Certified = of.Ancestor, of.Publisher, of.Certified
 	return pipeline.Train(ctx, job, rows, to, how)
 }

@@ -63,7 +63,7 @@ func verifyCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return found.judged()
+			return found.uncertified()
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -238,9 +238,9 @@ func (v *verified) said() certify.Guarantee {
 	return v.certificate.About(v.judge.Predictor())
 }
 
-// judged is an error where what was asked for, or what is said about the predictor that
-// is judged, is not certified by what was checked.
-func (v *verified) judged() error {
+// uncertified is an error unless all that was asked for was done, and the guarantee for the
+// judged predictor is certified by what was checked.
+func (v *verified) uncertified() error {
 	said := v.said()
 	switch {
 	case v.unrepeated != nil:

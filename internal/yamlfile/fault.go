@@ -154,10 +154,10 @@ func (f found) words(variables string, k Kind) string {
 	})
 }
 
-// Judge joins the faults of the file's form with those of its values, in the order of their
+// Merge joins the faults of the file's form with those of its values, in the order of their
 // places. Faults that may follow from a value that could not be read are left out. flag names the
 // flag that has set a key in the place of the file, or is "".
-func (t *File) Judge(among Faults, flag func(key string) string) []Fault {
+func (t *File) Merge(among Faults, flag func(key string) string) []Fault {
 	faults := slices.Clone(t.Faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range among.all {

@@ -114,7 +114,7 @@ func (s *stage) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 	if err != nil {
 		return nil, err
 	}
-	if how.Stands != "" && how.Stands != idOf(document) {
+	if how.Certified != "" && how.Certified != idOf(document) {
 		return nil, errors.New("another certificate")
 	}
 	id, err := s.job.Output.PutCertificate(ctx, c)
@@ -264,7 +264,7 @@ type topic struct {
 func (k *topic) Name() string   { return k.name }
 func (k *topic) AtLatest() bool { return k.latest }
 
-func (k *topic) Ahead(_ context.Context, before *pipeline.Windows, _ time.Duration) (pipeline.TopicWindow, error) {
+func (k *topic) Next(_ context.Context, before *pipeline.Windows, _ time.Duration) (pipeline.TopicWindow, error) {
 	w := pipeline.TopicWindow{Topic: k.name}
 	if k.fault != nil {
 		return w, k.fault

@@ -27,8 +27,8 @@ func content(f pipeline.ManifestFile) string { return fmt.Sprintf("%d %s", f.Byt
 // takenKey identifies a file by place and content.
 func takenKey(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
-// take notes the files of a finished run.
-func (s *State) take(files []pipeline.ManifestFile) {
+// note notes the files of a finished run.
+func (s *State) note(files []pipeline.ManifestFile) {
 	for _, f := range s.untaken(files) {
 		s.Taken = append(s.Taken, takenKey(f))
 	}

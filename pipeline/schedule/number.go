@@ -10,7 +10,7 @@ import (
 
 // number gives a run its number in the sequence, before anything is known of a bound. A number
 // is for one certificate.
-func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, take *lot) error {
+func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) error {
 	identity, err := j.Job.Identity()
 	if err != nil {
 		return err
@@ -19,8 +19,8 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if err != nil {
 		return err
 	}
-	if number, same := at.Numbers[take.number]; same { // of a run that was killed, or has failed
-		run.Sequence, take.stands = number, certified[number]
+	if number, same := at.Numbers[of.number]; same { // of a run that was killed, or has failed
+		run.Sequence, of.certified = number, certified[number]
 		return nil
 	}
 	last, err := j.last(numbered)
@@ -38,7 +38,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 		at.Numbers = map[string]int64{}
 	}
 	at.Taken = max(most, at.Taken) + 1
-	at.Numbers[take.number] = at.Taken
+	at.Numbers[of.number] = at.Taken
 	if run.Window != nil {
 		at.Topic = at.Topic.With(*run.Window)
 	}

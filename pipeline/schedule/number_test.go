@@ -332,8 +332,8 @@ type hooked struct {
 	hook func()
 }
 
-func (k *hooked) Ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
-	w, err := k.topic.Ahead(ctx, before, patience)
+func (k *hooked) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
+	w, err := k.topic.Next(ctx, before, patience)
 	hook := k.hook
 	k.hook = func() {}
 	hook()

@@ -24,7 +24,7 @@ type Job struct {
 	Promote  Promotion
 
 	Judge    pipeline.Judge     // "" means the mean
-	How      pipeline.RunConfig // the scheduler sets Run, Begun, Stands, LeavePointer and Judge
+	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, LeavePointer and Judge
 	Software string             // on which the bytes of a certificate depend, beside job and rows
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.
@@ -79,10 +79,10 @@ type File struct {
 // A Topic is a log that a job cuts into windows.
 type Topic interface {
 	Name() string
-	// Ahead is the window that a run would have now, behind the ones before; nil means there is
+	// Next is the window that a run would have now, behind the ones before; nil means there is
 	// none. It waits for brokers for the patience, or with 0 for that of the job; without an
 	// answer it returns [ErrAway]. Windows of another topic are an error.
-	Ahead(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error)
+	Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error)
 	// AtLatest reports whether the first window begins at the end that the topic has when the
 	// job is first seen.
 	AtLatest() bool

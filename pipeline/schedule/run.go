@@ -10,13 +10,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A lot is what a run takes.
+// A lot is the rows of a run: files, or a window.
 type lot struct {
-	rows   pipeline.Rows
-	digest string
-	number string // key of its number in the sequence
-	none   bool   // nothing new since the run before
-	stands string // id of the certificate that its number already has
+	rows      pipeline.Rows
+	digest    string
+	number    string // key of its number in the sequence
+	none      bool   // nothing new since the run before
+	certified string // id of the certificate that its number already has
 }
 
 // begin chooses the files of a run, or its window, takes its number in the sequence, records
@@ -30,9 +30,9 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 		return nil, err
 	}
 	known.Retry = nil
-	take, err := s.take(ctx, j, known, at, run)
-	if err == nil && !take.none {
-		err = s.number(ctx, j, &at, run, &take)
+	of, err := s.choose(ctx, j, known, at, run)
+	if err == nil && !of.none {
+		err = s.number(ctx, j, &at, run, &of)
 	}
 	switch {
 	case ctx.Err() != nil: // nothing was chosen, and it is due still
@@ -41,7 +41,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 		return s.unchosen(j, known, run, err, now)
 	}
 	known.Unchosen, known.NotBefore, known.Fault = 0, time.Time{}, ""
-	if take.none {
+	if of.none {
 		if r, err = s.nothing(j, run, now); err != nil {
 			return nil, err
 		}
@@ -57,7 +57,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	if r, err = pipeline.BeginRun(j.Output, known.Open, j.Job, now, run); err != nil {
 		return nil, err
 	}
-	return r, s.finish(ctx, j, known, r, take, now)
+	return r, s.finish(ctx, j, known, r, of, now)
 }
 
 // unchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
@@ -125,13 +125,13 @@ func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pi
 	return r, r.End(j.Output, pipeline.StateNothing, nil, "", now)
 }
 
-// take chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
+// choose chooses the files of a run, or its window, and notes them in its record.
+func (s *Scheduler) choose(ctx context.Context, j *Job, known *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
 		if at.Topic.Window != nil { // still without a certificate
 			w = *at.Topic.Window
-		} else if w, err = j.Topic.Ahead(ctx, at.Topic, 0); err != nil {
+		} else if w, err = j.Topic.Next(ctx, at.Topic, 0); err != nil {
 			return lot{}, err
 		}
 		run.Window = &w
@@ -161,7 +161,7 @@ func (s *Scheduler) take(ctx context.Context, j *Job, known *State, at pipeline.
 	return of, nil
 }
 
-// lotOf names what a run takes.
+// lotOf identifies the rows of a run.
 func (j *Job) lotOf(of *pipeline.Scheduled) lot {
 	digest := ""
 	if of.Window != nil {
@@ -174,9 +174,9 @@ func (j *Job) lotOf(of *pipeline.Scheduled) lot {
 
 // finish runs what is recorded as running. now is when it began; its record may say later, if a
 // clock was put back.
-func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, take lot, now time.Time) error {
+func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, of lot, now time.Time) error {
 	how := j.How
-	how.Run, how.Begun, how.Stands, how.LeavePointer, how.Judge = r.Run, r, take.stands, true, j.Judge
+	how.Run, how.Begun, how.Certified, how.LeavePointer, how.Judge = r.Run, r, of.certified, true, j.Judge
 	train := s.Train
 	if train == nil {
 		train = func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
@@ -184,7 +184,7 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 		}
 	}
 	began := time.Now()
-	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), take.rows, how)
+	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), of.rows, how)
 	ended := now.Add(time.Since(began))
 	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recover decides its promotion
 		return ctx.Err()
@@ -194,7 +194,7 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r.Scheduled, ended)))
 	}
 	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
-		o, err = s.standing(ctx, j, take.stands, o, err)
+		o, err = s.publishedBefore(ctx, j, of.certified, o, err)
 	}
 	if err != nil {
 		return s.failed(j, known, r, err, ended)
@@ -249,9 +249,9 @@ func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipel
 	return errors.Join(err, s.settle(j, known, r, nil))
 }
 
-// standing is the outcome of a failed run whose earlier try has published a certificate: a
+// publishedBefore is the outcome of a failed run whose earlier try has published a certificate: a
 // number has one.
-func (s *Scheduler) standing(ctx context.Context, j *Job, id string, o *pipeline.Outcome, fault error) (*pipeline.Outcome, error) {
+func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, o *pipeline.Outcome, fault error) (*pipeline.Outcome, error) {
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return o, fault
 	}
@@ -262,20 +262,20 @@ func (s *Scheduler) standing(ctx context.Context, j *Job, id string, o *pipeline
 	if err != nil { // no run has published it
 		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
-	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try stands, though this one failed: %v", id, fault))
+	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try remains, though this one failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 
 // settle notes the consequences of a run's end, and closes it.
 func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Retry) error {
-	of, take := r.Scheduled, j.lotOf(r.Scheduled)
+	of, chosen := r.Scheduled, j.lotOf(r.Scheduled)
 	known.Open, known.Retry = "", retry
 	if r.State == pipeline.StateFailed {
 		known.Done = ""
 	}
 	if r.State == pipeline.StateFinished {
-		known.Done = take.digest
-		known.take(of.Files)
+		known.Done = chosen.digest
+		known.note(of.Files)
 		if of.Waits {
 			known.Waiting = Certificate(r)
 		}
@@ -288,7 +288,7 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 	over := r.State == pipeline.StateFinished
 	if w := of.Window; w != nil && retry == nil {
 		over = true
-		if at.Topic != nil && at.Topic.Window != nil && j.Topic.Digest(*at.Topic.Window) == take.digest {
+		if at.Topic != nil && at.Topic.Window != nil && j.Topic.Digest(*at.Topic.Window) == chosen.digest {
 			at.Topic = at.Topic.Without()
 			if err := j.Topic.Leave(*w); err != nil {
 				s.tell(false, fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
@@ -296,9 +296,9 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 		}
 	}
 	if over {
-		if at.Numbers[take.number] == of.Sequence { // else of a later run
+		if at.Numbers[chosen.number] == of.Sequence { // else of a later run
 			at.Numbers = maps.Clone(at.Numbers)
-			delete(at.Numbers, take.number)
+			delete(at.Numbers, chosen.number)
 		}
 		if err := j.Output.PutSequence(j.Name, at); err != nil {
 			return err

@@ -177,7 +177,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 // ask for.
 func (s *Scheduler) next(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
 	if r := known.Retry; r != nil {
-		if longest := j.backoff(r.Tries-1) + farAhead; now.Before(r.At) && r.At.Before(now.Add(longest)) {
+		if longest := j.backoff(r.Tries-1) + mostSkew; now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, false, nil
 		}
 		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, false, nil
@@ -201,7 +201,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.S
 			continue
 		}
 		last, seen := known.Last[t.Key]
-		if !seen || last.After(now.Add(farAhead)) { // new; or the clock was far ahead
+		if !seen || last.After(now.Add(mostSkew)) { // new; or the clock was wrong
 			known.Last[t.Key], begun = now, true
 			continue
 		}
@@ -232,9 +232,9 @@ func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.S
 	return found, skipped, err
 }
 
-// farAhead bounds how far the last moment, or a retry beyond its backoff, may be ahead of the
+// mostSkew bounds how far the last moment, or a retry beyond its backoff, may lie beyond the
 // clock. Beyond it the clock was wrong then.
-const farAhead = 48 * time.Hour
+const mostSkew = 48 * time.Hour
 
 // longestBackoff is the longest pause in counting rows, files and offsets.
 const longestBackoff = time.Hour

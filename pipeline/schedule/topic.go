@@ -26,7 +26,7 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, e
 	}
 	first := &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
 	if ends == nil && j.Topic.AtLatest() {
-		w, err := j.Topic.Ahead(ctx, first, lookPatience)
+		w, err := j.Topic.Next(ctx, first, lookPatience)
 		if err != nil {
 			s.notSeen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return nil, ctx.Err()
@@ -79,7 +79,7 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 	if trigger == nil && s.Lagged == nil {
 		return nil, nil
 	}
-	w, err := j.Topic.Ahead(ctx, at.Topic, lookPatience)
+	w, err := j.Topic.Next(ctx, at.Topic, lookPatience)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

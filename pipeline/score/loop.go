@@ -31,8 +31,8 @@ type Loop[B any] struct {
 // LookEvery is the time between two looks for a model while there is none.
 const LookEvery = time.Second
 
-// ahead is how many packed pieces may wait to be sent.
-const ahead = 8
+// mostPacked is how many packed pieces may wait to be sent.
+const mostPacked = 8
 
 // errBroken says that an earlier piece of the unit has failed.
 var errBroken = errors.New("an earlier piece has failed")
@@ -88,7 +88,7 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 // keeps the order.
 func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	all, within := errgroup.WithContext(ctx)
-	packed := make(chan parcel, ahead)
+	packed := make(chan parcel, mostPacked)
 	all.Go(func() error {
 		defer close(packed)
 		return inorder.Run(

@@ -13,8 +13,8 @@ type earlyTrainer interface {
 	Add(ctx context.Context, src pipeline.Source) error
 }
 
-// An ahead is the training of the window that is open.
-type ahead struct {
+// An earlyTraining is the training of the window that is open.
+type earlyTraining struct {
 	at      int64 // number of the window
 	filled  int64 // number of the last one that is full
 	failed  int64 // number of the last one that cannot be trained early
@@ -41,14 +41,14 @@ func (w *work) offer(open *Window) {
 }
 
 // end says that a window is full: others write to its output from here on.
-func (a *ahead) end(n int64) error {
-	a.filled = n
-	return a.close()
+func (e *earlyTraining) end(n int64) error {
+	e.filled = n
+	return e.close()
 }
 
-func (a *ahead) close() error {
-	release := a.release
-	if a.release, a.trainer = nil, nil; release == nil {
+func (e *earlyTraining) close() error {
+	release := e.release
+	if e.release, e.trainer = nil, nil; release == nil {
 		return nil
 	}
 	return release()
@@ -101,7 +101,7 @@ func (w *work) begin(ctx context.Context, open *Window) error {
 	if w.early != nil {
 		w.trainer = w.early(w.Job, env)
 	} else {
-		w.trainer = pipeline.NewAhead(w.Job, env)
+		w.trainer = pipeline.NewEarlyTrainer(w.Job, env)
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ type Stream struct {
 	Name     string       // of the sequence of its certificates
 	Topic    string
 	Software string             // names what the bytes of a certificate depend on, beside job and rows
-	How      pipeline.RunConfig // but for Ancestor, Publisher and Stands
+	How      pipeline.RunConfig // but for Ancestor, Publisher and Certified
 	Folders  Folders
 	Events   Events
 
 	// Train runs the job of a window, as [pipeline.Train] does; nil: it is that.
 	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 
-	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewAhead]
+	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewEarlyTrainer]
 }
 
 // Run works until ctx is done or something fails for good. Overtaken windows are filled anew.
@@ -64,7 +64,7 @@ type work struct {
 
 	full chan fullWindow
 	open chan *Window // the latest of what is open, if nobody has taken it
-	ahead
+	earlyTraining
 }
 
 // arrives reports whether windows are trained before they are full.
@@ -177,7 +177,7 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 	if err != nil {
 		return err
 	}
-	how.Stands = numbers[k] // of a process that was killed
+	how.Certified = numbers[k] // of a process that was killed
 	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// aheadJob is a stream that trains before its windows of 300 rows are full.
-func aheadJob(t *testing.T, address, dir string, change jobFile) string {
+// earlyJob is a stream that trains before its windows of 300 rows are full.
+func earlyJob(t *testing.T, address, dir string, change jobFile) string {
 	t.Helper()
 	job := jobFile{
 		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 300, spool: {limit: 10MB, keep: true}}}", address),
@@ -34,15 +34,15 @@ func awaitFile(t *testing.T, pattern string, r *runningService) {
 	t.Fatalf("there is no %s: %s", pattern, r.says())
 }
 
-// TestServiceTrainsAhead: a stream trains while a window is open. Stopped there and started
+// TestServiceTrainsEarly: a stream trains while a window is open. Stopped there and started
 // again it gives the model that a job gives on the spool, which makes all steps when all
 // rows are there; and training again from the topic gives it too.
-func TestServiceTrainsAhead(t *testing.T) {
+func TestServiceTrainsEarly(t *testing.T) {
 	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address := c.ListenAddrs()[0]
 	dir := t.TempDir()
-	job := aheadJob(t, address, dir, nil)
+	job := earlyJob(t, address, dir, nil)
 	succeed(t, "topics", "-c", job)
 	r := startService(t, "-c", job)
 	awaitFile(t, filepath.Join(dir, "out", openWindow+"*", "checkpoint-*"), r)
