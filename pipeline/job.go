@@ -105,7 +105,7 @@ const (
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
-	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; default 0.1 with the method holdout
+	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; 0 with the method holdout: see [Job.ForRows]
 
 	By        RolesBy `json:"by,omitempty"`
 	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows

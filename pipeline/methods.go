@@ -6,14 +6,23 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Which methods a certificate applies where the job does not say, and to which rows.
-const (
-	// holdoutFromRows is the number of rows from which on some are held out: fewer leave
-	// too few of them for a bound that is worth their loss.
-	holdoutFromRows = 2000
-	// defaultHoldout is the share of the rows that are held out.
-	defaultHoldout = 0.1
-)
+// holdoutFromRows is the number of rows from which on some are held out where the job does
+// not say: fewer leave too few of them for a bound that is worth their loss.
+const holdoutFromRows = 300
+
+// holdoutShare is the share of n rows that is held out where the job names none. A hold-out
+// bound is lowest at about a quarter of the rows, up to some thousands of them; from then on
+// more rows are worth more to training (docs/job.md, "How many rows are held out").
+func holdoutShare(n int64) float64 {
+	switch {
+	case n < 1000:
+		return 0.3
+	case n < 5000:
+		return 0.2
+	default:
+		return 0.1
+	}
+}
 
 // defaultWeight is the part of delta that a method gets in proportion to others. Among the
 // thousands of nats that a PAC-Bayes bound pays, a smaller part of delta costs it little
@@ -55,7 +64,9 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
 	case holdout && share == 0:
-		j.Roles.Holdout = defaultHoldout
+		if j.Roles.By == RolesByPosition { // a row's role is known when it arrives
+			j.Roles.Holdout = 0.1
+		}
 	case holdout && !(0 < share && share <= 0.9):
 		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
@@ -65,27 +76,28 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 }
 
 // ForRows returns the job as it is for a sample of n rows: with the methods of its
-// certificate and the step of its grid, where it names none. From 2,000 rows on the methods
-// are PAC-Bayes and a hold-out of a tenth of the rows, below PAC-Bayes alone; also where
-// roles go by position, so that a row's role is known when it arrives. From 30,000 rows on
-// the step is 0.05, below 0.25. What was declared stays its identity.
-func (j Job) ForRows(n int64) Job {
-	if len(j.Guarantees) > 0 && j.Grid.Step != 0 {
-		return j
-	}
+// certificate, the share of its hold-out rows and the step of its grid, where it names none.
+// From 300 rows on the methods are PAC-Bayes and a hold-out, below PAC-Bayes alone; also where
+// roles go by position. From 30,000 rows on the step is 0.05, below 0.25. What was declared
+// stays its identity.
+func (j Job) ForRows(n int64) Job { return j.forRows(n, n >= holdoutFromRows, holdoutShare(n)) }
+
+// forRowsBefore is [Job.ForRows] by the rule of the certificates' format before.
+func (j Job) forRowsBefore(n int64) Job { return j.forRows(n, n >= 2000, 0.1) }
+
+func (j Job) forRows(n int64, enough bool, share float64) Job {
 	if j.declaration == nil {
 		declared := j
 		j.declaration = &declared
 	}
 	j.Grid = j.Grid.forRows(n)
-	if len(j.Guarantees) > 0 {
-		return j
+	if len(j.Guarantees) == 0 {
+		if j.Guarantees = both(); !enough || j.Roles.By == RolesByPosition {
+			j.Guarantees = j.Guarantees[:1]
+		}
 	}
-	j.Guarantees = both()
-	if n < holdoutFromRows || j.Roles.By == RolesByPosition {
-		j.Guarantees = j.Guarantees[:1]
-		return j
+	if j.Roles.Holdout == 0 && j.Spends().Uses(certify.RoleHoldout) {
+		j.Roles.Holdout = share
 	}
-	j.Roles.Holdout = defaultHoldout
 	return j
 }

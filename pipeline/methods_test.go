@@ -23,14 +23,21 @@ func TestDefaultMethods(t *testing.T) {
 		want   []certify.MethodWeight
 		share  float64
 	}{
-		"few rows":        {nil, 1999, alone, 0},
-		"enough rows":     {nil, 2000, both, 0.1},
+		"few rows":  {nil, 299, alone, 0},
+		"300":       {nil, 300, both, 0.3},
+		"999":       {nil, 999, both, 0.3},
+		"1,000":     {nil, 1000, both, 0.2},
+		"4,999":     {nil, 4999, both, 0.2},
+		"many rows": {nil, 5000, both, 0.1},
+		"named, by position": {func(j *pipeline.Job) {
+			j.Guarantees, j.Roles.By, j.Roles.Reference = both, pipeline.RolesByPosition, 100
+		}, 300, both, 0.1},
 		"by position":     {func(j *pipeline.Job) { j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 100 }, 9000, alone, 0},
 		"PAC-Bayes alone": {func(j *pipeline.Job) { j.Guarantees = alone }, 9000, alone, 0},
 		"a share":         {func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
 		"a list, no weight": {func(j *pipeline.Job) {
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodHoldout}}
-		}, 100, both, 0.1},
+		}, 100, both, 0.3},
 		"a weight": {func(j *pipeline.Job) {
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}
 		}, 9000, []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}, 0.1},
@@ -64,11 +71,11 @@ func TestDefaultMethods(t *testing.T) {
 	}
 }
 
-// The default goes all the way: from 2,000 rows on a certificate has both methods, and
+// The default goes all the way: from 300 rows on a certificate has both methods, and
 // verification derives them from the rows' number.
 func TestRunWithDefaultMethods(t *testing.T) {
-	for rows, methods := range map[int]int{1999: 1, 2000: 2} {
-		p := publish(t, newLake(waves(rows, 0.2, 4), 900, rows-900), func(j *pipeline.Job) { tiny(j); j.Guarantees = nil })
+	for rows, methods := range map[int]int{299: 1, 300: 2} {
+		p := publish(t, newLake(waves(rows, 0.2, 4), 200, rows-200), func(j *pipeline.Job) { tiny(j); j.Guarantees = nil })
 		c := p.certificate
 		if len(c.Delta.Methods) != methods || (c.Ledger.Holdout > 0) != (methods == 2) {
 			t.Errorf("%d rows: %v and %d hold-out rows", rows, c.Delta.Methods, c.Ledger.Holdout)

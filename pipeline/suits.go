@@ -16,6 +16,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	if n < 2 {
 		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, certify.Count(n, "row"))
 	}
+	j = j.ForRows(n)
 	if rows := int64(float64(n) * (1 - j.Roles.Holdout)); j.Train.Method.exact() && rows > certify.MaxInducing {
 		return tooManyForExact(j.Train.Method, rows)
 	}

@@ -24,7 +24,6 @@ type demoSize struct {
 	rows, fresh int64
 	files       int
 	inducing    int
-	judge       pipeline.Judge // "": as a job that does not say
 }
 
 // The topic that --produce fills.
@@ -78,7 +77,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	delta := config.Share(0.01)
 	c := config.JobFile{
 		Source: config.SourceSection{Paths: []string{path}}, Target: "y", Delta: &delta,
-		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Judge: w.demo.judge, Output: filepath.Join(output, "artifact"),
+		Loss: config.LossSection{Epsilon: config.Epsilon{Raw: 0.5}}, Inducing: yamlfile.Ints{w.demo.inducing}, Output: filepath.Join(output, "artifact"),
 		Folder: output,
 	}
 	p, err := config.NewTask(c)

@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[string]string) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), memory: machine.Memory, room: func(string) (int64, bool) { return 0, false },
-		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16, judge: pipeline.JudgeDraw},
+		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}
 }

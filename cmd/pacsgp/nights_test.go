@@ -37,7 +37,7 @@ func TestThirtyNights(t *testing.T) {
 	for d := -6; d <= 0; d++ {
 		rowsOf(d).write(t, path(d, "part-00.parquet"))
 	}
-	job := tiny(jobFile{"features": "[x1, x2]", "limit": "0.25", "keep": "100"}).write(t, dir)
+	job := tiny(jobFile{"guarantees": "pac-bayes", "features": "[x1, x2]", "limit": "0.25", "keep": "100"}).write(t, dir)
 	s := onStage(t, writeSchedule(t, dir, job, `triggers: [{cron: "30 2 * * *", zone: UTC}]`, "files: {last: 7d, key: day}"))
 	out := filepath.Join(dir, "out")
 	s.at(t, someDay) // the first look

@@ -113,7 +113,7 @@ func TestScheduleFaults(t *testing.T) {
 func TestChampionAndChallenger(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
+	job := tiny(jobFile{"guarantees": "pac-bayes"}).write(t, dir)
 	out := filepath.Join(dir, "out")
 	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {bound_not_worse_by: 0.0}")
 	succeed(t, "schedule", "-c", path, "--once")

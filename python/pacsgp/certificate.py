@@ -105,7 +105,7 @@ def read_job(cert, document):
     need(raw == canonical, f"the configuration is not in the form that a run gives it: {difference(cert['configuration']['values'], settings)}")
     job = alternative(settings)
     check_job(job)
-    return for_rows(job, cert["sample"]["rows"]), raw
+    return for_rows(job, cert["sample"]["rows"], cert["format"] == BEFORE), raw
 
 
 def segments(sample):

@@ -53,15 +53,16 @@ def canonical_settings(v):
     return job
 
 
-def for_rows(job, n):
+def for_rows(job, n, before):
     """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
     if not job["grid"]["step"]:
         job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
-    if "guarantees" in job:
-        return job
-    if n < 2000 or "by" in job["roles"]:
-        return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}]}
-    return {**job, "guarantees": [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}], "roles": {**job["roles"], "holdout": 0.1}}
+    if "guarantees" not in job:
+        methods = [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}]
+        job = {**job, "guarantees": methods[:1] if n < (2000 if before else 300) or "by" in job["roles"] else methods}
+    if any(METHODS[m["id"]].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
+        job = {**job, "roles": {**job["roles"], "holdout": 0.1 if before or n >= 5000 else 0.2 if n >= 1000 else 0.3}}
+    return job
 
 
 def alternative(job):
@@ -115,7 +116,7 @@ def check_job(job):
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
-            ("a share of hold-out rows belongs to the method holdout", 0 < held <= 0.9 if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
+            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and "by" not in job["roles"]) if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),
