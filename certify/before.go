@@ -60,7 +60,7 @@ func (c Certificate) PassedOver() string {
 	if c.document == nil {
 		return ""
 	}
-	return "that the sentences and the bounds from below that stand in the document, of the format " + formatBefore + ", are true: those that are printed here were derived again"
+	return "that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format " + formatBefore + ", are true: those sentences that are printed here were derived again"
 }
 
 // wordless is a copy of the certificate without what differs between formats.

@@ -137,20 +137,6 @@ type Baseline struct {
 	Statement     string  `json:"statement"`
 }
 
-// Dependence is what was measured of how alike the targets of consecutive rows
-// are. No value of it establishes that rows are independent.
-type Dependence struct {
-	Pairs       int64   `json:"pairs"`       // of consecutive rows
-	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
-	Suspicious  bool    `json:"suspicious"`  // independent rows would show such a correlation once in 10,000 times
-}
-
-// NewDependence returns the finding with its verdict.
-func NewDependence(pairs int64, correlation float64) Dependence {
-	square := float64(float64(correlation*correlation) * float64(pairs))
-	return Dependence{pairs, correlation, pairs > 30 && square > 3.9*3.9}
-}
-
 // A CopiesPolicy says what a job does with rows that equal an earlier one.
 type CopiesPolicy string
 
@@ -161,7 +147,8 @@ const (
 	CopiesIndependent CopiesPolicy = "independent" // declared to be separate draws
 )
 
-// Copies counts rows that equal an earlier one.
+// Copies counts rows that equal an earlier one: among all rows where copies are left out, else
+// among reference and train rows.
 type Copies struct {
 	Policy   CopiesPolicy `json:"policy"`
 	Limit    float64      `json:"limit"`    // share of the rows, for the policy limited
@@ -170,12 +157,13 @@ type Copies struct {
 	Features int64        `json:"features"` // rows that equal an earlier one in all features
 }
 
-// Findings are what the rows that the constant was chosen on show, and independent draws of
+// Findings are what the first reference and train rows by rank show, and independent draws of
 // one source hardly do.
 type Findings struct {
 	Rows       int64    `json:"rows"` // looked at
 	NearCopies int64    `json:"near_copies,omitempty"`
 	Ordered    []string `json:"ordered,omitempty"` // features that rise or fall with the order of the rows
+	Grids      []string `json:"grids,omitempty"`   // features that have each value of an even grid once
 }
 
 // NearCopies is how many near copies of so many rows are suspicious: a hundredth, and three.
@@ -186,15 +174,17 @@ func (f *Findings) validate(rows int64, features []string) error {
 	if f == nil {
 		return nil
 	}
-	rest := features
-	for _, name := range f.Ordered {
-		at := slices.Index(rest, name)
-		if at < 0 {
-			return fmt.Errorf("the ordered columns %q are no features in their order", f.Ordered)
+	for _, names := range [][]string{f.Ordered, f.Grids} {
+		rest := features
+		for _, name := range names {
+			at := slices.Index(rest, name)
+			if at < 0 {
+				return fmt.Errorf("the ordered columns %q or the grids %q are no features in their order", f.Ordered, f.Grids)
+			}
+			rest = rest[at+1:]
 		}
-		rest = rest[at+1:]
 	}
-	if near := f.NearCopies; f.Rows < 1 || f.Rows > rows || near >= f.Rows || near != 0 && near < NearCopies(f.Rows) || near == 0 && len(f.Ordered) == 0 {
+	if near := f.NearCopies; f.Rows < 1 || f.Rows > rows || near >= f.Rows || near != 0 && near < NearCopies(f.Rows) || near == 0 && len(f.Ordered)+len(f.Grids) == 0 {
 		return fmt.Errorf("%d near copies of %d rows looked at, of %d, are no finding", near, f.Rows, rows)
 	}
 	return nil

@@ -42,15 +42,15 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1}, 2
 		}),
 		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber} }),
-		"dependent": change(func(ev *Evidence) { ev.Dependence = NewDependence(12696, .5) }),
+		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout = CopiesLimited, 5.0/12690, 0, 90
+			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout, ev.Copies.Distinct = CopiesLimited, 5.0/12690, 0, 90, 12595
 			missAll(t, ev)
 		}),
 		"alone": change(func(ev *Evidence) {
 			ev.Delta.Methods = alone()
 			ev.Tallies = ev.Tallies.For(ev.Delta)
-			ev.Ledger.Holdout, ev.Ledger.Reference = 0, 685
+			ev.Ledger.Holdout, ev.Ledger.Reference, ev.Dependence = 0, 685, dependence(12685, 12000, 0)
 		}),
 		"families": change(func(ev *Evidence) {
 			ev.Kernel.Family, ev.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
@@ -58,7 +58,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
 		"declared": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
-			ev.Ledger.Reference, ev.Ledger.Holdout = 0, 685
+			ev.Ledger.Reference, ev.Ledger.Holdout, ev.Dependence = 0, 685, dependence(12000, 12000, 0)
 			missAll(t, ev)
 			ev.Declared.Scaling = []Scaled{{"distance", 1, 2}, {"hour", 12, 6}, {"delay", 0, 9}}
 		}),
@@ -341,7 +341,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{`"policy": "drop"`, `"policy": "ignore"`},
 		{`"values-present"`, `"values"`},
 		{`"unproven": 2`, `"unproven": -2`},
-		{`"correlation": -0.0123`, `"correlation": -1.0123`},
+		{`"correlation": -0.01`, `"correlation": -1.01`},
 		{`"unit": "row"`, `"unit": "day"`},
 		{`"software"`, `"softwear"`},
 		{`"exponent"`, `"exponents"`},

@@ -18,8 +18,8 @@ func (c Certificate) Doubts() []string {
 	if len(c.Declared.Scaling) > 0 {
 		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
 	}
-	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != CopiesLimited || float64(n) > fewCopies*float64(c.Sample.Rows)) {
-		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, c.Sample.Rows)
+	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != CopiesLimited || float64(n) > fewCopies*float64(n+c.Copies.Distinct)) {
+		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, n+c.Copies.Distinct)
 		if c.Copies.Policy == CopiesDropped {
 			said = append(said, of+" and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
 		} else {
@@ -34,16 +34,22 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
 	}
 	if f := c.Findings; f != nil && len(f.Ordered) > 0 {
-		names := make([]string, len(f.Ordered))
-		for i, name := range f.Ordered {
-			names[i] = quoted(name)
-		}
-		said = append(said, fmt.Sprintf("%s follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.", strings.Join(names, ", ")))
+		said = append(said, quotedList(f.Ordered)+" follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.")
 	}
-	if c.Dependence.Suspicious {
-		said = append(said, fmt.Sprintf("Neighbouring rows are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", c.Dependence.Correlation))
+	if f := c.Findings; f != nil && len(f.Grids) > 0 {
+		said = append(said, quotedList(f.Grids)+" has each value of an even grid at most once, as no independent draws do: it is a counter or a clock, in whatever order the rows are. Fresh rows have other values, and the bounds say nothing of them.")
 	}
+	said = append(said, c.Dependence.doubts()...)
 	return said
+}
+
+// quotedList names columns.
+func quotedList(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = quoted(name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // OtherJobs says how many other jobs the maker counted on the same rows.

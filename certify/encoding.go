@@ -64,6 +64,9 @@ func parse(data []byte, format string) (Certificate, error) {
 	if c.Format != format {
 		return Certificate{}, fmt.Errorf("format is %q, this program reads %q", c.Format, format)
 	}
+	if (format == Format) != (c.Dependence.Measured != Measured{}) {
+		return Certificate{}, errors.New("dependence: what was measured is missing, or of another format")
+	}
 	again, err := encode(c)
 	if err != nil {
 		return Certificate{}, err

@@ -220,15 +220,8 @@ func validateDigest(of, digest string) error {
 
 // validateFindings checks what was measured of the rows.
 func (ev Evidence) validateFindings() error {
-	var faults []error
-	d := ev.Dependence
-	if d.Pairs < 0 || d.Pairs > ev.Ledger.Rows || !(-1 <= d.Correlation && d.Correlation <= 1) {
-		faults = append(faults, fmt.Errorf("correlation %g of the targets of %s of consecutive rows, of %d rows", d.Correlation, Count(d.Pairs, "pair"), ev.Ledger.Rows))
-	} else if d != NewDependence(d.Pairs, d.Correlation) {
-		faults = append(faults, fmt.Errorf("a correlation of %g over %s is not to be called suspicious: %v", d.Correlation, Count(d.Pairs, "pair"), d.Suspicious))
-	}
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults = append(faults, ev.Findings.validate(rows, ev.Sample.Columns[:max(0, len(ev.Sample.Columns)-1)]))
+	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.Columns[:max(0, len(ev.Sample.Columns)-1)])}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
@@ -243,6 +236,9 @@ func (ev Evidence) validateFindings() error {
 		}
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
+	}
+	if c.Policy != CopiesDropped && ev.Delta.Looks.counted() {
+		rows -= ev.Ledger.Holdout
 	}
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))

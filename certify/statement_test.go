@@ -198,6 +198,7 @@ func TestHoldoutIsConditional(t *testing.T) {
 	ev.Delta.Methods = ev.Delta.Methods[:1]
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
+	ev.Dependence = dependence(12685, 12000, 0)
 	for _, a := range certificate(t, ev).Assumptions {
 		if a.ID == AssumeHoldoutUnseen || a.ID == AssumeHoldoutFixed {
 			t.Error("a certificate without hold-out rows speaks of them")
@@ -346,6 +347,7 @@ func TestHeadlineWithoutBadRows(t *testing.T) {
 	ev := sound(t)
 	ev.Copies.Distinct += ev.Ledger.Bad
 	ev.Ledger.Reference, ev.Ledger.Bad = ev.Ledger.Reference+ev.Ledger.Bad, 0
+	ev.Dependence = dependence(12610, 12000, 0)
 	for _, g := range certificate(t, ev).Guarantees {
 		if strings.Contains(g.Headline, "row rules") {
 			t.Errorf("headline of %s: %s", g.ID, g.Headline)

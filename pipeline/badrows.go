@@ -267,7 +267,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 			return nil, err
 		}
 		s.out.copies.seal()
-		s.copies = found.copies()
+		s.copies = found.all.copies()
 	}
 	return s, nil
 }

@@ -56,19 +56,23 @@ func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
 // OfFeatures is how many rows equal an earlier one in the features.
 func (c Copies) OfFeatures() int64 { return c.Rows - c.DistinctFeatures }
 
-// allow returns an error if there are more copies than the job allows: it says
-// what can be done.
-func (d CopiesDecl) allow(c Copies) error {
-	if d.Policy != CopiesLimited || !(float64(c.OfRows()) > d.Limit*float64(c.Rows)) {
+// allow returns an error if there are more copies among all rows than the job allows: it says
+// what can be done. All that it shows of hold-out rows is that it is one.
+func (d CopiesDecl) allow(all, open Copies) error {
+	if d.Policy != CopiesLimited || !(float64(all.OfRows()) > d.Limit*float64(all.Rows)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d rows (%s) equal an earlier row in every used column, so that %d rows are distinct; copies allows %s. "+
+	rows := "rows"
+	if open.Rows < all.Rows {
+		rows = "rows that are no hold-out rows"
+	}
+	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
 		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are three ways on:\n"+
 		"hint: remove the copies from the data, where a join or a repeated delivery made them\n"+
 		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
 		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+
 		"the certificate then says that this is your declaration",
-		ErrData, c.OfRows(), c.Rows, percent(float64(c.OfRows())/float64(c.Rows)), c.Distinct, percent(d.Limit), c.OfFeatures())
+		ErrData, percent(d.Limit), open.OfRows(), open.Rows, rows, percent(float64(open.OfRows())/float64(open.Rows)), open.Distinct, open.OfFeatures())
 }
 
 // counted is what a certificate says of copies.

@@ -59,7 +59,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 	if !errors.Is(err, pipeline.ErrData) {
 		t.Fatalf("error %v, want ErrData", err)
 	}
-	for _, want := range []string{"19600 of 20000 rows (98 %)", "400 rows are distinct", "allows 1 %", "copies: drop", "copies: independent", "remove the copies"} {
+	for _, want := range []string{"19600 of 20000 rows (98 %)", "of which 400 are distinct", "copies allows, 1 %", "copies: drop", "copies: independent", "remove the copies"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}

@@ -30,6 +30,14 @@ func (v *variety) merge(other variety) {
 	v.distinctFeatures += other.distinctFeatures
 }
 
+// varieties are those of all rows, and of those that are not hold-out rows.
+type varieties struct{ all, open variety }
+
+func (v *varieties) merge(other varieties) {
+	v.all.merge(other.all)
+	v.open.merge(other.open)
+}
+
 // A counter finds how many rows are different. It keeps the records of all rows
 // in memory if they fit its budget; if not, it writes them to a temporary file
 // in sorted runs, as long as the budget allows, and merges those. The result is
@@ -161,7 +169,7 @@ func (c *counter[R]) take(other *counter[R]) {
 }
 
 // count returns how many of all rows that were added are different.
-func (c *counter[R]) count(ctx context.Context) (variety, error) {
+func (c *counter[R]) count(ctx context.Context) (varieties, error) {
 	if len(c.runs) == 0 {
 		return c.countKept(), nil
 	}
@@ -186,8 +194,8 @@ func (c *counter[R]) close() error {
 }
 
 // countKept counts over the records that are kept.
-func (c *counter[R]) countKept() variety {
-	var found variety
+func (c *counter[R]) countKept() varieties {
+	var found varieties
 	var mu sync.Mutex
 	c.buckets(c.kept, func(bucket []R, digit int) {
 		part := c.different(bucket, digit)
@@ -204,8 +212,8 @@ const groupRecords = 1 << 12
 
 // different counts over records that agree in the digits before this one. It sorts
 // only groups in which features are equal, which most samples have few of.
-func (c *counter[R]) different(records []R, digit int) variety {
-	var found variety
+func (c *counter[R]) different(records []R, digit int) varieties {
+	var found varieties
 	if len(records) > groupRecords && digit < 8 { // by features alone: records of equal ones stay together
 		bounds := partition(records, digit)
 		for i := range 256 {
@@ -214,8 +222,11 @@ func (c *counter[R]) different(records []R, digit int) variety {
 		return found
 	}
 	if len(records) <= groupRecords && !equalFeatures(records) {
-		n := int64(len(records))
-		return variety{n, n, n}
+		n, open := int64(len(records)), int64(0)
+		for _, r := range records {
+			open += 1 - heldBit(r)
+		}
+		return varieties{variety{n, n, n}, variety{open, open, open}}
 	}
 	sortRecords(records, digit)
 	s := scanner[R]{later: c.later}
@@ -241,25 +252,41 @@ func equalFeatures[R rowRecord](records []R) bool {
 	return false
 }
 
+// heldBit is 1 of a hold-out row.
+func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) } //nolint:gosec // a bit
+
 // A scanner counts records that come in their order.
 type scanner[R rowRecord] struct {
-	found variety
+	found varieties
 	last  R
+	open  bool // a row of these features is not held out
 	later *ordinalSet
 }
 
 func (s *scanner[R]) add(r R) {
-	switch {
-	case s.found.rows == 0 || r[0] != s.last[0]:
-		s.found.distinctFeatures++
-		s.found.distinct++
-	case r[1] != s.last[1]:
-		s.found.distinct++
-	case s.later != nil:
+	features := s.found.all.rows == 0 || r[0] != s.last[0]
+	row := features || r[1]>>1 != s.last[1]>>1
+	s.open = s.open && !features
+	if s.later != nil && !row {
 		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
 	}
-	s.found.rows++
+	s.found.all.count(row, features)
+	if heldBit(r) == 0 { // before equal rows that are
+		s.found.open.count(row, !s.open)
+		s.open = true
+	}
 	s.last = r
+}
+
+// count counts a row.
+func (v *variety) count(row, features bool) {
+	v.rows++
+	if row {
+		v.distinct++
+	}
+	if features {
+		v.distinctFeatures++
+	}
 }
 
 // mergeBuffers is the memory of a merge, in bytes.

@@ -21,7 +21,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if err := job.BadRows.allow(found.Bad, found.Rows); err != nil {
 		return certify.Evidence{}, err
 	}
-	if err := job.Copies.allow(found.Copies); err != nil {
+	if err := job.Copies.allow(found.Copies, found.Open); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -52,8 +52,8 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
-		Dependence: found.Neighbour.dependence(),
-		Copies:     job.Copies.counted(found.Copies),
+		Dependence: found.Dependence,
+		Copies:     job.Copies.counted(found.Open),
 		Findings:   found.Findings,
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
@@ -111,13 +111,17 @@ func scaledAccuracy(l certify.Loss, target Affine) float64 {
 // assumptions states what the run enforced, what it had to assume, and what it
 // broke.
 func assumptions(job Job, found *lastPassResult) []certify.Assumption {
-	n := found.Neighbour.dependence()
+	n := found.Dependence
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
 	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %s.", n.Correlation, certify.Count(n.Pairs, "pair"))
 	if n.Suspicious {
-		rows.Diagnostic += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
+		what := "what was measured of near rows"
+		if n.Measured == (certify.Measured{}) { // of the format before
+			what = "this"
+		}
+		rows.Diagnostic += " Independent rows in order of arrival would hardly show " + what + ": unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}
-	rows.Diagnostic += " " + job.Copies.diagnostic(found.Copies)
+	rows.Diagnostic += " " + job.Copies.diagnostic(found.Open)
 	if job.BadRows.Some() {
 		rows.Diagnostic += fmt.Sprintf(" %d of %d rows break a row rule and are left out: of these nothing is promised.", found.Bad, found.Rows)
 	}

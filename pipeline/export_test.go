@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -95,8 +96,9 @@ type Temporary = temporary
 func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
 
 // CountCopies counts equal marks, in the file that create makes if they exceed the
-// memory. later are the ordinals of later copies, if they are asked for.
-func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
+// memory: of all rows, then of those that are no hold-out rows. later are the ordinals of later
+// copies, if they are asked for: then no row is a hold-out row.
+func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found [2]Copies, later []int64, err error) {
 	n := int64(len(marks))
 	if !ordinals {
 		found, err = countRecords(ctx, newCounter[[2]uint64](n, res, nil), marks, create)
@@ -105,7 +107,7 @@ func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Reso
 	set := newOrdinalSet(n)
 	records := make([][3]uint64, n)
 	for i, m := range marks {
-		records[i] = [3]uint64{m[0], m[1], uint64(i)}
+		records[i] = [3]uint64{m[0], m[1] &^ 1, uint64(i)}
 	}
 	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, set), records, create)
 	for i := range n {
@@ -116,19 +118,19 @@ func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Reso
 	return found, later, err
 }
 
-func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) (Copies, error) {
+func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) ([2]Copies, error) {
 	if create != nil {
 		c.create = create
 	}
 	for len(records) > 0 {
 		k := min(1000, len(records))
 		if err := c.add(ctx, records[:k]); err != nil {
-			return Copies{}, errors.Join(err, c.close())
+			return [2]Copies{}, errors.Join(err, c.close())
 		}
 		records = records[k:]
 	}
 	found, err := c.count(ctx)
-	return found.copies(), errors.Join(err, c.close())
+	return [2]Copies{found.all.copies(), found.open.copies()}, errors.Join(err, c.close())
 }
 
 // An OrdinalSet is a set of ordinals below a limit.
@@ -237,15 +239,17 @@ func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) 
 	return h.pass(ctx, job, func([]Shard) []int { return shards }, env)
 }
 
-// NeighboursOf measures targets that lie in shards.
-func NeighboursOf(shards ...[]float64) Neighbours {
-	all := make([]neighbours, len(shards))
-	for i, values := range shards {
-		half := len(values) / 2 // in two batches
-		all[i].add(values[:half])
-		all[i].add(values[half:])
+// SeriesOf adds up numbers that lie in shards.
+func SeriesOf(shards ...[]int64) certify.Series {
+	var all series
+	for _, values := range shards {
+		var one series
+		for _, v := range values {
+			one.add(v)
+		}
+		all.merge(one)
 	}
-	return together(all)
+	return all.Series
 }
 
 // MomentsOf are mean and population variance of values that lie in shards.

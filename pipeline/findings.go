@@ -13,16 +13,21 @@ import (
 const leastOrdered = 20
 
 // findings are what was seen of the rows that were kept, features in model order and then
-// the target: near copies, and features that rise or fall with the order of the rows. nil:
-// nothing.
+// the target: near copies, features that rise or fall with the order of the rows, and even grids.
+// nil: nothing.
 func findings(kept rawRows, features []string) *certify.Findings {
 	f := certify.Findings{Rows: int64(kept.n)}
 	exact, rounded := make([][]byte, kept.n), make([][]byte, kept.n)
 	for c := range kept.columns {
 		column := kept.column(c)
-		if c < len(features) && ordered(column) {
+		switch {
+		case c == len(features):
+		case ordered(column):
 			f.Ordered = append(f.Ordered, features[c])
 			continue // a counter keeps copies apart
+		case evenGrid(column):
+			f.Grids = append(f.Grids, features[c])
+			continue
 		}
 		grid := roundingGrid(column)
 		for i, v := range column {
@@ -36,7 +41,7 @@ func findings(kept rawRows, features []string) *certify.Findings {
 	if near := different(exact) - different(rounded); near >= certify.NearCopies(f.Rows) {
 		f.NearCopies = near
 	}
-	if f.NearCopies == 0 && f.Ordered == nil {
+	if f.NearCopies == 0 && f.Ordered == nil && f.Grids == nil {
 		return nil
 	}
 	return &f
@@ -64,6 +69,33 @@ func ordered(column []float64) bool {
 		}
 	}
 	return min(rises, falls) == 0 && max(rises, falls)+1 >= leastOrdered
+}
+
+// leastRepeats is how many repeats a grid has at the least, by expectation, if its values are
+// drawn independently. Then a quarter of them comes once in 10⁵ times.
+const leastRepeats = 30
+
+// evenGrid reports whether all values are multiples of one step, and hardly any comes twice:
+// of k independent draws from G values at least k(k−1)/2G pairs are expected to be equal.
+func evenGrid(column []float64) bool {
+	sorted := slices.Sorted(slices.Values(column))
+	unique := slices.Compact(sorted)
+	k, repeats := float64(len(column)), float64(len(column)-len(unique))
+	step := math.Inf(1)
+	for i := 1; i < len(unique); i++ {
+		step = min(step, unique[i]-unique[i-1])
+	}
+	values := math.Floor((unique[len(unique)-1]-unique[0])/step+0.5) + 1
+	if pairs := k * (k - 1) / (2 * values); !(pairs >= leastRepeats && repeats <= min(pairs/4, k/20)) {
+		return false
+	}
+	for i := 1; i < len(unique); i++ {
+		steps := (unique[i] - unique[i-1]) / step
+		if !(math.Abs(steps-math.Floor(steps+0.5)) <= 0.01) {
+			return false
+		}
+	}
+	return true
 }
 
 // different is how many of the keys are different.

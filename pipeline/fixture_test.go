@@ -88,11 +88,22 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	t.Helper()
 	ev := evidence(c)
 	change(&ev)
+	fit(&ev)
 	forged, err := certify.Certify(ev)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return forged
+}
+
+// fit makes the numbers of rows beside the ledger those of the ledger.
+func fit(ev *certify.Evidence) {
+	l, m := ev.Ledger, ev.Dependence.Measured
+	m.Targets.Rows, m.Losses.Rows = l.Reference+l.Train, l.Train
+	ev.Dependence = certify.NewDependence(m)
+	if ev.Copies.Policy != certify.CopiesDropped {
+		ev.Copies.Distinct = l.Reference + l.Train - ev.Copies.Rows
+	}
 }
 
 // errSource is what a faulty source fails with.

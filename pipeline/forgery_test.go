@@ -295,7 +295,7 @@ func TestNoDiagnosticReassures(t *testing.T) {
 			}
 		}
 	}
-	if d := p.certificate.Dependence; d.Pairs != 1499 || d.Suspicious || d != certify.NewDependence(d.Pairs, d.Correlation) {
+	if d := p.certificate.Dependence; d.Pairs != 1499 || d.Suspicious || d != certify.NewDependence(d.Measured) {
 		t.Errorf("dependence is %+v", d)
 	}
 }

@@ -181,7 +181,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
 	r.Diagnostics = Diagnostics{
 		MeanRisk: mean.Risk.Upper(), MeanSquaredError: found.Squared,
-		Unproven: draw.Unproven, Neighbours: found.Neighbour, Instructions: model.InstructionSet(),
+		Unproven: draw.Unproven, Dependence: found.Dependence, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
@@ -192,7 +192,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		return nil, err
 	}
 	if r.Certificate.Dependence.Suspicious {
-		env.Observer.notice(fmt.Sprintf("neighbouring rows are alike (correlation of their targets %.3f, more than chance brings about once in 10,000 times): unless the rows were sorted, they depend on each other, and the bound may be too low", found.Neighbour.Correlation))
+		env.Observer.notice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; roles.holdout: {last: 10 %} holds out rows that are later than all others")
 	}
 	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {

@@ -21,14 +21,15 @@ type lastPassResult struct {
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
-	Dropped     int64 // rows with the role copy
-	Bad         int64 // rows that break a row rule
+	Open        Copies // among rows that are not hold-out rows; where copies are dropped, among all
+	Dropped     int64  // rows with the role copy
+	Bad         int64  // rows that break a row rule
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling that the reference rows give: features, then target
 	Constant    float64        // the best constant on the rows that it is chosen on, raw units
 	Origin      certify.Origin // which rows these are
-	Neighbour   Neighbours     // of the targets
+	Dependence  certify.Dependence
 	Findings    *certify.Findings
 	Passed      time.Duration // over the rows
 
@@ -89,7 +90,7 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 		return nil, err
 	}
 	rows.of.model, rows.of.sample, rows.of.constant = known.model, known.sample, known.constant
-	rows.wanted = rows.roles.yardstick()
+	rows.wanted = ordinals(rows.roles.order)
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
@@ -102,14 +103,14 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	kept := p.rows()
+	all, kept := p.rows()
 	found := &lastPassResult{
 		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Shards: p.of.shards,
-		Tallies:   p.tallies,
-		Neighbour: p.neighbours(), kept: kept, Findings: findings(kept, m.Meta.FeatureNames()),
+		Tallies:    p.tallies,
+		Dependence: certify.NewDependence(p.measured()), Findings: findings(all, m.Meta.FeatureNames()),
 	}
 	var err error
-	if found.Copies, err = p.counted(ctx); err != nil {
+	if found.Copies, found.Open, err = p.counted(ctx); err != nil {
 		return nil, err
 	}
 	if p.marks == nil {
@@ -119,7 +120,9 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	found.Squared = p.squares() / float64(max(found.Train, 1))
 	reference, yardstick := found.reference(), min(startRows, found.reference()+found.Train)
 	found.Origin = certify.OriginStart
-	if reference > 0 {
+	if reference == 0 {
+		kept = all
+	} else {
 		found.Origin, yardstick = certify.OriginReference, reference
 		for c := range p.of.columns {
 			found.Reference = append(found.Reference, standardise(kept.column(c)))
@@ -128,6 +131,7 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	if int64(kept.n) != yardstick {
 		return nil, fmt.Errorf("%w: they hold %d rows that the constant of the baseline is chosen on, not %d", ErrPart, kept.n, yardstick)
 	}
+	found.kept = kept
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
 	return found, nil
 }
@@ -142,13 +146,14 @@ func (e *lastPassResult) holdout() int64 {
 	return e.Tallies.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
 }
 
-// counted are the copies among all rows of the pass.
-func (p *Pass) counted(ctx context.Context) (Copies, error) {
+// counted are the copies among all rows of the pass, and among those that are not hold-out
+// rows. Where copies are dropped, the ledger tells of all.
+func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
 	if p.marks == nil {
-		return p.copies, nil
+		return p.copies, p.copies, nil
 	}
 	found, err := p.marks.count(ctx)
-	return found.copies(), err
+	return found.all.copies(), found.open.copies(), err
 }
 
 func sameColumns(columns []string, meta ModelMeta) error {

@@ -6,83 +6,67 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Neighbours measures how alike the targets of consecutive rows are: the
-// diagnostic for the assumption of independent rows. It proves nothing, for a
-// sorted lake of independent rows looks dependent too.
-type Neighbours struct {
-	Pairs       int64   `json:"pairs"`
-	Correlation float64 `json:"correlation"` // of the targets of neighbouring rows, in [-1, 1]
+// A series is a [certify.Series] of consecutive rows, with the numbers at both ends, by which
+// those of shards are put together: who cuts a lake into small row groups hides nothing.
+// docs/format.md, section 7, specifies it.
+type series struct {
+	certify.Series
+
+	first [certify.Lags]int64 // the first numbers
+	last  [certify.Lags]int64 // the last ones, backwards
 }
 
-// neighbours are sums over the targets of consecutive rows of one shard, from which
-// [together] finds [Neighbours]. Conversions keep their operations from being fused, so
-// that every platform finds the same bits.
-type neighbours struct {
-	rows                   int64
-	first, last            float64 // values
-	sum, squares, products float64 // of values less the first one
+// inSteps is a number from −1 to 1 in steps; what is beyond is the next end.
+func inSteps(v float64) int64 {
+	return int64(math.Floor(certify.SeriesOne * max(-1, min(1, v))))
 }
 
-// add takes the next values.
-func (c *neighbours) add(values []float64) {
-	if len(values) == 0 {
-		return
+// add takes the next number, in steps.
+func (s *series) add(v int64) {
+	if s.Rows < certify.Lags {
+		s.first[s.Rows] = v
 	}
-	if c.rows == 0 {
-		c.first, c.last = values[0], values[0]
+	for i, before := range s.last {
+		s.Products[i] += v * before // numbers before the first are 0
 	}
-	before := c.last - c.first
-	for _, y := range values {
-		y -= c.first
-		c.products += float64(y * before) // the first y is 0
-		c.sum += y
-		c.squares += float64(y * y)
-		before = y
-	}
-	c.rows += int64(len(values))
-	c.last = values[len(values)-1]
+	copy(s.last[1:], s.last[:])
+	s.last[0] = v
+	s.Rows++
+	s.Sum += v
+	s.Squares += v * v
 }
 
-// together adds up shards in their order, with the pairs at their borders: who cuts
-// a lake into small row groups hides nothing. Each shard's sums are moved to values
-// less the first value of all. docs/format.md, section 7, specifies it.
-func together(shards []neighbours) Neighbours {
-	var all neighbours
-	for _, s := range shards {
-		if s.rows == 0 {
-			continue
+// merge adds the series that follows.
+func (s *series) merge(next series) {
+	for i, v := range next.first[:min(next.Rows, certify.Lags)] {
+		for lag := i + 1; lag <= certify.Lags; lag++ {
+			s.Products[lag-1] += v * s.last[lag-1-i]
 		}
-		if all.rows == 0 {
-			all = s
-			continue
-		}
-		n, d := float64(s.rows), s.first-all.first
-		border := float64(d * (all.last - all.first))
-		ends := float64(2*s.sum) - (s.last - s.first) // of pairs: each value but the last, and each but the first
-		all.products += border
-		all.products += (s.products + float64(d*ends)) + float64(float64((n-1)*d)*d)
-		all.sum += s.sum + float64(n*d)
-		all.squares += (s.squares + float64(float64(2*d)*s.sum)) + float64(float64(n*d)*d)
-		all.rows, all.last = all.rows+s.rows, s.last
 	}
-	return all.found()
+	for lag, p := range next.Products {
+		s.Products[lag] += p
+	}
+	if s.Rows < certify.Lags {
+		copy(s.first[s.Rows:], next.first[:])
+	}
+	if n := min(next.Rows, certify.Lags); n > 0 {
+		copy(s.last[n:], s.last[:])
+		copy(s.last[:n], next.last[:])
+	}
+	s.Rows, s.Sum, s.Squares = s.Rows+next.Rows, s.Sum+next.Sum, s.Squares+next.Squares
 }
 
-func (c *neighbours) found() Neighbours {
-	mean := c.sum / float64(c.rows)
-	variance := c.squares/float64(c.rows) - float64(mean*mean)
-	pairs := max(0, c.rows-1)
-	if pairs == 0 || !(0 < variance && variance <= math.MaxFloat64) {
-		return Neighbours{Pairs: pairs}
-	}
-	r := (c.products/float64(pairs) - float64(mean*mean)) / variance
-	if math.IsNaN(r) {
-		return Neighbours{Pairs: pairs}
-	}
-	return Neighbours{pairs, max(-1, min(1, r))}
-}
+// late reports whether a row is among the last tenth of all.
+func (s subject) late(ordinal int64) bool { return ordinal >= s.rows-s.rows/10 }
 
-// dependence is the finding as it stands in a certificate.
-func (n Neighbours) dependence() certify.Dependence {
-	return certify.NewDependence(n.Pairs, n.Correlation)
+// measured are the sums by which a certificate judges how alike near rows are.
+func (p *Pass) measured() certify.Measured {
+	var targets, losses series
+	var late certify.Late
+	for _, s := range p.inOrder() {
+		targets.merge(s.targetsInOrder)
+		losses.merge(s.losses)
+		late.Rows, late.Sum = late.Rows+s.late.Rows, late.Sum+s.late.Sum
+	}
+	return certify.Measured{Targets: targets.Series, Losses: losses.Series, Late: late}
 }

@@ -50,10 +50,14 @@ type shardPass struct {
 	first, rows int64
 	columns     []ColumnDigest
 	targets     multiset
-	beside      neighbours
 	squares     float64   // of the residuals of the mean of Q on train rows, raw units
-	kept        []float64 // rows that were asked for, in the order of their ordinals, all columns of each
+	kept        []float64 // rows that were asked for, in the order of their ordinals: 1 of a reference row, else 0, and all columns
 	summaries   []summary // one a column, if they were asked for
+
+	// Of rows that were scored, in their order.
+	targetsInOrder series       // of reference and train rows
+	losses         series       // of the mean of Q on train rows
+	late           certify.Late // those among the last tenth of the rows
 }
 
 // A summary says what a column's values in a shard are like.
@@ -171,15 +175,6 @@ func (p *Pass) shardDigests(used []int) []Digest {
 	return all
 }
 
-// neighbours measures how alike the targets of consecutive rows are.
-func (p *Pass) neighbours() Neighbours {
-	var all []neighbours
-	for _, s := range p.inOrder() {
-		all = append(all, s.beside)
-	}
-	return together(all)
-}
-
 // squares is the sum of the squared residuals of the mean of Q.
 func (p *Pass) squares() float64 {
 	var sum float64
@@ -189,12 +184,18 @@ func (p *Pass) squares() float64 {
 	return sum
 }
 
-// rows are the rows that were asked for, in the order of their ordinals.
-func (p *Pass) rows() rawRows {
-	r := rawRows{columns: p.of.columns}
+// rows are the rows that were asked for, in the order of their ordinals, and the reference rows
+// among them.
+func (p *Pass) rows() (all, reference rawRows) {
+	all.columns, reference.columns = p.of.columns, p.of.columns
 	for _, s := range p.inOrder() {
-		r.values = append(r.values, s.kept...)
+		for kept := s.kept; len(kept) > 0; kept = kept[1+p.of.columns:] {
+			row := kept[1 : 1+p.of.columns]
+			all.values, all.n = append(all.values, row...), all.n+1
+			if kept[0] != 0 {
+				reference.values, reference.n = append(reference.values, row...), reference.n+1
+			}
+		}
 	}
-	r.n = len(r.values) / r.columns
-	return r
+	return all, reference
 }

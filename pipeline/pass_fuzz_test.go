@@ -24,7 +24,7 @@ func FuzzPass(f *testing.F) {
 			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},
 			shards: map[int]*shardPass{2: {
 				first: 4, rows: 3, columns: make([]ColumnDigest, 2), targets: multiset{count: 3},
-				beside: neighbours{rows: 3, first: 1, last: 2}, kept: []float64{1, 2, 3, 4},
+				targetsInOrder: series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, kept: []float64{0, 2, 3, 1, 4, 5},
 				summaries: []summary{{one: true}, {moments: moments{3, 1, 0}}},
 			}},
 			tallies: certify.Tallies{
@@ -56,11 +56,11 @@ func FuzzPass(f *testing.F) {
 			t.Errorf("written again it has other bytes: %v", err)
 		}
 		if p.missing() == nil {
-			if _, err := p.counted(t.Context()); err != nil {
+			if _, _, err := p.counted(t.Context()); err != nil {
 				t.Errorf("its copies cannot be counted: %v", err)
 			}
 			p.digests(everyColumn(p.of.columns))
-			p.neighbours()
+			p.measured()
 		}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -217,44 +218,29 @@ func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 	}
 }
 
-// Pairs at the border of two shards count, wherever the shards end, and what is found
-// is the correlation by its definition.
-func TestNeighboursInAnyShards(t *testing.T) {
+// Pairs at the borders of shards count, at every lag, wherever the shards end.
+func TestSeriesInAnyShards(t *testing.T) {
 	rng := rand.New(rand.NewPCG(95, 1))
 	for range 50 {
-		y := make([]float64, 2+rng.IntN(300))
-		for i := range y {
-			y[i] = 1e3 + rng.NormFloat64()
-			if i > 0 {
-				y[i] += 0.5 * (y[i-1] - 1e3)
+		values := make([]int64, 2+rng.IntN(300))
+		var want certify.Series
+		for i := range values {
+			v := int64(rng.IntN(2049) - 1024)
+			values[i] = v
+			want.Rows, want.Sum, want.Squares = want.Rows+1, want.Sum+v, want.Squares+v*v
+			for lag := 1; lag <= min(i, certify.Lags); lag++ {
+				want.Products[lag-1] += v * values[i-lag]
 			}
 		}
-		want := correlation(y)
-		var shards [][]float64
-		for rest := y; len(rest) > 0; {
-			k := rng.IntN(min(len(rest), 60) + 1)
+		var shards [][]int64
+		for rest := values; len(rest) > 0; {
+			k := rng.IntN(min(len(rest), 1+rng.IntN(60)) + 1)
 			shards, rest = append(shards, rest[:k]), rest[k:]
 		}
-		got := pipeline.NeighboursOf(shards...)
-		if got.Pairs != int64(len(y)-1) || math.Abs(got.Correlation-want) > 1e-10 {
-			t.Fatalf("%d values in %d shards: %+v, want %v", len(y), len(shards), got, want)
+		if got := pipeline.SeriesOf(shards...); got != want {
+			t.Fatalf("%d values in %d shards: %+v, want %+v", len(values), len(shards), got, want)
 		}
 	}
-}
-
-// correlation is that of consecutive values, less the first one, by plain sums over all.
-func correlation(y []float64) float64 {
-	var sum, squares, products float64
-	for i, v := range y {
-		u := v - y[0]
-		sum, squares = sum+u, squares+u*u
-		if i > 0 {
-			products += u * (y[i-1] - y[0])
-		}
-	}
-	n := float64(len(y))
-	mean := sum / n
-	return max(-1, min(1, (products/(n-1)-mean*mean)/(squares/n-mean*mean)))
 }
 
 // Mean and variance do not depend on where shards end.

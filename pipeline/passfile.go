@@ -85,9 +85,14 @@ func (e encoder) shard(s *shardPass) {
 	}
 	e.Numbers(s.targets.count)
 	e.Numbers(s.targets.sum[:]...)
-	b := s.beside
-	e.Integers(b.rows)
-	e.Floats(b.first, b.last, b.sum, b.squares, b.products, s.squares)
+	e.Floats(s.squares)
+	for _, each := range []*series{&s.targetsInOrder, &s.losses} {
+		e.Integers(each.Rows, each.Sum, each.Squares)
+		e.Integers(each.Products[:]...)
+		e.Integers(each.first[:]...)
+		e.Integers(each.last[:]...)
+	}
+	e.Integers(s.late.Rows, s.late.Sum)
 	e.Integers(int64(len(s.kept)))
 	e.Floats(s.kept...)
 	e.Integers(int64(len(s.summaries)))
@@ -183,18 +188,17 @@ func (d decoder) shard(columns int) *shardPass {
 	for i := range s.targets.sum {
 		s.targets.sum[i] = d.Number()
 	}
-	b := &s.beside
-	b.rows = d.natural()
-	for _, each := range []*float64{&b.first, &b.last, &b.sum, &b.squares, &b.products, &s.squares} {
-		*each = d.Float()
-	}
+	s.squares = d.Float()
+	d.inOrder(&s.targetsInOrder, s.rows)
+	d.inOrder(&s.losses, s.targetsInOrder.Rows)
+	s.late = certify.Late{Rows: d.UpTo(s.losses.Rows), Sum: d.UpTo(certify.SeriesOne * s.rows)}
 	n := d.Count(8)
 	if n > 0 {
 		s.kept = make([]float64, n)
 		d.Floats(s.kept)
 	}
-	if n%max(columns, 1) != 0 || int64(n/max(columns, 1)) > s.rows || b.rows > s.rows || s.targets.count != uint64(s.rows) { //nolint:gosec // not negative
-		d.Failf("a shard of %d rows has %d values that were kept, %d consecutive rows and %d targets", s.rows, n, b.rows, s.targets.count)
+	if n%(1+columns) != 0 || int64(n/(1+columns)) > s.rows || s.targets.count != uint64(s.rows) { //nolint:gosec // not negative
+		d.Failf("a shard of %d rows has %d values that were kept and %d targets", s.rows, n, s.targets.count)
 		return s
 	}
 	n = d.Count(40)
@@ -209,6 +213,16 @@ func (d decoder) shard(columns int) *shardPass {
 		d.Failf("%d summaries of %d columns", n, columns)
 	}
 	return s
+}
+
+// inOrder reads a series of at most most rows.
+func (d decoder) inOrder(s *series, most int64) {
+	s.Rows, s.Sum, s.Squares = d.UpTo(most), d.Integer(), d.Integer()
+	for _, each := range []*[certify.Lags]int64{&s.Products, &s.first, &s.last} {
+		for i := range each {
+			each[i] = d.Integer()
+		}
+	}
 }
 
 // copies reads what is known of copies. Marks are checked and left where they are.

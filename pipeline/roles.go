@@ -326,6 +326,12 @@ func (r Roles) kept(b block, use func(from, to int) error) error {
 	})
 }
 
+// open calls use with the maximal runs [from, to) of rows of a block that are reference or
+// train rows.
+func (r Roles) open(b block, use func(from, to int) error) error {
+	return r.kept(b, func(from, to int) error { return outside(r.holdout, b, from, to, use) })
+}
+
 // outside calls use with the maximal runs of rows from..to−1 of a block that are no
 // members of a set.
 func outside(set *ordinalSet, b block, from, to int, use func(from, to int) error) error {
@@ -350,22 +356,20 @@ func outside(set *ordinalSet, b block, from, to int, use func(from, to int) erro
 // runs calls use with the maximal runs [from, to) of rows of a block that are
 // train rows.
 func (r Roles) runs(b block, use func(from, to int) error) error {
-	return r.kept(b, func(from, end int) error {
-		return outside(r.holdout, b, from, end, func(from, end int) error {
-			for _, ordinal := range r.referenceIn(b.first+int64(from), b.first+int64(end)) {
-				to := int(ordinal - b.first)
-				if to > from {
-					if err := use(from, to); err != nil {
-						return err
-					}
+	return r.open(b, func(from, end int) error {
+		for _, ordinal := range r.referenceIn(b.first+int64(from), b.first+int64(end)) {
+			to := int(ordinal - b.first)
+			if to > from {
+				if err := use(from, to); err != nil {
+					return err
 				}
-				from = to + 1
 			}
-			if from < end {
-				return use(from, end)
-			}
-			return nil
-		})
+			from = to + 1
+		}
+		if from < end {
+			return use(from, end)
+		}
+		return nil
 	})
 }
 

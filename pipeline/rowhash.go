@@ -11,8 +11,9 @@ import (
 )
 
 // A mark is two hashes of a row, by which its copies are found: of its features,
-// and of its features and target. Equal rows have equal marks. That two different
-// rows have the same has a chance of about 2⁻⁶⁴, and counts one copy too many.
+// and of its features and target. The last bit of the second is 1 of hold-out rows. Equal rows
+// have equal marks but for it. That two different rows have the same has a chance of about
+// 2⁻⁶³, and counts one copy too many.
 type mark [2]uint64
 
 // A secret makes the marks of a pass, all its parts included. Nobody may know it before
@@ -82,7 +83,7 @@ func (m marker) rows(dst []mark, columns [][]float64, used []int) {
 		}
 		m.absorb(h, target[from:to])
 		for i, x := range h {
-			out[i][1] = x
+			out[i][1] = x &^ 1
 		}
 	}
 }

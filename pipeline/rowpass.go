@@ -115,15 +115,15 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	return found, nil
 }
 
-// goodMarks are the marks of the rows of a block that are not bad. It moves them to the
-// front.
+// goodMarks are the marks of the rows of a block that are not bad, with the bit of hold-out
+// rows. It moves them to the front.
 func (r Roles) goodMarks(b block) []mark {
-	if r.out.bad == nil {
-		return b.marks
-	}
 	good := b.marks[:0]
 	for i, m := range b.marks {
-		if !r.out.bad.has(b.first + int64(i)) {
+		if ordinal := b.first + int64(i); !r.out.bad.has(ordinal) {
+			if r.holdout.has(ordinal) {
+				m[1] |= 1
+			}
 			good = append(good, m)
 		}
 	}
@@ -159,23 +159,23 @@ func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 
 // add is the fold's step: one batch.
 func (f *shardFold) add(b block) error {
-	last, roles := len(b.columns)-1, f.pass.roles
+	roles := f.pass.roles
 	if f.pass.summaries {
 		f.summarise(b)
 	}
-	err := roles.kept(b, func(from, to int) error {
-		f.found.beside.add(b.columns[last][from:to])
-		if f.pass.moments {
+	if f.pass.moments {
+		err := roles.kept(b, func(from, to int) error {
 			for c := range b.columns {
 				f.found.summaries[c].moments.add(b.columns[c][from:to])
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.first+int64(b.rows) {
+		f.found.kept = append(f.found.kept, float64(len(roles.referenceIn(f.wanted[0], f.wanted[0]+1))))
 		for _, column := range b.columns {
 			f.found.kept = append(f.found.kept, column[f.wanted[0]-b.first])
 		}
@@ -189,7 +189,18 @@ func (f *shardFold) add(b block) error {
 	if f.space == nil {
 		return nil
 	}
-	return errors.Join(f.score(b), f.scoreHoldout(b))
+	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
+}
+
+// order adds the targets of reference and train rows.
+func (f *shardFold) order(b block) error {
+	target := f.space.of.meta.Target
+	return f.pass.roles.open(b, func(from, to int) error {
+		for _, y := range b.columns[len(b.columns)-1][from:to] {
+			f.found.targetsInOrder.add(inSteps((y - target.Centre) / target.Scale))
+		}
+		return nil
+	})
 }
 
 // scoreHoldout adds what the mean of Q loses on the hold-out rows of a block.
@@ -264,8 +275,9 @@ func (f *shardFold) score(b block) error {
 				draw.Unproven++
 			}
 			err := draw.Risk.Add(rows.hi[i])
+			point := w.point(rows, i)
 			if err == nil {
-				err = mean.Risk.Add(w.point(rows, i))
+				err = mean.Risk.Add(point)
 			}
 			if err == nil {
 				err = constant.Risk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
@@ -275,6 +287,12 @@ func (f *shardFold) score(b block) error {
 			}
 			residual := w.residual(rows, i)
 			f.found.squares += residual * residual
+			loss := inSteps(point)
+			f.found.losses.add(loss)
+			if f.pass.of.late(b.first + int64(at)) {
+				f.found.late.Rows++
+				f.found.late.Sum += loss
+			}
 			i++
 		}
 	}

@@ -68,16 +68,16 @@ type Result struct {
 // Diagnostics are findings of the last pass that no theorem covers. They stand in
 // the run record.
 type Diagnostics struct {
-	MeanRisk           float64    `json:"mean_empirical_risk"`  // loss of the mean of Q on the train rows
-	MeanSquaredError   float64    `json:"mean_squared_error"`   // of the mean of Q on the train rows, raw units
-	Unproven           int64      `json:"unproven_rows"`        // train rows that are counted as a loss of 1
-	Neighbours         Neighbours `json:"neighbouring_targets"` //
-	Instructions       string     `json:"instruction_set"`      // of the linear algebra
-	Notices            []string   `json:"notices"`              //
-	SurveySeconds      float64    `json:"survey_seconds"`       //
-	TrainSeconds       float64    `json:"train_seconds"`        // of this process; a resumed run counts from its resumption
-	LastPassSeconds    float64    `json:"last_pass_seconds"`    // reading all rows again, their digest and risk
-	CertificateSeconds float64    `json:"certificate_seconds"`  // KL and bound in high precision, storing both files
+	MeanRisk           float64            `json:"mean_empirical_risk"` // loss of the mean of Q on the train rows
+	MeanSquaredError   float64            `json:"mean_squared_error"`  // of the mean of Q on the train rows, raw units
+	Unproven           int64              `json:"unproven_rows"`       // train rows that are counted as a loss of 1
+	Dependence         certify.Dependence `json:"dependence"`
+	Instructions       string             `json:"instruction_set"`     // of the linear algebra
+	Notices            []string           `json:"notices"`             //
+	SurveySeconds      float64            `json:"survey_seconds"`      //
+	TrainSeconds       float64            `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
+	LastPassSeconds    float64            `json:"last_pass_seconds"`   // reading all rows again, their digest and risk
+	CertificateSeconds float64            `json:"certificate_seconds"` // KL and bound in high precision, storing both files
 }
 
 // PlotRows are the reference rows with the model's predictions, in raw units,

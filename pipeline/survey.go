@@ -35,6 +35,7 @@ type Survey struct {
 	Notices  []string
 
 	held heldFound
+	open Copies // among rows that are not hold-out rows
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
@@ -88,7 +89,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 		}
 		used = s.Used
 	}
-	if err := job.Copies.allow(s.Copies); err != nil {
+	if err := job.Copies.allow(s.Copies, s.open); err != nil {
 		return nil, err
 	}
 	bad, all := s.Roles.Bad(), s.Roles.Rows
@@ -98,8 +99,8 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	if bad > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, certify.Count(all, "row"), s.bad))
 	}
-	if s.Copies.OfRows() > 0 {
-		s.Notices = append(s.Notices, job.Copies.notice(s.Copies))
+	if s.open.OfRows() > 0 {
+		s.Notices = append(s.Notices, job.Copies.notice(s.open))
 	}
 	return s, nil
 }
@@ -122,12 +123,12 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 		return false, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
-	if s.Copies, err = found.counted(ctx); err != nil {
+	if s.Copies, s.open, err = found.counted(ctx); err != nil {
 		return false, err
 	}
 	s.held = rows.held.found()
-	kept := found.rows()
-	s.reference, s.start = kept.picked(rows.wanted, s.Roles.reference), kept.ranked(rows.wanted, starts)
+	kept, reference := found.rows()
+	s.reference, s.start = reference, kept.ranked(rows.wanted, starts)
 	s.targets = kept.picked(rows.wanted, s.Roles.yardstick()).column(len(s.Columns) - 1)
 	summaries := found.summaries()
 	if err := s.scale(job, summaries); err != nil {

@@ -204,10 +204,11 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
-		Neighbour: Neighbours{Pairs: ev.Dependence.Pairs, Correlation: ev.Dependence.Correlation},
-		Copies:    Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Features},
-		Findings:  ev.Findings,
-		Dropped:   ev.Ledger.Copies, Bad: ev.Ledger.Bad,
+		Dependence: ev.Dependence,
+		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
+		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
+		Findings:   ev.Findings,
+		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
@@ -329,6 +330,9 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	}
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
+	}
+	if c.PassedOver() != "" { // its copies are those of all rows, and it has no findings
+		found.Open, found.Dependence, found.Findings = found.Copies, c.Dependence, nil
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return err

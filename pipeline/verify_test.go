@@ -266,10 +266,15 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0], ev.Theta[0].Name = "c", "ln lengthscale of c" }, true},
 		{"accuracy", func(ev *certify.Evidence) { ev.Accuracy /= 2 }, true},
 		{"unproven rows", func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Unproven++ }, false},
-		{"correlation", func(ev *certify.Evidence) { ev.Dependence.Correlation = 0 }, true},
-		{"pairs and their diagnostic", func(ev *certify.Evidence) {
-			ev.Dependence.Pairs--
-			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "199", "198", 1)
+		{"likeness of targets", func(ev *certify.Evidence) {
+			m := ev.Dependence.Measured
+			m.Targets.Products[2]++
+			ev.Dependence = certify.NewDependence(m)
+		}, false},
+		{"late losses", func(ev *certify.Evidence) {
+			m := ev.Dependence.Measured
+			m.Losses.Sum, m.Losses.Squares, m.Late.Sum = m.Losses.Sum+1024, m.Losses.Squares+1<<20, m.Late.Sum+1024
+			ev.Dependence = certify.NewDependence(m)
 		}, false},
 		{"alternatives", func(ev *certify.Evidence) { ev.Delta.Alternatives = 2 }, true},
 		{"model", func(ev *certify.Evidence) { ev.ModelDigest = strings.Repeat("0", 64) }, true},

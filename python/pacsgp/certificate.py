@@ -7,6 +7,7 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from . import dependence
 from .bound import guarantee
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, canonical_settings, check_job, for_rows, reference_count
@@ -84,6 +85,8 @@ def read_certificate(path, wanted):
             del g["lower_risk"], g["lower_bound"]
         need("looks" not in cert["delta"], "it counts looks, which its format does not have")
     fits(cert, CERTIFICATE, "the certificate")
+    need(("measured" in cert["dependence"]) == (cert["format"] == FORMAT) and all(len(s["products"]) == 8 for s in cert["dependence"].get("measured", {}).values() if "products" in s),
+         "what was measured of the dependence is missing, or of another format")
     methods = [m["id"] for m in cert["delta"]["methods"]]
     need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
     wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
@@ -152,16 +155,13 @@ def stated_findings(cert, job):
         held = len(ranked_rows(job["roles"]["key"], ledger["rows"], 0, share, k if "by" in job["roles"] else None)[0])
         need(ledger["holdout"] == held or (drop or tolerated) and ledger["holdout"] < held, f"the key makes {held} hold-out rows, the certificate says {ledger['holdout']}")
     need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
-    dependence = cert["dependence"]
-    need(dependence["pairs"] < ledger["rows"] and abs(dependence["correlation"]) <= 1, "the correlation of the targets is out of range")
-    r = float(dependence["correlation"])
     baseline = cert["baseline"]
     found = {
         "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
-        "dependence": {"pairs": dependence["pairs"], "correlation": r, "suspicious": dependence["pairs"] > 30 and r * r * dependence["pairs"] > 15.21},
-        "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered") if k in cert["findings"]} if "findings" in cert else None,
-        "copies": stated_copies(copies, job, ledger["rows"] - ledger["bad"]),
+        "dependence": dependence.stated(cert),
+        "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered", "grids") if k in cert["findings"]} if "findings" in cert else None,
+        "copies": stated_copies(copies, job, ledger, "measured" not in cert["dependence"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
     found["baseline"] = stated_sum(baseline["empirical_risk"], n)
     for m in applied(cert):
@@ -169,9 +169,11 @@ def stated_findings(cert, job):
     return found
 
 
-def stated_copies(copies, job, rows):
-    """The counts of copies with the policy of the job."""
-    need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
-    policy = job["copies"]
+def stated_copies(copies, job, ledger, before):
+    """The counts of copies with the policy of the job: among reference and train rows, but among
+    all where copies are left out, and in the format before."""
+    policy, rows = job["copies"], ledger["rows"] - ledger["bad"]
     need(policy["policy"] != "limited" or not float(copies["rows"]) > policy["limit"] * rows, f"{copies['rows']} of {rows} rows are copies, and the job allows {policy['limit']}")
+    rows -= 0 if before or policy["policy"] == "drop" else ledger["holdout"]
+    need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
     return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}}

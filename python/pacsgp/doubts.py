@@ -1,6 +1,7 @@
 """What somebody who acts on a certificate must know beside its headlines."""
 from fractions import Fraction
 
+from . import dependence
 from .sentences import decimals
 
 FEW_COPIES = 0.01  # of the rows, without a word
@@ -9,6 +10,7 @@ FEW_COPIES = 0.01  # of the rows, without a word
 def doubts(cert):
     """One text each, as the Go program has them."""
     said, rows, copies = [], cert["sample"]["rows"], cert["copies"]
+    looked = copies["rows"] + copies["distinct"]
     others = cert["declared"]["attempt"]["on_these_rows"] - 1
     if others > 0:
         said.append(f"{others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker. "
@@ -16,8 +18,8 @@ def doubts(cert):
     if cert["declared"].get("scaling"):
         said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
     n = copies["rows"]
-    if n > 0 and (copies["policy"] != "limited" or n > FEW_COPIES * rows):
-        said.append(f"{n} of {rows} rows equal an earlier row" + (
+    if n > 0 and (copies["policy"] != "limited" or n > FEW_COPIES * looked):
+        said.append(f"{n} of {looked} rows equal an earlier row" + (
             " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
             else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
     bad = cert["ledger"]["bad"]
@@ -27,10 +29,11 @@ def doubts(cert):
     found = cert.get("findings", {})
     if "near_copies" in found:
         said.append(f"{found['near_copies']} of {found['rows']} rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.")
+    names = lambda key: ", ".join(f'"{name}"' for name in found[key])
     if "ordered" in found:
-        names = ", ".join(f'"{name}"' for name in found["ordered"])
-        said.append(f"{names} follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.")
-    if cert["dependence"]["suspicious"]:
-        said.append(f"Neighbouring rows are alike (correlation of their targets {cert['dependence']['correlation']:.3f}). "
-                    "Unless the rows were sorted, they depend on each other, and the bounds may be too low.")
+        said.append(f"{names('ordered')} follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.")
+    if "grids" in found:
+        said.append(f"{names('grids')} has each value of an even grid at most once, as no independent draws do: it is a counter or a clock, in whatever order the rows are. "
+                    "Fresh rows have other values, and the bounds say nothing of them.")
+    said += dependence.doubts(cert["dependence"])
     return said

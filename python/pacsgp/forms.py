@@ -90,6 +90,8 @@ SETTINGS = {
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
 
+total = lambda v: integer(v) and abs(v) < 1 << 63
+SERIES = {"rows": count, "sum": total, "squares": count, "products": [total]}
 CERTIFICATE = {
     "format": {FORMAT, BEFORE},
     "guarantees": [{
@@ -99,9 +101,9 @@ CERTIFICATE = {
         "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
-    "dependence": {"pairs": count, "correlation": number, "suspicious": flag},
+    "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured?": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
-    "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)]}, "accuracy": {"tau": positive},
+    "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],

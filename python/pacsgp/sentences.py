@@ -194,10 +194,10 @@ def assumptions(job, found, jitter):
     mode, dependence = job["scaling"]["mode"], found["dependence"]
     rows = f"The correlation of the targets of consecutive rows is {dependence['correlation']:.3f} over {dependence['pairs']} {'pair' if dependence['pairs'] == 1 else 'pairs'}."
     if dependence["suspicious"]:
-        rows += " Independent rows in order of arrival would hardly show this: unless the rows were sorted, they depend on each other, and the bound may be too low."
+        rows += f" Independent rows in order of arrival would hardly show {'what was measured of near rows' if 'measured' in dependence else 'this'}: unless the rows were sorted, they depend on each other, and the bound may be too low."
     copies = found["copies"]
     bad, every = found["ledger"]["bad"], found["ledger"]["rows"]
-    rows += (f" Of {every - bad} rows, {copies['rows']} equal an earlier row in every used column, and {copies['features']} in the features alone. "
+    rows += (f" Of {copies['rows'] + copies['distinct']} rows, {copies['rows']} equal an earlier row in every used column, and {copies['features']} in the features alone. "
              + EQUAL_ROWS[copies["policy"]])
     if "bad_rows" in job:
         rows += f" {bad} of {every} rows break a row rule and are left out: of these nothing is promised."

@@ -52,10 +52,10 @@ class Digests:
         need(self.found()[0] == digest, "the data have changed between two readings")
 
 
-def ranked_rows(key, n, k, share, place=None):
+def ranked_rows(key, n, k, share, place=None, early=START_ROWS):
     """Ordinals of the hold-out rows, ascending, and of the k other rows of lowest rank, in
     the order of their rank; with a place, before which all are reference rows, of the others
-    among the first ones (format.md, 4.4)."""
+    among so many early ones (format.md, 4.4)."""
     apart, held = (1 << 64) - int(Fraction(share) * (1 << 64)), []
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -70,55 +70,11 @@ def ranked_rows(key, n, k, share, place=None):
         best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
         hashes, ordinals = hashes[best], ordinals[best]
     if place is not None:
-        ordinals = ordinals[ordinals < max(place, START_ROWS)]
+        ordinals = ordinals[ordinals < max(place, early)]
         ordinals = np.concatenate([ordinals[ordinals < place], ordinals[ordinals >= place]])
     return np.concatenate(held), ordinals
 
 
-class Neighbours:
-    """Correlation of the targets of consecutive rows (format.md, 7): plain sums by
-    shard, in the order of the rows, of values less the shard's first one. Then the
-    shards are added up in their order, moved to values less the first of all."""
-
-    def __init__(self):
-        self.shard = None
-        self.rows = self.last = self.sum = self.squares = self.products = 0.0
-
-    def add(self, shard, y):
-        if not len(y):
-            return
-        if shard != self.shard:
-            self.close()
-            self.shard, self.of = shard, [0, float(y[0]), 0.0, 0.0, 0.0, 0.0]
-        n, first, last, total, squares, products = self.of
-        self.block_last = float(y[-1])
-        y = y - first
-        products = in_order(products, y * np.append(last, y[:-1]))
-        self.of = [n + len(y), first, y[-1], in_order(total, y), in_order(squares, y * y), products]
-
-    def close(self):
-        if self.shard is None:
-            return
-        n, first, last, total, squares, products = self.of
-        if self.rows == 0:
-            self.first = first
-        d = first - self.first
-        if self.rows:
-            self.products = self.products + d * (self.last - self.first)
-        self.products = self.products + ((products + d * (2 * total - last)) + ((n - 1) * d) * d)
-        self.sum = self.sum + (total + n * d)
-        self.squares = self.squares + ((squares + (2 * d) * total) + (n * d) * d)
-        self.rows, self.last, self.shard = self.rows + n, self.block_last, None
-
-    def found(self):
-        self.close()
-        mean = self.sum / self.rows
-        variance = self.squares / self.rows - mean * mean
-        r, pairs = 0.0, int(self.rows) - 1
-        if pairs and 0 < variance < math.inf:
-            r = (self.products / pairs - mean * mean) / variance
-            r = 0.0 if math.isnan(r) else max(-1.0, min(1.0, r))
-        return {"pairs": pairs, "correlation": float(r), "suspicious": bool(pairs > 30 and r * r * pairs > 15.21)}
 
 
 def standardise(x):
@@ -157,12 +113,25 @@ class Copies:
         self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
         self.bad[good], self.later[good] = False, True
         self.later[good[first]] = False
-        self.counts = {"distinct": len(first), "rows": len(good) - len(first),
-                       "features": len(good) - len(np.unique(np.frombuffer(features, dtype="V16")))}
+        self.good, self.every, self.features = good, np.frombuffer(every, dtype="V16"), np.frombuffer(features, dtype="V16")
+
+    def counts(self, without=()):
+        """Those among the good rows without some."""
+        among = ~np.isin(self.good, without)
+        n, distinct, features = (len(np.unique(x) if i else x) for i, x in enumerate((self.good[among], self.every[among], self.features[among])))
+        return {"distinct": distinct, "rows": n - distinct, "features": n - features}
 
 
 def within(ordinals, first, rows):
     return ordinals[(ordinals >= first) & (ordinals < first + rows)]
+
+
+def early_rows(n, job):
+    """How many rows may be start rows where roles go by place."""
+    if job["train"]["mode"] != "arrival":
+        return START_ROWS
+    n = job["train"].get("rows", n)
+    return min(n, START_ROWS, max(n // 8, min(n // 2, 1000)))
 
 
 class Survey:
@@ -174,37 +143,41 @@ class Survey:
         self.lake, self.job = lake, job
         k = reference_count(lake.rows, job)
         found = Copies(lake, columns)
-        self.copies, self.bad, self.dropped = found.counts, int(found.bad.sum()), 0
+        self.all_copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0
         self.gone = found.bad  # rows that are used for nothing
         if job["copies"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
         held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
-                                   k if "by" in job["roles"] else None)
+                                   k if "by" in job["roles"] else None, early_rows(lake.rows, job))
         self.holdout = self.used(held)
+        self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(held) else found.counts(self.holdout)
         self.reference = np.sort(self.used(ranked[:k]))
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.train = lake.rows - len(self.reference) - len(self.holdout) - int(self.gone.sum())
         self.wanted, kept = np.union1d(self.start, self.reference), []
-        digests, neighbours = Digests(lake, len(columns)), Neighbours()
+        digests = Digests(lake, len(columns))
         for shard, first, block in lake.blocks(columns):
             digests.add(shard, first, block)
-            neighbours.add(shard, block[-1, ~self.gone[first:first + block.shape[1]]])
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         found.read.same(self.digest)
-        self.dependence = neighbours.found()
         self.kept = np.concatenate(kept, axis=1)
 
     def used(self, ordinals):
         return ordinals[~self.gone[ordinals]]
 
+    def is_open(self, first, rows):
+        """Which rows from the ordinal first on are reference or train rows."""
+        return self.without(self.holdout, ~self.gone[first:first + rows], first)
+
     def is_train(self, first, rows):
-        """Which rows from the ordinal first on are train rows."""
-        train = ~self.gone[first:first + rows]
-        for others in (self.reference, self.holdout):
-            train[within(others, first, rows) - first] = False
-        return train
+        """Which are train rows."""
+        return self.without(self.reference, self.is_open(first, rows), first)
+
+    def without(self, others, these, first):
+        these[within(others, first, len(these)) - first] = False
+        return these
 
     def values(self, ordinals):
         """Some of the rows that were kept, [columns, len(ordinals)]."""

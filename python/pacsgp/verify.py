@@ -1,5 +1,8 @@
 """Checks a certificate against its model and its rows."""
+import numpy as np
+
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
+from .dependence import Order
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
 from .forms import BEFORE
@@ -58,7 +61,11 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     found.update({
         "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
-        "dependence": survey.dependence, "findings": findings(survey.values(survey.targets_from), model.features), "copies": stated_copies(survey.copies, job, lake.rows - survey.bad), "constant": constant})
+        "constant": constant})
+    before = is_before(document)
+    need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
+    found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
+    found["findings"] = None if before else findings(survey.values(np.sort(survey.start)), model.features)
     found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
@@ -73,21 +80,27 @@ def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, and whether as many rows are unproven as stated."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
-    baseline = n = 0
+    baseline, n, order = 0, 0, Order(model, survey.lake.rows)
     digests = Digests(survey.lake, len(model.features) + 1, targets=False)
     for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
         digests.add(shard, first, block)
         train = survey.is_train(first, block.shape[1])
         baseline, n = baseline + units(constant_loss(model.loss, block[-1, train], constant), False), n + int(train.sum())
+        order.add_targets(block[-1, survey.is_open(first, block.shape[1])])
+        order.add_places(first + np.flatnonzero(train))
         for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
             part = block[:, rows]
             for i in range(0, part.shape[1], BLOCK):
                 y, law = part[-1, i:i + BLOCK], laws.at(model.scale_features(part[:-1, i:i + BLOCK].T))
+                if role == "train":
+                    order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
                     if m.role == role:
                         m.add(losses, y, law)
     digests.same(survey.digest)
     need(n == survey.train, "the data have changed between two readings")
+    if "measured" in cert["dependence"]:
+        found["dependence"] = order.check(cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     return baseline, all([m.agrees(found) for m in methods])
@@ -111,7 +124,7 @@ def unchecked(cert, unplaced, before):
     if cert["sample"].get("segments"):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
     if before:
-        left.append(f"that the sentences and the bounds from below that stand in the document, of the format {BEFORE}, are true: those that are printed here were derived again")
+        left.append(f"that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format {BEFORE}, are true: those sentences that are printed here were derived again")
     return left + ([unplaced] if unplaced else [])
 
 

@@ -1,0 +1,186 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Lags is how many rows two rows are apart at most whose numbers are compared.
+const Lags = 8
+
+// SeriesOne is what a [Series] counts the number 1 as.
+const SeriesOne = 1 << 10
+
+// A Series is what numbers in the order of their rows add up to, each of −SeriesOne to SeriesOne.
+type Series struct {
+	Rows     int64       `json:"rows"`
+	Sum      int64       `json:"sum"`
+	Squares  int64       `json:"squares"`
+	Products [Lags]int64 `json:"products"` // of numbers 1 to Lags rows apart
+}
+
+// Dependence is what was measured of how alike rows are that are near each other, among
+// reference and train rows. No value of it establishes that rows are independent.
+type Dependence struct {
+	Pairs       int64   `json:"pairs"`       // of consecutive rows
+	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
+	Suspicious  bool    `json:"suspicious"`  // independent rows would show it once in 1,000 times
+	// Zero in a certificate of the format before, which has another rule.
+	Measured Measured `json:"measured,omitzero"`
+}
+
+// Measured holds the sums behind [Dependence].
+type Measured struct {
+	Targets Series `json:"targets"` // of reference and train rows
+	Losses  Series `json:"losses"`  // of the mean of Q on train rows
+	Late    Late   `json:"late"`    // the losses of the last tenth of the rows
+}
+
+// Late is the rows among the last tenth of all, and the sum of their losses.
+type Late struct {
+	Rows int64 `json:"rows"`
+	Sum  int64 `json:"sum"`
+}
+
+// NewDependence returns the finding with its verdict.
+func NewDependence(m Measured) Dependence {
+	pairs := max(0, m.Targets.Rows-1)
+	return Dependence{pairs, m.Targets.correlation(1), m.strongest().of != "" || m.drifts(), m}
+}
+
+// dependenceBefore is that of the format before.
+func dependenceBefore(pairs int64, correlation float64) Dependence {
+	square := float64(float64(correlation*correlation) * float64(pairs))
+	return Dependence{Pairs: pairs, Correlation: correlation, Suspicious: pairs > 30 && square > 3.9*3.9}
+}
+
+// level is ln(2·17/α), for two sides of 2·Lags+1 sums, which together exceed their limits
+// with probability α < 0.001 where rows are independent.
+const level = 10.5
+
+// exceeds applies Freedman's inequality: a sum of martingale differences of at most most, whose
+// variances add up to variance, is beyond this limit on one side with probability e^−level.
+func exceeds(sum, most, variance float64) bool {
+	b := most * (level / 3)
+	return math.Abs(sum) > b+math.Sqrt(float64(b*b)+float64(2*level*variance))
+}
+
+// moments are mean and variance of the numbers, and their greatest distance from the mean.
+func (s Series) moments() (mean, variance, most float64) {
+	n := float64(s.Rows)
+	mean = float64(s.Sum) / n
+	return mean, float64(s.Squares)/n - float64(mean*mean), SeriesOne + math.Abs(mean)
+}
+
+// covariance is that of the numbers of so many rows apart, over the pairs.
+func (s Series) covariance(lag int64) (pairs, covariance float64) {
+	mean, _, _ := s.moments()
+	pairs = float64(s.Rows - lag)
+	return pairs, float64(s.Products[lag-1])/pairs - float64(mean*mean)
+}
+
+// correlation is 0 where there is none.
+func (s Series) correlation(lag int64) float64 {
+	_, variance, _ := s.moments()
+	if s.Rows <= lag || !(variance > 0) {
+		return 0
+	}
+	_, covariance := s.covariance(lag)
+	return max(-1, min(1, covariance/variance)) + 0
+}
+
+// alike reports whether numbers of so many rows apart are more alike, or less, than
+// independent ones are.
+func (s Series) alike(lag int64) bool {
+	if s.Rows <= lag {
+		return false
+	}
+	_, variance, most := s.moments()
+	pairs, covariance := s.covariance(lag)
+	return exceeds(covariance*pairs, float64(most*most), float64(float64(pairs*variance)*variance))
+}
+
+// A likeness says of which numbers, at which lag, and how alike they are.
+type likeness struct {
+	of          string // "": of none
+	lag         int64
+	correlation float64
+}
+
+// strongest is the likeness of the greatest correlation among those beyond their limits.
+func (m Measured) strongest() (l likeness) {
+	for _, s := range []struct {
+		of string
+		Series
+	}{{"targets", m.Targets}, {"losses", m.Losses}} {
+		for lag := int64(1); lag <= Lags; lag++ {
+			if r := s.correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(l.correlation) {
+				l = likeness{s.of, lag, r}
+			}
+		}
+	}
+	return l
+}
+
+// drifts reports whether losses on the last tenth of the rows differ from the others.
+func (m Measured) drifts() bool {
+	if m.Losses.Rows == 0 {
+		return false
+	}
+	mean, variance, most := m.Losses.moments()
+	k := float64(m.Late.Rows)
+	return exceeds(float64(m.Late.Sum)-float64(k*mean), most, float64(float64(k*variance)*(1-k/float64(m.Losses.Rows))))
+}
+
+// doubts are what speaks against independent rows.
+func (d Dependence) doubts() (said []string) {
+	l := d.Measured.strongest()
+	if d.Measured == (Measured{}) && d.Suspicious {
+		l = likeness{"targets", 1, d.Correlation}
+	}
+	if l.of != "" {
+		which := "Neighbouring rows"
+		if l.lag > 1 {
+			which = fmt.Sprintf("Rows %d apart", l.lag)
+		}
+		said = append(said, fmt.Sprintf("%s are alike (correlation of their %s %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", which, l.of, l.correlation))
+	}
+	if d.Measured.drifts() {
+		mean := func(sum, n int64) float64 { return float64(sum) / SeriesOne / float64(n) }
+		said = append(said, fmt.Sprintf("On the last tenth of the rows the mean of Q loses %.3f on average, on all train rows %.3f. Unless the rows were sorted, their source changes, and the bounds may be too low for fresh rows.",
+			mean(d.Measured.Late.Sum, d.Measured.Late.Rows), mean(d.Measured.Losses.Sum, d.Measured.Losses.Rows)))
+	}
+	return said
+}
+
+// validate checks what was measured against the numbers of rows.
+func (d Dependence) validate(l Ledger) error {
+	if d.Measured == (Measured{}) {
+		if !(0 <= d.Pairs && d.Pairs <= l.Rows && -1 <= d.Correlation && d.Correlation <= 1) || d != dependenceBefore(d.Pairs, d.Correlation) {
+			return fmt.Errorf("correlation %g of the targets of %s of consecutive rows, of %d rows, suspicious: %v", d.Correlation, Count(d.Pairs, "pair"), l.Rows, d.Suspicious)
+		}
+		return nil
+	}
+	m := d.Measured
+	if again := NewDependence(m); again != d {
+		return fmt.Errorf("of the dependence that was measured follow correlation %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)
+	}
+	late := m.Late
+	if m.Losses.Sum < 0 || late.Rows < 0 || late.Rows > m.Losses.Rows || late.Sum < 0 || late.Sum > min(m.Losses.Sum, SeriesOne*late.Rows) {
+		return fmt.Errorf("losses of %+v on the last tenth of the rows are not among %+v", late, m.Losses)
+	}
+	return errors.Join(m.Targets.validate(l.Reference+l.Train), m.Losses.validate(l.Train))
+}
+
+// validate demands sums that so many numbers can have.
+func (s Series) validate(rows int64) error {
+	possible := s.Rows == rows && 0 <= s.Squares && s.Squares <= SeriesOne*SeriesOne*rows && max(s.Sum, -s.Sum) <= SeriesOne*rows
+	for _, p := range s.Products {
+		possible = possible && max(p, -p) <= s.Squares
+	}
+	if !possible {
+		return fmt.Errorf("a series of %d rows, want %d, or its sums are none: %+v", s.Rows, rows, s)
+	}
+	return nil
+}
