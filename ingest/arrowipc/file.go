@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -21,7 +22,7 @@ const (
 	tailBytes = 10 // length of the footer, and the magic
 	headBytes = 8  // the magic, and two zeros
 	// maxFooter bounds a footer: 24 bytes a record batch.
-	maxFooter = 256 << 20
+	maxFooter = 64 << 20
 	// unpackMost bounds an unpacked record batch; so does the larger of packedMost times its
 	// stored bytes and twice what its rows take, for equal values are packed into next to
 	// nothing.
@@ -36,6 +37,7 @@ type File struct {
 	Sum     [sha256.Size]byte // of the footer
 
 	schema       []byte // its message
+	known        described
 	dictionaries []block
 }
 
@@ -65,36 +67,68 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	}
 	f = &File{Sum: sha256.Sum256(footer)}
 	m := flat{data: footer, left: len(footer)}
-	root := m.at(0)
-	if at := root(1); at != 0 {
-		m.schema(m.at(at))
+	root := m.table("Footer", 0, 0)
+	if m.bad || !root.at(1).set || !pairs(root.at(4)) {
+		return nil, errFile
 	}
 	end := size - tailBytes - int64(len(footer))
-	f.dictionaries = m.blocks(root(2), end)
-	batches := m.blocks(root(3), end)
-	if m.bad || root(1) == 0 {
+	known, good := describe(root.at(1), root.at(0).number)
+	f.known = known
+	if !good {
+		return nil, errFile
+	}
+	if err := f.readSchema(r, footer, root, end); err != nil {
+		return nil, err
+	}
+	if f.dictionaries, good = blocks(root.at(2), end); !good {
+		return nil, errFile
+	}
+	batches, good := blocks(root.at(3), end)
+	if !good {
 		return nil, errFile
 	}
 	if err := apart(f.dictionaries, batches); err != nil {
 		return nil, err
 	}
-	if err := f.readSchemas(r, m, root, end); err != nil {
+	if err := f.readDictionaries(r, known, end, len(batches) > 0); err != nil {
 		return nil, err
 	}
 	for _, at := range batches {
 		b := Batch{at: at, Bytes: at.description + at.body}
 		if rows {
-			text, err := message(r, at, end)
+			header, err := headerOf(r, at, end, known.version, headerBatch)
 			if err != nil {
 				return nil, err
 			}
-			if b.Rows, err = rowsOf(text); err != nil {
-				return nil, err
+			if !known.batch(header, known.fields, at.body, false) {
+				return nil, errFile
 			}
+			b.Rows = header.at(0).number
 		}
 		f.Batches = append(f.Batches, b)
 	}
 	return f, nil
+}
+
+// readDictionaries demands one for each identifier of the schema.
+func (f *File) readDictionaries(r io.ReaderAt, known described, end int64, needed bool) error {
+	found := map[int64]bool{}
+	for _, at := range f.dictionaries {
+		header, err := headerOf(r, at, end, known.version, headerDictionary)
+		if err != nil {
+			return err
+		}
+		id, batch := header.at(0).number, header.at(1)
+		field, is := known.dictionaries[id]
+		if !is || found[id] || !batch.set || header.at(2).number != 0 || !known.batch(batch, []node{field}, at.body, true) {
+			return errFile
+		}
+		found[id] = true
+	}
+	if len(found) != len(known.dictionaries) && (needed || len(found) > 0) {
+		return errFile
+	}
+	return nil
 }
 
 // apart demands that no byte belongs to two blocks: a footer of a few bytes could else repeat a
@@ -110,57 +144,29 @@ func apart(dictionaries, batches []block) error {
 	return nil
 }
 
-// readSchemas reads the schema of the footer and demands the same at the head: readers of files
+// readSchema reads the schema of the footer and demands the same at the head: readers of files
 // use the one, readers of streams the other.
-func (f *File) readSchemas(r io.ReaderAt, footer flat, root table, end int64) error {
-	head, err := message(r, block{headBytes, -1, 0}, end)
+func (f *File) readSchema(r io.ReaderAt, footer []byte, root node, end int64) error {
+	head, err := headerOf(r, block{headBytes, -1, 0}, end, root.at(0).number, headerSchema)
 	if err != nil {
 		return err
 	}
-	f.schema = schemaMessage(footer, root)
-	said, ids, err := schemaOf(f.schema)
-	if err != nil {
-		return err
-	}
-	first, others, err := schemaOf(head)
-	if err != nil {
-		return err
-	}
-	if !said.Equal(first) || !slices.Equal(ids, others) {
+	if !reflect.DeepEqual(head, root.at(1)) {
 		return fmt.Errorf("%w: its head and its footer have different schemas", errFile)
 	}
-	f.Schema = said
-	return nil
-}
-
-// schemaOf reads the message of a schema, with the identifiers of its dictionaries.
-func schemaOf(message []byte) (*arrow.Schema, []int64, error) {
-	description := message[4:]
-	if binary.LittleEndian.Uint32(message) == 0xFFFFFFFF {
-		description = message[8:]
-	}
-	if _, err := checkMessage(description); err != nil {
-		return nil, nil, err
-	}
-	in, err := ipc.NewReader(bytes.NewReader(message), ipc.WithAllocator(&Allowance{Left: len(message)}))
+	f.schema = schemaMessage(footer, root.at(0).number)
+	in, err := ipc.NewReader(bytes.NewReader(f.schema), ipc.WithAllocator(&Allowance{Left: len(f.schema)}))
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errFile, err)
+		return fmt.Errorf("%w: %w", errFile, err)
 	}
 	defer in.Release()
-	m := flat{data: description, left: len(description)}
-	var ids []int64
-	if at := m.at(0)(2); at != 0 {
-		m.each(m.at(at)(1), func(t table) { ids = m.dictionaries(t, ids) })
-	}
-	if m.bad {
-		return nil, nil, errFile
-	}
-	return in.Schema(), ids, nil
+	f.Schema = in.Schema()
+	return nil
 }
 
 // schemaMessage puts the schema of a footer into a message of its own: a table of version,
 // kind, header and length of the body, before the footer whose schema is the header.
-func schemaMessage(footer flat, root table) []byte {
+func schemaMessage(footer []byte, version int64) []byte {
 	const (
 		prefix = 8  // mark and length
 		fields = 4  // where the list of fields stands
@@ -168,20 +174,20 @@ func schemaMessage(footer flat, root table) []byte {
 		before = 40 // bytes before the footer
 		schema = 1  // the kind
 	)
-	out := make([]byte, prefix+before, prefix+before+len(footer.data)+8)
+	out := make([]byte, prefix+before, prefix+before+len(footer)+8)
 	m := out[prefix:]
 	binary.LittleEndian.PutUint32(m, start)
 	for i, v := range []uint16{12, 24, 4, 6, 8, 16} { // its own size, the table's, and where each field is
 		binary.LittleEndian.PutUint16(m[fields+2*i:], v)
 	}
 	binary.LittleEndian.PutUint32(m[start:], start-fields)
-	if at := root(0); at != 0 {
-		binary.LittleEndian.PutUint16(m[start+4:], uint16(footer.u16(at))) //nolint:gosec // two bytes
-	}
+	binary.LittleEndian.PutUint16(m[start+4:], uint16(version)) //nolint:gosec // two bytes
 	m[start+6] = schema
-	at := root(1)
-	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+at+footer.u32(at)-(start+8))) //nolint:gosec // within the footer
-	out = append(out, footer.data...)
+	f := flat{data: footer}
+	root := f.follow(0)
+	at := root + int(f.number(root-int(f.number(root, 4))+6, 2))                      // the second field of the footer
+	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+f.follow(at)-(start+8))) //nolint:gosec // within the footer
+	out = append(out, footer...)
 	out = append(out, make([]byte, -len(out)&7)...)
 	binary.LittleEndian.PutUint32(out, 0xFFFFFFFF)
 	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-prefix)) //nolint:gosec // a footer is shorter
@@ -207,56 +213,51 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks reads a vector of blocks, which lie before end.
-func (f *flat) blocks(position int, end int64) []block {
-	first, n := f.vector(position, 24)
-	all := make([]block, 0, n)
-	for i := range n {
-		at := first + 24*i
-		b := block{
-			offset:      int64(f.u32(at)) | int64(f.u32(at+4))<<32,
-			description: int64(f.u32(at + 8)),
-			body:        int64(f.u32(at+16)) | int64(f.u32(at+20))<<32,
+// blocks are the places of messages, which lie before end.
+func blocks(all node, end int64) ([]block, bool) {
+	found := make([]block, 0, len(all.list))
+	for _, n := range all.list {
+		b := block{n.at(0).number, n.at(1).number, n.at(2).number}
+		if b.offset < headBytes || b.description < 8 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description || (b.offset|b.description|b.body)%8 != 0 {
+			return nil, false
 		}
-		if b.offset < headBytes || b.description < 4 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description {
-			f.bad = true
-			return nil
-		}
-		all = append(all, b)
+		found = append(found, b)
 	}
-	return all
+	return found, true
 }
 
 // message reads the description of a message, with the length before it, and checks it. A
 // description of −1 bytes is as long as it says.
-func message(r io.ReaderAt, at block, end int64) ([]byte, error) {
+func message(r io.ReaderAt, at block, end int64) (text []byte, m node, err error) {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, at.offset); err != nil {
-		return nil, noEOF(err)
+		return nil, m, noEOF(err)
 	}
 	prefix, size := int64(8), int64(binary.LittleEndian.Uint32(head[4:]))
 	if binary.LittleEndian.Uint32(head) != 0xFFFFFFFF {
 		prefix, size = 4, int64(binary.LittleEndian.Uint32(head))
 	}
-	most := at.description
-	if most < 0 {
-		most = end - at.offset
+	if size == 0 || size > end-at.offset-prefix || at.description >= 0 && prefix+size != at.description {
+		return nil, m, errFile
 	}
-	if size == 0 || size > most-prefix {
-		return nil, errFile
-	}
-	text := make([]byte, prefix+size)
+	text = make([]byte, prefix+size)
 	if _, err := r.ReadAt(text, at.offset); err != nil {
-		return nil, noEOF(err)
+		return nil, m, noEOF(err)
 	}
-	body, err := checkMessage(text[prefix:])
-	if err != nil {
-		return nil, err
+	m, body, err := checkMessage(text[prefix:])
+	if err == nil && (body != at.body && at.description >= 0 || !pairs(m.at(4))) {
+		err = errFile
 	}
-	if body > at.body {
-		return nil, errFile
+	return text, m, err
+}
+
+// headerOf reads the header of a message of this version and kind.
+func headerOf(r io.ReaderAt, at block, end, version, kind int64) (node, error) {
+	_, m, err := message(r, at, end)
+	if err == nil && (m.at(0).number != version || m.at(1).number != kind || !m.at(2).set) {
+		err = errFile
 	}
-	return text, nil
+	return m.at(2), err
 }
 
 func noEOF(err error) error {
@@ -264,27 +265,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// rowsOf is what the description of a record batch says.
-func rowsOf(message []byte) (int64, error) {
-	if binary.LittleEndian.Uint32(message) == 0xFFFFFFFF {
-		message = message[4:]
-	}
-	m := flat{data: message[4:], left: len(message)}
-	root := m.at(0)
-	if root(1) == 0 || m.u16(root(1))&0xFF != 3 || root(2) == 0 {
-		return 0, errFile
-	}
-	batch := m.at(root(2))
-	rows := int64(0)
-	if at := batch(0); at != 0 {
-		rows = int64(m.u32(at)) | int64(m.u32(at+4))<<32
-	}
-	if m.bad || rows < 0 {
-		return 0, errFile
-	}
-	return rows, nil
 }
 
 // rowBytes is what a row takes in columns of one width.
@@ -302,19 +282,27 @@ func (f *File) rowBytes() int64 {
 // Read reads a record batch, with the dictionaries of the file. The caller recovers from panics
 // of the library, and releases the batch.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
-	parts := []io.Reader{bytes.NewReader(f.schema)}
-	stored := int64(0)
-	for _, at := range append(append([]block{}, f.dictionaries...), batch.at) {
-		end := at.offset + at.description
-		text, err := message(r, at, end)
+	stream, stored := f.schema, int64(0)
+	for _, at := range append(slices.Clone(f.dictionaries), batch.at) {
+		text, m, err := message(r, at, at.offset+at.description)
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, bytes.NewReader(text), io.NewSectionReader(r, end, at.body))
-		stored += at.body
+		body := make([]byte, at.body)
+		if _, err := r.ReadAt(body, at.offset+at.description); err != nil {
+			return nil, noEOF(err)
+		}
+		rows, fields, values := m.at(2), f.known.fields, m.at(1).number == headerDictionary
+		if values {
+			rows, fields = rows.at(1), []node{f.known.dictionaries[rows.at(0).number]}
+		}
+		if !f.known.batch(rows, fields, at.body, values) || !whole(rows, fields, values, body) {
+			return nil, errFile
+		}
+		stream, stored = slices.Concat(stream, text, body), stored+at.body
 	}
 	room := &Allowance{Left: int(min(unpackMost, max(packedMost*stored, 2*f.rowBytes()*min(batch.Rows, unpackMost))) + stored + 1<<16)}
-	in, err := ipc.NewReader(io.MultiReader(parts...), ipc.WithAllocator(room))
+	in, err := NewReader(stream, room)
 	if err == nil {
 		defer in.Release()
 		if !in.Next() {

@@ -3,203 +3,269 @@ package arrowipc
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
 
-func checkMessage(description []byte) (body int64, err error) {
-	m := flat{data: description, left: len(description)}
-	if body = m.message(); m.bad || body < 0 {
-		return 0, errLength
+// checkMessage reads the description of a message, and how long its body is.
+func checkMessage(description []byte) (m node, body int64, err error) {
+	f := flat{data: description, left: len(description)}
+	m = f.table("Message", 0, 0)
+	if body = m.at(3).number; f.bad || body < 0 {
+		return node{}, 0, errLength
 	}
-	return body, nil
+	return m, body, nil
 }
 
-// maxDepth bounds how deep types may be nested in each other.
-const maxDepth = 64
-
-// A flat is a FlatBuffer that is checked. Tables are visited once for each way to them; left
-// bounds the visits by the number of bytes.
-type flat struct {
-	data  []byte
-	left  int
-	depth int
-	bad   bool
+// The tables of Arrow's descriptions by their fields: numbers by their size in bits, texts,
+// Booleans, tables, vectors of one of these.
+var tables = map[string][]string{
+	"KeyValue":           {"text", "text"},
+	"DictionaryEncoding": {"64", "Int", "bool", "16"},
+	"Field":              {"text", "bool", "8", "type", "DictionaryEncoding", "[Field]", "[KeyValue]"},
+	"Schema":             {"16", "[Field]", "[KeyValue]", "[64]"},
+	"RecordBatch":        {"64", "[pair]", "[pair]", "BodyCompression", "[64]"},
+	"BodyCompression":    {"8", "8"},
+	"DictionaryBatch":    {"64", "RecordBatch", "bool"},
+	"Message":            {"16", "8", "header", "64", "[KeyValue]"},
+	"Footer":             {"16", "Schema", "[block]", "[block]", "[KeyValue]"},
+	"Empty":              {},
+	"Int":                {"32", "bool"},
+	"Unit":               {"16"},
+	"Decimal":            {"32", "32", "32"},
+	"Time":               {"16", "32"},
+	"Timestamp":          {"16", "text"},
+	"Union":              {"16", "[32]"},
+	"Width":              {"32"},
+	"Map":                {"bool"},
 }
 
-// A table is where its values are: positions by field, 0 where one is missing.
-type table func(field int) int
-
-func (f *flat) u16(at int) int {
-	if at < 0 || at > len(f.data)-2 {
-		f.bad = true
-		return 0
-	}
-	return int(binary.LittleEndian.Uint16(f.data[at:]))
-}
-
-func (f *flat) u32(at int) int {
-	if at < 0 || at > len(f.data)-4 {
-		f.bad = true
-		return 0
-	}
-	return int(binary.LittleEndian.Uint32(f.data[at:]))
-}
-
-// at is the table that an offset at this position points to.
-func (f *flat) at(position int) table {
-	none := func(int) int { return 0 }
-	if f.left--; f.left < 0 || f.bad {
-		f.bad = true
-		return none
-	}
-	start := position + f.u32(position)
-	fields := start - int(int32(f.u32(start))) //nolint:gosec // its bits
-	count, size := f.u16(fields), f.u16(fields+2)
-	if count < 4 || size < 4 || fields > len(f.data)-count || start > len(f.data)-size {
-		f.bad = true
-	}
-	if f.bad {
-		return none
-	}
-	return func(field int) int {
-		slot := 4 + 2*field
-		if slot >= count {
-			return 0
-		}
-		offset := f.u16(fields + slot)
-		if offset == 0 || f.bad {
-			return 0
-		}
-		if offset > size-1 {
-			f.bad = true
-			return 0
-		}
-		return start + offset
-	}
-}
-
-// vector returns where the elements of a vector of this size begin, and their number.
-func (f *flat) vector(position, element int) (first, n int) {
-	if position == 0 {
-		return 0, 0
-	}
-	start := position + f.u32(position)
-	n = f.u32(start)
-	if f.bad || n > (len(f.data)-start-4)/element {
-		f.bad = true
-		return 0, 0
-	}
-	return start + 4, n
-}
-
-// each checks the tables of a vector of them.
-func (f *flat) each(position int, check func(table)) {
-	first, n := f.vector(position, 4)
-	for i := range n {
-		if f.bad {
-			return
-		}
-		check(f.at(first + 4*i))
-	}
-}
-
-// message checks a message and returns the bytes of its body.
-func (f *flat) message() (body int64) {
-	m := f.at(0)
-	f.each(m(4), f.keyValue)
-	kind := 0
-	if at := m(1); at != 0 {
-		kind = f.u16(at) & 0xFF
-	}
-	if header := m(2); header != 0 && !f.bad {
-		switch t := f.at(header); kind {
-		case 1:
-			f.schema(t)
-		case 2:
-			if data := t(1); data != 0 {
-				f.batch(f.at(data))
-			}
-		case 3:
-			f.batch(t)
-		default: // the library refuses it
-		}
-	}
-	if at := m(3); at != 0 && !f.bad {
-		body = int64(f.u32(at)) | int64(f.u32(at+4))<<32
-	}
-	return body
-}
-
-func (f *flat) schema(t table) {
-	f.each(t(1), f.field)
-	f.each(t(2), f.keyValue)
-	f.vector(t(3), 8)
-}
-
-func (f *flat) field(t table) {
-	if f.depth++; f.depth > maxDepth {
-		f.bad = true
-	}
-	defer func() { f.depth-- }()
-	f.vector(t(0), 1)
-	if at := t(3); at != 0 {
-		kind := f.at(at)
-		// Texts and lists of types stand in their second field, where they have one.
-		if second := kind(1); second != 0 && t(2) != 0 {
-			switch f.u16(t(2)) & 0xFF {
-			case typeTimestamp:
-				f.vector(second, 1)
-			case typeUnion:
-				f.vector(second, 4)
-			default:
-			}
-		}
-	}
-	if at := t(4); at != 0 {
-		if index := f.at(at)(1); index != 0 {
-			f.at(index)
-		}
-	}
-	f.each(t(5), f.field)
-	f.each(t(6), f.keyValue)
-}
-
-// dictionaries appends the identifier of the dictionary of each field, −1 for none, children
-// behind their parent.
-func (f *flat) dictionaries(t table, ids []int64) []int64 {
-	if f.depth++; f.depth > maxDepth {
-		f.bad = true
-	}
-	defer func() { f.depth-- }()
-	id := int64(-1)
-	if at := t(4); at != 0 {
-		id = 0
-		if at := f.at(at)(0); at != 0 {
-			id = int64(f.u32(at)) | int64(f.u32(at+4))<<32
-		}
-	}
-	ids = append(ids, id)
-	f.each(t(5), func(child table) { ids = f.dictionaries(child, ids) })
-	return ids
-}
-
-// Kinds of types whose description has a vector.
+// Kinds of headers, by number.
 const (
-	typeTimestamp = 10
-	typeUnion     = 14
+	headerSchema     = 1
+	headerDictionary = 2
+	headerBatch      = 3
 )
 
-func (f *flat) keyValue(t table) {
-	f.vector(t(0), 1)
-	f.vector(t(1), 1)
+var headers = []string{"", "Schema", "DictionaryBatch", "RecordBatch"}
+
+// widths are the bytes of numbers and of elements of vectors.
+var widths = map[string]int{"bool": 1, "8": 1, "16": 2, "32": 4, "64": 8, "pair": 16, "block": 24}
+
+// maxDepth bounds how deep tables may be nested in each other.
+const maxDepth = 64
+
+// A node is a field as it is stated, or an element of a vector. One that is missing is zero.
+type node struct {
+	set    bool
+	number int64
+	text   string
+	list   []node // of a table its fields, of a vector its elements
 }
 
-func (f *flat) batch(t table) {
-	f.vector(t(1), 16)
-	f.vector(t(2), 16)
-	if at := t(3); at != 0 {
-		f.at(at)
+// at is a field of a table.
+func (n node) at(field int) node {
+	if field < len(n.list) {
+		return n.list[field]
 	}
-	f.vector(t(4), 8)
+	return node{}
 }
+
+// A flat is a FlatBuffer, of which every way is checked. left bounds the visits of tables by the
+// number of bytes.
+type flat struct {
+	data []byte
+	left int
+	bad  bool
+}
+
+// number reads a number of so many bytes, at a multiple of them.
+func (f *flat) number(at, width int) int64 {
+	if at < 0 || at > len(f.data)-width || at%width != 0 {
+		f.bad = true
+		return 0
+	}
+	return f.bits(at, width)
+}
+
+func (f *flat) bits(at, width int) int64 {
+	switch width {
+	case 1:
+		return int64(int8(f.data[at])) //nolint:gosec // its bits
+	case 2:
+		return int64(int16(binary.LittleEndian.Uint16(f.data[at:]))) //nolint:gosec // its bits
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(f.data[at:]))) //nolint:gosec // its bits
+	default:
+		return int64(binary.LittleEndian.Uint64(f.data[at:])) //nolint:gosec // its bits
+	}
+}
+
+// follow is where the offset at this position points.
+func (f *flat) follow(at int) int {
+	by := f.number(at, 4)
+	if by == 0 {
+		f.bad = true
+	}
+	return at + int(uint32(by)) //nolint:gosec // its bits
+}
+
+// table reads the table that the offset at this position points to.
+func (f *flat) table(name string, position, depth int) node {
+	start := f.follow(position)
+	fields := start - int(f.number(start, 4))
+	count, size := int(uint16(f.number(fields, 2))), int(uint16(f.number(fields+2, 2))) //nolint:gosec // their bits
+	if f.left--; f.left < 0 || depth > maxDepth || count < 4 || count%2 != 0 || size < 4 || fields > len(f.data)-count || start > len(f.data)-size {
+		f.bad = true
+	}
+	found := node{set: true, list: make([]node, len(tables[name]))}
+	for i, kind := range tables[name] {
+		slot := 4 + 2*i
+		if f.bad || slot >= count {
+			break
+		}
+		offset := int(uint16(f.number(fields+slot, 2))) //nolint:gosec // its bits
+		if offset == 0 {
+			continue
+		}
+		width, plain := widths[kind]
+		if !plain {
+			width = 4
+		}
+		if offset < 4 || offset > size-width {
+			f.bad = true
+			break
+		}
+		found.list[i] = f.value(kind, start+offset, found, depth)
+	}
+	return found
+}
+
+// value reads a field of a table of which the fields before it are known.
+func (f *flat) value(kind string, at int, before node, depth int) node {
+	width, plain := widths[kind]
+	switch {
+	case plain:
+		v := node{set: true, number: f.number(at, width)}
+		f.bad = f.bad || kind == "bool" && v.number != 0 && v.number != 1
+		return v
+	case kind == "text":
+		return f.words(f.follow(at))
+	case strings.HasPrefix(kind, "["):
+		return f.vector(kind[1:len(kind)-1], f.follow(at), depth)
+	case kind == "type":
+		kind = formOf(before.at(2).number).table
+	case kind == "header":
+		if n := before.at(1).number; 0 < n && n < int64(len(headers)) {
+			kind = headers[n]
+		}
+	}
+	if tables[kind] == nil {
+		f.bad = true
+		return node{}
+	}
+	return f.table(kind, at, depth+1)
+}
+
+func (f *flat) vector(kind string, at, depth int) node {
+	width, plain := widths[kind]
+	if !plain {
+		width = 4
+	}
+	n := int(uint32(f.number(at, 4))) //nolint:gosec // its bits
+	if f.bad || n > (len(f.data)-at-4)/width {
+		f.bad = true
+		return node{}
+	}
+	found := node{set: true, list: make([]node, 0, min(n, 1<<10))}
+	for i := 0; i < n && !f.bad; i++ {
+		place, element := at+4+i*width, node{set: true}
+		switch {
+		case !plain:
+			element = f.table(kind, place, depth+1)
+		case kind == "pair":
+			element.list = []node{{number: f.bits(place, 8)}, {number: f.bits(place+8, 8)}}
+		case kind == "block":
+			element.list = []node{{number: f.bits(place, 8)}, {number: f.bits(place+8, 4)}, {number: f.bits(place+16, 8)}}
+		default:
+			element.number = f.bits(place, width)
+		}
+		found.list = append(found.list, element)
+	}
+	return found
+}
+
+func (f *flat) words(at int) node {
+	n := int(uint32(f.number(at, 4))) //nolint:gosec // its bits
+	if f.bad || n >= len(f.data)-at-4 || f.data[at+4+n] != 0 || !utf8.Valid(f.data[at+4:at+4+n]) {
+		f.bad = true
+		return node{}
+	}
+	return node{set: true, text: string(f.data[at+4 : at+4+n])}
+}
+
+// A form is what a type of columns needs: the table that describes it, so many buffers, and so
+// many children; -1: any number.
+type form struct {
+	table             string
+	buffers, children int
+}
+
+// Types that are more than their form, by number.
+const (
+	typeInt      = 2
+	typeFloat    = 3
+	typeDecimal  = 7
+	typeDate     = 8
+	typeTime     = 9
+	typeInterval = 11
+	typeStruct   = 13
+	typeUnion    = 14
+	typeMap      = 17
+	typeDuration = 18
+	typeRuns     = 22
+)
+
+var forms = []form{
+	{},
+	{"Empty", 0, 0},
+	{"Int", 2, 0},
+	{"Unit", 2, 0},
+	{"Empty", 3, 0},
+	{"Empty", 3, 0},
+	{"Empty", 2, 0},
+	{"Decimal", 2, 0},
+	{"Unit", 2, 0},
+	{"Time", 2, 0},
+	{"Timestamp", 2, 0},
+	{"Unit", 2, 0},
+	{"Empty", 2, 1},
+	{"Empty", 1, -1},
+	{"Union", 1, -1},
+	{"Width", 2, 0},
+	{"Width", 1, 1},
+	{"Map", 2, 1},
+	{"Unit", 2, 0},
+	{"Empty", 3, 0},
+	{"Empty", 3, 0},
+	{"Empty", 2, 1},
+	{"Empty", 0, 2},
+	{"Empty", 2, 0},
+	{"Empty", 2, 0},
+	{"Empty", 3, 1},
+	{"Empty", 3, 1},
+}
+
+// formOf is the form of a type; zero: there is none.
+func formOf(kind int64) form {
+	if kind < 0 || kind >= int64(len(forms)) {
+		return form{}
+	}
+	return forms[kind]
+}
+
+// in reports whether the number is one of these.
+func (n node) in(any ...int64) bool { return slices.Contains(any, n.number) }

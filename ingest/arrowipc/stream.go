@@ -86,7 +86,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, noEOF(err)
 	}
-	bytes, err := checkMessage(description)
+	_, bytes, err := checkMessage(description)
 	if err != nil {
 		return nil, err
 	}

@@ -65,6 +65,25 @@ func (a *Allowance) Free(b []byte) {
 	}
 }
 
+// Nulls demands that a column, and its dictionary, has as many nulls as it states.
+func Nulls(column arrow.Array) error {
+	if a, ok := column.(*array.Dictionary); ok {
+		if err := Nulls(a.Dictionary()); err != nil {
+			return err
+		}
+	}
+	found := 0
+	for i := 0; column.NullN() > 0 && i < column.Len(); i++ {
+		if column.IsNull(i) {
+			found++
+		}
+	}
+	if found != column.NullN() {
+		return fmt.Errorf("%d values are missing, and it states %d: %w", found, column.NullN(), errFile)
+	}
+	return nil
+}
+
 // Append appends the values of a column as float64, those that are none or cannot
 // be held as faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {

@@ -98,8 +98,8 @@ func (b *batches) startArrow(in *arrowipc.File) error {
 	}
 	return b.columns(func(j int, col *column) error {
 		column := b.arrow.record.Column(col.leaf)
-		if int64(column.Len()) != b.shard.group.rows {
-			return fmt.Errorf("%d values for %d rows: %w", column.Len(), b.shard.group.rows, errMalformed)
+		if err := arrowipc.Nulls(column); err != nil {
+			return err
 		}
 		b.arrow.columns[j] = column
 		return nil

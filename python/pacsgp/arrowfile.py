@@ -4,6 +4,7 @@ import struct
 import numpy as np
 import pyarrow as pa
 
+from .flatbuffer import WRONG, Flat, check_batch, check_pairs, check_schema
 from .footer import EXACT, Column
 from .pages import seconds, within
 from .refusal import Refused, need
@@ -18,25 +19,23 @@ class ArrowFile:
 
     def __init__(self, path):
         self.path = path
+        with open(path, "rb") as f:
+            self.groups = described(f)
         try:
-            with open(path, "rb") as f:
-                check_blocks(f)
-            with pa.memory_map(path) as data, pa.memory_map(path) as head:
+            with pa.memory_map(path) as data:
                 file = pa.ipc.open_file(data)
-                head.seek(8)
-                first = pa.ipc.open_stream(head).schema
-                need(first.equals(file.schema, check_metadata=True), "its head and its footer have different schemas")
                 self.columns = [column_of(field, i) for i, field in enumerate(file.schema)]
-                self.groups = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
-        except pa.ArrowException as err:
-            raise Refused(f"the Arrow file is damaged, or was not written to its end: {err}") from None
+                for i, rows in enumerate(self.groups):
+                    batch = file.get_batch(i)
+                    need(batch.num_rows == rows, WRONG)
+                    batch.validate()
+        except (pa.ArrowException, OSError) as err:
+            raise Refused(f"{WRONG}: {err}") from None
 
     def read(self, group, columns):
         """Yields the values of some columns of a record batch, [len(columns), rows]."""
         with pa.memory_map(self.path) as data:
             batch = pa.ipc.open_file(data).get_batch(group)
-            for c in columns:
-                batch.column(c.leaf).validate(full=True)
             yield np.stack([numbers(batch.column(c.leaf)) for c in columns])
 
     def schema(self):
@@ -49,36 +48,55 @@ class ArrowFile:
             yield pa.ipc.open_file(data).get_batch(group)
 
 
-def check_blocks(f):
-    """Demands that no byte belongs to two blocks of the footer: a record batch could else
-    be repeated."""
+def described(f):
+    """The rows of each record batch, once all descriptions were read. No byte belongs to two
+    blocks of the footer: a record batch could else be repeated."""
     size = f.seek(0, 2)
     need(size >= 18, "it is too short for an Arrow file")
-    f.seek(size - 10)
-    length, magic = struct.unpack("<I6s", f.read(10))
+    length, magic = struct.unpack("<I6s", read(f, size - 10, 10))
     need(magic == MAGIC and length <= size - 18, "the Arrow file was not written to its end")
-    f.seek(size - 10 - length)
-    footer = f.read(length)
-    spans = sorted(block for field in (2, 3) for block in blocks(footer, field))
+    end = size - 10 - length
+    version, schema, dictionaries, batches, pairs = Flat(read(f, end, length)).table("Footer")
+    need(schema is not None, WRONG)
+    known = check_schema(schema, version)
+    check_pairs(pairs)
+    need(message(f, 8, None, end, version, 1)[0] == schema, "its head and its footer have different schemas")
+    dictionaries, batches = dictionaries or [], batches or []
+    spans = sorted(dictionaries + batches)
     need(all(b[0] >= a[0] + a[1] + a[2] for a, b in zip(spans, spans[1:])), "two of its record batches share bytes")
+    need(all(o >= 8 and d >= 8 and b >= 0 and o + d + b <= end and not (o | d | b) % 8 for o, d, b in spans), WRONG)
+    found = []
+    for offset, description, body in dictionaries:
+        (number, batch, delta), size = message(f, offset, description, end, version, 2)
+        need(batch is not None and not delta and size == body, WRONG)
+        found.append(number or 0)
+        need(found[-1] in known, WRONG)
+        check_batch(batch, [known[found[-1]]], body, True)
+    need(sorted(found) == sorted(known) or not batches and not found, WRONG)
+    rows = []
+    for offset, description, body in batches:
+        batch, size = message(f, offset, description, end, version, 3)
+        need(size == body, WRONG)
+        rows.append(check_batch(batch, schema[1], body))
+    return rows
 
 
-def blocks(footer, field):
-    """A vector of (offset, bytes of the description, bytes of the body) in a FlatBuffer."""
-    try:
-        root, = struct.unpack_from("<I", footer)
-        table = root - struct.unpack_from("<i", footer, root)[0]
-        slot = 4 + 2 * field
-        at = struct.unpack_from("<H", footer, table + slot)[0] if slot < struct.unpack_from("<H", footer, table)[0] else 0
-        if not at:
-            return []
-        at += root
-        at += struct.unpack_from("<I", footer, at)[0]
-        n, = struct.unpack_from("<I", footer, at)
-        need(n <= len(footer) // 24, "a vector that is longer than the footer")
-        return [struct.unpack_from("<qi4xq", footer, at + 4 + 24 * i) for i in range(n)]
-    except struct.error:
-        raise Refused("the footer of the Arrow file is damaged") from None
+def read(f, at, n):
+    f.seek(at)
+    data = f.read(n)
+    need(len(data) == n, WRONG)
+    return data
+
+
+def message(f, at, size, end, version, wanted):
+    """The header of a message of this kind, and the length of its body."""
+    mark, length = struct.unpack("<II", read(f, at, 8))
+    begin, length = (8, length) if mark == 0xFFFFFFFF else (4, mark)
+    need(0 < length <= end - at - begin and size in (None, begin + length), WRONG)
+    stated, kind, header, body, pairs = Flat(read(f, at + begin, length)).table("Message")
+    need(stated == version and kind == wanted and header is not None and (body or 0) >= 0, WRONG)
+    check_pairs(pairs)
+    return header, body or 0
 
 
 def column_of(field, place):
@@ -95,14 +113,15 @@ def column_of(field, place):
 
 def numbers(column):
     """A column as float64, NaN for what is null or bad."""
-    t = column.type
+    t, valid = column.type, ~column.is_null().to_numpy(zero_copy_only=False)
+    need(len(column) - int(valid.sum()) == column.null_count, WRONG)
     if pa.types.is_dictionary(t):
         need(len(column.dictionary) <= MOST_ENTRIES, f"a dictionary of {len(column.dictionary)} values")
-        values = np.append(numbers(column.dictionary), np.nan)
-        return values[column.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)] if len(values) > 1 else np.full(len(column), np.nan)
+        values, places = np.append(numbers(column.dictionary), np.nan), column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        need(((0 <= places) & (places < len(values) - 1))[valid].all(), "a dictionary has no value of a number")
+        return values[np.where(valid, places, len(values) - 1).astype(np.int64)]
     if pa.types.is_floating(t) or pa.types.is_boolean(t):
         return column.to_numpy(zero_copy_only=False).astype(float)
-    valid = ~column.is_null().to_numpy(zero_copy_only=False)
     if pa.types.is_decimal(t):
         raw = np.frombuffer(column.buffers()[1], "<i8")[2 * column.offset:2 * (column.offset + len(column))].reshape(-1, 2)
         low, high = raw[:, 0].astype(np.int64), raw[:, 1]

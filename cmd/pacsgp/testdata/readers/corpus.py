@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pacsgp import thrift
+from pacsgp.flatbuffer import Flat
 from pacsgp.thrift import BINARY, BYTE, I32, I64, LIST, STRUCT, TRUE
 
 FILE = "part-0.parquet"
@@ -259,14 +260,35 @@ def odd_rows(r, rows):
 
 
 def as_arrow(r, rows, path):
-    """The rows in an Arrow file. (Its descriptions are read by two libraries, which do not
-    refuse the same flipped bits.)"""
+    """The rows in an Arrow file, of which a bit of a description may be flipped."""
     os.remove(path)
     path = path[:-len("parquet")] + r.choice(["arrow", "feather", "parquet"])
     packed = r.choice([None, None, "lz4", "zstd"])
+    if r.random() < .3:
+        rows = rows.append_column("more", pa.array([["x"], None, []] * (len(rows) // 3) + [None] * (len(rows) % 3))).append_column("text", pa.array(["abc"] * len(rows)))
+    if r.random() < .3:
+        at = r.randrange(rows.num_columns)
+        column = rows[at].combine_chunks()
+        rows = rows.set_column(at, rows.column_names[at], column if pa.types.is_nested(column.type) or pa.types.is_dictionary(column.type) else column.dictionary_encode())
     with pa.ipc.new_file(path, rows.schema, options=pa.ipc.IpcWriteOptions(compression=packed)) as out:
         out.write_table(rows, max_chunksize=30)
-    return f"{os.path.basename(path)}: Arrow, {packed}, {rows.schema.to_string(show_schema_metadata=False)!r}"
+    said = f"{os.path.basename(path)}: Arrow, {packed}, {rows.schema.to_string(show_schema_metadata=False)!r}"
+    if r.random() < .8:
+        data = bytearray(read(path))
+        first, last = r.choice(descriptions(bytes(data)))
+        at, bit = r.randrange(first, last), 1 << r.randrange(8)
+        data[at] ^= bit
+        write(path, data)
+        said += f", byte {at} of {first} to {last} with bit {bit} flipped"
+    return said
+
+
+def descriptions(data):
+    """Where the descriptions of an Arrow file stand, with what is before and behind the footer."""
+    length, = struct.unpack("<I", data[-10:-6])
+    size, = struct.unpack("<I", data[12:16])
+    footer = Flat(data[-10 - length:-10]).table("Footer")
+    return [(0, 16 + size), (len(data) - 10 - length, len(data)), *((at, at + n) for at, n, _ in (footer[2] or []) + (footer[3] or []))]
 
 
 def cases(lake, folder):
