@@ -93,7 +93,7 @@ type Guarantee struct {
 	Delta           float64     `json:"delta"`
 	N               int64       `json:"n"`
 	EmpiricalRisk   Risk        `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
-	Unproven        int64       `json:"unproven"`       // rows that are counted as a loss of 1
+	Unproven        int64       `json:"unproven"`       // train rows that are counted as a loss of 1
 	KL              float64     `json:"kl,omitempty"`
 	LnInverseWeight float64     `json:"ln_inverse_weight,omitempty"`
 	LnXi            float64     `json:"ln_xi,omitempty"`

@@ -16,7 +16,7 @@ func holdout() method {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
 		if ev.Delta.Looks.counted() { // one of n+1 answers, for which Looks are paid
 			sum := g.EmpiricalRisk.Exact.whole()
-			g.EmpiricalRisk = Risk{Exact: sum, Upper: sum.Upper()}
+			g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
 		}
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {

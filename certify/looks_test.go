@@ -68,18 +68,21 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 		ev.Loss = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, ev.Loss.Target}
 		held := ev.Tallies.At(PredictorMean, RoleHoldout)
 		n := held.Risk.Count()
-		held.Risk, held.Unproven = RiskSum{}, 0
+		held.Risk, held.Unproven = RiskSum{}, 1
 		for i := range n {
 			loss := 0.0
-			if i < 2 {
+			switch {
+			case i == 0:
+				loss = 1 // unproven: how many are is not shown
+			case i < 3:
 				loss = part
 			}
 			fatal.If(t, held.Risk.Add(loss))
 		}
 		c := certificate(t, ev)
 		g, _ := c.Guarantee(GuaranteeHoldout)
-		if got, want := g.EmpiricalRisk.Exact.ones(), int64(math.Ceil(2*part)); g.EmpiricalRisk.Exact != g.EmpiricalRisk.Exact.whole() || got != want {
-			t.Errorf("two losses of %g are shown as %d of %d", part, got, want)
+		if got, want := g.EmpiricalRisk.Exact.ones(), 1+int64(math.Ceil(2*part)); g.Unproven != 0 || g.EmpiricalRisk.Exact != g.EmpiricalRisk.Exact.whole() || got != want {
+			t.Errorf("two losses of %g and one unproven are shown as %d of %d, %d unproven", part, got, want, g.Unproven)
 		}
 		if want, err := holdoutBound(g.EmpiricalRisk.Upper, n, ev.Delta.Declared, ev.Delta.Share(MethodHoldout)); err != nil || g.Bound != want {
 			t.Errorf("the bound is %v, want that of the sum that is shown, %v (%v)", g.Bound, want, err)

@@ -167,7 +167,6 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"a unit more": func(ev *certify.Evidence) {
 			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, 1)
 		},
-		"unproven rows": func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Unproven++ },
 		"other weights": func(ev *certify.Evidence) { ev.Delta.Methods[1].Weight = 1000 },
 		"no hold-out": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
