@@ -72,7 +72,7 @@ func auditCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// auditFolder is where an audit keeps what it makes: the output, or a folder of its own.
+// auditFolder is the folder of an audit: the output, or a temporary one.
 func auditFolder(output string) (dir string, remove func(), err error) {
 	if output != "" {
 		return output, func() {}, nil
@@ -81,7 +81,6 @@ func auditFolder(output string) (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, err
 }
 
-// audited makes the audit.
 func audited(ctx context.Context, w system, found *pipeline.Verification, open pipeline.OpenData, res pipeline.Resources, key, dir string) (a *pipeline.Audit, err error) {
 	out := config.OutputIn(dir, w.fs)
 	release, err := out.Hold()
@@ -94,7 +93,6 @@ func audited(ctx context.Context, w system, found *pipeline.Verification, open p
 	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: software()})
 }
 
-// printAudit says what the audit found.
 func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 	for _, line := range v.found.Checked {
 		report.WriteWrapped(w.stdout, "ok: ", line, w.style)

@@ -14,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// completions says what shells offer for the arguments and the flags of all commands: words
-// where there are words, files of the right kind where there are files, else nothing.
+// completions sets the completions of arguments and flags: words, files of the right kind, or
+// nothing.
 func completions(root *cobra.Command) {
 	jobs, folders := cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt), cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	flags := map[string]cobra.CompletionFunc{
@@ -25,7 +25,7 @@ func completions(root *cobra.Command) {
 	}
 	rows := cobra.FixedCompletions([]string{"parquet", "parq", "pq", "arrow", "feather"}, cobra.ShellCompDirectiveFilterFileExt)
 	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}
-	arguments := map[string][]cobra.CompletionFunc{ // one for each; the last for all others
+	arguments := map[string][]cobra.CompletionFunc{ // the last for all further ones
 		"verify": artifact, "audit": artifact, "predict": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
 		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions},
 	}
@@ -54,15 +54,15 @@ func completions(root *cobra.Command) {
 	}
 }
 
-// words offers words, which may be described behind a tab.
+// words offers words, with descriptions behind tabs.
 func words(all ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// mostOffered bounds what is offered of a folder.
+// mostOffered bounds the completions from a folder.
 const mostOffered = 1000
 
-// artifacts offers the files of a folder whose names begin and end so, and its folders.
+// artifacts offers files with this prefix and one of these endings, and folders.
 func artifacts(prefix string, endings ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		folder, part := filepath.Split(begun)

@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A demoSize is how much a demo makes: rows of the paper's artificial data.
+// A demoSize is the size of a demo with the paper's artificial data.
 type demoSize struct {
 	rows, fresh int64
 	files       int
@@ -32,8 +32,7 @@ const (
 	demoPartitions = 6
 )
 
-// theDemo has far fewer inducing points than the default for so many rows: a minute is
-// to be enough on any machine.
+// theDemo has far fewer inducing points than the default, to take a minute on any machine.
 var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 
 func demoCommand(w system) *cobra.Command {
@@ -107,8 +106,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	return o.verdict()
 }
 
-// demoFreshRows compares the bound with the risk on rows that come after those
-// of the lake.
+// demoFreshRows compares the bound with the risk on rows of the generator beyond the lake.
 func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSize, o *outcome, dir string, say func(string, ...any)) error {
 	say("\nMaking %d fresh rows of the same source …\n", size.fresh)
 	if err := generator.WriteLake(ctx, dir, 1, size.rows, size.fresh); err != nil {
@@ -132,8 +130,8 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 	return nil
 }
 
-// demoProduce makes the topic of rows on brokers and fills it. One that is there is left
-// as it is: its rows would stand there twice.
+// demoProduce makes the topic of rows on brokers and fills it, unless it exists: its rows would
+// be there twice.
 func demoProduce(ctx context.Context, w system, brokers []string, seed uint64, noise float64) (err error) {
 	generator, err := config.NewGenerator(seed, noise)
 	if err != nil {
@@ -159,7 +157,7 @@ func demoProduce(ctx context.Context, w system, brokers []string, seed uint64, n
 	return err
 }
 
-// produceRows produces the first rows of a generator, in turn to the partitions.
+// produceRows produces the first rows of a generator, to the partitions in turn.
 func produceRows(ctx context.Context, client *broker.Client, generator *config.Generator, rows int) error {
 	const atOnce = 500
 	producer, err := client.NewWriter(ctx, "")

@@ -61,10 +61,10 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		if err := report.WriteCertificate(w.paper, c, w.style, report.Unread); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; that it is true of a model and of rows is for pacsgp verify to find out. Until then what it certifies is claimed.")
+		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; pacsgp verify checks it against model and rows. Until then its guarantees are claimed.")
 		return err
 	}
-	for _, text := range c.Doubts() { // apart from the document, whose bytes are what its id is made of
+	for _, text := range c.Doubts() { // not in the document, of which the id is the digest
 		newDisplay(w).notice(text)
 	}
 	doc, err := certify.Marshal(c)

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 )
 
-// environment is what files are read in.
+// environment is the environment of job files.
 func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Stdin: w.stdin, Notice: newDisplay(w).notice}
 }
@@ -52,8 +52,8 @@ func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFi
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
 
-// dataOf is where a command reads rows: from its arguments, or from the source that a
-// job file declares; nil where neither is given.
+// dataOf is the origin of a command's rows: its arguments, or the source of a job file; nil
+// without either.
 func dataOf(ctx context.Context, w system, arguments []string, job string) (config.Origin, error) {
 	switch {
 	case job != "" && len(arguments) > 0:

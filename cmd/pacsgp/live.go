@@ -10,21 +10,19 @@ import (
 	"github.com/pacsgp/pacsgp/sink/console"
 )
 
-// A liveRun is what a service does now, for its page. Its methods may be called from
-// several goroutines.
+// A liveRun is the present state of a service, for its page. Several goroutines may use it.
 type liveRun struct {
 	mu  sync.Mutex
 	now console.Live
 }
 
-// does sets what the service does from now on.
+// does sets the present work.
 func (l *liveRun) does(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.Doing = text
 }
 
-// fact sets a value.
 func (l *liveRun) fact(name, value string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +35,7 @@ func (l *liveRun) fact(name, value string) {
 	l.now.Facts = append(l.now.Facts, console.Fact{Name: name, Value: value})
 }
 
-// behind says how far a group is behind its topic, by partition, and returns the sum.
+// behind shows the lags of a group by partition, and returns their sum.
 func (l *liveRun) behind(lags map[int]int64) (sum int64) {
 	for _, lag := range lags {
 		sum += lag
@@ -46,23 +44,23 @@ func (l *liveRun) behind(lags map[int]int64) (sum int64) {
 	return sum
 }
 
-// fills sets how full something is.
+// fills sets how full the window is.
 func (l *liveRun) fills(what string, have, of int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.What, l.now.Have, l.now.Of = what, have, of
 }
 
-// mostTraced is how many points of training are shown.
+// mostTraced bounds the points of a trace.
 const mostTraced = 400
 
-// progress is told each step of training.
+// progress shows a step of training.
 func (l *liveRun) progress(p pipeline.Progress) {
 	l.mu.Lock()
 	if p.Steps == 0 {
 		l.now.Trace = nil
 	} else {
-		if len(l.now.Trace) == mostTraced { // every other one stays
+		if len(l.now.Trace) == mostTraced { // every other one remains
 			half := l.now.Trace[:0]
 			for i := 1; i < mostTraced; i += 2 {
 				half = append(half, l.now.Trace[i])
@@ -79,7 +77,7 @@ func (l *liveRun) progress(p pipeline.Progress) {
 	}
 }
 
-// live is what the page shows.
+// live is the state for the page.
 func (l *liveRun) live() console.Live {
 	l.mu.Lock()
 	defer l.mu.Unlock()

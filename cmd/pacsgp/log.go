@@ -17,13 +17,12 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// logging is how standard error is written to: by all that a command says on its
-// way, and by the error at its end.
+// logging is the form of standard error: of messages, and of the error at the end.
 type logging struct {
 	format string // logText, logJSON, or "": text on a terminal, JSON elsewhere
 	level  string
 	quiet  bool
-	run    string // names this process in each record
+	run    string // name of this process in each record
 }
 
 // Formats of the log.
@@ -38,7 +37,7 @@ func newLogging() *logging {
 	return &logging{run: hex.EncodeToString(id)}
 }
 
-// flags adds the flags that every command has.
+// flags adds the flags of all commands.
 func (l *logging) flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&l.format, "log-format", "", "text or json on standard error (default text on a terminal, json elsewhere)")
@@ -46,8 +45,7 @@ func (l *logging) flags(root *cobra.Command) {
 	f.BoolVarP(&l.quiet, "quiet", "q", false, "the same as --log-level warn")
 }
 
-// foresee takes the format from arguments that cannot be parsed: their faults are
-// written in it as well.
+// foresee finds the format before arguments are parsed, for errors about them.
 func (l *logging) foresee(args []string) {
 	for i, arg := range args {
 		name, value, given := strings.Cut(arg, "=")
@@ -65,13 +63,13 @@ func (l *logging) foresee(args []string) {
 	}
 }
 
-// check refuses values that mean nothing.
+// check checks the flags.
 func (l *logging) check() error {
 	_, known := levels[l.level]
 	switch {
 	case l.format != "" && l.format != logText && l.format != logJSON:
 		format := l.format
-		l.format = "" // the error itself is to be written
+		l.format = "" // for the error itself
 		return config.Argument(fmt.Errorf("--log-format: %q is neither text nor json", format))
 	case !known:
 		return config.Argument(fmt.Errorf("--log-level: %q is none of debug, info, warn, error", l.level))
@@ -86,7 +84,7 @@ var levels = map[string]slog.Level{
 	"": slog.LevelInfo, "debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// from is the least level that is written.
+// from is the least level.
 func (l *logging) from() slog.Level {
 	if l.quiet {
 		return slog.LevelWarn
@@ -94,21 +92,20 @@ func (l *logging) from() slog.Level {
 	return levels[l.level]
 }
 
-// asJSON reports whether records are written, not lines for people.
+// asJSON reports whether the log has records, not lines for people.
 func (l *logging) asJSON(terminal bool) bool {
 	return l.format == logJSON || l.format == "" && !terminal
 }
 
-// records returns the writer of records.
+// records returns a writer of records.
 func (l *logging) records(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.from()})).With("run", l.run)
 }
 
-// fail writes the error at the end of a command, in the format of all before it: a
-// record for each fault of several, with the hints that follow it.
+// fail writes the error at the end of a command, one record for each fault with its hints.
 func (l *logging) fail(w io.Writer, terminal bool, err error) {
 	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // nobody is left to tell
+	defer escaped.Flush() //nolint:errcheck // the log itself
 	w = escaped
 	if !l.asJSON(terminal) {
 		explain(w, err)
@@ -134,8 +131,7 @@ func (l *logging) fail(w io.Writer, terminal bool, err error) {
 	}
 }
 
-// cutHint cuts a line into its text and the hint that it is, or that stands in brackets at its
-// end.
+// cutHint cuts a line into text and hint: the whole line, or the brackets at its end.
 func cutHint(line string) (text, hint string) {
 	if hint, only := strings.CutPrefix(line, "hint: "); only {
 		return "", hint
@@ -146,22 +142,22 @@ func cutHint(line string) (text, hint string) {
 	return line, ""
 }
 
-// packageName is where an error comes from, in the words of who writes the program.
+// packageName begins errors of a package.
 var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model|report|synth): `)
 
-// systemCall is what the operating system was asked for when it found nothing.
+// systemCall is the system call in an error about a missing file.
 var systemCall = regexp.MustCompile(`(^|: )(?:open|l?stat) ([^:]+: (?:no such file or directory|too many levels of symbolic links))`)
 
-// libraryWords are what libraries say of their own settings, in other words.
+// libraryWords replaces words of libraries about their own settings.
 var libraryWords = strings.NewReplacer("too many levels of symbolic links", "a symbolic link that leads to itself", "decompressed size exceeds configured limit", "it is larger decompressed than it says")
 
-// inPlainWords is a line of an error without the names of packages and calls.
+// inPlainWords removes names of packages and system calls from a line of an error.
 func inPlainWords(line string) string {
 	line = packageName.ReplaceAllString(line, "")
 	return libraryWords.Replace(systemCall.ReplaceAllString(line, "$1$2"))
 }
 
-// messageLines are the lines of an error for people, and hints among them.
+// messageLines are the lines of an error for people, with hints.
 func messageLines(err error) []string {
 	var lines []string
 	faults := 0

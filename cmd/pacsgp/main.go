@@ -69,7 +69,7 @@ func main() {
 // process is ended, which loses nothing: files appear whole or not at all.
 const patience = 20 * time.Second
 
-// afterSignal calls end if the process is still there so long after ctx is done.
+// afterSignal calls end if the process is alive this long after the end of ctx.
 func afterSignal(ctx context.Context, patience func() time.Duration, end func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(patience(), end) })
 }
@@ -82,54 +82,51 @@ func spareMemory() {
 	}
 }
 
-// limitMemory sets the soft limit of the heap to what plan says of the job, unless the user
-// gives one.
+// limitMemory sets the soft limit of the heap, unless the user does.
 func limitMemory(bytes int64) {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
 		debug.SetMemoryLimit(bytes)
 	}
 }
 
-// A system is what the command takes from outside. Tests give it another one.
+// A system is the environment of the command. Tests have one of their own.
 type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
 	fs             durable.FS
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
-	style          report.Style // of what is printed on stdout
+	style          report.Style // of standard output
 	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
-	sent           int64                                         // rows of files whose predictions are one transaction; 0: as many as usual
-	memory         func() int64                                  // that the process may have; 0: not known
+	sent           int64                                         // rows of files in one transaction of predictions; 0: the default
+	memory         func() int64                                  // that the process may use; 0: unknown
 	room           func(folder string) (bytes int64, known bool) // on the disk
-	patience       func(time.Duration)                           // sets the patience of this process; nil: it has none
+	patience       func(time.Duration)                           // sets the patience of this process, or nil
 
-	// The same without an [report.Escaper]: for colours and the progress bar, whose
+	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
 	// words are the program's own or escaped already.
 	paper, screen io.Writer
 }
 
-// run is the command: it parses args and does what they ask for. Nothing that it
-// prints can be obeyed by a terminal.
+// run is the command. It passes no control character on to a terminal.
 func run(ctx context.Context, args []string, w system) error {
 	out, log := report.NewEscaper(w.stdout), report.NewEscaper(w.stderr)
 	w.paper, w.screen = w.stdout, w.stderr
 	w.stdout, w.stderr = out, log
 	err := dispatch(ctx, args, w)
-	_ = log.Flush() // a terminal that cannot be written to stops no run
+	_ = log.Flush() // a broken terminal stops no run
 	if lost := out.Flush(); lost != nil {
 		if err == nil || errors.Is(err, pipeline.ErrNotCertified) {
 			err = fmt.Errorf("standard output: %w", lost)
 		}
 	}
-	return inOneArgument(err, args)
+	return quoteLines(err, args)
 }
 
-// inOneArgument returns an error in which arguments of several lines stand in one:
-// each line of an error is a fault.
-func inOneArgument(err error, args []string) error {
+// quoteLines quotes arguments of several lines in an error, in which each line is a fault.
+func quoteLines(err error, args []string) error {
 	if err == nil {
 		return nil
 	}
@@ -149,19 +146,19 @@ func inOneArgument(err error, args []string) error {
 	return err
 }
 
-// A reworded error is one in other words.
+// A reworded error is an error with another text.
 type reworded struct {
 	error
 	text string
 }
 
-// Error returns the words.
+// Error returns the text.
 func (r reworded) Error() string { return r.text }
 
 // Unwrap returns the error.
 func (r reworded) Unwrap() error { return r.error }
 
-// dispatch parses args and does what they ask for.
+// dispatch parses args and runs the command that they name.
 func dispatch(ctx context.Context, args []string, w system) error {
 	root := &cobra.Command{
 		Use:   "pacsgp",
@@ -199,16 +196,16 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
-		return pipeline.ErrInterrupted // what it was at says nothing to a user
+		return pipeline.ErrInterrupted // without the place
 	}
 	if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
-		return config.Argument(inOneLine(err))
+		return config.Argument(unknownCommand(err))
 	}
 	return err
 }
 
-// inOneLine is cobra's error about an unknown command without its empty lines.
-func inOneLine(err error) error {
+// unknownCommand is cobra's error in one line.
+func unknownCommand(err error) error {
 	text, suggestions, _ := strings.Cut(err.Error(), "\n\nDid you mean this?")
 	if names := strings.Fields(suggestions); len(names) > 0 {
 		text += "; did you mean " + strings.Join(names, " or ") + "?"
@@ -216,15 +213,14 @@ func inOneLine(err error) error {
 	return errors.New(text)
 }
 
-// flagsLike suggests a flag of a command for one that it does not have.
+// flagsLike suggests a flag of a command for an unknown one.
 func flagsLike(cmd *cobra.Command, name string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	return strings.ReplaceAll(ingest.DidYouMean("--"+name, names), `"`, "")
 }
 
-// wantedByFlag is the error about a flag's value with what the flag wants in the
-// place of what a function of Go says.
+// wantedByFlag says in an error which values a flag takes, in place of the words of Go's parsers.
 func wantedByFlag(err error) error {
 	cause := errors.Unwrap(err)
 	if cause == nil || strings.HasPrefix(cause.Error(), "want ") {
@@ -241,7 +237,7 @@ func wantedByFlag(err error) error {
 	return errors.New(strings.TrimSuffix(err.Error(), cause.Error()) + want)
 }
 
-// isUsage reports whether an error is a fault of the command line.
+// isUsage reports whether an error is about the command line.
 func isUsage(err error) bool {
 	_, ok := errors.AsType[config.ArgumentError](err)
 	return ok
@@ -275,14 +271,13 @@ func status(err error) int {
 	}
 }
 
-// mostFaults is how many faults an error shows.
+// mostFaults is the largest number of faults that an error shows.
 const mostFaults = 20
 
-// explain prints an error for people: each fault of several on its own line, and
-// hints among them as hints.
+// explain prints an error for people: one line a fault or hint.
 func explain(w io.Writer, err error) {
 	escaped := report.NewEscaper(w)
-	defer escaped.Flush() //nolint:errcheck // nobody is left to tell
+	defer escaped.Flush() //nolint:errcheck // the log itself
 	w = escaped
 	for _, line := range messageLines(err) {
 		if !strings.HasPrefix(line, "hint: ") {

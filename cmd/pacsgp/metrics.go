@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// metrics are what a stream tells of itself. docs/metrics.md lists them.
+// metrics are those of a stream, listed in docs/metrics.md.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -35,17 +35,17 @@ type metrics struct {
 	errors      prometheus.Counter
 	partitions  prometheus.Gauge
 
-	member atomic.Bool // whether the group knows this process
+	member atomic.Bool // the group knows this process
 	live   *liveRun    // the same for people
-	window int64       // rows of a window; 0: nobody knows
+	window int64       // rows of a window; 0: unknown
 
 	mu     sync.Mutex
-	closed map[int64]time.Time // when a window had all its rows, for this process
+	closed map[int64]time.Time // when this process had all rows of a window
 }
 
 var _ stream.Events = (*metrics)(nil)
 
-// newMetrics makes them. used is the disk that the spools have, limit what they may have.
+// newMetrics registers them. used and limit are about the disk of the spools.
 func newMetrics(used func() int64, limit, window int64) *metrics {
 	registry := newRegistry()
 	of := promauto.With(registry)
@@ -76,8 +76,8 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 	}
 }
 
-// Fills returns what is told, by several goroutines, the rows of the window that is being
-// spooled, which had so many when this process began with it.
+// Fills returns a function that shows the rows of the open window; several goroutines may call
+// it. rows come from an earlier process.
 func (m *metrics) Fills(rows int64) func(rows int64) {
 	var mu sync.Mutex
 	most := rows
@@ -98,7 +98,7 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 	}
 }
 
-// progress is told each step of training.
+// progress shows a step of training.
 func (m *metrics) progress(p pipeline.Progress) {
 	m.live.progress(p)
 	if p.Steps > 0 {
@@ -107,7 +107,7 @@ func (m *metrics) progress(p pipeline.Progress) {
 	}
 }
 
-// Filled notes the time.
+// Filled notes the time of a full window.
 func (m *metrics) Filled(w *stream.Window) {
 	m.fill.Set(0)
 	m.mu.Lock()
@@ -118,7 +118,7 @@ func (m *metrics) Filled(w *stream.Window) {
 // Stepped counts a step.
 func (m *metrics) Stepped() { m.steps.Inc() }
 
-// Published is told what was published.
+// Published shows a published certificate.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {
 	l := c.Ledger
 	for outcome, n := range map[string]int64{"reference": l.Reference, "train": l.Train, "holdout": l.Holdout, "copy": l.Copies, "bad": l.Bad} {
@@ -140,14 +140,14 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	delete(m.closed, w.N)
 }
 
-// membership is told what the group says of this process.
+// membership shows the place of this process in the group.
 func (m *metrics) membership(known bool, partitions int) {
 	m.member.Store(known)
 	m.partitions.Set(float64(partitions))
 	m.live.does(memberWords(known, partitions))
 }
 
-// memberWords says what the group says of a process.
+// memberWords describes the place of a process in its group.
 func memberWords(known bool, partitions int) string {
 	switch {
 	case !known:
@@ -159,7 +159,7 @@ func memberWords(known bool, partitions int) string {
 	}
 }
 
-// ready says why the stream cannot do its work.
+// ready returns the reason for a wait, nil without one.
 func (m *metrics) ready() error {
 	if !m.member.Load() {
 		return errors.New("the group does not know this member just now")

@@ -11,22 +11,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// What a command will take is known before it starts. More than there is is refused then, with
-// the number, and not after hours.
-
-// needs are the bytes that a command takes of the machine.
+// needs are the bytes that a command will use, known before it starts. Too many are refused
+// then, and not after hours.
 type needs struct {
 	reading int64 // of memory, for pages
 	memory  int64 // in all
-	disk    int64 // in the folder for temporary files, to count copies
+	disk    int64 // for temporary files, to count copies
 }
 
-// surplus is by how many percent an estimate may exceed what a command takes; tests hold it to
-// that.
+// surplus bounds, in percent, how far estimates exceed the real use.
 const surplus = 25
 
-// met refuses a command that needs more than its budget for memory or the machine has. instead
-// names other ways to take less.
+// met refuses needs above the budget for memory or the machine's. instead adds to the hints.
 func (n needs) met(w system, budget int64, instead string) error {
 	var faults []error
 	if n.reading > (pipeline.Resources{Memory: budget}).PageMemory() {
@@ -46,17 +42,16 @@ func (n needs) met(w system, budget int64, instead string) error {
 	return errors.Join(faults...)
 }
 
-// less are ways for a job to take less memory.
+// less are ways of a job to less memory.
 const less = ", or set fewer workers or fewer inducing points"
 
 // lessHere is one for a command that uses all processors.
 const lessHere = ", or set GOMAXPROCS to fewer processors"
 
-// memoryUsage is what the flag --memory is for in a command that reads rows without a
-// job.
+// memoryUsage explains --memory of a command without a job.
 const memoryUsage = "for counting copies and for large pages, as in 512MiB"
 
-// budgetOf are the resources of such a command.
+// budgetOf returns the resources of such a command.
 func budgetOf(memory string, workers int) (pipeline.Resources, error) {
 	res := pipeline.Resources{Workers: workers}
 	if memory != "" {

@@ -21,10 +21,10 @@ type outcome struct {
 	task config.Task
 }
 
-// verdict says why the exit status is not 0, nil if it is.
+// verdict is the reason for an exit status other than 0, or nil.
 func (o *outcome) verdict() error { return o.task.RunConfig().Verdict(o.Result.Certificate) }
 
-// end shows the outcome on standard output, and returns the verdict.
+// end prints the outcome, and returns the verdict.
 func (o *outcome) end(w system, asJSON bool) error {
 	show := func() error { return o.report(w) }
 	if asJSON {
@@ -50,7 +50,7 @@ func figure(r *pipeline.Result) report.Figure {
 	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
 		f.Subtitles = append(f.Subtitles, c.OtherJobs()+" tried on these rows before.")
 	}
-	for _, g := range append(c.Conditional(), draw) { // as others may believe it, not as this run knows it
+	for _, g := range append(c.Conditional(), draw) { // as others may believe it
 		text := strings.ToUpper(string(g.Status)) + ": " + g.Headline
 		if missed, ok := report.Missed(g); ok {
 			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, g.N)
@@ -69,7 +69,7 @@ func figure(r *pipeline.Result) report.Figure {
 	return f
 }
 
-// report prints the certificate and where everything is.
+// report prints the certificate and the paths of all files.
 func (o *outcome) report(w system) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
@@ -99,10 +99,10 @@ func printJSON(w io.Writer, document any) error {
 	return err
 }
 
-// the is the judged predictor in a sentence.
+// the names the judged predictor in a sentence.
 var the = map[pipeline.Judge]string{pipeline.JudgeMean: "the mean of Q", pipeline.JudgeDraw: "a draw of Q"}
 
-// sweepTable prints what the alternatives came to.
+// sweepTable prints the results of the alternatives.
 func (o *outcome) sweepTable(to system) error {
 	all := o.Record.Alternatives
 	if len(all) == 0 {
@@ -123,9 +123,9 @@ func (o *outcome) sweepTable(to system) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	best := "the best: of those that promise something the one of the lowest bound for " + the[o.Record.Judge]
+	best := "the best: the lowest bound, among those that promise something, for " + the[o.Record.Judge]
 	if !o.Record.Status.Promises() {
-		best = "none promises anything about " + the[o.Record.Judge] + "; the one of the lowest bound"
+		best = "none promises anything about " + the[o.Record.Judge] + "; the lowest bound"
 	}
 	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
 	return err

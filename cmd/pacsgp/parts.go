@@ -76,7 +76,7 @@ func certifyCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// flagsOf reports which flags were set, some of them under another name.
+// flagsOf reports which flags are set, some of them under another name.
 func flagsOf(cmd *cobra.Command, names map[string]string) func(string) bool {
 	return func(name string) bool {
 		if other, ok := names[name]; ok {

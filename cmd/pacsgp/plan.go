@@ -43,10 +43,10 @@ func planCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A planned job is what plan prints.
+// A planned job is the output of plan.
 type planned struct {
 	Files   []plannedFile   `json:"files"`
-	Columns []plannedColumn `json:"columns"` // that are used: features, then the target
+	Columns []plannedColumn `json:"columns"` // features, then the target
 	Notices []string        `json:"notices"`
 	pipeline.Plan
 	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
@@ -61,7 +61,7 @@ type planned struct {
 	leftOut int64        // rows with nulls that are left out, at least
 }
 
-// A plannedFile is what a file's footer says.
+// A plannedFile is a file by its footer.
 type plannedFile struct {
 	Path      string `json:"path"`
 	Bytes     int64  `json:"bytes"`
@@ -69,7 +69,7 @@ type plannedFile struct {
 	RowGroups int    `json:"row_groups"`
 }
 
-// A plannedColumn is what the footers say about a used column.
+// A plannedColumn is a used column by the footers.
 type plannedColumn struct {
 	Name      string   `json:"name"`
 	Nulls     int64    `json:"nulls"`
@@ -78,7 +78,7 @@ type plannedColumn struct {
 	Most      *float64 `json:"most"`
 }
 
-// notCounted says what plan does not know of copies.
+// notCounted is the line about copies.
 const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
 func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
@@ -123,8 +123,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	return errors.Join(faults.error(), need.met(w, p.Resources.Memory, less))
 }
 
-// planOne looks at the footers of a job that is no sweep, or is one of its
-// alternatives.
+// planOne plans a job without a sweep, or one alternative, by footers.
 func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(rows int64)) (planned, error) {
 	p.Job = job
 	src, err := p.Open(ctx, spooled)
@@ -166,7 +165,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	return out, err
 }
 
-// known is a number, or nil if there is none.
+// known is a finite number, or nil.
 func known(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
@@ -174,7 +173,7 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// columnFaults are the errors that train would stop with, told beforehand.
+// columnFaults are the errors about columns that would stop train.
 type columnFaults []columnFault
 
 type columnFault struct {
@@ -187,7 +186,7 @@ const (
 	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
 )
 
-// faultsOf finds what the footers tell against the columns.
+// faultsOf finds faults of the columns by the footers.
 func faultsOf(job pipeline.Job, columns []config.Told, rows int64) columnFaults {
 	var faults columnFaults
 	for _, c := range columns {
@@ -207,7 +206,7 @@ func faultsOf(job pipeline.Job, columns []config.Told, rows int64) columnFaults 
 	return faults
 }
 
-// error is the errors with their hints, each once; nil if there is none.
+// error joins the faults with their hints, each once; nil without faults.
 func (f columnFaults) error() error {
 	var faults, hints []error
 	hinted := map[string]bool{}
@@ -225,7 +224,7 @@ func (f columnFaults) error() error {
 	return errors.Join(append(faults, hints...)...)
 }
 
-// and adds the faults of others that are not there yet.
+// and adds the faults of others.
 func (f columnFaults) and(others columnFaults) columnFaults {
 	for _, c := range others {
 		if !slices.Contains(f, c) {
@@ -235,7 +234,7 @@ func (f columnFaults) and(others columnFaults) columnFaults {
 	return f
 }
 
-// A plannedAlternative is what plan says of one alternative of a sweep.
+// A plannedAlternative is one alternative of a sweep.
 type plannedAlternative struct {
 	Alternative     int     `json:"alternative"`
 	Changes         string  `json:"changes"` // in words: what it changes in the job
@@ -245,7 +244,7 @@ type plannedAlternative struct {
 	Confidence      float64 `json:"ln_xi_over_delta"`  // ln(ξ(N)/(δ·share)), nats
 }
 
-// holdoutWords says how many rows are for the hold-out alone.
+// holdoutWords gives the number of hold-out rows.
 func (p planned) holdoutWords() string {
 	if p.Holdout == 0 {
 		return ""
@@ -253,7 +252,7 @@ func (p planned) holdoutWords() string {
 	return fmt.Sprintf(", about %d hold-out", p.Holdout)
 }
 
-// about is the word before a number of rows that a hash decides on, or nulls.
+// about begins a number of rows that depends on a hash, or on nulls.
 func (p planned) about() string {
 	if p.Holdout > 0 || p.leftOut > 0 {
 		return "about "
@@ -261,7 +260,7 @@ func (p planned) about() string {
 	return ""
 }
 
-// nullsWords says what the footers know of nulls.
+// nullsWords describes nulls by the footers.
 func (p planned) nullsWords() string {
 	const shown = 8
 	var having, uncounted []string
@@ -294,7 +293,7 @@ func (p planned) nullsWords() string {
 	return strings.Join(words, "; ")
 }
 
-// filesShown is how many files plan lists by name.
+// filesShown is the largest number of listed files.
 const filesShown = 20
 
 func (p planned) print(w io.Writer) error {
@@ -350,7 +349,7 @@ func (p planned) print(w io.Writer) error {
 	return p.bounds(w)
 }
 
-// readingWords say what the time does not contain.
+// readingWords name the part that the time leaves out.
 func readingWords(kept bool) string {
 	if kept {
 		return "reading the rows twice comes on top"
@@ -358,7 +357,7 @@ func readingWords(kept bool) string {
 	return "reading the rows twice, and again in each pass of training, comes on top"
 }
 
-// sweep prints the alternatives and what each gets of δ.
+// sweep prints the alternatives and their shares of δ.
 func (p planned) sweep(w io.Writer) error {
 	k := len(p.Alternatives)
 	if k == 0 {

@@ -150,8 +150,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 	return rows, refused, vague, err
 }
 
-// replaces tells that predictions at the output will be replaced, and refuses to replace any
-// other file.
+// replaces announces that predictions at the output will be replaced. It refuses any other file.
 func replaces(ctx context.Context, output string, notice func(string)) error {
 	at, err := os.Stat(output)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && at.Size() == 0 {
@@ -171,8 +170,8 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	return nil
 }
 
-// cautions is what predict, score and promote say of a certificate, which they check against its
-// model alone: the rest is its maker's word.
+// cautions are the notices of predict, score and promote about a certificate, which they check
+// against its model alone.
 func cautions(c certify.Certificate) []string {
 	var said []string
 	switch mean := c.About(certify.PredictorMean); {

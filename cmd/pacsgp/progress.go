@@ -15,8 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// unknownWidth is taken for the columns of a terminal that does not tell them, as
-// one that a program has opened.
+// unknownWidth is the assumed width of a terminal that does not tell its own.
 const unknownWidth = 80
 
 // terminalWidth returns the columns of the terminal behind f, or 0 if there is
@@ -32,24 +31,23 @@ func terminalWidth(f *os.File) int {
 	return width
 }
 
-// styleOf is how certificates are printed to f: as wide as its terminal and in
-// colour unless NO_COLOR is set, or plain if it is no terminal.
+// styleOf is the style of certificates on f: as wide as its terminal and in colour, unless
+// NO_COLOR is set; plain if it is no terminal.
 func styleOf(f *os.File) report.Style {
 	width := terminalWidth(f)
 	_, plain := os.LookupEnv("NO_COLOR")
 	return report.Style{Width: width, Colour: width > 0 && !plain}
 }
 
-// A display shows how a run goes on: for people, with a bar on a terminal, or as
-// records.
+// A display shows the progress of a run: lines and a bar for people, or records.
 type display struct {
 	w     system
 	log   *slog.Logger // of records; nil: for people
 	bar   *progressbar.ProgressBar
 	stage string
-	told  time.Time // when the last step was
+	shown time.Time // the last step
 
-	spooling sync.Mutex // of what spooled changes
+	spooling sync.Mutex // of spooled
 }
 
 func newDisplay(w system) *display {
@@ -60,20 +58,19 @@ func newDisplay(w system) *display {
 	return d
 }
 
-// shows reports whether something of that level is written.
+// shows reports whether the log has this level.
 func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() }
 
-// stepEvery is the least time between two steps that are told without a terminal,
-// unless all are asked for.
+// stepEvery is the least time between two steps in a log, below the level debug.
 const stepEvery = time.Second
 
-// observer shows what happens, and tells those that watch its steps.
+// observer shows progress; watch gets each step as well.
 func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
 	return pipeline.Observer{Notice: d.notice, Event: d.event, Progress: func(p pipeline.Progress) {
 		d.progress(p)
-		for _, told := range watch {
-			if told != nil {
-				told(p)
+		for _, also := range watch {
+			if also != nil {
+				also(p)
 			}
 		}
 	}}
@@ -82,10 +79,10 @@ func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
 func (d *display) progress(p pipeline.Progress) {
 	level := slog.LevelInfo
 	if p.Steps > 0 && (d.log != nil || d.w.terminal == 0) {
-		if time.Since(d.told) < stepEvery {
+		if time.Since(d.shown) < stepEvery {
 			level = slog.LevelDebug
 		} else {
-			d.told = time.Now()
+			d.shown = time.Now()
 		}
 	}
 	switch {
@@ -114,17 +111,17 @@ func (d *display) progress(p pipeline.Progress) {
 	}
 	d.bar.Describe(fmt.Sprintf("%-48s", fmt.Sprintf("train M=%d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Bound, p.Risk, p.KL)))
 	d.bar.ChangeMax(p.Steps)
-	_ = d.bar.Set(p.Step) // a terminal that cannot be written to stops no run
+	_ = d.bar.Set(p.Step) // a broken terminal stops no run
 }
 
-// spooled tells how many rows have come into the spool. Several goroutines may call it.
+// spooled shows the number of spooled rows. Several goroutines may call it.
 func (d *display) spooled(rows int64) {
 	d.spooling.Lock()
 	defer d.spooling.Unlock()
-	if time.Since(d.told) < stepEvery || !d.shows(slog.LevelInfo) {
+	if time.Since(d.shown) < stepEvery || !d.shows(slog.LevelInfo) {
 		return
 	}
-	d.told = time.Now()
+	d.shown = time.Now()
 	switch {
 	case d.log != nil:
 		d.record(slog.LevelInfo, "spool", slog.Int64("rows", rows))
@@ -134,11 +131,11 @@ func (d *display) spooled(rows int64) {
 		if d.bar == nil {
 			d.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription("spool: rows"))
 		}
-		_ = d.bar.Set64(rows) // a terminal that cannot be written to stops no run
+		_ = d.bar.Set64(rows) // a broken terminal stops no run
 	}
 }
 
-// phaseWords says what a phase without steps does.
+// phaseWords describes a phase without steps.
 func phaseWords(phase pipeline.Phase) string {
 	switch phase {
 	case pipeline.PhaseSurvey:
@@ -150,10 +147,9 @@ func phaseWords(phase pipeline.Phase) string {
 	return string(phase)
 }
 
-// line writes a line of its own to the terminal.
 func (d *display) line(text string) { _, _ = fmt.Fprintln(d.w.stderr, text) }
 
-// end leaves the bar as it is and starts a new line.
+// end ends the bar.
 func (d *display) end() {
 	if d.bar == nil {
 		return
@@ -177,7 +173,7 @@ func (d *display) notice(text string) { d.say(slog.LevelWarn, "note: ", text) }
 
 func (d *display) event(text string) { d.say(slog.LevelInfo, "", text) }
 
-// say writes a text, for people with what it is before it.
+// say writes a text, for people behind its kind.
 func (d *display) say(level slog.Level, kind, text string) {
 	switch {
 	case !d.shows(level):
@@ -194,7 +190,6 @@ func (d *display) say(level slog.Level, kind, text string) {
 	}
 }
 
-// record writes a record.
 func (d *display) record(level slog.Level, text string, attrs ...any) {
 	switch level {
 	case slog.LevelDebug:

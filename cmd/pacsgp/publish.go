@@ -72,7 +72,8 @@ func pullCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// shelfOf is what --kafka names: a job file, or brokers with topics of the usual names.
+// shelfOf is the shelf that --kafka names by a job file, or by brokers with topics of the
+// default names.
 func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) {
 	switch {
 	case from == "":

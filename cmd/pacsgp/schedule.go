@@ -23,12 +23,12 @@ func scheduleCommand(w system) *cobra.Command {
 		Use:   "schedule -c schedule.yaml",
 		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
 		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic) and move\n" +
-			"the pointer of their outputs by the declared rule. What has run stands in the record, from\n" +
-			"which missed runs are told; one scheduler at a time has it. docs/schedule.md explains the\n" +
+			"the pointer of their outputs by the declared rule. The record keeps the last runs, and with\n" +
+			"them the missed ones; one scheduler at a time holds it. docs/schedule.md explains the\n" +
 			"schedule file.\n\n" +
-			"With --once what is due now is run, and the command ends: for another scheduler that\n" +
-			"calls it again and again. Its exit status is the worst of the runs: 78\n" +
-			"(bad configuration) before 1, and 1 before 3.",
+			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
+			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
+			"before 3.",
 		Args: exactly(0, "none, for the schedule file is given by -c"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
@@ -50,7 +50,7 @@ func scheduleCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
-	f.BoolVar(&once, "once", false, "run what is due now, and end")
+	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
 	f.BoolVar(&list, "runs", false, "print the record of runs as JSON, and end")
 	return cmd
 }
@@ -61,7 +61,7 @@ func promoteCommand(w system) *cobra.Command {
 		Use:   "promote ID DIR",
 		Short: "Make a certified model of an output directory the current one",
 		Long: "Move the pointer of an output directory to a certificate in it, as to roll back. The\n" +
-			"certificate must be what follows from its model, and certify something.",
+			"certificate must follow from its model, and certify something.",
 		Args: exactly(2, "ID DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := config.Local(args[1]); err != nil {
@@ -77,7 +77,7 @@ func promoteCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A listedRun is what is printed of a run.
+// A listedRun is a run in the list of --runs.
 type listedRun struct {
 	pipeline.Scheduled
 
@@ -89,7 +89,7 @@ type listedRun struct {
 	Certificate string         `json:"certificate,omitempty"`
 }
 
-// listRuns prints the runs of the jobs, in the order in which they began.
+// listRuns prints the runs of the jobs by their beginning.
 func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error {
 	all := []listedRun{}
 	for _, j := range jobs {
@@ -112,7 +112,7 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error
 	return printJSON(w.stdout, all)
 }
 
-// runSchedule looks again and again what is due, or with once a single time.
+// runSchedule runs the scheduler until ctx is done, or for one round.
 func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, once bool) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
@@ -161,7 +161,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	return s.Serve(ctx, all, clock)
 }
 
-// newScheduler returns a scheduler that says nothing and trains as the command does.
+// newScheduler returns a silent scheduler with the training of the command.
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Record: record, Poll: c.Every(),
@@ -205,21 +205,21 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	return o, err
 }
 
-// named is the same log for another run.
+// named returns the log with the name of another run.
 func (l *logging) named(run string) *logging {
 	return &logging{format: l.format, level: l.level, quiet: l.quiet, run: run}
 }
 
-// realClock is that of the machine.
+// realClock is the machine's clock.
 type realClock struct{}
 
-// Now is the time.
+// Now returns the time.
 func (realClock) Now() time.Time { return time.Now() }
 
 // After waits.
 func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// promote moves the pointer of a folder to the artifact of which the id begins so.
+// promote moves the pointer of a folder to the artifact with this beginning of an id.
 func promote(ctx context.Context, w system, folder, id string, who pipeline.Judge) (err error) {
 	whole, err := config.CertificateIn(folder, id)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// scheduleMetrics are what a scheduler tells of itself. docs/metrics.md lists them.
+// scheduleMetrics are the metrics of a scheduler, listed in docs/metrics.md.
 type scheduleMetrics struct {
 	registry *prometheus.Registry
 	live     *liveRun
@@ -39,7 +39,7 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 
 func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what is due.") }
 
-// began is told that a run begins, and returns who is to be told its steps.
+// began shows that a run begins, and returns a function that shows its steps.
 func (m *scheduleMetrics) began(job pipeline.Job) func(pipeline.Progress) {
 	at := job.Sequence()
 	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", at.Name, at.Number))
@@ -51,13 +51,13 @@ func (m *scheduleMetrics) began(job pipeline.Job) func(pipeline.Progress) {
 	}
 }
 
-// lagged is told how many offsets of its topic a job has in no window yet.
+// lagged shows the number of offsets of a job's topic in no window yet.
 func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
 	m.lag.WithLabelValues(j.Name).Set(float64(offsets))
 	m.live.fact("lag of job "+j.Name, certify.Count(offsets, "offset"))
 }
 
-// ended is told how a run has ended.
+// ended shows the end of a run.
 func (m *scheduleMetrics) ended(j *schedule.Job, o *pipeline.Outcome, err error) {
 	m.waits()
 	state, text := string(pipeline.StateFinished), ""

@@ -38,7 +38,7 @@ func scoreCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// runScore predicts what is there and, unless it is once, what comes.
+// runScore predicts the rows that are there and, unless once is set, those that come.
 func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
@@ -61,7 +61,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err
 	switch {
 	case ctx.Err() != nil && once:
 		return ctx.Err()
-	case ctx.Err() != nil: // it was told to end
+	case ctx.Err() != nil:
 		e.tally(true)
 		show.event("stopped: started again, it goes on where it was")
 		return nil
@@ -73,7 +73,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err
 	return e.summary(w, c, failed)
 }
 
-// summary ends a command that is not to wait.
+// summary ends a command with --once.
 func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 	where, what := "topic "+c.Output.Kafka.Topic, "member"
 	if !c.ToTopic() {

@@ -11,19 +11,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// scoreEvents tells people and metrics what score does.
+// scoreEvents reports what score does, in the log and in metrics.
 type scoreEvents struct {
 	show    *display
 	metrics *scoreMetrics
-	records bool                    // rows are those of records: their number is told now and then
+	records bool                    // rows come from a topic: their number is logged now and then
 	retry   time.Duration           // between two tries
-	where   func(score.File) string // the predictions of a file are
+	where   func(score.File) string // the place of the predictions of a file
 
 	mu    sync.Mutex // of what follows
 	told  map[string]bool
 	sum   score.Tally
 	files int64
-	last  score.Tally // that was told
+	last  score.Tally // of sum, in the log
 	since time.Time
 	by    string // the certificate of the last predictions
 }
@@ -32,7 +32,7 @@ func newScoreEvents(c config.ScoreFile, show *display) *scoreEvents {
 	return &scoreEvents{show: show, metrics: newScoreMetrics(c.OnTopics()), records: c.OnTopics(), retry: c.Every(), where: c.Where, told: map[string]bool{}, since: time.Now()}
 }
 
-// tellOnce tells a text the first time.
+// tellOnce logs a text, once.
 func (e *scoreEvents) tellOnce(text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,13 +42,13 @@ func (e *scoreEvents) tellOnce(text string) {
 	}
 }
 
-// Adopted is told of another model.
+// Adopted logs another model.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
 	e.metrics.took(by.ID)
-	e.show.event("predictions are those of certificate " + by.ID)
+	e.show.event("predictions come from the model of certificate " + by.ID)
 }
 
-// Waits is told why nothing is predicted.
+// Waits logs the reason for a wait.
 func (e *scoreEvents) Waits(err error) {
 	if errors.Is(err, config.ErrFull) {
 		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
@@ -57,10 +57,10 @@ func (e *scoreEvents) Waits(err error) {
 	e.metrics.fails(err)
 }
 
-// Failed is told why a file has no predictions.
+// Failed logs the reason why a file has no predictions.
 func (e *scoreEvents) Failed(err error) { e.tellOnce(err.Error()) }
 
-// Predicted counts predictions that are there for good.
+// Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {
 	e.metrics.predicted(what.Tally)
 	e.mu.Lock()
@@ -77,11 +77,11 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.tally(false)
 }
 
-// tallyEvery is the time between two events about what was predicted of records.
+// tallyEvery is the time between two log lines about predicted records.
 const tallyEvery = 10 * time.Second
 
-// tally tells what was predicted of records since it told it last, if that is long ago or it
-// is to tell it now.
+// tally logs the number of records predicted since the last such line, if that is long ago or
+// now is set.
 func (e *scoreEvents) tally(now bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -13,21 +13,21 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// scoreMetrics are what score tells of itself. docs/metrics.md lists them.
+// scoreMetrics are the metrics of score, listed in docs/metrics.md.
 type scoreMetrics struct {
 	registry    *prometheus.Registry
 	live        *liveRun
 	predictions *prometheus.CounterVec
 	batches     prometheus.Counter
 	models      prometheus.Counter
-	lag         *prometheus.GaugeVec // of a topic, as what follows
-	partitions  prometheus.Gauge
+	lag         *prometheus.GaugeVec // of a topic
+	partitions  prometheus.Gauge     // of a topic
 
 	rows, refused atomic.Int64
-	why           atomic.Pointer[string] // nothing is predicted; nil: it is
+	why           atomic.Pointer[string] // reason for a wait; nil: it predicts
 }
 
-// newScoreMetrics makes them. Some are told of a topic only.
+// newScoreMetrics registers them, some of a topic only.
 func newScoreMetrics(ofTopic bool) *scoreMetrics {
 	registry := newRegistry()
 	of := promauto.With(registry)
@@ -45,13 +45,13 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 	return m
 }
 
-// membership is told what the group says of this process.
+// membership shows the place of this process in the group.
 func (m *scoreMetrics) membership(known bool, partitions int) {
 	m.partitions.Set(float64(partitions))
 	m.live.fact("member", memberWords(known, partitions))
 }
 
-// behind is told the lags of the group by partition.
+// behind shows the lags of the group by partition.
 func (m *scoreMetrics) behind(lags map[int]int64) {
 	m.live.behind(lags)
 	for p, lag := range lags {
@@ -69,21 +69,21 @@ func (m *scoreMetrics) predicted(n score.Tally) {
 	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.Refused), 10))
 }
 
-// took notes the model that predicts from now on, by its certificate.
+// took shows the model that predicts from now on, by its certificate.
 func (m *scoreMetrics) took(id string) {
 	m.models.Inc()
 	m.live.does("Predicting.")
 	m.live.fact("certificate", id)
 }
 
-// fails notes why nothing is predicted.
+// fails shows the reason for a wait.
 func (m *scoreMetrics) fails(err error) {
 	text := err.Error()
 	m.why.Store(&text)
 	m.live.does("Nothing is predicted: " + text)
 }
 
-// ready says why nothing is predicted.
+// ready returns the reason for a wait, nil without one.
 func (m *scoreMetrics) ready() error {
 	if why := m.why.Load(); why != nil {
 		return errors.New(*why)
@@ -91,7 +91,7 @@ func (m *scoreMetrics) ready() error {
 	return nil
 }
 
-// serve begins to answer, if the file asks for it.
+// serve starts the server, if the file declares one.
 func (m *scoreMetrics) serve(ctx context.Context, c config.ScoreFile, say func(string)) (func() error, error) {
 	var folders []string
 	if c.Model.Folder != "" {

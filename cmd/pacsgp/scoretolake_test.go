@@ -115,7 +115,7 @@ func TestScoreToALakeIsAService(t *testing.T) {
 	s := topicOf(t, seededTopics(t), 40, "")
 	s.send(t)
 	service := startCommand(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "poll: 20ms\nsession_timeout: 1s\n"))
-	service.find(t, "(predicted|predictions are those of)")
+	service.find(t, "(predicted|predictions come from)")
 	s.send(t)
 	service.end(t)
 	succeed(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "session_timeout: 1s\n"), "--once")

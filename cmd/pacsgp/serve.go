@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/console"
 )
 
-// asked is what a service can be asked.
+// asked are the answers of a service.
 type asked struct {
 	registry *prometheus.Registry
 	ready    func() error
@@ -21,7 +21,7 @@ type asked struct {
 	live     func() console.Live
 }
 
-// serve begins to answer, if the section is there. The function that it returns ends that.
+// serve starts a server, if the section is there; end stops it.
 func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (end func() error, err error) {
 	if !c.Declared() {
 		return func() error { return nil }, nil
@@ -44,7 +44,7 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 	}, nil
 }
 
-// newRegistry has what is known of every process.
+// newRegistry has the metrics of every process.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_build_info", Help: "1, with the version as a label."}, []string{"version"})

@@ -28,7 +28,7 @@ func streamCommand(w system) *cobra.Command {
 			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			select {
 			case <-cmd.Context().Done():
-				return nil // a service that is stopped has done what it was asked to
+				return nil // a stopped service has not failed
 			default:
 			}
 			if err != nil {
@@ -54,7 +54,7 @@ type service struct {
 	metrics *metrics
 }
 
-// newService prepares a job that can go on for ever.
+// newService prepares a stream.
 func newService(p config.Task, w system) (*service, error) {
 	m, err := p.Member()
 	if err != nil {
@@ -65,7 +65,7 @@ func newService(p config.Task, w system) (*service, error) {
 	return s, nil
 }
 
-// run works until ctx is done, which is no error, or something fails for good.
+// run works until ctx is done, which is no error, or until a permanent failure.
 func (s *service) run(ctx context.Context) (err error) {
 	if t := s.Stream.ShutdownTimeout; t != nil && s.w.patience != nil {
 		s.w.patience(time.Duration(*t))
@@ -82,7 +82,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, unserve()) }()
 	if err := s.Check(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // it was asked to end
+			return nil
 		}
 		return err
 	}

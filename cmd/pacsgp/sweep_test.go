@@ -17,7 +17,7 @@ import (
 )
 
 // three is a sweep over [smallLake] with a best alternative that is not the
-// first: of those that are certified the one of the lowest bound.
+// first: the one of the lowest bound among the certified.
 const three = "[{loss: {epsilon: 0.6}}, {loss: {epsilon: 0.9}}, {loss: {epsilon: 0.7}, kernel: {isotropic: true}}]"
 
 func sweeping(change jobFile) jobFile {
@@ -82,9 +82,9 @@ func TestSweepWithoutAGoodBound(t *testing.T) {
 			t.Errorf("%v: status %d, want %d; %q; %.400s", change, a.status, status, a.message, a.stdout)
 		}
 	}
-	train(jobFile{"limit": "0.0001"}, exitNotCertified, "above the job's limit", "the best: of those that promise something")
+	train(jobFile{"limit": "0.0001"}, exitNotCertified, "above the job's limit", "the best: the lowest bound, among those that promise")
 	best := record(t, filepath.Join(dir, "out"))
-	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: of those that promise something")
+	train(jobFile{"limit": fmt.Sprint(best.Bound)}, 0, "", "the best: the lowest bound, among those that promise")
 	train(jobFile{"sweep": "[{loss: {epsilon: 0.00001}}, {loss: {epsilon: 0.00002}}]"}, exitNotCertified, "vacuous", "none promises anything")
 }
 

@@ -77,7 +77,7 @@ func verifyCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// A verification is what is to be checked, against what.
+// A verification says what to check, and against which rows.
 type verification struct {
 	model, certificate, id string
 	manifest               string        // "": the one beside the certificate, if there is one
@@ -96,12 +96,11 @@ type verified struct {
 	id          string
 	found       *pipeline.Verification
 	judge       pipeline.Judge
-	unrepeated  error  // why training could not be repeated, where that was asked for
-	unplaced    string // what the data tell of where they stood, and the certificate does not; "": nothing
+	unrepeated  error  // why training could not be repeated with --retrain
+	unplaced    string // what the data, but not the certificate, say of their place in a topic; or ""
 }
 
-// foreseen opens data and refuses them, before a row is read, where a check takes more
-// than there is.
+// foreseen opens data and refuses them, before it reads a row, if the check needs too much.
 func (v verification) foreseen(w system, open config.Opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
 	met := false // the data are opened several times
 	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
@@ -186,7 +185,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	return out, err
 }
 
-// again makes the training again.
+// again repeats the training.
 func (v verification) again(ctx context.Context, w system, out *verified, open pipeline.OpenData, res pipeline.Resources) error {
 	show := newDisplay(w)
 	defer show.end()
@@ -211,17 +210,16 @@ func modelDigest(m pipeline.Model) (string, error) {
 	return sink.DigestOf(data), err
 }
 
-// byWord reports whether something is said about the mean of Q that is certified only
-// by the maker's word.
+// byWord reports whether only the maker's word certifies something about the mean of Q.
 func (v *verified) byWord() bool {
 	mean := v.certificate.About(certify.PredictorMean)
 	return mean.Status != certify.StatusCertified && v.conditional()
 }
 
-// conditional reports whether a guarantee rests on its maker's word about hold-out rows.
+// conditional reports whether a guarantee rests on the maker's word about hold-out rows.
 func (v *verified) conditional() bool { return len(v.certificate.Conditional()) > 0 }
 
-// notChecked says what guarantees rest on and was not found.
+// notChecked lists the unchecked premises of the guarantees.
 func (v *verified) notChecked() []string {
 	open := v.found.NotChecked()
 	if v.unrepeated != nil && v.conditional() {
@@ -233,7 +231,7 @@ func (v *verified) notChecked() []string {
 	return open
 }
 
-// said is what the certificate says about the predictor that is judged.
+// said is the guarantee for the judged predictor.
 func (v *verified) said() certify.Guarantee {
 	return v.certificate.About(v.judge.Predictor())
 }
@@ -256,7 +254,7 @@ func (v *verified) uncertified() error {
 	}
 }
 
-// advice says how the word of the maker about hold-out rows is checked.
+// advice says how to check the maker's word about hold-out rows.
 func (v *verified) advice() string {
 	if v.certificate.Declared.Training.Ancestor != nil {
 		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
@@ -267,7 +265,7 @@ func (v *verified) advice() string {
 	return ". Give the data and --retrain to check the first of these; pacsgp audit checks the second"
 }
 
-// verdict says in a line what was found.
+// verdict is the result in a line.
 func (v *verified) verdict() string {
 	switch {
 	case !v.found.Evidence:
@@ -289,7 +287,7 @@ func (v *verified) verdict() string {
 	return text
 }
 
-// print says what was checked and, if asked for, what the certificate says.
+// print prints the checks, the verdict and, with statement, the certificate.
 func (v *verified) print(w system, statement bool) error {
 	c := v.certificate
 	for _, line := range v.found.Checked {
@@ -320,7 +318,7 @@ func (v *verified) print(w system, statement bool) error {
 	return report.WriteDeclared(w.paper, c, w.style, v.found.Retrained)
 }
 
-// status is what a guarantee is for one who has checked so much.
+// status is the status of a guarantee after these checks.
 func (v *verified) status(g certify.Guarantee) certify.Status {
 	if g.Status == certify.StatusCertified && !v.found.Evidence {
 		return report.Claimed
@@ -328,7 +326,7 @@ func (v *verified) status(g certify.Guarantee) certify.Status {
 	return g.Status
 }
 
-// A verdictDocument is what verify prints for machines.
+// A verdictDocument is the output of verify --json.
 type verdictDocument struct {
 	Doubts     []string           `json:"doubts"`
 	Verdict    string             `json:"verdict"`
