@@ -17,8 +17,7 @@ import (
 // some 200 KB.
 const MaxCertificate = 16 << 20
 
-// ReadModel reads the model that a reference names and returns the SHA-256 of its
-// bytes with it.
+// ReadModel reads the model of a reference, and returns the SHA-256 of its bytes with it.
 func ReadModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
 	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
 		if err != nil {
@@ -33,8 +32,8 @@ func ReadModel(ctx context.Context, reference string) (pipeline.Model, string, e
 	return sink.ModelIn(reference, data)
 }
 
-// ReadCertificate reads the certificate that a reference names, its JSON document or
-// its Parquet row, and returns its id with it: the SHA-256 of the document.
+// ReadCertificate reads the certificate of a reference, a JSON document or a Parquet row, and
+// returns its id with it: the SHA-256 of the document.
 func ReadCertificate(ctx context.Context, reference string) (certify.Certificate, string, error) {
 	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
 		if err != nil {
@@ -52,9 +51,8 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 	return sink.CertificateIn(reference, data)
 }
 
-// ReadArtifact returns the bytes of what may be a certificate or a model: at most as
-// many as a certificate can have, or as a model's own footer says. On topics it is the
-// certificate.
+// ReadArtifact returns the bytes of a certificate or a model, at most the size of a
+// certificate or that of the model's own footer. On topics it is the certificate.
 func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
 		return a.Document, err
@@ -82,8 +80,8 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	return data, nil
 }
 
-// affordable refuses to read a file of a size as a whole, beside what its values take,
-// where that is more memory than is allowed; 0 is not known.
+// affordable refuses a file whose bytes and values need more than the allowed memory; 0 means
+// unknown.
 func affordable(size, allowed int64) error {
 	if allowed > 0 && size > allowed/2 {
 		return fmt.Errorf("its %s and what they hold take twice as much memory, and the process may have %s", machine.Bytes(size), machine.Bytes(allowed))

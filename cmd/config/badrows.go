@@ -19,13 +19,13 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// badRowsConfig says what becomes of rows that break a row rule.
+// badRowsConfig declares the treatment of rows that break a row rule.
 type badRowsConfig struct {
 	Tolerance toleratedShare `yaml:"tolerance"`
 	To        badRowsTo      `yaml:"to"`
 }
 
-// badRowsTo is where bad rows are put: a file, or a topic of dead letters.
+// badRowsTo is the place of bad rows: a file, or a topic of dead letters.
 type badRowsTo struct{ path, topic string }
 
 const wantBadRowsTo = "want a file, as in bad.parquet, or a topic, as in {kafka: rows-dead}"
@@ -66,7 +66,7 @@ func (s *toleratedShare) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A quarantine is the file that a task's bad rows are put into, or its topic.
+// A quarantine is the file of a task's bad rows, or their topic.
 type quarantine struct {
 	task   Task
 	fs     durable.FS
@@ -74,7 +74,7 @@ type quarantine struct {
 	read   []string // files that it must not replace
 }
 
-// Quarantine keeps those of a source.
+// Quarantine is the place of the bad rows of a source.
 func (q quarantine) Quarantine(from pipeline.Opened) pipeline.Quarantine {
 	if letters := q.task.DeadLetters(); letters != nil {
 		return letters
@@ -91,7 +91,7 @@ func (q quarantine) Kept() bool {
 	return err == nil
 }
 
-// Put writes the file anew.
+// Put replaces the file.
 func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
 	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.notice)
 	if err != nil {
@@ -108,7 +108,7 @@ func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.S
 	return file.Commit()
 }
 
-// deadLetters is the topic that the records of bad rows are sent to.
+// deadLetters is the topic for records of bad rows.
 type deadLetters struct {
 	origin *Topic
 	topic  string
@@ -122,8 +122,8 @@ func (p Task) DeadLetters() pipeline.Quarantine {
 	return nil
 }
 
-// Put sends the records that the spool has kept: all that are bad in a column that is
-// spooled, which are those of the job and of all its alternatives.
+// Put sends the records that the spool has kept: those with a bad value in a column of the job
+// or of an alternative.
 func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ func(func(pipeline.BadRow) error) error) (err error) {
 	client, err := d.origin.Client()
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Check finds all that can be known to be wrong with a file of any kind, which its keys
-// tell.
+// Check finds the faults of a file, whose keys tell its kind.
 func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault, error) {
 	_, t, err := readConfiguration[struct{}](ctx, path, env.Lookup)
 	if err != nil {
@@ -30,8 +29,7 @@ func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault,
 	return faults, err
 }
 
-// readConfiguration reads a job file, or another one, with all that is wrong with it.
-// ${VAR} in a value is replaced by the variable that lookup finds.
+// readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
 func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
 	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
 	if err != nil {
@@ -47,5 +45,5 @@ func readConfiguration[T any](ctx context.Context, path string, lookup func(stri
 	return c, t, err
 }
 
-// defaultPoll is how often a scheduler looks whether anything is due.
+// defaultPoll is the time between two looks of a scheduler.
 const defaultPoll = 30 * time.Second

@@ -17,14 +17,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Cluster says how brokers are reached. Each section that speaks to some has its keys.
+// A Cluster says how to reach brokers. Each section with brokers has its keys.
 type Cluster struct {
 	Brokers  brokerList        `yaml:"brokers"`
 	TLS      tlsConfig         `yaml:"tls"`
 	SASL     saslConfig        `yaml:"sasl"`
 	Patience yamlfile.Duration `yaml:"patience"`
 
-	Told func(string) // hears why nothing goes on
+	Told func(string) // gets the reason for a wait
 }
 
 // brokerList is a list of host:port.
@@ -73,7 +73,7 @@ func (c *Cluster) files() []*string {
 	return []*string{&c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile}
 }
 
-// check tells the faults of the declaration one by one.
+// check adds the faults of the declaration.
 func (c Cluster) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
 	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))
@@ -86,8 +86,7 @@ func (c Cluster) check(key string, faults *yamlfile.Faults) {
 	faults.Unless((s.PasswordEnv == "") != (s.PasswordFile == ""), key+".sasl", "name where the password is: password_env, a variable of the environment, or password_file")
 }
 
-// checkWithout tells the faults of a section that names no brokers, because those of another
-// one are meant.
+// checkWithout adds the faults of a section without brokers, which uses those of another one.
 func (c Cluster) checkWithout(key, other string, faults *yamlfile.Faults) {
 	faults.Unless(c.TLS == (tlsConfig{}) && c.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of "+other+" have their own")
 	faults.Unless(c.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; "+other+".patience is that of its brokers")

@@ -14,7 +14,7 @@ import (
 // Epsilon is a number in raw units, or {std: number}.
 type Epsilon struct {
 	Raw, std float64
-	given    bool // even if as 0
+	given    bool // 0 included
 }
 
 // zero reports whether it is given as 0.

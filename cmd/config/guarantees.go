@@ -13,8 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// guaranteesConfig lists methods: one, a list of them, whose weights are the default, or a
-// mapping from methods to the weights by which delta is divided among them.
+// guaranteesConfig is one method, a list of methods with default weights, or methods with the
+// weights that divide delta.
 type guaranteesConfig []certify.MethodWeight
 
 // UnmarshalYAML reads the three forms.
@@ -50,7 +50,7 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// weigh takes one method with its weight.
+// weigh adds a method with its weight.
 func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
 	var id certify.MethodID
 	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
@@ -67,7 +67,7 @@ func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error 
 	return nil
 }
 
-// knownMethod refuses what is no method, before anything that follows from it.
+// knownMethod refuses an unknown method, before the faults that follow from it.
 func knownMethod(node ast.Node, id certify.MethodID) error {
 	var names []string
 	for _, m := range certify.Methods() {

@@ -15,13 +15,13 @@ import (
 // maxHandover bounds a handover, whose longest part is a line for each step of training.
 const maxHandover = 64 << 20
 
-// A Handover is what train --no-pass has left in an output, for a last pass in parts.
+// A Handover is the result of train --no-pass in an output, for a last pass in parts.
 type Handover struct {
 	*pipeline.Handover
 	folder string
 }
 
-// Handover reads what was left for the task.
+// Handover reads the handover of the task.
 func (p Task) Handover() (Handover, error) {
 	path := filepath.Join(p.Output, HandoverFile)
 	data, err := durable.ReadSmall(path, "a handover", maxHandover)
@@ -56,7 +56,7 @@ func (h Handover) Trained(ctx context.Context) (pipeline.Model, error) {
 	return m, err
 }
 
-// Sink is one that gives the trained model and takes nothing.
+// Sink gives the trained model, and publishes nothing.
 func (h Handover) Sink() pipeline.Sink { return trainedModel{from: h} }
 
 type trainedModel struct {

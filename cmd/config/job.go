@@ -1,6 +1,6 @@
-// Package config turns job, schedule and score files into typed values, and is the one place
-// that names adapters: where rows come from, and where what is published goes. It says all
-// that is wrong with a file at once, and gives the JSON Schema of each kind.
+// Package config turns job, schedule and score files into typed values, and alone names
+// adapters for sources and outputs. It reports all faults of a file at once, and gives the JSON
+// Schema of each kind.
 package config
 
 import (
@@ -55,20 +55,20 @@ type JobFile struct {
 	Folder string // of the file
 }
 
-// A SourceSection declares where rows come from: files, a topic, or standard input.
+// A SourceSection declares the origin of rows: files, a topic, or standard input.
 type SourceSection struct {
 	Paths  yamlfile.Paths `yaml:"paths"`
 	Kafka  KafkaSection   `yaml:"kafka"`
 	Stream string         `yaml:"stream"`
 	Spool  SpoolSection   `yaml:"spool"` // of the stream
 
-	file      string // that the section stands in
+	file      string // with the section
 	letters   string // topic for records of bad rows, or ""
-	scheduled bool   // the job is one of a schedule, which says where windows of a topic begin and end
+	scheduled bool   // a schedule sets the windows of the topic
 	stdin     io.Reader
 }
 
-// A LossSection declares what counts as a miss.
+// A LossSection declares a miss.
 type LossSection struct {
 	Kind    string  `yaml:"kind"`
 	Epsilon Epsilon `yaml:"epsilon"`
@@ -138,7 +138,7 @@ type trainConfig struct {
 	Seed   uint64            `yaml:"seed"`
 }
 
-// job is the part of the configuration that decides the result.
+// job is the part of the file on which the result depends.
 func (c JobFile) job() pipeline.Job {
 	scaling := pipeline.Scaling{Mode: pipeline.ScalingMode(c.Scaling.Mode)}
 	for name, a := range c.Scaling.Features {
@@ -176,7 +176,7 @@ func (c JobFile) job() pipeline.Job {
 	}
 }
 
-// given is the value of a key, or another one where the file does not have the key.
+// given is the value of a key, or a default.
 func given[T any](value *T, otherwise T) T {
 	if value == nil {
 		return otherwise
@@ -193,8 +193,7 @@ func (r rolesConfig) declared() pipeline.RolesDecl {
 	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), By: by, Reference: r.Reference}
 }
 
-// join takes the faults that the job's own check has found. Of a number that is given as 0,
-// which looks to it like one that is missing, it says what is wrong with it.
+// join adds the faults of the job's own check, for which a number given as 0 is missing.
 func (c JobFile) join(err error, faults *yamlfile.Faults) {
 	e := c.Loss.Epsilon
 	for _, one := range yamlfile.Separate(err) {
@@ -209,7 +208,7 @@ func (c JobFile) join(err error, faults *yamlfile.Faults) {
 	}
 }
 
-// declared fills in what the grid leaves out, key by key.
+// declared fills in the defaults of the grid, key by key.
 func (g gridConfig) declared() pipeline.GridDecl {
 	d := pipeline.DefaultGrid
 	return pipeline.GridDecl{
@@ -228,8 +227,7 @@ func (c *JobFile) relativeTo(folder string) {
 	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path})
 }
 
-// planned is the number of rows of a job that trains while they arrive: of a window of a
-// topic it is declared there.
+// planned is the number of rows of a job of mode arrival; windows of a topic declare their own.
 func (c JobFile) planned() int64 {
 	if c.Train.Rows == 0 && c.Train.Mode == string(pipeline.TrainArrival) {
 		return c.Source.Kafka.Rows

@@ -29,7 +29,7 @@ type KafkaSection struct {
 	Spool      SpoolSection      `yaml:"spool"`
 }
 
-// A TopicSection declares a topic that rows come from, and what its records are.
+// A TopicSection declares a topic of rows, and the form of its records.
 type TopicSection struct {
 	Cluster `yaml:",inline"`
 
@@ -41,7 +41,7 @@ type TopicSection struct {
 	Tombstones string   `yaml:"tombstones"`
 }
 
-// A SpoolSection declares where consumed rows are kept, and how much disk they may have.
+// A SpoolSection declares the folder of consumed rows, and its limit.
 type SpoolSection struct {
 	Folder string        `yaml:"folder"`
 	Limit  yamlfile.Size `yaml:"limit"`
@@ -55,8 +55,8 @@ func (k *TopicSection) files() []*string {
 	return append(k.Cluster.files(), &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile)
 }
 
-// relativePaths makes relative paths, where they are given, relative to a folder. Addresses of
-// stores stay, to be refused as they are.
+// relativePaths makes relative paths relative to a folder, except addresses of stores, which
+// are refused later.
 func relativePaths(folder string, paths ...[]*string) {
 	for _, p := range slices.Concat(paths...) {
 		if *p != "" && !filepath.IsAbs(*p) && !isRemote(*p) {
@@ -88,7 +88,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.F
 	return &Topic{KafkaSection: k, spooled: spooled{Config: config, file: s.file}, Letters: s.letters}
 }
 
-// window says where the only window of a job, or one of a stream, begins and ends.
+// window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error
 	open := k.Rows != 0 || k.For != 0
@@ -104,12 +104,12 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 	faults.Unless(err == nil, key+".from", "%v", err)
 	config.To, err = k.To.of(k.Partitions, broker.Latest)
 	faults.Unless(err == nil, key+".to", "%v", err)
-	faults.Unless(config.To.Time != kafkalog.Committed, key+".to", "what is committed is where a window begins")
+	faults.Unless(config.To.Time != kafkalog.Committed, key+".to", "a window begins, and does not end, at what is committed")
 	faults.Unless(config.From.Time != kafkalog.Committed || k.Group != "", key+".from", "committed by which group? name it under group")
 	config.Group = k.Group
 }
 
-// check tells the faults of the topic and of what its records are.
+// check adds the faults of the topic and of the form of its records.
 func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	k.Cluster.check(key, faults)
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
@@ -149,10 +149,10 @@ type Topic struct {
 	spooled
 
 	Letters  string             // topic for records of bad rows, or ""
-	segments []pipeline.Segment // that are replayed; nil: the window is a new one
+	segments []pipeline.Segment // to replay; nil: the window is a new one
 }
 
-// Open opens the window, which is consumed into its spool first if it is not there.
+// Open opens the window, after consuming it into its spool if necessary.
 func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	return k.open(ctx, want, k.consume)
 }
@@ -166,7 +166,7 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()
-	if k.temporary { // nothing is sent anywhere
+	if k.temporary { // it sends nothing
 		k.Config.Letters = false
 	}
 	if k.Config.Letters {
@@ -185,8 +185,8 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	return err
 }
 
-// others are the spools of other windows in an output directory: of jobs that failed and
-// were changed.
+// others are the spools of other windows in an output directory, of failed jobs that were
+// changed.
 func (k *Topic) others(output string) []string {
 	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
 	if err != nil {
@@ -195,10 +195,10 @@ func (k *Topic) others(output string) []string {
 	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
 }
 
-// Arguments are the arguments of a command that mean these rows.
+// Arguments name these rows on a command line.
 func (k *Topic) Arguments() []string { return []string{"--source", k.file} }
 
-// Replay is the origin of the rows that a certificate names, read again.
+// Replay is the origin of the rows of a certificate.
 func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	if len(c.Sample.Segments) == 0 {
 		return nil, errors.New("the certificate names no segments of a topic: its rows were not read from one; give the data")
@@ -214,7 +214,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	return again, nil
 }
 
-// Release removes the spool, unless another run of the job goes on with it.
+// Release removes the spool, unless another run of the job can resume it.
 func (k *Topic) Release(published bool) error {
 	err := k.unlock()
 	if k.Config.Client == nil { // nothing was spooled

@@ -13,10 +13,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A position is where a window begins or ends.
+// A position is the beginning or the end of a window.
 type position struct {
 	word    string // earliest, latest, committed, or a time
-	offsets []int  // one a partition
+	offsets []int  // by partition
 }
 
 const wantPosition = "want earliest, latest, committed (of from), a time such as 2026-01-31T12:00:00Z, or a list with an offset for each partition"
@@ -49,7 +49,7 @@ func (p *position) UnmarshalYAML(node ast.Node) error {
 	}
 }
 
-// time is the point in time that the word means.
+// time is the meaning of the word.
 func (p position) time(missing int64) (int64, error) {
 	switch p.word {
 	case "":

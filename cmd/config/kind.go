@@ -17,7 +17,7 @@ const (
 	KindScore    = "score"
 )
 
-// kindIn is the kind of a file by its keys; "" if they do not tell.
+// kindIn is the kind of a file by its keys, or "".
 func kindIn(t *yamlfile.File) string {
 	switch {
 	case t.Has("jobs"):
@@ -36,7 +36,7 @@ func kindIn(t *yamlfile.File) string {
 // ofAlternative begins the keys of an alternative of a sweep.
 var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
 
-// kindOf is the kind of file that is decoded into a type.
+// kindOf is the kind of file that decodes into a type.
 func kindOf(t reflect.Type) yamlfile.Kind {
 	k := yamlfile.Kind{Err: pipeline.ErrConfig, Nearest: ingest.Nearest}
 	switch t {

@@ -18,7 +18,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// ServicePatience is how long a service waits for brokers that are away, unless a file says it.
+// ServicePatience is the default time that a service waits for absent brokers.
 const ServicePatience = 24 * time.Hour
 
 // A Member is a process that streams a job as a member of its group.
@@ -27,10 +27,10 @@ type Member struct {
 
 	Topic *Topic // of the rows
 	Quota *ingestlog.Quota
-	// Told hears what the group says: whether it knows this member now, and how many
-	// partitions that has.
+	// Told gets the state of this member in the group: whether it is known, and the number of
+	// its partitions.
 	Told func(known bool, partitions int)
-	// Failed is told of each attempt to publish that failed.
+	// Failed is called for each failed attempt to publish.
 	Failed func()
 
 	client  *broker.Client // of the rows
@@ -38,7 +38,7 @@ type Member struct {
 	folders *sinklake.Windows
 }
 
-// Member prepares a job that can go on for ever.
+// Member prepares a stream.
 func (p Task) Member() (*Member, error) {
 	if err := p.DemandStream(); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (p Task) Member() (*Member, error) {
 	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.Spool.Limit))}, nil
 }
 
-// Connect takes the output for this process, and connects to the clusters of rows and artifacts. Files of
-// windows are written through a file system. leave gives both back.
+// Connect locks the output, and connects to the clusters of rows and artifacts. fsys is for files
+// of windows. leave undoes both.
 func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err := m.Topic.Schemas(); err != nil {
 		return nil, err
@@ -97,13 +97,13 @@ func (m *Member) Check(ctx context.Context) error {
 	return sinklog.Check(ctx, m.shelf, m.Shelf.Topics)
 }
 
-// MeasureLags tells now and then how far the group is behind, by partition, until ctx is done.
+// MeasureLags reports the lags of the group by partition, at intervals, until ctx is done.
 func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int64)) {
 	measureLags(ctx, m.client, m.Topic.TopicSection, told)
 }
 
-// Run streams as a member of the group until ctx is done, or something fails for good. s has
-// what the job does not say: how windows are run, the software and who is told.
+// Run streams as a member of the group until ctx is done, or until a permanent failure. s has
+// the settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
 	observer := s.How.Observer
@@ -126,7 +126,7 @@ func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 // sequence is the name of the sequence of certificates.
 func (m *Member) sequence() string { return m.Topic.Topic + "/" + m.Topic.Group }
 
-// tenure is what the stream works with as long as this member has its partitions.
+// tenure has the ports of the stream while this member has its partitions.
 func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	cfg, shelf := m.Topic.Config, m.Shelf
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
@@ -146,8 +146,8 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	return stream.Tenure{Windows: windows, Log: log, Shared: m.Stream.Shared()}
 }
 
-// rows are those of a window that is spooled to a folder. What is published of it is to follow
-// what the group has committed.
+// rows are the rows of a window with its spool in a folder. Their publication must follow the
+// committed offsets of the group.
 func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
 	return &Topic{
 		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters,
@@ -158,14 +158,14 @@ func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
 	}
 }
 
-// A memberLog is what a member publishes to.
+// A memberLog is the log that a member publishes to.
 type memberLog struct {
 	*sinklog.Sequence
 
 	as publisher
 }
 
-// Publisher publishes what is made of a window.
+// Publisher publishes the results of a window.
 func (l *memberLog) Publisher(w *stream.Window) pipeline.Publisher {
 	p := l.as
 	p.source, _ = w.Rows.(*Topic)

@@ -24,10 +24,10 @@ const (
 	CurrentFile  = sinklake.CurrentFile
 )
 
-// OutputIn is the output in a folder, which need not be there.
+// OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 
-// CertificateIn is the id of the one certificate in a folder whose id begins so.
+// CertificateIn completes the beginning of the id of a certificate in a folder.
 func CertificateIn(folder, begin string) (string, error) {
 	all, err := sinklake.Certificates(durable.OS{}, folder)
 	if err != nil {
@@ -49,7 +49,7 @@ func CertificateIn(folder, begin string) (string, error) {
 	}
 }
 
-// Into is the task of some rows, published to an output.
+// Into is the task with other rows and another output.
 func (p Task) Into(job pipeline.Job, rows pipeline.Rows, out pipeline.Output) (Task, *Output) {
 	to, _ := out.(*Output)
 	p.Job, p.Output = job, to.Folder()
@@ -57,28 +57,28 @@ func (p Task) Into(job pipeline.Job, rows pipeline.Rows, out pipeline.Output) (T
 	return p, to
 }
 
-// Notices say what a user should know of the output before the task is run.
+// Notices are remarks about the output before a run.
 func (p Task) Notices() (said []string) {
 	if _, err := os.Stat(filepath.Join(p.Output, sinklake.SequencesFile)); err == nil && p.Job.Sequence() == nil {
 		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.Output, CurrentFile))
 	}
 	if topic, ok := p.Source.(*Topic); ok {
 		if left := topic.others(p.Output); len(left) > 0 {
-			said = append(said, fmt.Sprintf("spools of other windows, which runs that failed have left, are in %s: remove them if nobody goes on with them", strings.Join(left, ", ")))
+			said = append(said, fmt.Sprintf("spools of other windows, left by failed runs, are in %s: remove them unless a run is to resume them", strings.Join(left, ", ")))
 		}
 	}
 	return said
 }
 
-// RunConfig says how runs of the task are judged and what they may take.
+// RunConfig has the limits and resources of runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
 		Judge: p.Judge, Limit: p.Limit, Strict: p.Strict, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Placed: p.Placed,
 	}
 }
 
-// Attempting is the same with the log of attempts, and the place of bad rows. They write
-// through a file system; notice hears what a user should know.
+// Attempting is the same with the log of attempts and the place of bad rows, written through a
+// file system. notice gets their remarks.
 func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
 	path := p.Attempts
@@ -96,8 +96,7 @@ func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfi
 	return how
 }
 
-// hides returns a name under which readings of an origin would find what a job
-// publishes to its output, or "".
+// hides returns a declared path of an origin that would find artifacts of an output, or "".
 func hides(from Origin, output string) string {
 	if output == "" {
 		return ""
@@ -110,8 +109,8 @@ func hides(from Origin, output string) string {
 	return ""
 }
 
-// MayCreate refuses a file to write without a directory, or one that would be found
-// where the data are: the next call on the same data would read it.
+// MayCreate refuses an output file without a directory, or among the data: the next call on the
+// same data would read it.
 func MayCreate(output string, data Origin) error {
 	dir := filepath.Dir(output)
 	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -145,9 +144,8 @@ func MayReplace(output string, inputs []string) error {
 	return nil
 }
 
-// NewFile begins a file that nobody sees until its Commit, and that replaces none of those
-// that are read. It removes what killed commands have left in the folder, and tells what a
-// user should know of that.
+// NewFile begins a file that appears with its Commit and replaces no file that is read. It
+// removes leftovers of killed commands from the folder; notice gets its remarks.
 func NewFile(fsys durable.FS, path string, reading []string, notice func(string)) (*durable.Pending, error) {
 	if err := MayReplace(path, reading); err != nil {
 		return nil, err

@@ -10,15 +10,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// keyOf cuts a fault of a job into the key, with which its text starts, and the
-// rest.
+// keyOf cuts a fault of a job into the key at its beginning and the rest.
 func keyOf(fault error) (key, rest string) {
 	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ": ")
 	return key, rest
 }
 
-// choicePlaced turns faults of a choice of columns into faults of the job file, with the place
-// where the alternative (0: the job) makes that choice.
+// choicePlaced turns faults of a choice of columns into faults of the job file, at the place of
+// the alternative (0: the job) that makes it.
 func choicePlaced(err error, file *yamlfile.File, alternative int) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err

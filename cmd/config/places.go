@@ -11,10 +11,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// CheckPlaces holds what files say of where their rows stood in a topic, as those of a spool
-// do, against the segments of a certificate, and says what was found or, where it names none,
-// what stays open; both are "" of rows that tell nothing. Rows that are of the topic no file
-// can show: whoever gives the certificate may have written the files too.
+// CheckPlaces compares the places of rows in a topic, from columns of the files such as those of
+// a spool, with the segments of a certificate. It returns the finding or, without segments, the
+// open question; both are "" without such columns. No file proves that rows are of a topic:
+// whoever wrote the certificate may have written the files too.
 func CheckPlaces(ctx context.Context, from Origin, segments []certify.Segment, res pipeline.Resources) (checked, open string, err error) {
 	var paths []string
 	switch from := from.(type) {
@@ -35,7 +35,7 @@ func CheckPlaces(ctx context.Context, from Origin, segments []certify.Segment, r
 	}
 	columns := strings.Join(told, ", ")
 	if len(segments) == 0 {
-		return "", fmt.Sprintf("of which topic and partitions the rows are: the data have columns that tell it (%s), and the certificate names no segments, so that its sentences speak of no topic", columns), nil
+		return "", fmt.Sprintf("the topic and the partitions of the rows: the data name them (columns %s), the certificate has no segments, and its sentences speak of no topic", columns), nil
 	}
 	if err := kafkalog.CheckPlaces(ctx, files, told, segments, res.PageMemory()); err != nil {
 		return "", "", err

@@ -12,28 +12,27 @@ import (
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// A publisher publishes on topics what a job makes of rows.
+// A publisher publishes the results of a job on topics.
 type publisher struct {
 	*Shelf
 
 	source Origin
-	about  certify.Predictor // whose guarantee the pointer tells
+	about  certify.Predictor // of the guarantee in the pointer
 
-	// member is the place in the group of a stream, which commits as its member, and points to
-	// nothing but what the job asks for; nil: the group has no members.
+	// member is the place of a stream in its group: it commits as a member, and points only to
+	// certificates that the job asks for. nil: the group has no members.
 	member *broker.Membership
-	share  *share // of the partitions, where members share them; nil: one has them all
-	failed func() // is told of each attempt of a member that failed
+	share  *share // of the partitions in a shared group, or nil
+	failed func() // called for each failed attempt of a member
 }
 
 // A share is the part of a topic that this member of a shared group has.
 type share struct {
 	partitions []int
-	ended      int // the generation in which it has ended what earlier owners have left open
+	ended      int // generation in which it ended the transactions of earlier owners
 }
 
-// Check demands topics that can be published to, and rows that nobody else has published,
-// before hours of training.
+// Check demands, before hours of training, topics that take artifacts, and unpublished rows.
 func (p *publisher) Check(ctx context.Context) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
@@ -44,8 +43,8 @@ func (p *publisher) Check(ctx context.Context) (err error) {
 	return errors.Join(kafkalog.Check(ctx, client, p.Topics), err)
 }
 
-// follows demands that a window from where its group stands still begins there, or was
-// published as these certificates.
+// follows demands that a window from the committed offsets of its group still begins there, or
+// was published as these certificates.
 func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*pipeline.Result) (kafkalog.GroupAt, error) {
 	rows, ok := p.source.(*Topic)
 	if !ok || p.group == "" || rows.Config.From.Time != ingestlog.Committed {
@@ -62,9 +61,8 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 	return at, nil
 }
 
-// Publish sends what a job has published to its output. A member of a group sends it again
-// when the group has come to another generation, or another process has ended its writer,
-// as long as it has the partitions.
+// Publish sends the artifacts of a job's output. A member of a group with the same partitions
+// sends them again in another generation, or when another process has ended its writer.
 func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
 	if p.member == nil {
 		return p.send(ctx, nil, all, best, true)
@@ -78,8 +76,8 @@ func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *p
 	})
 }
 
-// send sends all artifacts, then the pointer to the best, then how far the topic of the
-// rows was read; of a window without rows only that.
+// send sends all artifacts, then the pointer to the best, then the offsets of the rows; of a
+// window without rows the offsets alone.
 func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, best *pipeline.Result, points bool) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
@@ -130,7 +128,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 		what = "certificate " + best.ID
 		if points {
 			c := best.Certificate
-			if err := to.Point(ctx, c, c.About(p.about)); err != nil { // what readers can believe
+			if err := to.Point(ctx, c, c.About(p.about)); err != nil { // without the maker's word
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A registry declares where schemas are.
+// A registry declares a schema registry.
 type registry struct {
 	URL          string `yaml:"url"`
 	CA           string `yaml:"ca"`
@@ -22,7 +22,7 @@ type registry struct {
 	PasswordFile string `yaml:"password_file"`
 }
 
-// check tells the faults of the declaration one by one.
+// check adds the faults of the declaration.
 func (r registry) check(key string, faults *yamlfile.Faults) {
 	if r == (registry{}) {
 		return
@@ -36,7 +36,7 @@ func (r registry) check(key string, faults *yamlfile.Faults) {
 // registryTimeout bounds one request.
 const registryTimeout = 10 * time.Second
 
-// client is the registry's.
+// client connects to the registry.
 func (r registry) client() (*sr.Client, error) {
 	tls, err := broker.TLSFiles{CA: r.CA}.Load()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A sampleOrigin is the files of a sample. Shards that are not what the manifest says
-// are named as they are read.
+// A sampleOrigin is the files of a sample. Reading a shard unlike the manifest is an error with
+// its name.
 type sampleOrigin struct {
 	Lake
 	manifest pipeline.Manifest
-	columns  []string // that the digests are over
+	columns  []string // of the digests
 }
 
 // Open opens the files.
@@ -39,14 +39,14 @@ type sampleRows struct {
 	digests []string
 }
 
-// Open reads a shard, whose digest is compared at its end.
+// Open reads a shard, and compares its digest at its end.
 func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
-// Sampled is where the rows of a certificate are among the data, by the manifest beside
-// it or the one that is named; the data as they are if there is none. The lines say what
-// was found; so does a doubt, which matters if the data turn out to be other rows.
+// Sampled finds the files of a certificate's sample among the data, by the named manifest or the
+// one beside the certificate; without one it returns the data. lines are its findings, doubt a
+// finding that matters if the data are other rows.
 func Sampled(ctx context.Context, data Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from Origin, lines []string, doubt, err error) {
 	lake, ok := data.(Lake)
 	if !ok {

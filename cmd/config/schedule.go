@@ -53,7 +53,7 @@ type Trigger struct {
 	Lag   atLeast           `yaml:"lag"`
 }
 
-// atLeast is a number that has to be reached. At 0 it always would be.
+// atLeast is a threshold of at least 1.
 type atLeast int64
 
 const wantAtLeast = "want a whole number of at least 1"
@@ -68,8 +68,8 @@ func (a *atLeast) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// due is the trigger as a scheduler has it. Its key names it in the record: one that is
-// changed begins anew.
+// due is the trigger of a scheduler. Its key names it in the record: a changed trigger is a new
+// one.
 func (t Trigger) due() schedule.Trigger {
 	switch {
 	case t.Cron != "":
@@ -86,7 +86,7 @@ func (t Trigger) due() schedule.Trigger {
 	}
 }
 
-// A filesConfig says which files a run takes: all, new, or those of the last time.
+// A filesConfig chooses the files of a run: all, new ones, or those of a last period.
 type filesConfig struct {
 	Which  schedule.Which `yaml:"-"`
 	Last   timeBack       `yaml:"last"`
@@ -94,7 +94,7 @@ type filesConfig struct {
 	Column string         `yaml:"column"`
 }
 
-// ReadWord reads the word that stands for the keys.
+// ReadWord reads a word in place of the keys.
 func (f *filesConfig) ReadWord(word *ast.StringNode) error {
 	f.Which = schedule.Which(word.Value)
 	if f.Which != schedule.FilesAll && f.Which != schedule.FilesNew {
@@ -125,7 +125,7 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A Promotion is the rule by which a challenger becomes current.
+// A Promotion is the rule of promotion.
 type Promotion struct {
 	Rule       string `yaml:"-"`
 	NotWorseBy *Share `yaml:"bound_not_worse_by"`
@@ -151,19 +151,18 @@ func (p *Promotion) ReadWord(word *ast.StringNode) error {
 
 const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"
 
-// A ScheduledTask is a job of a schedule that can be run.
+// A ScheduledTask is a runnable job of a schedule.
 type ScheduledTask struct {
 	*schedule.Job // as a scheduler runs it
 
 	Task   Task
 	Out    *Output
-	Time   time.Duration // that a run may take; 0: any
-	Memory int64         // that it may take; 0: what the machine gives
+	Time   time.Duration // limit of a run; 0: none
+	Memory int64         // limit of a run; 0: the machine's
 }
 
-// ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs are
-// written through a file system; software names what the bytes of a certificate depend on
-// beside job and rows.
+// ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs use the
+// file system; software identifies the program for certificates.
 func ReadSchedule(ctx context.Context, path string, env Environment, fsys durable.FS, software string) (ScheduleFile, []*ScheduledTask, error) {
 	c, tasks, faults, err := checkSchedule(ctx, path, env)
 	if err == nil {
@@ -179,16 +178,16 @@ func ReadSchedule(ctx context.Context, path string, env Environment, fsys durabl
 	return c, jobs, nil
 }
 
-// OpenRecord takes the record of the schedule for this process. To be closed.
+// OpenRecord locks the record of the schedule for this process, until it is closed.
 func (c ScheduleFile) OpenRecord(fsys durable.FS) (*sinklake.Record, error) {
 	return sinklake.OpenRecord(c.Record, fsys)
 }
 
-// Every is how often is looked whether anything is due.
+// Every is the time between two looks at what is due.
 func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
-// checkSchedule reads a schedule file with its jobs, and finds all that can be wrong with
-// them before a row is read. Without a fault there is a task for each job.
+// checkSchedule reads a schedule file with its jobs, and finds their faults before a row is read.
+// Without a fault there is a task for each job.
 func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScheduleFile](ctx, path, env.Lookup)
 	if err != nil {
@@ -209,7 +208,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	outputs := map[string]string{}
 	for i := range c.Jobs {
 		at, j := fmt.Sprintf("jobs[%d]", i), &c.Jobs[i]
-		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name, which stands in the certificates", j.Name)
+		faults.Unless(certify.SequenceName(j.Name) == nil, at+".name", "%q: want a name for the certificates", j.Name)
 		faults.Unless(!names[j.Name], at+".name", "%q is the name of two jobs", j.Name)
 		names[j.Name] = true
 		j.check(at, &faults)
@@ -237,7 +236,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	return c, tasks, t.Merge(faults, Overrides{}.flag), nil
 }
 
-// check fills in the defaults and reports faults of what stands in the schedule.
+// check fills in the defaults of the schedule's own keys and adds their faults.
 func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(len(j.Triggers) > 0, at+".triggers", "there is none")
 	for k, t := range j.Triggers {
@@ -264,7 +263,7 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 			faults.Unless(t.Every >= yamlfile.Duration(time.Second), where+".every", "%v is less than a second", time.Duration(t.Every))
 		}
 	}
-	if j.Files.Which == "" && j.Files != (filesConfig{}) { // what nothing means depends on the job
+	if j.Files.Which == "" && j.Files != (filesConfig{}) { // the default depends on the job
 		j.Files.Which = schedule.FilesLast
 		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time")
 	}
@@ -292,13 +291,13 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Time >= 0, at+".time", "%v is negative", time.Duration(j.Time))
 }
 
-// What becomes of missed moments.
+// The treatment of missed moments.
 const (
 	missedRunOnce = "run_once"
 	missedSkip    = "skip"
 )
 
-// suits reports what a schedule cannot do with a job.
+// suits adds the faults of a job that a schedule cannot run.
 func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	switch p.Source.(type) {
 	case Lake:

@@ -38,18 +38,18 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 // A scheduledLake is a lake whose rows are an [Origin].
 type scheduledLake struct{ ingestlake.Listing }
 
-// Rows are those of some of the files.
+// Rows are the rows of some files.
 func (l scheduledLake) Rows(files []schedule.File) pipeline.Rows {
 	return Lake(l.Listing.Rows(files).(ingestlake.Rows))
 }
 
-// A scheduledTopic is the topic of a job whose spools lie in an output.
+// A scheduledTopic is the topic of a job with spools in its output.
 type scheduledTopic struct {
 	of     *Topic
 	output string
 }
 
-// Name is that of the topic.
+// Name is the topic's.
 func (k scheduledTopic) Name() string { return k.of.Topic }
 
 // AtLatest reports whether the first window begins at the latest offset.
@@ -58,7 +58,7 @@ func (k scheduledTopic) AtLatest() bool {
 	return from.Offsets == nil && from.Time == broker.Latest
 }
 
-// Next is the window that a run would have now.
+// Next is the window of a run that begins now.
 func (k scheduledTopic) Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error) {
 	w, err := k.of.next(ctx, before, patience)
 	if err != nil && broker.Temporary(err) {
@@ -67,12 +67,12 @@ func (k scheduledTopic) Next(ctx context.Context, before *pipeline.Windows, pati
 	return w, err
 }
 
-// Digest names a window and how its records are read.
+// Digest identifies a window and the reading of its records.
 func (k scheduledTopic) Digest(w pipeline.TopicWindow) string {
 	return digestOfAll(w, k.of.digest(k.of.Config))
 }
 
-// Rows are those of a frozen window.
+// Rows are the rows of a frozen window.
 func (k scheduledTopic) Rows(w pipeline.TopicWindow) pipeline.Rows {
 	return k.of.within(w, k.output)
 }
@@ -85,7 +85,7 @@ func (k scheduledTopic) Leave(w pipeline.TopicWindow) error {
 	return kafkalog.Remove(k.of.within(w, k.output).Config.Folder)
 }
 
-// away is an error of brokers that passes by itself.
+// away is a temporary error of brokers.
 type away struct{ error }
 
 // Unwrap is the error, and [schedule.ErrAway].

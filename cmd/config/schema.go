@@ -18,8 +18,8 @@ import (
 // A schema is a JSON Schema of draft 7, which editors know best.
 type schema map[string]any
 
-// Schema is the JSON Schema of a kind of files: keys, what they mean, and the form of
-// their values.
+// Schema is the JSON Schema of a kind of files: keys, their meaning, and the form of their
+// values.
 func Schema(kind string) map[string]any {
 	switch kind {
 	case KindSchedule:
@@ -31,14 +31,13 @@ func Schema(kind string) map[string]any {
 	}
 }
 
-// pageOf is the page whose tables explain the keys of a kind of files.
+// pageOf is the page with the keys of a kind of files.
 func pageOf(kind string) string {
 	return map[string]string{KindJob: docs.Job, KindSchedule: docs.Schedule, KindScore: docs.Score}[kind]
 }
 
-// schemaOf is made of the types that a file is decoded into: structures give keys, types
-// that read their values themselves say of which form these are, and the page what the
-// keys mean.
+// schemaOf makes the schema of a file from its Go type: structures give the keys, types with an
+// UnmarshalYAML the forms of their values, and the page the meanings.
 func schemaOf[T any](page string, required ...string) schema {
 	of := reflect.TypeFor[T]()
 	kind := kindOf(of).Name
@@ -52,7 +51,7 @@ func schemaOf[T any](page string, required ...string) schema {
 	return s
 }
 
-// A valued type says of which form its values are.
+// A valued type has the schema of its values.
 type valued interface{ schema() schema }
 
 // A schemer makes the schema of a type.
@@ -73,7 +72,7 @@ func (m *schemer) of(key string, t reflect.Type) schema {
 }
 
 func (m *schemer) form(key string, t reflect.Type) schema {
-	if t.Kind() == reflect.Pointer { // whose methods are those of what it points to
+	if t.Kind() == reflect.Pointer {
 		return m.form(key, t.Elem())
 	}
 	if own := formOf(t); own != nil {
@@ -123,7 +122,7 @@ func (m *schemer) section(key string, t reflect.Type) schema {
 	return schema{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-// A worded section may be a word instead.
+// A worded section may be one of some words instead; nil: any.
 type worded interface{ words() []string }
 
 func (gridConfig) words() []string { return []string{paperGrid} }
@@ -134,7 +133,7 @@ func (filesConfig) words() []string {
 
 func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
 
-// orVariable admits ${VAR} in the place of a value.
+// orVariable admits ${VAR} as a value.
 func orVariable(s schema) schema {
 	forms, ok := s["anyOf"].([]schema)
 	if !ok || len(s) > 1 {
@@ -143,7 +142,7 @@ func orVariable(s schema) schema {
 	return schema{"anyOf": append(forms, schema{"$ref": "#/definitions/variable"})}
 }
 
-// choices are the words that keys of texts take.
+// choices are the words that are values of keys.
 func choices() map[string]any {
 	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
@@ -196,7 +195,7 @@ func (position) schema() schema {
 	}}
 }
 
-// formOf is the form of the values of a type that reads them itself, nil of another one.
+// formOf is the schema of a type with an UnmarshalYAML, nil for others.
 func formOf(t reflect.Type) schema {
 	switch t {
 	case reflect.TypeFor[yamlfile.Paths]():
@@ -256,7 +255,7 @@ var (
 	mdLink      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// described is what the tables of a page say of the keys of a job.
+// described are the meanings of keys, from the tables of a page.
 func described(page string) map[string]string {
 	said := map[string]string{}
 	section, inTable := "", false

@@ -21,7 +21,7 @@ import (
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
-	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // whose current model predicts
+	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // with the pointer to the model
 	Source         scoreSourceConfig                `yaml:"source"`
 	Keep           []string                         `yaml:"keep"`
 	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"` // of predictions
@@ -97,8 +97,7 @@ func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, er
 	return c, err
 }
 
-// checkScore reads a score file, and finds all that can be wrong with it before a row is
-// read.
+// checkScore reads a score file, and finds its faults before a row is read.
 func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScoreFile](ctx, path, env.Lookup)
 	if err != nil {
@@ -133,7 +132,7 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	return c, t.Merge(faults, Overrides{}.flag), nil
 }
 
-// canKeep returns an error unless what is kept can have this name.
+// canKeep refuses the name of a column to keep that predictions have themselves.
 func (c ScoreFile) canKeep(name string) error {
 	switch {
 	case c.OnTopics() && c.ToTopic():
@@ -147,7 +146,7 @@ func (c ScoreFile) canKeep(name string) error {
 	}
 }
 
-// checkModel tells the faults of where models come from.
+// checkModel adds the faults of the origin of models.
 func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
@@ -163,7 +162,7 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	k.checkWithout(key, "source.kafka", faults)
 }
 
-// ModelCluster is that of the topics of models: without brokers, the one of the rows.
+// ModelCluster is the cluster of the topics of models; without brokers, that of the rows.
 func (c ScoreFile) ModelCluster() Cluster {
 	k := c.Model.Kafka
 	if len(k.Brokers) == 0 && c.OnTopics() {
@@ -172,7 +171,7 @@ func (c ScoreFile) ModelCluster() Cluster {
 	return k.Cluster
 }
 
-// checkFiles tells the faults of a file about files.
+// checkFiles adds the faults of a source of files.
 func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	source := SourceSection{Paths: c.Source.Paths}
 	source.relativeTo(c.Folder)
@@ -192,7 +191,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 }
 
-// checkOutput tells the faults of a topic for predictions of files.
+// checkOutput adds the faults of a topic for predictions of files.
 func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
 	const key = "output.kafka"
 	k := c.Output.Kafka
@@ -205,7 +204,7 @@ func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
 	k.checkWithout(key, "model.kafka", faults)
 }
 
-// OutputCluster is that of predictions of files: without brokers, the one of the topics of
+// OutputCluster is the cluster for predictions of files; without brokers, that of the topics of
 // models.
 func (c ScoreFile) OutputCluster() Cluster {
 	k := c.Output.Kafka
@@ -215,7 +214,7 @@ func (c ScoreFile) OutputCluster() Cluster {
 	return k.Cluster
 }
 
-// checkTopics tells the faults of a file about topics.
+// checkTopics adds the faults of a source that is a topic.
 func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	const key = "source.kafka"
 	k := c.Source.Kafka
@@ -231,15 +230,15 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }
 
-// Session is how long a member that is not heard of keeps its partitions.
+// Session is the time after which a silent member loses its partitions.
 func (c ScoreFile) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Every is how often is looked for new files and models.
+// Every is the time between two looks for new files and models.
 func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
-// Resources are what predicting may take.
+// Resources are the limits for predicting.
 func (c ScoreFile) Resources() pipeline.Resources {
 	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
 	if r.Workers == 0 {

@@ -28,26 +28,25 @@ type Scoring struct {
 	ScoreFile
 
 	FS       durable.FS
-	Once     bool          // it ends when there is no more
-	Patience time.Duration // with brokers that are away, where the file says nothing
-	Sent     int64         // rows of files whose predictions are one transaction; 0: as many as usual
+	Once     bool          // end when no row is left
+	Patience time.Duration // default time to wait for absent brokers
+	Sent     int64         // rows of files in one transaction of predictions; 0: the default
 
 	Events        score.Events
-	Said, Noticed func(string)                       // hear what goes on, and why nothing does
-	Cautions      func(certify.Certificate) []string // of a model that is put to use
-	Member        func(known bool, partitions int)   // hears what the group says of this process
-	Lags          func(offsets map[int]int64)        // hears how far the group is behind, by partition; nil: nobody asks
+	Said, Noticed func(string)                       // get events and warnings
+	Cautions      func(certify.Certificate) []string // of an adopted model
+	Member        func(known bool, partitions int)   // gets the state of this process in the group
+	Lags          func(offsets map[int]int64)        // gets the lags of the group by partition; or nil
 }
 
 // ErrFull says that the output has no room.
 var ErrFull = sinklake.ErrFull
 
-// filesAtOnce is how many files are predicted to files at the same time: while one is opened,
-// or waits for the disk, there is another.
+// filesAtOnce is the number of files predicted to files at the same time: while one is opened,
+// or waits for the disk, another is predicted.
 const filesAtOnce = 3
 
-// Run predicts until ctx is done or, with Once, there is no more, and counts the files that
-// could not be predicted.
+// Run predicts until ctx is done or, with Once, no row is left, and counts failed files.
 func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 	pointers, closePointers, err := s.pointers()
 	if err != nil {
@@ -64,7 +63,7 @@ func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 	}
 }
 
-// Where names the place that the predictions of a file go to.
+// Where names the place of the predictions of a file.
 func (c ScoreFile) Where(f score.File) string {
 	if c.ToTopic() {
 		return "topic " + c.Output.Kafka.Topic
@@ -72,7 +71,7 @@ func (c ScoreFile) Where(f score.File) string {
 	return sinklake.PredictionsOf(c.Output.Folder, f)
 }
 
-// pointers are where models are looked for. To be closed.
+// pointers are the pointers of models, to be closed.
 func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	if s.Model.Folder != "" {
 		return FolderPointers(s.Model.Folder), func() error { return nil }, nil
@@ -90,7 +89,7 @@ func (s *Scoring) client(c Cluster) (*broker.Client, error) {
 	return c.Client()
 }
 
-// FolderPointers are those of the output directory of a job.
+// FolderPointers are the pointers of a job's output directory.
 type FolderPointers string
 
 // Current reads the pointer.
@@ -137,8 +136,8 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	return f, about, err
 }
 
-// unpredicted are the files of the source. whole is whether files are predicted whole, several
-// at the same time; before comes before each look at them.
+// unpredicted are the files of the source. whole: files are predicted whole, several at the same
+// time. before is called before each look at them.
 func (s *Scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
 	res := s.Resources()
 	return ingestlake.NewUnpredicted(ingestlake.UnpredictedConfig{
@@ -267,11 +266,11 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	}), output)
 }
 
-// lagEvery is how often the lags of the group are asked for.
+// lagEvery is the time between two requests for the lags of a group.
 const lagEvery = 5 * time.Second
 
-// measureLags tells now and then how far the group is behind, by partition, until ctx is done.
-// That brokers do not answer is told by others.
+// measureLags reports the lags of a group by partition, at intervals, until ctx is done. It
+// ignores brokers without an answer.
 func measureLags(ctx context.Context, client *broker.Client, k TopicSection, told func(map[int]int64)) {
 	for {
 		if partitions, err := client.Partitions(ctx, k.Topic); err == nil {
@@ -287,7 +286,7 @@ func measureLags(ctx context.Context, client *broker.Client, k TopicSection, tol
 	}
 }
 
-// predictAs predicts, from where the group and the output are, as a member of one generation.
+// predictAs predicts as a member of one generation, from the positions of group and output on.
 func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err error) {
 	if t.ToTopic() {
 		err = t.toTopicAs(ctx, as)
@@ -343,8 +342,8 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 	return t.predict(ctx, out, sinklake.LoggedDue(t.Every()), ends)
 }
 
-// lock takes the lock of the output. A service waits for it: a process that was the leader of
-// the group may not know yet that it is no longer.
+// lock locks the output. A service waits for it: the former leader of the group may not know yet
+// that it is replaced.
 func (t *topicScoring) lock(ctx context.Context) (*sinklake.Directory, error) {
 	if t.Once {
 		return sinklake.Open(t.Output.Folder, t.FS)
@@ -352,7 +351,7 @@ func (t *topicScoring) lock(ctx context.Context) (*sinklake.Directory, error) {
 	return sinklake.Await(ctx, t.Output.Folder, t.FS, func(err error) { t.Events.Failed(err) })
 }
 
-// predict predicts to a writer, behind the offsets of the group and those of its files.
+// predict predicts to a writer, from the offsets of the group and those in its files on.
 func (t *topicScoring) predict(ctx context.Context, out score.Writer[score.Records], due score.Due, files map[int]int64) error {
 	group, subject, err := t.rows.Positions(ctx)
 	if err != nil {

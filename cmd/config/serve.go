@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A Serve declares where a service can be asked how it is.
+// A Serve declares the server of a service.
 type Serve struct {
 	Listen      string   `yaml:"listen"`
 	Hosts       []string `yaml:"hosts"`
@@ -27,7 +27,7 @@ func (c Serve) Server() serving.Config {
 	return serving.Config{Address: c.Listen, Hosts: c.Hosts, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
 }
 
-// check finds what is wrong with the declaration; the files are not read.
+// check adds the faults of the declaration. It reads no file.
 func (c Serve) check(faults *yamlfile.Faults) {
 	if !c.Declared() {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A Stream declares how windows follow one another.
+// A Stream declares a stream of windows.
 type Stream struct {
 	Group           string             `yaml:"group"`
 	ShutdownTimeout *yamlfile.Duration `yaml:"shutdown_timeout"`
@@ -23,20 +23,19 @@ const (
 	GroupShared = "shared" // members share them
 )
 
-// Warm reports whether windows begin with the model of an earlier one.
+// Warm reports whether training begins with the model of an earlier window.
 func (c Stream) Warm() bool { return given(c.WarmStart, true) }
 
-// sessionTimeout is how long a member that is not heard of keeps its partitions, unless a
-// file says it.
+// sessionTimeout is the default of Session.
 const sessionTimeout = yamlfile.Duration(20 * time.Second)
 
-// Session is how long a member that is not heard of keeps its partitions.
+// Session is the time after which a silent member loses its partitions.
 func (c Stream) Session() time.Duration {
 	return time.Duration(given(c.SessionTimeout, sessionTimeout))
 }
 
-// Kept is the number of windows whose artifacts stay in the output.
+// Kept is the number of windows with artifacts in the output.
 func (c Stream) Kept() int { return given(c.Keep, 20) }
 
-// Least is how many rows a window that is closed by time has at least.
+// Least is the least number of rows of a window that is closed by time.
 func (c Stream) Least() int64 { return cmp.Or(c.LeastRows, 1000) }

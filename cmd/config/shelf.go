@@ -19,7 +19,7 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A publishConfig declares where artifacts go beside the output directory.
+// A publishConfig declares the place of artifacts beside the output directory.
 type publishConfig struct {
 	Kafka topicsConfig `yaml:"kafka"`
 }
@@ -39,22 +39,21 @@ type topicNames struct {
 	Current      string `yaml:"current"`
 }
 
-// A Shelf is where artifacts are published on topics.
+// A Shelf is the topics of artifacts.
 type Shelf struct {
 	Cluster     Cluster
 	Topics      kafkalog.Topics
 	Name        string
 	exactlyOnce bool
-	group       string // whose offsets are committed with the artifact; "": none
+	group       string // its offsets are committed with the artifact; "": none
 }
 
-// shelf is what the section declares, nil if nothing. Without brokers it is on the
-// cluster that the rows come from.
+// shelf is the shelf of the section, or nil. Without brokers it is on the cluster of the rows.
 func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
 	if c.Source.scheduled {
-		group = "" // there is to be none
+		group = ""
 	}
 	if reflect.ValueOf(k).IsZero() {
 		faults.Unless(group == "", "source.kafka.group", "its offsets are committed with what is published, so declare publish.kafka")
@@ -78,7 +77,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
 
-// tell sets who is told why brokers cannot be reached.
+// tell sets the listener for unreachable brokers.
 func (c *JobFile) tell(told func(string)) {
 	if c.Source.Kafka.declared() {
 		c.Source.Kafka.Told = told
@@ -88,7 +87,7 @@ func (c *JobFile) tell(told func(string)) {
 	}
 }
 
-// Publisher is where the job publishes beside its output, nil if nowhere.
+// Publisher publishes beside the output; nil: nothing.
 func (p Task) Publisher() pipeline.Publisher {
 	if p.Shelf == nil {
 		return nil
@@ -99,7 +98,7 @@ func (p Task) Publisher() pipeline.Publisher {
 // IsID reports whether a text looks like the id of a certificate.
 func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// MakeTopics makes the topics that a job sends to.
+// MakeTopics makes the topics of a job.
 func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told func(topic string, made bool)) (err error) {
 	from, _ := p.Source.(*Topic)
 	letters := from != nil && from.Letters != ""
@@ -130,8 +129,8 @@ func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told fun
 	return err
 }
 
-// OnTopics reads the artifact that a reference such as kafka:kafka-1:9092/NAME means, on
-// topics of the usual names; false: it is no such reference.
+// OnTopics reads the artifact of a reference such as kafka:kafka-1:9092/NAME, from topics of the
+// default names; false: it is no such reference.
 func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bool, err error) {
 	rest, ok := strings.CutPrefix(reference, "kafka:")
 	brokers, name, named := strings.Cut(rest, "/")
@@ -147,13 +146,12 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 	return a, true, err
 }
 
-// ShelfOn is one on topics of the usual names, of brokers as in kafka-1:9092,kafka-2:9092.
+// ShelfOn is a shelf of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
 func ShelfOn(brokers string, told func(string)) *Shelf {
 	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Told: told}}
 }
 
-// Pull writes an artifact, that a name points to or that has an id, into a directory, and
-// returns the paths of its files.
+// Pull writes the artifact of a name or id into a directory, and returns the paths of its files.
 func (s *Shelf) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
 	client, err := s.Cluster.Client()
 	if err != nil {

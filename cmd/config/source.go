@@ -11,30 +11,29 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An Origin is where rows come from: the section source of a job, or the arguments DATA of a
+// An Origin is the origin of rows: the section source of a job, or the arguments DATA of a
 // command. A new one is a type, and a case in origin.
 type Origin interface {
 	pipeline.Rows
-	// Finds returns the declared path under which a later opening would read a file at this
-	// path, or "".
+	// Finds returns the declared path by which a later opening would read this file, or "".
 	Finds(path string) string
-	// Arguments are the arguments of a command that mean these rows.
+	// Arguments name these rows on a command line.
 	Arguments() []string
-	// Replay is the origin of the rows that a certificate names, read again.
+	// Replay is the origin of the rows of a certificate.
 	Replay(c certify.Certificate) (Origin, error)
 }
 
-// A Source is opened rows whose columns can be told of, as a plan does.
+// A Source is opened rows with facts about their columns, for a plan.
 type Source interface {
 	pipeline.Opened
-	// Told says what is known of the values of the columns before they are read.
+	// Told returns the facts about the columns that are known before reading.
 	Told(ctx context.Context) ([]Told, error)
 }
 
-// Told is what is known of the values of a column before they are read.
+// Told is the facts about a column.
 type Told = ingestlake.Told
 
-// maxPaths bounds the declared paths, each of which is looked up several times.
+// maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
 
 // relativeTo makes relative paths relative to a folder.
@@ -45,7 +44,7 @@ func (s *SourceSection) relativeTo(folder string) {
 	relativePaths(folder, s.Kafka.files(), []*string{&s.Kafka.Spool.Folder, &s.Spool.Folder})
 }
 
-// origin is what the section declares for a job. Its faults are told one by one.
+// origin is the origin that the section declares for a job.
 func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	faults.Unless(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool", "it is of a stream; that of a topic is source.kafka.spool")
 	if s.Stream != "" {
@@ -72,7 +71,7 @@ func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.
 	return Lake(s.Paths)
 }
 
-// OriginOf is what arguments DATA mean.
+// OriginOf is the origin that arguments DATA name.
 func OriginOf(arguments []string) (Origin, error) {
 	if err := Local(arguments...); err != nil {
 		return nil, err
@@ -80,8 +79,8 @@ func OriginOf(arguments []string) (Origin, error) {
 	return Lake(arguments), nil
 }
 
-// MakeTemporary gives an origin that is spooled a temporary folder, which is removed when it was
-// read. The spool has the columns that are asked for first, or else those of the job.
+// MakeTemporary gives a spooled origin a temporary folder. asked: the spool has the columns that
+// are asked for first; else those of the job.
 func MakeTemporary(from Origin, asked bool) {
 	var s *spooled
 	switch from := from.(type) {
@@ -97,7 +96,7 @@ func MakeTemporary(from Origin, asked bool) {
 	}
 }
 
-// Opening is [pipeline.OpenData], with what is known of the rows.
+// Opening is [pipeline.OpenData] with more about the rows.
 type Opening func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Opened, error)
 
 // OpenData opens an origin for a check of a certificate.
@@ -115,13 +114,13 @@ func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, 
 	return ingestlake.Rows(l).Open(ctx, want)
 }
 
-// Finds returns the name under which a later opening would read a file at this path.
+// Finds returns the path by which a later opening would read this file, or "".
 func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
 
-// Arguments are the arguments of a command that mean these rows.
+// Arguments name these rows on a command line.
 func (l Lake) Arguments() []string { return l }
 
-// Replay is the origin of the rows that a certificate names, read again.
+// Replay is the origin of the rows of a certificate.
 func (l Lake) Replay(certify.Certificate) (Origin, error) { return l, nil }
 
 // Release does nothing: files are only read.

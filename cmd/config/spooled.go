@@ -14,16 +14,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A spooled origin is consumed into its spool when it is opened first; every opening reads that.
+// A spooled origin is consumed into its spool at its first opening. All openings read the spool.
 type spooled struct {
 	Config    kafkalog.Config
 	file      string           // job file
-	temporary bool             // the spool goes when it was read
-	frozen    *kafkalog.Window // once it is spooled
+	temporary bool             // the spool is removed after reading
+	frozen    *kafkalog.Window // nil before spooling
 	lock      io.Closer
 }
 
-// open opens the spool, which consume fills first if it is not there.
+// open opens the spool, after consume has filled it if necessary.
 func (s *spooled) open(ctx context.Context, want pipeline.Choice, consume func(context.Context) error) (pipeline.Opened, error) {
 	if s.frozen == nil {
 		if s.Config.Columns == nil {
@@ -39,8 +39,7 @@ func (s *spooled) open(ctx context.Context, want pipeline.Choice, consume func(c
 	return s.frozen.Open(ctx, want)
 }
 
-// place makes the folder of the spool: one of its own, or the declared one for this process
-// alone.
+// place makes the folder of the spool: a temporary one, or the declared one with a lock.
 func (s *spooled) place() (err error) {
 	if s.temporary {
 		s.Config.Folder, err = os.MkdirTemp("", "pacsgp-spool-")
@@ -60,7 +59,7 @@ func (s *spooled) place() (err error) {
 	return err
 }
 
-// unlock gives the folder back.
+// unlock unlocks the folder.
 func (s *spooled) unlock() (err error) {
 	if s.lock != nil {
 		err = s.lock.Close()

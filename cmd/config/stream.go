@@ -19,7 +19,7 @@ type Stdin struct {
 
 	in   io.Reader
 	keep bool
-	mine bool // the spool was made
+	mine bool // this process made the spool
 }
 
 // piped is the stream for a job.
@@ -33,7 +33,7 @@ func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.F
 	return &Stdin{spooled: spooled{Config: config, file: s.file}, in: s.stdin, keep: s.Spool.Keep}
 }
 
-// Open opens the rows, which are consumed into a spool first if they are not there.
+// Open opens the rows, after consuming them into a spool if necessary.
 func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	return s.open(ctx, want, s.consume)
 }
@@ -43,7 +43,7 @@ func (s *Stdin) consume(ctx context.Context) (err error) {
 	if s.in == nil {
 		return errors.New("stream: there is no standard input")
 	}
-	// What an earlier run has kept goes only when something comes.
+	// The kept spool of an earlier run is replaced by rows only.
 	in := bufio.NewReader(s.in)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 		return errors.New("stream: nothing came")
@@ -56,7 +56,7 @@ func (s *Stdin) consume(ctx context.Context) (err error) {
 	return err
 }
 
-// Arguments are the arguments of a command that mean these rows.
+// Arguments name these rows on a command line.
 func (s *Stdin) Arguments() []string {
 	if s.keep {
 		return []string{s.Config.Folder}
@@ -64,11 +64,10 @@ func (s *Stdin) Arguments() []string {
 	return []string{"--source", s.file, "<", "ROWS"} // the same rows on standard input
 }
 
-// Replay is the origin of the rows that a certificate names, read again.
+// Replay is the origin of the rows of a certificate.
 func (s *Stdin) Replay(certify.Certificate) (Origin, error) { return s, nil }
 
-// Release removes the spool, also one of a job that failed: the rows have to be sent again
-// anyhow.
+// Release removes the spool, also that of a failed job, which needs the rows again.
 func (s *Stdin) Release(bool) error {
 	err := s.unlock()
 	if s.mine && (s.temporary || !s.keep || s.frozen == nil) {

@@ -15,7 +15,7 @@ func (c Stream) declared() bool { return c != (Stream{}) }
 // Shared reports whether members share the partitions.
 func (c Stream) Shared() bool { return c.Group == GroupShared }
 
-// check tells what is wrong with the section itself.
+// check adds the faults of the section itself.
 func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
@@ -24,19 +24,19 @@ func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(c.ShutdownTimeout == nil || *c.ShutdownTimeout > 0, "stream.shutdown_timeout", "want some time, as in 20s")
 }
 
-// goesOn reports whether a job says that it is one of a stream. Others may be all the same.
+// goesOn reports whether a job has keys of a stream. A job without them may be one too.
 func (p Task) goesOn() bool {
 	return p.Stream.declared() || p.Serve.Declared() || p.Job.DeltaPolicy != ""
 }
 
-// DemandStream refuses a job that cannot make one window after the other, for ever.
+// DemandStream refuses a job that is no stream.
 func (p Task) DemandStream() error {
 	var faults yamlfile.Faults
 	p.mustGoOn(&faults)
 	return faults.Err(pipeline.ErrConfig)
 }
 
-// mustGoOn demands a job that can make one window after the other, for ever.
+// mustGoOn adds the faults of a stream.
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(len(p.Job.Sweep) == 0, "sweep", "a stream has one job")
@@ -60,7 +60,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 		}
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
-	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins where its group stands, or at the earliest offset")
+	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
 	faults.Unless(from.Spool.Limit > 0, key+".spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")
 	faults.Unless(from.Spool.Folder == "", key+".spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// alternativeConfig is one entry of the key sweep: what it changes in the job.
+// alternativeConfig is an entry of the key sweep: its changes of the job.
 type alternativeConfig struct {
 	Loss     toleranceConfig    `yaml:"loss"`
 	Features []string           `yaml:"features"`
@@ -35,8 +35,7 @@ type toleranceConfig struct {
 	Above   tolerance `yaml:"above"`
 }
 
-// tolerance is a number above 0. 0, which would stand for a key that is left
-// out, is none.
+// tolerance is a number above 0: 0 means a missing key.
 type tolerance float64
 
 // UnmarshalYAML reads the number.
@@ -63,16 +62,14 @@ func (c JobFile) alternatives() []pipeline.Alternative {
 	return all
 }
 
-// zeros finds what the job's own check cannot see: a tolerance that is given as 0 looks to it
-// like one that is left out.
+// zeros adds the faults of tolerances given as 0, which the job's own check takes for missing.
 func (c JobFile) zeros(faults *yamlfile.Faults) {
 	for i, a := range c.Sweep {
 		faults.Unless(!a.Loss.Epsilon.zero(), fmt.Sprintf("sweep[%d].loss.epsilon", i), "0 is not positive")
 	}
 }
 
-// overridden says that a flag has no effect on a sweep whose alternatives say
-// the tolerance themselves.
+// overridden refuses the flag for a sweep with tolerances of its alternatives.
 func (c JobFile) overridden() error {
 	for _, a := range c.Sweep {
 		if a.Loss.Epsilon.given {

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Overrides are what a command changes of a job file: the flags of train, and for whom it is read.
+// Overrides are the changes of a command to a job file: the flags of train, and scheduled.
 type Overrides struct {
 	Epsilon, Memory, Output string
 	Delta, Limit            Share
@@ -26,22 +26,22 @@ type Overrides struct {
 	Time                    time.Duration
 	Seed                    uint64
 	Workers                 int
-	scheduled               bool // by no flag: its windows are those of a schedule
+	scheduled               bool // a schedule sets its windows
 
-	Given func(flag string) bool // reports whether a flag is there; nil: none is
+	Given func(flag string) bool // reports whether a flag is set; nil: none is
 }
 
-// An Environment is what a file is read in.
+// An Environment is the environment of a file.
 type Environment struct {
 	Lookup func(string) (string, bool) // variables of the environment
-	Stdin  io.Reader                   // of a stream; nil: there is none
-	Notice func(string)                // hears why nothing goes on
+	Stdin  io.Reader                   // of a stream; or nil
+	Notice func(string)                // gets the reason for a wait
 }
 
-// An ArgumentError is a fault of the arguments of a command, and of no file.
+// An ArgumentError is a fault of a command's arguments.
 type ArgumentError struct{ error }
 
-// Argument says that an error is one of the arguments.
+// Argument makes an error one of the arguments.
 func Argument(err error) error { return ArgumentError{err} }
 
 // Unwrap returns the fault.
@@ -56,8 +56,7 @@ func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Ta
 	return p, err
 }
 
-// A Task is a job file that can be run: the job, where its rows come from and where what
-// it publishes goes.
+// A Task is a runnable job file: the job, the origin of its rows and the places of its results.
 type Task struct {
 	Job       pipeline.Job
 	Source    Origin
@@ -77,7 +76,7 @@ type Task struct {
 	looks     func(durable.FS) pipeline.Looks // nil: they are not counted
 }
 
-// checkJob reads a job, and finds all that can be wrong with it before a row is read.
+// checkJob reads a job, and finds its faults before a row is read.
 func checkJob(ctx context.Context, path string, env Environment, o Overrides) (Task, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[JobFile](ctx, path, env.Lookup)
 	if err != nil {
@@ -97,7 +96,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	return p, t.Merge(faults, o.flag), nil
 }
 
-// maxWorkers bounds the goroutines that a job may ask for. Each has buffers of its own.
+// maxWorkers bounds the goroutines of a job. Each has buffers of its own.
 const maxWorkers = 1024
 
 // NewTask fills in the defaults. Its error joins all faults.
@@ -157,10 +156,10 @@ const wantLocal = "remote stores are not read or written: mount it, or copy the 
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// isRemote reports whether a path names a store by its address.
+// isRemote reports whether a path is the address of a store.
 func isRemote(path string) bool { return scheme.MatchString(path) }
 
-// insideSource says why an output directory cannot be used: a format for it and the source.
+// insideSource is the format of a fault about an output directory and the source.
 func insideSource(source string) string {
 	if strings.ContainsAny(source, "*?[") {
 		return "the source %[2]s would find the model in %[1]s; choose another directory"
@@ -168,8 +167,7 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-// flags are the flags that override keys, by key. Those of epsilon and memory are texts, which
-// apply reads first.
+// flags are the flags that override keys, by key. apply reads those of epsilon and memory itself.
 var flags = map[string]struct {
 	name string
 	set  func(c *JobFile, o Overrides)
@@ -186,10 +184,10 @@ var flags = map[string]struct {
 	"output":       {"output", func(c *JobFile, o Overrides) { c.Output = o.Output }},
 }
 
-// changed reports whether a flag is there.
+// changed reports whether a flag is set.
 func (o Overrides) changed(flag string) bool { return o.Given != nil && o.Given(flag) }
 
-// flag is the one that has set a key, or "".
+// flag is the flag that has set a key, or "".
 func (o Overrides) flag(key string) string {
 	if flag := flags[key].name; flag != "" && o.changed(flag) {
 		return flag
@@ -219,8 +217,8 @@ func (o Overrides) apply(c *JobFile) (err error) {
 	return nil
 }
 
-// Open opens the source of a job as the job chooses. While rows are spooled, spooled is told
-// how many there are, unless it is nil.
+// Open opens the source with the columns of the job. spooled, if not nil, gets the number of
+// spooled rows.
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Opened, error) {
 	want := p.Job.Choice(nil, p.Resources)
 	want.Spooled = spooled
@@ -231,8 +229,7 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Open
 	return src, nil
 }
 
-// Placed is an error of opening the source as a job chooses, with the place in the job file
-// that it is about.
+// Placed adds the place in the job file to an error of opening the source.
 func (p Task) Placed(err error, job pipeline.Job) error {
 	return choicePlaced(err, p.file, job.Number)
 }

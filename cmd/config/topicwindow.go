@@ -20,8 +20,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// firstWindow says where the first window of a scheduled job begins. All else of its windows
-// the record decides, and no key of the job.
+// firstWindow sets the beginning of the first window of a scheduled job. The record decides all
+// else of its windows.
 func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	for _, c := range []struct {
 		key   string
@@ -41,7 +41,7 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 	config.To = kafkalog.Position{Time: broker.Latest}
 }
 
-// suitsTopic reports what a schedule cannot do with a job on a topic.
+// suitsTopic adds the faults of a scheduled job on a topic.
 func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
 	j.Files.Which = schedule.FilesNew
@@ -52,10 +52,10 @@ func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 	}
 }
 
-// hintAnew says what to do when windows cannot follow one another.
+// hintAnew is the hint when windows cannot follow one another.
 const hintAnew = "(hint: give the job another name and output; source.kafka.from says where its first window begins)"
 
-// next is the window that a run would have now. No row is read.
+// next is the window of a run that begins now. No row is read.
 func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (w pipeline.TopicWindow, err error) {
 	if before == nil {
 		before = &pipeline.Windows{Topic: k.Topic}

@@ -216,7 +216,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 
 	whole, err := certify.Parse(readFile(t, certificate))
 	fatal.If(t, err)
-	const unnamed = "NOT CHECKED: of which topic and partitions the rows are"
+	const unnamed = "NOT CHECKED: the topic and the partitions of the rows"
 	const far = 1 << 60 // a float64 does not tell its neighbours apart
 	from := func(first, end int64) func(*certify.Evidence) {
 		return func(ev *certify.Evidence) { ev.Sample.Segments[1].First, ev.Sample.Segments[1].End = first, end }

@@ -50,7 +50,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     if cert["sample"].get("segments"):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
-        unplaced = f"of which topic and partitions the rows are: the data have columns that tell it ({', '.join(places_told(lake))}), and the certificate names no segments, so that its sentences speak of no topic"
+        unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments, and its sentences speak of no topic"
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
