@@ -36,8 +36,8 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Status == StatusVacuous && !(g.Bound < 1):
 		return fmt.Sprintf("%s is promised about %s: the bound is 1, which holds for every predictor", nothing, subject(g))
 	case g.Status == StatusVacuous:
-		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s, what the formula gives for a constant",
-			nothing, subject(g), percentUp(g.Bound), percentUp(c.Baseline.Bound))
+		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
+			nothing, subject(g), percentUp(g.Bound), yardstick(percentUp, g, c.Baseline, "a constant"))
 	case form.counts:
 		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, sure(g))
 	case form.average != "":
@@ -137,8 +137,17 @@ func vacuous(g Guarantee, b Baseline) string {
 	if !(g.Bound < 1) {
 		return fmt.Sprintf("Vacuous: nothing is promised about %s. The bound is 1, which holds for every predictor.", subject(g))
 	}
-	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s, what the formula gives for the constant prediction %s on the train rows.",
-		subject(g), AtMost(g.Bound), AtMost(b.Bound), nearDigits(b.Constant))
+	return fmt.Sprintf("Vacuous: nothing useful is promised about %s. Its bound, %s, is not below %s on the train rows.",
+		subject(g), AtMost(g.Bound), yardstick(AtMost, g, b, "the constant prediction "+nearDigits(b.Constant)))
+}
+
+// yardstick is what a bound is not below, with its number unless that is printed as the bound's.
+func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant string) string {
+	words := "what the formula gives for " + constant
+	if number := digits(b.Bound); number != digits(g.Bound) {
+		return number + ", " + words
+	}
+	return words
 }
 
 // indicative says which assumptions are broken.

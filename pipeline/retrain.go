@@ -16,9 +16,12 @@ import (
 // speaks neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
+// NoiseNotChecked is the last of what is not checked, and the one that no guarantee rests on.
+const NoiseNotChecked = "the noise of the model: predictive deviations rest on it, and no guarantee does"
+
 // NotChecked says in a line each what is the certificate's maker's word, though a
-// guarantee rests on it, and the check has not found. What an ancestor has seen, training
-// again does not show.
+// guarantee, or a predictive deviation, rests on it, and the check has not found. What an
+// ancestor has seen, training again does not show.
 func (v *Verification) NotChecked() []string {
 	var open []string
 	if len(v.certificate.Conditional()) > 0 {
@@ -38,6 +41,9 @@ func (v *Verification) NotChecked() []string {
 	}
 	if over := v.certificate.PassedOver(); over != "" {
 		open = append(open, over)
+	}
+	if v.noise && !v.Retrained {
+		open = append(open, NoiseNotChecked)
 	}
 	return open
 }

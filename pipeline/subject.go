@@ -37,11 +37,16 @@ func Subject(c certify.Certificate) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// CarriedID is the id that predictions carry: that of their certificate, or "" if it
-// guarantees nothing about the mean of Q, which they are.
+// CarriedID is the id that predictions carry: that of their certificate, with the word
+// conditional behind it if it guarantees something about the mean of Q, which they are, only on
+// its maker's word; "" if nothing.
 func CarriedID(c certify.Certificate, id string) string {
-	if mean := c.About(certify.PredictorMean); mean.Status == certify.StatusCertified || len(c.Conditional()) > 0 {
+	switch {
+	case c.About(certify.PredictorMean).Status == certify.StatusCertified:
 		return id
+	case len(c.Conditional()) > 0:
+		return id + " " + string(certify.StatusConditional)
+	default:
+		return ""
 	}
-	return ""
 }

@@ -28,6 +28,7 @@ type Verification struct {
 
 	certificate certify.Certificate
 	job         Job
+	noise       bool // the model has one
 }
 
 func (v *Verification) note(format string, args ...any) {
@@ -45,7 +46,7 @@ type OpenData func(ctx context.Context, features, exclude []string, target strin
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, res Resources,
 ) (*Verification, error) {
-	v := &Verification{certificate: c}
+	v := &Verification{certificate: c, noise: m.Meta.Noise != nil}
 	job, err := v.files(ctx, c, m, modelDigest)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

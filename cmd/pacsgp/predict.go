@@ -25,7 +25,8 @@ func predictCommand(w system) *cobra.Command {
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Write one row for each row of the data: mean; deviation, of f without the noise of a\n" +
 			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
-			"the certificate, null if no guarantee for the mean is certified or conditional. No\n" +
+			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
+			"alone, and null if no guarantee for it is certified or conditional. No\n" +
 			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets\n" +
 			"nulls and a reason.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),

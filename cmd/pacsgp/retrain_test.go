@@ -27,10 +27,10 @@ func TestVerifyRetrain(t *testing.T) {
 	}
 	const open = "NOT CHECKED: that training did not see the hold-out rows"
 	flat := func(a answer) string { return strings.Join(strings.Fields(a.stdout), " ") }
-	for _, args := range [][]string{{}, {a.lake}} {
+	for status, args := range map[string][]string{"CLAIMED": nil, "CONDITIONAL": {a.lake}} {
 		got := pacsgp(t, append([]string{"verify", a.model, a.certificate}, args...)...)
 		if text := flat(got); got.status != exitNotCertified || !strings.Contains(text, open) || !strings.Contains(text, "VACUOUS ") ||
-			!strings.Contains(text, "CONDITIONAL predictions (the mean of Q)") || strings.Contains(text, "verified:") || strings.Contains(text, "CERTIFIED predictions (the mean") {
+			!strings.Contains(text, status+" predictions (the mean of Q)") || strings.Contains(text, "verified:") || strings.Contains(text, "CERTIFIED predictions (the mean") {
 			t.Errorf("verify %q: status %d (%s), and it says\n%s", args, got.status, got.message, got.stdout)
 		}
 		if !strings.Contains(got.message, "nothing is certified about the mean of Q by what was checked") || !strings.Contains(got.message, "--retrain") {
@@ -49,13 +49,13 @@ func TestVerifyRetrain(t *testing.T) {
 	}
 	plain := pacsgp(t, "verify", a.model, a.certificate, a.lake, "--json")
 	d = verdictDocument{}
-	if err := json.Unmarshal([]byte(plain.stdout), &d); err != nil || plain.status != exitNotCertified || d.Retrained || len(d.NotChecked) != 3 || d.Guarantees[0].Status != certify.StatusConditional {
+	if err := json.Unmarshal([]byte(plain.stdout), &d); err != nil || plain.status != exitNotCertified || d.Retrained || len(d.NotChecked) != 4 || d.Guarantees[0].Status != certify.StatusConditional {
 		t.Errorf("in JSON, without, it says %+v (%v), status %d", d, err, plain.status)
 	}
 	pacsgp(t, "verify", a.model, a.certificate, "--retrain").says(t, exitUsage, "--retrain: name the data")
 
 	inspected := flat(succeed(t, "inspect", a.certificate))
-	if !strings.Contains(inspected, "CONDITIONAL predictions (the mean of Q)") || strings.Contains(inspected, "CERTIFIED predictions (the mean of Q)") {
+	if !strings.Contains(inspected, "CLAIMED predictions (the mean of Q)") || strings.Contains(inspected, "CERTIFIED predictions (the mean of Q)") {
 		t.Errorf("inspect says\n%s", inspected)
 	}
 }

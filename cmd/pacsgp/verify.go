@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -248,7 +249,8 @@ func (v *verified) uncertified() error {
 	case said.Status == certify.StatusCertified:
 		return nil
 	case v.judge != pipeline.JudgeDraw && v.byWord():
-		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, %s%s", strings.Join(v.notChecked(), "; "), v.advice())
+		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, %s%s",
+			strings.Join(slices.DeleteFunc(v.notChecked(), func(line string) bool { return line == pipeline.NoiseNotChecked }), "; "), v.advice())
 	default:
 		return pipeline.NotCertified("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)
 	}
@@ -320,7 +322,7 @@ func (v *verified) print(w system, statement bool) error {
 
 // status is the status of a guarantee after these checks.
 func (v *verified) status(g certify.Guarantee) certify.Status {
-	if g.Status == certify.StatusCertified && !v.found.Evidence {
+	if g.Status.Promises() && !v.found.Evidence {
 		return report.Claimed
 	}
 	return g.Status
@@ -332,7 +334,7 @@ type verdictDocument struct {
 	Verdict    string             `json:"verdict"`
 	Evidence   bool               `json:"evidence_rechecked"`
 	Retrained  bool               `json:"retrained"`
-	NotChecked []string           `json:"not_checked"` // what guarantees rest on
+	NotChecked []string           `json:"not_checked"` // what guarantees and predictive deviations rest on
 	ID         string             `json:"id"`
 	Checked    []string           `json:"checked"`
 	Guarantees []verdictGuarantee `json:"guarantees"`

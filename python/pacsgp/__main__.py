@@ -65,8 +65,9 @@ def run(args):
     if args.certificate:
         cert, document, certificate = read_certificate(args.certificate, None)
         check_files(model, cert, document)
-        if not {"certified", "conditional"} & mean_statuses(cert):
-            certificate = None  # nothing is said about the mean, which is what is predicted
+        statuses = mean_statuses(cert)
+        if "certified" not in statuses:  # of the mean, which is what is predicted
+            certificate = certificate + " conditional" if "conditional" in statuses else None
     write_predictions(model, args.data, args.out, certificate)
     return {"status": 0}
 

@@ -96,8 +96,7 @@ class Sentences:
         if g["status"] == "vacuous" and not g["bound"] < 1:
             return f"{nothing} is promised about {who}: the bound is 1, which holds for every predictor"
         if g["status"] == "vacuous":
-            return (f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below "
-                    f"{percent_up(self.cert['baseline']['bound'])}, what the formula gives for a constant")
+            return f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below {self.yardstick(percent_up, g, 'a constant')}"
         kind, words = KINDS[loss["kind"]], self.words(loss, at_most_digits)
         if kind.counts:
             return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
@@ -115,10 +114,14 @@ class Sentences:
         if g["status"] == "vacuous" and not g["bound"] < 1:
             return f"Vacuous: nothing is promised about {self.subject(g)}. The bound is 1, which holds for every predictor."
         if g["status"] == "vacuous":
-            b = self.cert["baseline"]
-            return (f"Vacuous: nothing useful is promised about {self.subject(g)}. Its bound, {outward(g['bound'], True)}, is not below {outward(b['bound'], True)}, "
-                    f"what the formula gives for the constant prediction {few_digits(b['constant'], False)} on the train rows.")
+            constant = "the constant prediction " + few_digits(self.cert["baseline"]["constant"], False)
+            return f"Vacuous: nothing useful is promised about {self.subject(g)}. Its bound, {outward(g['bound'], True)}, is not below {self.yardstick(lambda x: outward(x, True), g, constant)} on the train rows."
         return self.certified(g)
+
+    def yardstick(self, digits, g, constant):
+        """What a bound is not below, with its number unless that is printed as the bound's."""
+        number = digits(self.cert["baseline"]["bound"])
+        return (number + ", " if number != digits(g["bound"]) else "") + "what the formula gives for " + constant
 
     def certified(self, g):
         rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"

@@ -111,8 +111,8 @@ def mean_statuses(cert):
     return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
 
 
-def unchecked(cert, unplaced, before):
-    """What is the maker's word though a guarantee rests on it, a line each."""
+def unchecked(cert, noise, unplaced, before):
+    """What is the maker's word though a guarantee or a predictive deviation rests on it, a line each."""
     left = []
     if any(g["status"] == "conditional" for g in cert["guarantees"]):
         left += ["that training did not see the hold-out rows", "that which rows are hold-out rows was fixed before their values were known",
@@ -125,6 +125,8 @@ def unchecked(cert, unplaced, before):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
     if before:
         left.append(f"that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format {BEFORE}, are true: those sentences that are printed here were derived again")
+    if noise:
+        left.append("the noise of the model: predictive deviations rest on it, and no guarantee does")
     return left + ([unplaced] if unplaced else [])
 
 
@@ -174,7 +176,7 @@ def verify(path, certificate, data, expected):
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
-            "doubts": doubts(cert), "not_checked": unchecked(cert, unplaced, before), "certificate": cert, "rows": bool(data)}
+            "doubts": doubts(cert), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before), "certificate": cert, "rows": bool(data)}
 
 
 def show(report):
@@ -185,7 +187,7 @@ def show(report):
         print("NOT CHECKED: " + words)
     print(f"{report['verdict']}\nid {report['id']}")
     for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
-        status = "claimed" if g["status"] == "certified" and not report["rows"] else g["status"]  # what was not held against rows
+        status = "claimed" if g["status"] in ("certified", "conditional") and not report["rows"] else g["status"]  # what was not held against rows
         print(f"{status.upper():11} {g['headline']}")
     for words in report["doubts"]:
         print("DOUBT       " + words)

@@ -58,7 +58,7 @@ const (
 	Unread                // who has not read the rows
 )
 
-// Claimed is what StatusCertified says to a reader who has not checked it.
+// Claimed is what a status that promises something says to a reader who has not read the rows.
 const Claimed certify.Status = "claimed"
 
 // PageOf puts a certificate into words: its statements, the terms of the bound, the assumptions,
@@ -115,7 +115,7 @@ func headlines(c certify.Certificate, who Reader) []Headline {
 	var all []Headline
 	for _, g := range shown {
 		status := g.Status
-		if who == Unread && status == certify.StatusCertified {
+		if who == Unread && status.Promises() {
 			status = Claimed
 		}
 		all = append(all, Headline{status, g.Headline})
