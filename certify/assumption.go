@@ -23,6 +23,7 @@ const (
 	AssumeOneAttempt      AssumptionID = "one-attempt"
 	AssumeHoldoutUnseen   AssumptionID = "holdout-unseen" // of certificates with hold-out rows
 	AssumeHoldoutFixed    AssumptionID = "holdout-fixed"  // of the same
+	AssumeMeanFixed       AssumptionID = "mean-fixed"     // of those whose prior has a column for its mean
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
@@ -48,6 +49,7 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeOneAttempt, derived: true, text: "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended."},
 		{id: AssumeHoldoutUnseen, derived: true, text: "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."},
 		{id: AssumeHoldoutFixed, derived: true, text: "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."},
+		{id: AssumeMeanFixed, derived: true, text: "The prior's mean function, a column of the rows, is a function of the features that was fixed without the rows that certify. Predictions of a model that was fitted on them are none, nor are out-of-fold predictions, each of which has seen the others. No column tells how it was made."},
 	}
 }
 

@@ -39,7 +39,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	})
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
-		g.Status = status(*g, c.Baseline.Bound, c.Assumptions)
+		g.Status = c.status(*g)
 	}
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
@@ -51,14 +51,15 @@ func Certify(ev Evidence) (Certificate, error) {
 
 // status says what a guarantee is worth. A broken assumption voids it; a bound that
 // is not below 1 and below the baseline's, NaN included, says nothing. One from
-// hold-out rows rests on what no document can show.
-func status(g Guarantee, baseline float64, assumptions []Assumption) Status {
+// hold-out rows rests on what no document can show, and so does each about a column of the mean;
+// rows that the column may have been fitted on certify nothing.
+func (c Certificate) status(g Guarantee) Status {
 	switch {
-	case broken(assumptions):
+	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain:
 		return StatusIndicative
-	case !(g.Bound < 1 && g.Bound < baseline):
+	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound):
 		return StatusVacuous
-	case g.Role == RoleHoldout:
+	case g.Role == RoleHoldout, c.Mean != nil:
 		return StatusConditional
 	default:
 		return StatusCertified
@@ -85,6 +86,7 @@ func (ev Evidence) record() (Certificate, error) {
 		Dependence:    ev.Dependence,
 		Copies:        ev.Copies,
 		Findings:      ev.Findings,
+		Mean:          ev.Mean,
 		Accuracy:      Accuracy{Tau: ev.Accuracy},
 		Assumptions:   assumptions,
 		Ledger:        ev.Ledger,
@@ -122,6 +124,9 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}
 		derived[AssumeHoldoutFixed] = Assumption{Status: AssumptionAssumed, Diagnostic: "Training again does not show it."}
 	}
+	if ev.Mean != nil {
+		derived[AssumeMeanFixed] = ev.Ledger.meanFixed()
+	}
 	return completeAssumptions(ev.Assumptions, derived)
 }
 
@@ -135,7 +140,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	ev := Evidence{
 		Loss: draw.Loss, KL: draw.KL, Tallies: Tallies{}, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
-		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
+		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}

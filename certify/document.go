@@ -28,6 +28,8 @@ const (
 	PredictorMean Predictor = "mean of Q"
 	// PredictorConstant is the constant of the baseline, about which nothing is certified.
 	PredictorConstant Predictor = "constant"
+	// PredictorColumn is the column of the mean: not its losses are added up, but its distances ([Mean]).
+	PredictorColumn Predictor = "column"
 )
 
 // A Status says what a guarantee is worth.
@@ -36,7 +38,7 @@ type Status string
 // The statuses.
 const (
 	StatusCertified   Status = "certified"   // the theorem applies and says something
-	StatusConditional Status = "conditional" // certified, if what a hold-out rests on is true: no document can show it
+	StatusConditional Status = "conditional" // certified, if what a hold-out or a column of the mean rests on is true: no document can show it
 	StatusVacuous     Status = "vacuous"     // the theorem applies and says nothing
 	StatusIndicative  Status = "indicative"  // an assumption of the theorem is broken
 )
@@ -51,6 +53,7 @@ type Certificate struct {
 	Dependence    Dependence    `json:"dependence"`
 	Copies        Copies        `json:"copies"`
 	Findings      *Findings     `json:"findings,omitempty"` // nil: nothing suspicious
+	Mean          *Mean         `json:"mean,omitempty"`     // nil: the prior's mean function is a constant
 	Accuracy      Accuracy      `json:"accuracy"`
 	Assumptions   []Assumption  `json:"assumptions"`
 	Ledger        Ledger        `json:"ledger"`
@@ -222,6 +225,7 @@ type Ledger struct {
 	Holdout   int64  `json:"holdout"`
 	Copies    int64  `json:"copies"` // left out, because they equal an earlier row
 	Bad       int64  `json:"bad"`
+	Outside   int64  `json:"outside,omitempty"` // the column of the mean was fitted on them
 }
 
 // A Sample names the rows by the digest of their values.
@@ -230,7 +234,7 @@ type Sample struct {
 	Targets string   `json:"targets"` // of the multiset of the target's values
 	Shards  int64    `json:"shards"`
 	Rows    int64    `json:"rows"`
-	Columns []string `json:"columns"` // the features in model order, then the target
+	Columns []string `json:"columns"` // the features in model order, the column of the mean if there is one, the target
 
 	// Segments are the shards as ranges of a log, in order, where rows came from one:
 	// who has the log can replay them. That the rows stand there is checked by a

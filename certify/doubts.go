@@ -39,6 +39,10 @@ func (c Certificate) Doubts() []string {
 	if f := c.Findings; f != nil && len(f.Grids) > 0 {
 		said = append(said, quotedList(f.Grids)+" has each value of an even grid at most once, as no independent draws do: it is a counter or a clock, in whatever order the rows are. Fresh rows have other values, and the bounds say nothing of them.")
 	}
+	if c.fitted() {
+		said = append(said, fmt.Sprintf("The column %s is %.0f %% nearer to the target on train rows than on reference rows. It looks as if it had been fitted on train rows; then the bounds from them are too low.",
+			quoted(c.Mean.Column), 100*(1-c.Mean.Train.Upper()/c.Mean.Reference.Upper())))
+	}
 	said = append(said, c.Dependence.doubts()...)
 	return said
 }

@@ -27,6 +27,7 @@ type Evidence struct {
 	Dependence    Dependence
 	Copies        Copies
 	Findings      *Findings // nil: nothing suspicious
+	Mean          *Mean     // nil: the prior's mean function is a constant
 	Ledger        Ledger
 	Sample        Sample
 	RowRules      []string        // identifiers: see [RowRules]
@@ -50,7 +51,7 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(),
+		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger),
 	)
 }
 
@@ -110,16 +111,12 @@ func (ev Evidence) validateTheta() error {
 	faults := []error{ev.Kernel.validate()}
 	want := 2
 	if ev.Kernel.ARD {
-		want = len(ev.Sample.Columns)
+		want = len(ev.features()) + 1
 	}
 	if len(ev.Theta) != want {
 		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Theta), want))
 	}
-	var features []string
-	if n := len(ev.Sample.Columns); n > 0 {
-		features = ev.Sample.Columns[:n-1]
-	}
-	for i, name := range ParameterNames(features, ev.Kernel.ARD) {
+	for i, name := range ParameterNames(ev.features(), ev.Kernel.ARD) {
 		if i < len(ev.Theta) && ev.Theta[i].Name != name {
 			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Theta[i].Name, name))
 		}
@@ -152,7 +149,7 @@ func (l Ledger) validate() error {
 		faults = append(faults, fmt.Errorf("ledger counts %q, want row", l.Unit))
 	}
 	rest := l.Rows
-	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad} {
+	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad, l.Outside} {
 		if count < 0 || count > rest {
 			return errors.Join(append(faults, fmt.Errorf("ledger does not add up: %+v", l))...)
 		}
@@ -221,7 +218,7 @@ func validateDigest(of, digest string) error {
 // validateFindings checks what was measured of the rows.
 func (ev Evidence) validateFindings() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.Columns[:max(0, len(ev.Sample.Columns)-1)])}
+	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.features())}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
@@ -238,7 +235,7 @@ func (ev Evidence) validateFindings() error {
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
 	}
 	if c.Policy != CopiesDropped && ev.Delta.Looks.counted() {
-		rows -= ev.Ledger.Holdout
+		rows -= ev.Ledger.Holdout + ev.Ledger.Outside
 	}
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))
@@ -271,12 +268,13 @@ func (ev Evidence) validateDeclared() error {
 	if d.Unit != "" {
 		faults = append(faults, UnitName(d.Unit))
 	}
-	if n := len(d.Scaling); n > 0 && n != len(ev.Sample.Columns) {
-		return errors.Join(append(faults, fmt.Errorf("%d columns have declared scaling, want all %d or none", n, len(ev.Sample.Columns)))...)
+	scaled := append(slices.Clone(ev.features()), ev.Loss.Target)
+	if n := len(d.Scaling); n > 0 && n != len(scaled) {
+		return errors.Join(append(faults, fmt.Errorf("%d columns have declared scaling, want all %d or none", n, len(scaled)))...)
 	}
 	for i, s := range d.Scaling {
-		if s.Column != ev.Sample.Columns[i] || !(math.Abs(s.Centre) <= math.MaxFloat64) || !(0 < s.Scale && s.Scale <= math.MaxFloat64) {
-			faults = append(faults, fmt.Errorf("declared scaling of %q: centre %g and scale %g, want those of %q, finite and positive", s.Column, s.Centre, s.Scale, ev.Sample.Columns[i]))
+		if s.Column != scaled[i] || !(math.Abs(s.Centre) <= math.MaxFloat64) || !(0 < s.Scale && s.Scale <= math.MaxFloat64) {
+			faults = append(faults, fmt.Errorf("declared scaling of %q: centre %g and scale %g, want those of %q, finite and positive", s.Column, s.Centre, s.Scale, scaled[i]))
 		}
 	}
 	return errors.Join(faults...)

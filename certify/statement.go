@@ -31,6 +31,8 @@ func headline(g Guarantee, c Certificate) string {
 	}
 	form := g.Loss.Kind.form()
 	switch {
+	case g.Status == StatusIndicative && !broken(c.Assumptions):
+		return fmt.Sprintf("nothing is certified about %s: the column %s may have been fitted on the train rows", subject(g), quoted(c.Mean.Column))
 	case g.Status == StatusIndicative:
 		return fmt.Sprintf("nothing is certified about %s: %s", subject(g), doNotHold(brokenOnes(c.Assumptions)))
 	case g.Status == StatusVacuous && !(g.Bound < 1):
@@ -39,20 +41,26 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
 			nothing, subject(g), percentUp(g.Bound), yardstick(percentUp, g, c.Baseline, "a constant"))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, c.sure(g))
 	case form.average != "":
-		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), percentUp(g.Bound), fresh, sure(g))
+		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), percentUp(g.Bound), fresh, c.sure(g))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), sure(g))
+		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}
 }
 
-// sure says with what confidence, and of a hold-out on which condition.
-func sure(g Guarantee) string {
-	if g.Role == RoleHoldout {
-		return confidence(g.Delta) + " confidence if training did not see the hold-out rows, and split and job owe nothing to their values"
+// sure says with what confidence, and of a hold-out or a column of the mean on which condition.
+func (c Certificate) sure(g Guarantee) string {
+	words, fixed := confidence(g.Delta)+" confidence", c.Mean.fixed()
+	switch {
+	case g.Role == RoleHoldout && fixed != "":
+		return words + " if training did not see the hold-out rows, " + fixed + ", and split and job owe nothing to their values"
+	case g.Role == RoleHoldout:
+		return words + " if training did not see the hold-out rows, and split and job owe nothing to their values"
+	case fixed != "":
+		return words + " if " + fixed
 	}
-	return confidence(g.Delta) + " confidence"
+	return words
 }
 
 // subject names the predictions that a guarantee is about.
@@ -87,7 +95,7 @@ func amountText(x, unit string) string {
 func statement(g Guarantee, c Certificate) string {
 	switch g.Status {
 	case StatusIndicative:
-		return indicative(g, c.Assumptions)
+		return indicative(g, c)
 	case StatusVacuous:
 		return vacuous(g, c.Baseline)
 	case StatusConditional, StatusCertified:
@@ -103,6 +111,9 @@ func certified(g Guarantee, c Certificate) string {
 		rows = "hold-out rows"
 		assumptions = fmt.Sprintf("If training did not see the hold-out rows (%s), their set was fixed before their values were known (%s), and the job owes nothing to their values (%s), under the other stated assumptions",
 			AssumeHoldoutUnseen, AssumeHoldoutFixed, AssumeOneAttempt)
+	}
+	if fixed := c.Mean.fixed(); fixed != "" {
+		assumptions += fmt.Sprintf(", among them that %s (%s)", fixed, AssumeMeanFixed)
 	}
 	source := "the same source"
 	if places := c.Sample.places(math.MaxInt); places != "" {
@@ -151,10 +162,15 @@ func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant st
 }
 
 // indicative says which assumptions are broken.
-func indicative(g Guarantee, assumptions []Assumption) string {
+func indicative(g Guarantee, c Certificate) string {
 	var words strings.Builder
-	words.WriteString("Indicative only: NOTHING IS CERTIFIED, because an assumption of the theorem is broken.")
-	for _, a := range assumptions {
+	words.WriteString("Indicative only: NOTHING IS CERTIFIED, because ")
+	if broken(c.Assumptions) {
+		words.WriteString("an assumption of the theorem is broken.")
+	} else {
+		fmt.Fprintf(&words, "the theorem needs a prior that was fixed without the train rows, and the column %s, which is its mean, may have been fitted on them.", quoted(c.Mean.Column))
+	}
+	for _, a := range c.Assumptions {
 		if a.Status == AssumptionBroken {
 			fmt.Fprintf(&words, " Broken: %s. The theorem needs: %s What happened: %s", a.ID, a.Text, a.Diagnostic)
 		}

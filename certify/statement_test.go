@@ -154,14 +154,15 @@ func TestStatusOfABound(t *testing.T) {
 		{.1, nan, StatusVacuous},
 		{nan, nan, StatusVacuous},
 	} {
-		if got := status(Guarantee{Role: RoleTrain, Bound: v.bound}, v.baseline, nil); got != v.want {
+		c := Certificate{Baseline: Baseline{Bound: v.baseline}}
+		if got := c.status(Guarantee{Role: RoleTrain, Bound: v.bound}); got != v.want {
 			t.Errorf("status of bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, v.want)
 		}
 		want := v.want
 		if want == StatusCertified {
 			want = StatusConditional
 		}
-		if got := status(Guarantee{Role: RoleHoldout, Bound: v.bound}, v.baseline, nil); got != want {
+		if got := c.status(Guarantee{Role: RoleHoldout, Bound: v.bound}); got != want {
 			t.Errorf("status of a hold-out's bound %g with baseline %g is %s, want %s", v.bound, v.baseline, got, want)
 		}
 	}

@@ -21,6 +21,7 @@ var (
 		{PredictorDraw, 2, "predictions of %s by a function drawn at random from Q"},
 		{PredictorMean, 1, "predictions (the mean of Q) of %s"},
 		{predictor: PredictorConstant}, // about which nothing is certified
+		{predictor: PredictorColumn},   // nor about this
 	}
 	roles = []Role{RoleTrain, RoleHoldout}
 )

@@ -23,6 +23,7 @@ type ModelMeta struct {
 	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (d, or one if not ARD), then ln variance
 	Features []Affine            `json:"features"`
 	Target   Affine              `json:"target"`
+	Mean     string              `json:"mean,omitempty"` // column that predictions are added to; "": none
 	Loss     certify.Loss        `json:"loss"`
 	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 

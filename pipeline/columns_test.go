@@ -110,11 +110,18 @@ func TestColumnsAreChosen(t *testing.T) {
 func TestColumnsForAJob(t *testing.T) {
 	table := pipelinetest.NewMemory([]string{"y", "a", "b"}, [][]float64{{1}, {math.NaN()}, {3}})
 	j := pipeline.Job{Target: "y", Exclude: []string{"a"}}
-	src := table.Choose(j.Choice(nil, pipeline.Resources{}))
+	open := func(features []string) pipeline.Source {
+		src, err := j.Open(t.Context(), table.Table, features, pipeline.Resources{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return src
+	}
+	src := open(nil)
 	if !slices.Equal(src.Columns(), []string{"b", "y"}) {
 		t.Errorf("of the job: %v, want b and y", src)
 	}
-	src = table.Choose(j.Choice([]string{"a"}, pipeline.Resources{}))
+	src = open([]string{"a"})
 	if !slices.Equal(src.Columns(), []string{"a", "y"}) {
 		t.Errorf("of a model: %v, want a and y", src)
 	}
@@ -122,9 +129,18 @@ func TestColumnsForAJob(t *testing.T) {
 		t.Errorf("a bad row: %v, want an error that names it", err)
 	}
 	j = pipeline.Job{Target: "y", Features: []string{"b"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}}
-	src = table.Choose(j.Choice(nil, pipeline.Resources{}))
-	if !slices.Equal(src.Columns(), []string{"b", "y"}) {
+	if src = open(nil); !slices.Equal(src.Columns(), []string{"b", "y"}) {
 		t.Errorf("features of the job: %v, want b and y", src)
+	}
+	for name, features := range map[string][]string{"features by default": nil, "named features": {"b"}} {
+		j = pipeline.Job{Target: "y", Features: features, Mean: pipeline.MeanDecl{Column: "a"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}}
+		if src = open(nil); !slices.Equal(src.Columns(), []string{"b", "a", "y"}) {
+			t.Errorf("%s and a column of the mean: %q, want b, a and y", name, src.Columns())
+		}
+	}
+	j.Features, j.Mean.Column = nil, "c"
+	if _, err := j.Open(t.Context(), table.Table, nil, pipeline.Resources{}, nil); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `mean.column: the rows have no numeric column "c"`) {
+		t.Errorf("without the column of the mean: %v, want ErrConfig", err)
 	}
 }
 
@@ -193,7 +209,7 @@ func TestRunOnColumns(t *testing.T) {
 		var store pipelinetest.Store
 		env := environment(nil, &store)
 		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return table.Table.Open(ctx, j.Choice(features, env.Resources))
+			return j.Open(ctx, table.Table, features, env.Resources, nil)
 		}
 		r := run(t, j, env)
 		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Table.Data, pipeline.Resources{})

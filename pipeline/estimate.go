@@ -69,16 +69,16 @@ func (e *Estimate) time(least, most float64, rates []float64, limit time.Duratio
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
-	return s.Rows - s.Bad - job.references(s.Rows) - s.holdout(job)
+	return s.Rows - s.Bad - job.references(s.Rows) - s.apart(job, job.Roles.Holdout) - s.apart(job, job.Roles.Outside)
 }
 
-// holdout is about the number of hold-out rows.
-func (s Sample) holdout(job Job) int64 {
+// apart is about the number of rows of a share that is kept apart by hash.
+func (s Sample) apart(job Job, share float64) int64 {
 	rows := s.Rows
 	if job.Roles.By == RolesByPosition { // no reference row is one
 		rows -= job.references(rows)
 	}
-	return int64(job.Roles.Holdout * float64(rows))
+	return int64(share * float64(rows))
 }
 
 // candidates are the configurations of the trainers that a job has one after the

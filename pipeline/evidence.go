@@ -42,6 +42,10 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if word.Training.Ancestor != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
+	mean, err := found.meanEvidence(meta)
+	if err != nil {
+		return certify.Evidence{}, err
+	}
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
@@ -55,13 +59,14 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Dependence: found.Dependence,
 		Copies:     job.Copies.counted(found.Open),
 		Findings:   found.Findings,
+		Mean:       mean,
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
-			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad,
+			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: append(meta.FeatureNames(), meta.Target.Name), Segments: found.Segments,
+			Columns: append(meta.Inputs(), meta.Target.Name), Segments: found.Segments,
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
@@ -167,7 +172,7 @@ func describe(job Job, features []Affine, target Affine, theta []certify.Paramet
 	for i, name := range job.Features {
 		meta.Features[i].Name = name
 	}
-	meta.Target.Name = job.Target
+	meta.Target.Name, meta.Mean = job.Target, job.Mean.Column
 	meta.Loss = job.lossSpec(target)
 	names := certify.ParameterNames(meta.FeatureNames(), meta.ARD)
 	if len(theta) != len(names) {

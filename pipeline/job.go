@@ -22,6 +22,7 @@ type Job struct {
 	Target   string      `json:"target"`
 	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
 	Exclude  []string    `json:"exclude,omitempty"`
+	Mean     MeanDecl    `json:"mean,omitzero"` // the mean function of the prior
 	Loss     LossDecl    `json:"loss"`
 	Delta    float64     `json:"delta"` // in (0, 1); no default
 	Kernel   KernelDecl  `json:"kernel"`
@@ -106,6 +107,7 @@ const (
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
 	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; 0 with the method holdout: see [Job.ForRows]
+	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on, and that are used for nothing here
 
 	By        RolesBy `json:"by,omitempty"`
 	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
@@ -224,6 +226,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkArrival(fault)
+	j.checkMean(fault)
 	return j, errors.Join(faults...)
 }
 

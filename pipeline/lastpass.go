@@ -24,6 +24,7 @@ type lastPassResult struct {
 	Open        Copies // among rows that are not hold-out rows; where copies are dropped, among all
 	Dropped     int64  // rows with the role copy
 	Bad         int64  // rows that break a row rule
+	Outside     int64  // rows that the column of the mean was fitted on
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling that the reference rows give: features, then target
@@ -33,7 +34,8 @@ type lastPassResult struct {
 	Findings    *certify.Findings
 	Passed      time.Duration // over the rows
 
-	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
+	kept   rawRows       // the rows that the constant is chosen on, in the order of their ordinals
+	stated *certify.Mean // of a check without rows
 }
 
 // wholeLastPass makes the pass over all rows. The source's columns must be the model's
@@ -104,8 +106,9 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 		return nil, err
 	}
 	all, kept := p.rows()
+	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
-		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Shards: p.of.shards,
+		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
 		Tallies:    p.tallies,
 		Dependence: certify.NewDependence(p.measured()), Findings: findings(all, m.Meta.FeatureNames()),
 	}
@@ -124,21 +127,24 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 		kept = all
 	} else {
 		found.Origin, yardstick = certify.OriginReference, reference
-		for c := range p.of.columns {
+		for c := range len(m.Meta.Features) {
 			found.Reference = append(found.Reference, standardise(kept.column(c)))
 		}
+		target := standardise(kept.column(p.of.columns - 1))
+		target.Centre = mean.centre(target.Centre)
+		found.Reference = append(found.Reference, target)
 	}
 	if int64(kept.n) != yardstick {
 		return nil, fmt.Errorf("%w: they hold %d rows that the constant of the baseline is chosen on, not %d", ErrPart, kept.n, yardstick)
 	}
 	found.kept = kept
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
-	return found, nil
+	return found, mean.knowsTarget(kept)
 }
 
 // reference is the number of reference rows.
 func (e *lastPassResult) reference() int64 {
-	return e.Rows - e.Train - e.holdout() - e.Dropped - e.Bad
+	return e.Rows - e.Train - e.holdout() - e.Dropped - e.Bad - e.Outside
 }
 
 // holdout is the number of hold-out rows.
@@ -157,11 +163,7 @@ func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
 }
 
 func sameColumns(columns []string, meta ModelMeta) error {
-	want := make([]string, 0, len(columns))
-	for _, f := range meta.Features {
-		want = append(want, f.Name)
-	}
-	if want = append(want, meta.Target.Name); !slices.Equal(columns, want) {
+	if want := append(meta.Inputs(), meta.Target.Name); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	return nil

@@ -28,9 +28,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	// reference and start rows.
 	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
 	found := s.bytes(reference) + s.bytes(starts)
-	if job.Roles.Holdout > 0 {
-		found += s.Rows / 8 // a bit a row says which are hold-out rows
-	}
+	found += s.Rows / 8 * job.Roles.sets() // a bit a row says which are hold-out rows, or outside
 	most := reading + counting + found
 
 	// Training: the train rows, or what reads them again; start rows, scaled; the

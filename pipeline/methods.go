@@ -45,6 +45,9 @@ func both() []certify.MethodWeight {
 // withMethods completes the methods and the share of the hold-out rows, as far as that
 // does not depend on the number of rows.
 func (j Job) withMethods(fault func(string, ...any)) Job {
+	if j.Mean.given() && !j.outside() {
+		j = j.withInside(fault)
+	}
 	if len(j.Guarantees) == 0 {
 		if j.Roles.Holdout == 0 {
 			j.Guarantees = nil

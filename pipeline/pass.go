@@ -35,6 +35,7 @@ type Pass struct {
 type subject struct {
 	rows          int64 // of the sample
 	bad           int64 // of these: those that break a row rule
+	outside       int64 // of these: those that the column of the mean was fitted on
 	shards        int
 	columns       int
 	layout        Digest // of the shards' first ordinals and rows
@@ -120,7 +121,7 @@ func (s subject) same(other subject) error {
 		return fmt.Errorf("%w: one is of another model: %.12s… and %.12s…", ErrPart, s.model, other.model)
 	case s.configuration != other.configuration:
 		return fmt.Errorf("%w: one is of another job: %.12s… and %.12s…", ErrPart, s.configuration, other.configuration)
-	case s.rows != other.rows || s.bad != other.bad || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
+	case s.rows != other.rows || s.bad != other.bad || s.outside != other.outside || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
 		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
 	default:
 		return fmt.Errorf("%w: one was begun from another run of training", ErrPart)

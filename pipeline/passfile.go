@@ -17,7 +17,7 @@ import (
 
 // A pass as bytes is the content of a [frame]:
 //
-//	subject    rows, bad rows, shards, columns (u64); layout, model, configuration, sample,
+//	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64)
 //	shards     their number (u64), then each, by index
 //	tallies    their number (u64), then each, by the numbers of its key
@@ -71,7 +71,7 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 type encoder struct{ *frame.Writer }
 
 func (e encoder) subject(s subject) {
-	e.Integers(s.rows, s.bad, int64(s.shards), int64(s.columns))
+	e.Integers(s.rows, s.bad, s.outside, int64(s.shards), int64(s.columns))
 	for _, d := range []Digest{s.layout, s.model, s.configuration, s.sample, s.secret} {
 		e.Bytes(d[:])
 	}
@@ -164,12 +164,12 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 }
 
 func (d decoder) subject() subject {
-	s := subject{rows: d.natural(), bad: d.natural(), shards: d.index(), columns: d.index()}
+	s := subject{rows: d.natural(), bad: d.natural(), outside: d.natural(), shards: d.index(), columns: d.index()}
 	for _, each := range []*Digest{&s.layout, &s.model, &s.configuration, &s.sample, &s.secret} {
 		*each = d.digest()
 	}
 	s.constant = d.Float()
-	if s.bad > s.rows || s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
+	if s.bad > s.rows || s.outside > s.rows || s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
 		d.Failf("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.columns, s.constant)
 	}
 	return s

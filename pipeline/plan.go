@@ -13,8 +13,9 @@ import (
 type Plan struct {
 	Rows            int64       `json:"rows"`
 	Reference       int64       `json:"reference"`
-	Train           int64       `json:"train"`   // the N of the bound
-	Holdout         int64       `json:"holdout"` // about so many: a hash of its number decides for each row
+	Train           int64       `json:"train"`             // the N of the bound
+	Holdout         int64       `json:"holdout"`           // about so many: a hash of its number decides for each row
+	Outside         int64       `json:"outside,omitempty"` // as well about so many
 	Features        int         `json:"features"`
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
@@ -72,8 +73,8 @@ func (o *Plan) looks(job Job) error {
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
-	o := Plan{Rows: n, Train: s.train(job), Holdout: s.holdout(job), Features: d}
-	o.Reference = n - o.Train - o.Holdout - s.Bad
+	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job, job.Roles.Holdout), Outside: s.apart(job, job.Roles.Outside), Features: d}
+	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
 	}

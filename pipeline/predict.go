@@ -60,7 +60,7 @@ func (p *Ready) Close() { p.of.close() }
 // at the same time, and use gets one after the other. What it gets is its own until it
 // returns.
 func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
-	if columns, want := src.Columns(), p.of.meta.FeatureNames(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+	if columns, want := src.Columns(), p.of.meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	var free sync.Pool // of *[]Prediction
@@ -94,31 +94,31 @@ func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) 
 }
 
 // Batch appends the predictions of a record batch's rows, numbered from 0 on. It is one as
-// [Batches] has it, of the model's features. Several goroutines may call it.
+// [Batches] has it, of the model's inputs ([ModelMeta.Inputs]). Several goroutines may call it.
 func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, error) {
 	b, err := toBlock(record)
 	if err != nil {
 		return out, err
 	}
-	if len(b.columns) != len(p.of.meta.Features) {
-		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d", len(b.columns), len(p.of.meta.Features))
+	if want := len(p.of.meta.Inputs()); len(b.columns) != want {
+		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d", len(b.columns), want)
 	}
 	return p.block(b, out)
 }
 
-// Row predicts one row: its values are those of the model's features, in their order and
-// in raw units. It gives the numbers that [Ready.Batch] gives, to the bit. A NaN or an
+// Row predicts one row: its values are those of the model's inputs ([ModelMeta.Inputs]), in their
+// order and in raw units. It gives the numbers that [Ready.Batch] gives, to the bit. A NaN or an
 // infinity is a reason, another number of values an error. Several goroutines may call it;
 // as many as there are workers compute at the same time.
 func (p *Ready) Row(values []float64) (Prediction, error) {
-	features := p.of.meta.Features
-	if len(values) != len(features) {
-		return Prediction{}, fmt.Errorf("pipeline: a row of %d values, the model wants %d", len(values), len(features))
+	inputs := p.of.meta.Inputs()
+	if len(values) != len(inputs) {
+		return Prediction{}, fmt.Errorf("pipeline: a row of %d values, the model wants %d", len(values), len(inputs))
 	}
 	var found Prediction
 	for j, v := range values {
 		if fault := faultOf(v); fault != "" {
-			found.Reason = alsoWrong(found.Reason, features[j].Name, fault)
+			found.Reason = alsoWrong(found.Reason, inputs[j], fault)
 		}
 	}
 	if found.Reason != "" {
@@ -131,7 +131,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.meta.Target, p.of.meta.Noise, readerLimits(p.of.meta))
+	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, readerLimits(p.of.meta))
 	return found, nil
 }
 
@@ -159,7 +159,11 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 		if b.reasons != nil && b.reasons.IsValid(i) {
 			found.Reason = b.reasons.Value(i)
 		} else {
-			found.fill(laws, i, p.of.meta.Target, p.of.meta.Noise, limits)
+			centre := p.of.meta.Target.Centre
+			if column := w.column(b); column != nil {
+				centre = column[i]
+			}
+			found.fill(laws, i, centre, p.of.meta, limits)
 		}
 		out = append(out, found)
 	}
@@ -179,11 +183,12 @@ func readerLimits(meta ModelMeta) limits {
 	return limits{tau, tau * (tau / accuracyPart)}
 }
 
-// fill says what the law of row i gives, or why that is not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, target Affine, noise *Noise, most limits) {
-	mean := laws.Mean[i]*target.Scale + target.Centre
+// fill says what the law of row i gives around a centre, or why that is not known well enough.
+func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, most limits) {
+	target, noise := meta.Target, meta.Noise
+	mean := laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
-	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(target.Centre))
+	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
 	if !(laws.MeanError[i]*target.Scale+rounding <= most.mean) {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return

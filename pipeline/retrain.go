@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -24,11 +25,14 @@ const NoiseNotChecked = "the noise of the model: predictive deviations rest on i
 // ancestor has seen, training again does not show.
 func (v *Verification) NotChecked() []string {
 	var open []string
-	if len(v.certificate.Conditional()) > 0 {
+	if slices.ContainsFunc(v.certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout }) {
 		if !v.Retrained || v.certificate.Declared.Training.Ancestor != nil {
 			open = append(open, "that training did not see the hold-out rows")
 		}
 		open = append(open, "that which rows are hold-out rows was fixed before their values were known", "that the job owes nothing to the values of the hold-out rows")
+	}
+	if m := v.certificate.Mean; m != nil && len(v.certificate.Conditional()) > 0 {
+		open = append(open, fmt.Sprintf("that the column %q is a function of the features that was fixed without the rows that certify", m.Column))
 	}
 	if len(v.certificate.Declared.Scaling) > 0 {
 		open = append(open, "that the declared scaling was not computed from the certified rows")
@@ -68,6 +72,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
 	}
 	res = res.WithDefaults()
+	open = job.openData(open)
 	src, err := open(ctx, job.Features, job.Exclude, job.Target, job.BadRows.Some())
 	if err != nil {
 		return err

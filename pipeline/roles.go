@@ -145,31 +145,26 @@ func (h *rankHeap) Pop() any {
 }
 
 // Roles says what each row of a sample may be used for. A row has one role:
-// reference, train or holdout; or it is left out, as a copy or a bad row.
+// reference, train, holdout or outside; or it is left out, as a copy or a bad row.
 type Roles struct {
 	Rows      int64
 	reference []int64     // ordinals of the reference rows, ascending
 	holdout   *ordinalSet // nil unless the job has hold-out rows
+	outside   *ordinalSet // rows that the column of the mean was fitted on; nil unless the job has some
 	out       leftOut
-	order     []rank // the first rows by the rule that are neither left out nor hold-out: reference rows, start rows
+	order     []rank // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
 }
 
-// holdoutFrom is the least hash of a hold-out row: 2⁶⁴ less the share of it, rounded
-// down. No hash reaches it if the share is 0.
-func holdoutFrom(share float64) (least uint64, some bool) {
-	units := math.Floor(share * 0x1p64) // the product is exact: a power of two
-	if !(units >= 1) {
-		return 0, false
-	}
-	return -uint64(units), true
-}
+// hashUnits is how many of 2⁶⁴ hashes are a share, rounded down.
+func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
 
-// A roleRule says which rows are hold-out rows and which are reference rows.
+// A roleRule says which rows are hold-out rows, which are outside and which are reference rows.
 type roleRule interface {
 	// references is how many of n rows are reference rows.
 	references(n int64) int64
-	// heldOut reports whether a row is a hold-out row, whatever n is.
+	// heldOut reports whether a row is a hold-out row, whatever n is, and outside whether it is an outside row.
 	heldOut(rank) bool
+	outside(rank) bool
 	// first returns at most k of n rows, but those that are left out, in the order in
 	// which they become reference rows and start rows.
 	first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error)
@@ -178,8 +173,7 @@ type roleRule interface {
 // rule is the one that a job declares, for a sample of n rows.
 func (j Job) rule(n int64) roleRule {
 	d := j.Roles
-	hash := byHash{key: d.Key}
-	hash.least, hash.some = holdoutFrom(d.Holdout)
+	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside)}
 	switch d.By {
 	case RolesByPosition:
 		early := max(d.Reference, int64(startRows))
@@ -204,16 +198,17 @@ func (j Job) references(n int64) int64 {
 }
 
 // byHash takes the rows of lowest rank for reference rows. A row is a hold-out row if
-// its hash is among the uppermost share of all hashes.
+// its hash is among the uppermost share of all hashes, and outside if it is in the share below.
 type byHash struct {
-	key   string
-	least uint64 // hash of a hold-out row
-	some  bool   // whether there are any
+	key           string
+	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
 }
 
 func (h byHash) references(n int64) int64 { return ReferenceCount(n) }
 
-func (h byHash) heldOut(x rank) bool { return h.some && x.hash >= h.least }
+func (h byHash) heldOut(x rank) bool { return ^x.hash < h.held }
+
+func (h byHash) outside(x rank) bool { return !h.heldOut(x) && ^x.hash-h.held < h.without }
 
 func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
 	return firstByHash(ctx, h.key, n, k, without, workers)
@@ -231,6 +226,8 @@ type byPosition struct {
 func (p byPosition) references(n int64) int64 { return min(n, p.count) }
 
 func (p byPosition) heldOut(x rank) bool { return x.ordinal >= p.count && p.hash.heldOut(x) }
+
+func (p byPosition) outside(x rank) bool { return x.ordinal >= p.count && p.hash.outside(x) }
 
 // first takes start rows from the beginning as well: the reference rows, in the order
 // of their rank, then the others of the early ones.
@@ -250,7 +247,7 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 	return found[:min(k, int64(len(found)))], nil
 }
 
-// newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows; of
+// newRoles assigns the roles of a sample of n rows by the job's rule: hold-out and outside rows; of
 // the others the first are reference rows, or none if the scaling does not come from them; the
 // rest are train rows. Rows that are left out are taken out of all;
 // all other rows keep the role that they have without them. The number of workers
@@ -265,13 +262,19 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 			return r, err
 		}
 	}
-	unused := func(x rank) bool { return rule.heldOut(x) || out.has(x.ordinal) }
+	if job.Roles.Outside > 0 {
+		if r.outside, err = keptApart(ctx, job.Roles.Key, n, rule.outside, out, workers); err != nil {
+			return r, err
+		}
+	}
+	apart := func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
+	unused := func(x rank) bool { return apart(x) || out.has(x.ordinal) }
 	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || !job.Scaling.byReference() {
 		return r, err
 	}
 	first := r.order
 	if !out.none() {
-		if first, err = rule.first(ctx, n, reference, rule.heldOut, workers); err != nil {
+		if first, err = rule.first(ctx, n, reference, apart, workers); err != nil {
 			return r, err
 		}
 	}
@@ -294,10 +297,15 @@ func (r Roles) Copies() int64 { return r.out.copies.size() }
 func (r Roles) Bad() int64 { return r.out.bad.size() }
 
 // Train is the number of train rows: the N of the bound.
-func (r Roles) Train() int64 { return r.Rows - r.Reference() - r.out.size() - r.Holdout() }
+func (r Roles) Train() int64 {
+	return r.Rows - r.Reference() - r.out.size() - r.Holdout() - r.Outside()
+}
 
 // Holdout is the number of hold-out rows.
 func (r Roles) Holdout() int64 { return r.holdout.size() }
+
+// Outside is the number of outside rows.
+func (r Roles) Outside() int64 { return r.outside.size() }
 
 // first returns the first rows by the rule that are not left out, k of them or all that
 // there are, in their order. k is at most [startRows], or the number
@@ -315,25 +323,28 @@ func (r Roles) referenceIn(first, end int64) []int64 {
 // row's place among the train rows.
 func (r Roles) trainIndex(ordinal int64) int64 {
 	lo, _ := slices.BinarySearch(r.reference, ordinal)
-	return ordinal - int64(lo) - r.out.countBefore(ordinal) - r.holdout.countBefore(ordinal)
+	return ordinal - int64(lo) - r.out.countBefore(ordinal) - r.holdout.countBefore(ordinal) - r.outside.countBefore(ordinal)
 }
 
 // kept calls use with the maximal runs [from, to) of rows of a block that are not
 // left out.
 func (r Roles) kept(b block, use func(from, to int) error) error {
-	return outside(r.out.bad, b, 0, b.rows, func(from, to int) error {
-		return outside(r.out.copies, b, from, to, use)
-	})
+	return without(r.out.bad, r.out.copies, b, 0, b.rows, use)
 }
 
 // open calls use with the maximal runs [from, to) of rows of a block that are reference or
 // train rows.
 func (r Roles) open(b block, use func(from, to int) error) error {
-	return r.kept(b, func(from, to int) error { return outside(r.holdout, b, from, to, use) })
+	return r.kept(b, func(from, to int) error { return without(r.holdout, r.outside, b, from, to, use) })
 }
 
-// outside calls use with the maximal runs of rows from..to−1 of a block that are no
-// members of a set.
+// without calls use with the maximal runs of rows from..to−1 of a block that are no
+// members of two sets.
+func without(one, other *ordinalSet, b block, from, to int, use func(from, to int) error) error {
+	return outside(one, b, from, to, func(from, to int) error { return outside(other, b, from, to, use) })
+}
+
+// outside does so with one set.
 func outside(set *ordinalSet, b block, from, to int, use func(from, to int) error) error {
 	if set == nil {
 		return use(from, to)

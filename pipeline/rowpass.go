@@ -43,7 +43,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
-	if need := n / 8; job.Roles.Holdout > 0 && need > max(res.Memory, 1<<26) {
+	if need := n / 8 * job.Roles.sets(); need > max(res.Memory, 1<<26) {
 		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d: give more memory, or leave out the method holdout",
 			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
 	}
@@ -62,6 +62,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	if err != nil {
 		return nil, err
 	}
+	p.of.outside = p.roles.Outside()
 	if err := errors.Join(job.scalable(p.roles.Rows-out.size(), p.roles.Reference()), job.separable(p.roles)); err != nil {
 		if p.sieve != nil {
 			err = cmp.Or(job.BadRows.stop(out.bad.size(), n, p.sieve.bad), err)
@@ -121,7 +122,7 @@ func (r Roles) goodMarks(b block) []mark {
 	good := b.marks[:0]
 	for i, m := range b.marks {
 		if ordinal := b.first + int64(i); !r.out.bad.has(ordinal) {
-			if r.holdout.has(ordinal) {
+			if r.holdout.has(ordinal) || r.outside.has(ordinal) {
 				m[1] |= 1
 			}
 			good = append(good, m)
@@ -194,10 +195,10 @@ func (f *shardFold) add(b block) error {
 
 // order adds the targets of reference and train rows.
 func (f *shardFold) order(b block) error {
-	target := f.space.of.meta.Target
+	scale := f.space.of.scale
 	return f.pass.roles.open(b, func(from, to int) error {
-		for _, y := range b.columns[len(b.columns)-1][from:to] {
-			f.found.targetsInOrder.add(inSteps((y - target.Centre) / target.Scale))
+		for i := from; i < to; i++ {
+			f.found.targetsInOrder.add(inSteps(scale.targetOf(b, i)))
 		}
 		return nil
 	})
@@ -268,7 +269,7 @@ func (f *shardFold) score(b block) error {
 	}
 	i := 0
 	draw, mean := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), f.tallies.At(certify.PredictorMean, certify.RoleTrain)
-	constant := f.tallies.At(certify.PredictorConstant, certify.RoleTrain)
+	constant, column := f.tallies.At(certify.PredictorConstant, certify.RoleTrain), w.column(b)
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
 			if !(rows.laws.MeanError[i] <= w.of.accuracy) {
@@ -281,6 +282,9 @@ func (f *shardFold) score(b block) error {
 			}
 			if err == nil {
 				err = constant.Risk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
+			}
+			if err == nil && column != nil {
+				err = f.tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk.Add(misfit(targets[at], column[at], w.of.scale.target.Scale))
 			}
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)

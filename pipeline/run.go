@@ -18,7 +18,7 @@ var ErrChanged = errors.New("changed since training")
 // Software; the zero value of every other field will do.
 type Environment struct {
 	// Open opens the source anew with these features (nil: those that the
-	// job declares) and the job's target. It is called for training and
+	// job declares), the column of the mean and the job's target, as [Job.Open] does. It is called for training and
 	// again for the last pass.
 	Open        func(ctx context.Context, features []string) (Source, error)
 	Sink        Sink
@@ -170,6 +170,15 @@ func rowsOf(src Source) int64 {
 	return n
 }
 
+// Inputs are the columns that a prediction needs: the features, and the column of the mean if there is one.
+func (m ModelMeta) Inputs() []string {
+	names := m.FeatureNames()
+	if m.Mean != "" {
+		names = append(names, m.Mean)
+	}
+	return names
+}
+
 // FeatureNames are the names of the features, in order.
 func (m ModelMeta) FeatureNames() []string {
 	names := make([]string, len(m.Features))
@@ -208,7 +217,7 @@ func plotRows(rows rawRows, m Model, workers int) (PlotRows, error) {
 	}
 	o := PlotRows{Observed: rows.column(rows.columns - 1)}
 	for i, mean := range laws.Mean {
-		o.Mean = append(o.Mean, mean*s.scale.target.Scale+s.scale.target.Centre)
+		o.Mean = append(o.Mean, mean*s.scale.target.Scale+s.scale.centreOf(rows.row(i)))
 		o.Deviation = append(o.Deviation, math.Sqrt(max(0, laws.Variance[i]))*s.scale.target.Scale)
 	}
 	return o, nil

@@ -2,9 +2,20 @@ package pipeline
 
 // A scaler turns blocks of raw columns into scaled rows.
 type scaler struct {
-	used     []int    // the source's columns: features, then the target
+	used     []int    // the source's columns: features, the column of the mean if there is one, the target
 	features []Affine // of used[:d]
 	target   Affine
+}
+
+// byColumn reports whether a column is taken off the target, in the place of its centre.
+func (s scaler) byColumn() bool { return len(s.used) == len(s.features)+2 }
+
+// centreOf is what is taken off the target of a raw row.
+func (s scaler) centreOf(row []float64) float64 {
+	if s.byColumn() {
+		return row[s.used[len(s.features)]]
+	}
+	return s.target.Centre
 }
 
 func (s scaler) inputs() int { return len(s.features) }
@@ -22,9 +33,18 @@ func (s scaler) scale(b block, from, to int, x, y []float64) {
 	if y == nil {
 		return
 	}
-	for i, v := range b.columns[s.used[d]][from:to] {
-		y[i] = (v - s.target.Centre) / s.target.Scale
+	for i := range y[:to-from] {
+		y[i] = s.targetOf(b, from+i)
 	}
+}
+
+// targetOf is the scaled target of row i of a block.
+func (s scaler) targetOf(b block, i int) float64 {
+	centre := s.target.Centre
+	if s.byColumn() {
+		centre = b.columns[s.used[len(s.features)]][i]
+	}
+	return (b.columns[s.used[len(s.used)-1]][i] - centre) / s.target.Scale
 }
 
 // scaleRaw scales rows that were kept raw.
@@ -36,7 +56,7 @@ func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
 		for j, a := range s.features {
 			x[i*d+j] = (row[s.used[j]] - a.Centre) / a.Scale
 		}
-		y[i] = (row[s.used[d]] - s.target.Centre) / s.target.Scale
+		y[i] = (row[s.used[len(s.used)-1]] - s.centreOf(row)) / s.target.Scale
 	}
 	return x, y
 }

@@ -43,7 +43,7 @@ func newScorer(m Model, workers int) (*scorer, error) {
 	}
 	return &scorer{
 		meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		scale:     scaler{everyColumn(len(m.Meta.Features) + 1), m.Meta.Features, m.Meta.Target},
+		scale:     scaler{everyColumn(len(m.Meta.Inputs()) + 1), m.Meta.Features, m.Meta.Target},
 		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
 		predictor: predictor,
 	}, nil
@@ -83,11 +83,19 @@ func (w *workspace) reset(n int) {
 func (w *workspace) gather(b block, from, to int) {
 	d := w.of.scale.inputs()
 	var y []float64
-	if len(b.columns) > d {
+	if len(b.columns) >= len(w.of.scale.used) {
 		y = w.y[w.n:]
 	}
 	w.of.scale.scale(b, from, to, w.x[w.n*d:], y)
 	w.n += to - from
+}
+
+// column is that of the mean in a block; nil: there is none.
+func (w *workspace) column(b block) []float64 {
+	if !w.of.scale.byColumn() {
+		return nil
+	}
+	return b.columns[w.of.scale.inputs()]
 }
 
 // gatherRow takes one raw row without its target, in place of what was gathered.

@@ -278,9 +278,7 @@ func (s *stage) place() error {
 // open opens the rows of a job, with these features or, with nil, those that the job
 // chooses.
 func (s *stage) open(ctx context.Context, job Job, features []string, notice func(string)) (Opened, error) {
-	c := job.Choice(features, s.how.Resources)
-	c.Spooled = s.how.Observer.Spooled
-	src, err := s.rows.Open(ctx, c)
+	src, err := job.Open(ctx, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
 	if err != nil && features == nil && s.how.Placed != nil { // with features: what the job chose was there before
 		err = s.how.Placed(err, job)
 	}
@@ -295,8 +293,8 @@ func (s *stage) open(ctx context.Context, job Job, features []string, notice fun
 	return src, nil
 }
 
-// Choice is what a job reads of its rows: with these features, or, with nil, those that it chooses.
-func (j Job) Choice(features []string, res Resources) Choice {
+// choice is what a job reads of its rows, but for the column of the mean.
+func (j Job) choice(features []string, res Resources) Choice {
 	c := Choice{Features: features, Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if features == nil {
 		c.Features, c.Exclude = j.Features, j.Exclude

@@ -24,7 +24,7 @@ func (j Job) Suits(columns []string, n int64) error {
 		if err := certify.ColumnName(name); err != nil {
 			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
-		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok {
+		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && name != j.Mean.Column && !ok {
 			return noScaling(name)
 		}
 	}
@@ -55,6 +55,8 @@ func (j Job) separable(r Roles) error {
 	case j.Roles.Holdout > 0 && r.Holdout() < 1:
 		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
 			ErrData, certify.Count(r.Rows, "row"), j.Roles.Holdout)
+	case j.outside() && r.Outside() < 1:
+		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger roles.outside", ErrData, certify.Count(r.Rows, "row"), j.Roles.Outside)
 	}
 	return nil
 }

@@ -192,6 +192,10 @@ func (s *Survey) scale(job Job, found []summary) error {
 	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
 	for i, name := range s.Columns {
+		if job.Mean.given() && i == last-1 {
+			s.Used = append(s.Used, i)
+			continue
+		}
 		a, constant, err := s.affine(job, found, i)
 		if err != nil {
 			return err
@@ -202,9 +206,10 @@ func (s *Survey) scale(job Job, found []summary) error {
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
 		case i == last:
 			s.Target = a
-			if err := s.bears(job); err != nil {
+			if err := errors.Join(s.bears(job), job.Mean.knowsTarget(s.yardstick())); err != nil {
 				return err
 			}
+			s.Target.Centre = job.Mean.centre(s.Target.Centre)
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant:
@@ -219,6 +224,14 @@ func (s *Survey) scale(job Job, found []summary) error {
 		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", ErrData)
 	}
 	return nil
+}
+
+// yardstick are the rows that the baseline's constant is chosen on.
+func (s *Survey) yardstick() rawRows {
+	if s.reference.n > 0 {
+		return s.reference
+	}
+	return s.start
 }
 
 // bears reports whether the target bears the job's tolerance.

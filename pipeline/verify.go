@@ -58,6 +58,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if open == nil {
 		return v, nil
 	}
+	open = job.openData(open)
 	src, err := open(ctx, m.Meta.FeatureNames(), nil, m.Meta.Target.Name, job.BadRows.Some())
 	if err != nil {
 		return nil, err
@@ -209,9 +210,12 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
 		Findings:   ev.Findings,
-		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad,
+		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, stated: ev.Mean,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
+	if ev.Mean != nil {
+		found.Tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk = ev.Mean.Train
+	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}
@@ -253,8 +257,16 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
-	if err := statedHoldout(ctx, c, job); err != nil {
-		return job, err
+	rule := job.rule(c.Ledger.Rows)
+	for _, apart := range []struct {
+		share  float64
+		has    func(rank) bool
+		stated int64
+		role   string
+	}{{job.Roles.Holdout, rule.heldOut, c.Ledger.Holdout, "hold-out"}, {job.Roles.Outside, rule.outside, c.Ledger.Outside, "outside"}} {
+		if err := statedApart(ctx, c.Ledger.Rows, job, apart.share, apart.has, apart.stated, apart.role); err != nil {
+			return job, err
+		}
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
@@ -266,20 +278,22 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 // countableRows is how many rows are hashed for a check without rows: some seconds.
 const countableRows = 10_000_000
 
-// statedHoldout checks the number of hold-out rows, which follows from that of all rows but
+// statedApart checks the number of rows of a role, which follows from that of all n rows but
 // where copies or bad rows are left out: then it is at most that. Of more rows than are worth the time,
 // rows have to be read to find out.
-func statedHoldout(ctx context.Context, c certify.Certificate, job Job) error {
-	n := c.Ledger.Rows
-	if job.Roles.Holdout == 0 || n > countableRows {
-		return nil // Certify checks that there are hold-out rows if, and only if, the method is applied
+func statedApart(ctx context.Context, n int64, job Job, share float64, has func(rank) bool, got int64, role string) error {
+	if (share > 0) != (got > 0) {
+		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
 	}
-	set, err := keptApart(ctx, job.Roles.Key, n, job.rule(n).heldOut, leftOut{}, 1)
+	if share == 0 || n > countableRows {
+		return nil
+	}
+	set, err := keptApart(ctx, job.Roles.Key, n, has, leftOut{}, 1)
 	if err != nil {
 		return err
 	}
-	if got, want := c.Ledger.Holdout, set.size(); got > want || got < want && job.Copies.Policy != CopiesDropped && !job.BadRows.Some() {
-		return fmt.Errorf("the key makes %s of %d, the certificate says %d", certify.Count(want, "hold-out row"), n, got)
+	if want := set.size(); got > want || got < want && job.Copies.Policy != CopiesDropped && !job.BadRows.Some() {
+		return fmt.Errorf("the key makes %s of %d, the certificate says %d", certify.Count(want, role+" row"), n, got)
 	}
 	return nil
 }

@@ -305,7 +305,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		DependencePairs: c.Dependence.Pairs, DependenceCorrelation: c.Dependence.Correlation, DependenceSuspicious: c.Dependence.Suspicious,
 		CopiesPolicy: string(c.Copies.Policy), CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows, CopiesFeatures: c.Copies.Features,
 		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Copies: c.Ledger.Copies, Bad: c.Ledger.Bad,
-		Shards: c.Sample.Shards, Features: int64(max(0, len(c.Sample.Columns)-1)),
+		Shards: c.Sample.Shards, Features: int64(len(c.Features())),
 		Sample: c.Sample.Digest, Targets: c.Sample.Targets, Model: c.Model.Digest, Configuration: c.Configuration.Digest,
 		Kernel: c.Kernel.Family, KernelFamilies: int64(len(c.Kernel.Families)), ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
 		BrokenAssumptions: broken, DeclaredSoftware: c.Declared.Software,

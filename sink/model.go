@@ -193,7 +193,12 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	if !slices.Equal(meta.RowRules, certify.RowRules()) {
 		return fmt.Errorf("row rules %q, want exactly %q: rules that this program does not know", meta.RowRules, certify.RowRules())
 	}
-	names := make(map[string]bool, d+1)
+	names := map[string]bool{meta.Mean: true} // no column is called ""
+	if meta.Mean != "" {
+		if err := certify.ColumnName(meta.Mean); err != nil {
+			return fmt.Errorf("column of the mean: %w", err)
+		}
+	}
 	for j, a := range append(meta.Features[:d:d], meta.Target) {
 		if err := certify.ColumnName(a.Name); err != nil {
 			return fmt.Errorf("column %d: %w", j, err)

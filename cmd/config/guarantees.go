@@ -79,7 +79,7 @@ func knownMethod(node ast.Node, id certify.MethodID) error {
 	return yamlfile.At(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
 }
 
-// holdoutConfig is a share of the rows, as in 10 % or 0.1.
+// holdoutConfig is a share of the rows that is kept apart, as in 10 % or 0.1.
 type holdoutConfig float64
 
 // UnmarshalYAML reads the two forms.

@@ -21,6 +21,7 @@ type JobFile struct {
 	Target   string        `yaml:"target"`
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
+	Mean     meanConfig    `yaml:"mean"`
 	Loss     LossSection   `yaml:"loss"`
 	Delta    *Share        `yaml:"delta"`
 
@@ -119,6 +120,11 @@ type rolesConfig struct {
 	Reference int64         `yaml:"reference"`
 	Key       string        `yaml:"key"`
 	Holdout   holdoutConfig `yaml:"holdout"`
+	Outside   holdoutConfig `yaml:"outside"`
+}
+
+type meanConfig struct {
+	Column string `yaml:"column"`
 }
 
 type trainConfig struct {
@@ -151,7 +157,7 @@ func (c JobFile) job() pipeline.Job {
 		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
 	}
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude,
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean),
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
@@ -190,7 +196,7 @@ func (r rolesConfig) declared() pipeline.RolesDecl {
 	if r.By == "hash" {
 		by = pipeline.RolesByHash
 	}
-	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), By: by, Reference: r.Reference}
+	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), Outside: float64(r.Outside), By: by, Reference: r.Reference}
 }
 
 // join adds the faults of the job's own check, for which a number given as 0 is missing.

@@ -77,7 +77,7 @@ func Sampled(ctx context.Context, data Origin, named, certificate string, c cert
 		}
 		return nil, nil, nil, found.Err()
 	}
-	columns := append(m.Meta.FeatureNames(), m.Meta.Target.Name)
+	columns := append(m.Meta.Inputs(), m.Meta.Target.Name)
 	return sampleOrigin{found.Paths, list, columns}, found.Lines(), nil, nil
 }
 

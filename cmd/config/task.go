@@ -220,9 +220,7 @@ func (o Overrides) apply(c *JobFile) (err error) {
 // Open opens the source with the columns of the job. spooled, if not nil, gets the number of
 // spooled rows.
 func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Opened, error) {
-	want := p.Job.Choice(nil, p.Resources)
-	want.Spooled = spooled
-	src, err := p.Source.Open(ctx, want)
+	src, err := p.Job.Open(ctx, p.Source, nil, p.Resources, spooled)
 	if err != nil {
 		return nil, p.Placed(err, p.Job)
 	}

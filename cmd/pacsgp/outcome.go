@@ -50,7 +50,11 @@ func figure(r *pipeline.Result) report.Figure {
 	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
 		f.Subtitles = append(f.Subtitles, c.OtherJobs()+" tried on these rows before.")
 	}
-	for _, g := range append(c.Conditional(), draw) { // as others may believe it
+	told := c.Conditional()
+	if draw.Status != certify.StatusConditional {
+		told = append(told, draw)
+	}
+	for _, g := range told { // as others may believe it
 		text := strings.ToUpper(string(g.Status)) + ": " + g.Headline
 		if missed, ok := report.Missed(g); ok {
 			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, g.N)

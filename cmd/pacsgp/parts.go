@@ -112,7 +112,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	}
 	found, err := h.Pass(ctx, part, pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			src, err := p.Source.Open(ctx, p.Job.Choice(features, p.Resources))
+			src, err := p.Job.Open(ctx, p.Source, features, p.Resources, nil)
 			if err != nil {
 				return nil, err
 			}

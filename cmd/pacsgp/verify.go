@@ -214,11 +214,13 @@ func modelDigest(m pipeline.Model) (string, error) {
 // byWord reports whether only the maker's word certifies something about the mean of Q.
 func (v *verified) byWord() bool {
 	mean := v.certificate.About(certify.PredictorMean)
-	return mean.Status != certify.StatusCertified && v.conditional()
+	return mean.Status != certify.StatusCertified && len(v.certificate.Conditional()) > 0
 }
 
 // conditional reports whether a guarantee rests on the maker's word about hold-out rows.
-func (v *verified) conditional() bool { return len(v.certificate.Conditional()) > 0 }
+func (v *verified) conditional() bool {
+	return slices.ContainsFunc(v.certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout })
+}
 
 // notChecked lists the unchecked premises of the guarantees.
 func (v *verified) notChecked() []string {
@@ -258,6 +260,9 @@ func (v *verified) uncertified() error {
 
 // advice says how to check the maker's word about hold-out rows.
 func (v *verified) advice() string {
+	if v.certificate.Mean != nil {
+		return ". No command shows how a column was made, and --retrain no more than that training here did not see the hold-out rows"
+	}
 	if v.certificate.Declared.Training.Ancestor != nil {
 		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
 	}

@@ -141,7 +141,7 @@ func (unpredictedTake) File(context.Context) (score.File, error) { return score.
 // decodersOf are those of a model's features.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
 	cfg := u.Config
-	cfg.Columns = m.Meta.FeatureNames()
+	cfg.Columns = m.Meta.Inputs()
 	return cfg.Decoders(context.WithoutCancel(ctx), n, u.Keep...)
 }
 
@@ -156,7 +156,7 @@ func (t unpredictedTake) Fits(ctx context.Context, m pipeline.Model) error {
 		return err
 	}
 	defer rows.Batch.Release()
-	for j, name := range m.Meta.FeatureNames() {
+	for j, name := range m.Meta.Inputs() {
 		if rows.Missing[j] == len(rows.Of) {
 			return fmt.Errorf("no record of the batch has the column %q", name)
 		}

@@ -105,7 +105,7 @@ func (f unpredictedFile) Fits(ctx context.Context, m pipeline.Model) error {
 
 func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, error) {
 	return Open(ctx, Config{
-		Paths: []string{f.path}, Features: m.Meta.FeatureNames(), BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+		Paths: []string{f.path}, Features: m.Meta.Inputs(), BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
 }
 

@@ -158,7 +158,7 @@ func (j *Job) lossOn(ctx context.Context, c certify.Certificate, files []File) (
 	if err != nil {
 		return 0, 0, err
 	}
-	src, err := j.Lake.Rows(files).Open(ctx, pipeline.Choice{Features: m.Meta.FeatureNames(), Target: m.Meta.Target.Name, Mark: j.Job.BadRows.Some()})
+	src, err := j.Lake.Rows(files).Open(ctx, pipeline.Choice{Features: m.Meta.Inputs(), Target: m.Meta.Target.Name, Mark: j.Job.BadRows.Some()})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -64,7 +64,7 @@ func (w *work) trainEarly(ctx context.Context, open *Window) error {
 			return err
 		}
 	}
-	src, err := open.Rows.Open(ctx, w.Job.Choice(nil, w.How.Resources))
+	src, err := w.Job.Open(ctx, open.Rows, nil, w.How.Resources, nil)
 	if err == nil {
 		err = w.trainer.Add(ctx, src)
 	}

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 from . import dependence
 from .bound import guarantee
 from .forms import BEFORE, CERTIFICATE, FORMAT
-from .job import alternative, canonical_settings, check_job, for_rows, reference_count
+from .job import alternative, canonical_settings, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
+from .losses import UNIT
 from .methods import applied, stated_sum
 from .model import check_seal
 from .refusal import need
@@ -40,7 +41,8 @@ def check_row(row, cert, found):
 
 def flat(cert, found):
     """The columns of a row before the document (format.md, 7), in their order."""
-    mean = min((g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and g["status"] != "conditional"), key=lambda g: g["bound"])
+    means = [g for g in cert["guarantees"] if g["predictor"] == "mean of Q"]
+    mean = min([g for g in means if g["status"] != "conditional"] or means, key=lambda g: g["bound"])
     draw, delta, base, ledger, sample, declared = guarantee(cert, "pb-full"), cert["delta"], cert["baseline"], cert["ledger"], cert["sample"], cert["declared"]
     loss, sequence = draw["loss"], delta.get("sequence", {})
     real = lambda v: None if v is None else float(v)
@@ -56,7 +58,7 @@ def flat(cert, found):
         "baseline_constant": real(base["constant"]), "baseline_origin": base["origin"], "baseline_bound": real(base["bound"]),
         "dependence_pairs": cert["dependence"]["pairs"], "dependence_correlation": real(cert["dependence"]["correlation"]), "dependence_suspicious": cert["dependence"]["suspicious"],
         **{f"copies_{k}": cert["copies"][k] for k in ("policy", "distinct", "rows", "features")},
-        **{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, "shards": sample["shards"], "features": len(sample["columns"]) - 1,
+        **{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, "shards": sample["shards"], "features": len(sample["columns"]) - 1 - ("mean" in cert),
         "sample": sample["digest"], "targets": sample["targets"], "model": cert["model"]["digest"], "configuration": cert["configuration"]["digest"],
         "kernel": cert["kernel"]["family"], "kernel_families": len(cert["kernel"]["families"]), "ard": cert["kernel"]["ard"], "roles_key": cert["roles"]["key"], "seed": cert["optimiser"]["seed"],
         "broken_assumptions": sum(a["status"] == "broken" for a in cert["assumptions"]),
@@ -83,7 +85,7 @@ def read_certificate(path, wanted):
         for g in cert["guarantees"]:
             need(g.keys() >= {"lower_risk", "lower_bound"}, "a guarantee lacks its bound from below")
             del g["lower_risk"], g["lower_bound"]
-        need("looks" not in cert["delta"], "it counts looks, which its format does not have")
+        need("looks" not in cert["delta"] and "mean" not in cert, "it counts looks or has a column for the mean, which its format does not have")
     fits(cert, CERTIFICATE, "the certificate")
     need(("measured" in cert["dependence"]) == (cert["format"] == FORMAT) and all(len(s["products"]) == 8 for s in cert["dependence"].get("measured", {}).values() if "products" in s),
          "what was measured of the dependence is missing, or of another format")
@@ -150,14 +152,17 @@ def stated_findings(cert, job):
     need(ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
     need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
-    share = job["roles"].get("holdout", 0)
-    if share and ledger["rows"] <= 1 << 20:  # a second
-        held = len(ranked_rows(job["roles"]["key"], ledger["rows"], 0, share, k if "by" in job["roles"] else None)[0])
-        need(ledger["holdout"] == held or (drop or tolerated) and ledger["holdout"] < held, f"the key makes {held} hold-out rows, the certificate says {ledger['holdout']}")
-    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    outside = ledger.get("outside", 0)
+    need((outside > 0) == (job["roles"].get("outside", 0) > 0), "the ledger's outside rows are not the job's")
+    if (ledger["holdout"] or outside) and ledger["rows"] <= 1 << 20:  # a second
+        apart = ranked_rows(job["roles"], ledger["rows"], 0, k if "by" in job["roles"] else None)
+        for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
+            need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
+    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] + outside and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
     baseline = cert["baseline"]
     found = {
-        "ledger": {k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")},
+        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, **members(("outside", outside))},
+        "mean": stated_mean(cert, job),
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": dependence.stated(cert),
         "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered", "grids") if k in cert["findings"]} if "findings" in cert else None,
@@ -169,11 +174,22 @@ def stated_findings(cert, job):
     return found
 
 
+def stated_mean(cert, job):
+    """What is stated of the column of the mean."""
+    need(("mean" in cert) == (mean_column(job) is not None), "job and certificate do not agree on whether there is a column of the mean")
+    if "mean" not in cert:
+        return None
+    stated, ledger = cert["mean"], cert["ledger"]
+    for role in ("reference", "train"):
+        need(stated[role]["count"] == ledger[role] and int(stated[role]["sum"], 16) <= ledger[role] * UNIT, f"the distances on {role} rows are not at most 1 each")
+    return {"column": mean_column(job), **{role: {k: stated[role][k] for k in ("count", "sum")} for role in ("reference", "train")}}
+
+
 def stated_copies(copies, job, ledger, before):
     """The counts of copies with the policy of the job: among reference and train rows, but among
     all where copies are left out, and in the format before."""
     policy, rows = job["copies"], ledger["rows"] - ledger["bad"]
     need(policy["policy"] != "limited" or not float(copies["rows"]) > policy["limit"] * rows, f"{copies['rows']} of {rows} rows are copies, and the job allows {policy['limit']}")
-    rows -= 0 if before or policy["policy"] == "drop" else ledger["holdout"]
+    rows -= 0 if before or policy["policy"] == "drop" else ledger["holdout"] + ledger.get("outside", 0)
     need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
     return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}}

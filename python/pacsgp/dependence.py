@@ -20,14 +20,14 @@ def series(numbers):
 
 
 class Order:
-    """Gathers the targets of reference and train rows, and the losses of the mean on train rows."""
+    """Gathers the scaled targets of reference and train rows, and the losses of the mean on train rows."""
 
-    def __init__(self, model, rows):
-        self.target, self.from_row = model.target, rows - rows // 10
+    def __init__(self, rows):
+        self.from_row = rows - rows // 10
         self.targets, self.losses, self.late = [], [], []
 
     def add_targets(self, y):
-        self.targets.append(in_steps((y - self.target["centre"]) / self.target["scale"]))
+        self.targets.append(in_steps(y))
 
     def add_places(self, ordinals):
         self.late.append(ordinals >= self.from_row)

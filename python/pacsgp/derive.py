@@ -33,11 +33,11 @@ def derive(model, job, raw, cert, found, jitter):
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), "statement": ""},
-        "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"])),
+        "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"]), ("mean", found["mean"])),
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
-        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"]},
-        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.features + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
+        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"], **members(("outside", ledger.get("outside")))},
+        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
         "row_rules": ROW_RULES, "model": {"digest": model.digest},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
@@ -48,10 +48,11 @@ def derive(model, job, raw, cert, found, jitter):
         "declared": declared}
     words = Sentences(document)
     document["baseline"]["statement"] = words.baseline()
-    broken = any(a["status"] == "broken" for a in document["assumptions"])
+    broken, column = any(a["status"] == "broken" for a in document["assumptions"]), "mean" in document
     for g in document["guarantees"]:
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
-        g["status"] = "indicative" if broken else "vacuous" if not useful else "conditional" if g["role"] == "holdout" else "certified"
+        void = broken or column and not ledger.get("outside") and g["role"] == "train"
+        g["status"] = "indicative" if void else "vacuous" if not useful else "conditional" if column or g["role"] == "holdout" else "certified"
     for g in document["guarantees"]:
         g["method"], g["headline"], g["statement"] = g["method"] or NAMES[g["id"]], words.headline(g), words.statement(g)
     return document

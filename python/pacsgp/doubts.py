@@ -2,9 +2,19 @@
 from fractions import Fraction
 
 from . import dependence
+from .bound import mean_of
 from .sentences import decimals
 
 FEW_COPIES = 0.01  # of the rows, without a word
+
+
+def fitted(cert):
+    """Whether a column that was fitted on outside rows alone fits train rows far better than reference rows."""
+    mean = cert.get("mean")
+    if not mean or not cert["ledger"].get("outside") or mean["reference"]["count"] < 50:
+        return False
+    near, far = (mean_of(int(mean[role]["sum"], 16), mean[role]["count"], True) for role in ("train", "reference"))
+    return near < 0.75 * far
 
 
 def doubts(cert):
@@ -35,5 +45,9 @@ def doubts(cert):
     if "grids" in found:
         said.append(f"{names('grids')} has each value of an even grid at most once, as no independent draws do: it is a counter or a clock, in whatever order the rows are. "
                     "Fresh rows have other values, and the bounds say nothing of them.")
+    if fitted(cert):
+        near, far = (mean_of(int(cert["mean"][role]["sum"], 16), cert["mean"][role]["count"], True) for role in ("train", "reference"))
+        said.append(f'The column "{cert["mean"]["column"]}" is {100 * (1 - near / far):.0f} % nearer to the target on train rows than on reference rows. '
+                    "It looks as if it had been fitted on train rows; then the bounds from them are too low.")
     said += dependence.doubts(cert["dependence"])
     return said

@@ -22,12 +22,12 @@ def even_grid(column):
 
 
 def findings(rows, features):
-    """Near copies, ordered features and even grids among rows [columns, n], the target last, in
+    """Near copies, ordered features and even grids among rows [columns, n], features first, in
     the order of their ordinals. None: nothing."""
     n, exact, rounded = rows.shape[1], rows + 0.0, []  # no -0
     ordered = [name for name, column in zip(features, exact) if in_order(column)]
     grids = [name for name, column in zip(features, exact) if name not in ordered and even_grid(column)]
-    exact = exact[[not (name in ordered or name in grids) for name in features] + [True]]  # a counter keeps copies apart
+    exact = exact[[not (name in ordered or name in grids) for name in features] + [True] * (len(exact) - len(features))]  # a counter keeps copies apart
     for column in exact:
         up = np.sort(column)
         grid = (up[9 * (n - 1) // 10] - up[(n - 1) // 10]) * 2.0 ** -20

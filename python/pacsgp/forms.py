@@ -71,7 +71,7 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
-    "features": [AFFINE], "target": AFFINE, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
+    "features": [AFFINE], "target": AFFINE, "mean?": word(128), "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "noise?": {"variance": positive, "spread": lambda v: number(v) and 0 <= v <= 1}}
 topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
@@ -81,10 +81,10 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
                "train?": {"passes?": positive, "seed?": lambda v: integer(v) and 0 <= v < 1 << 64}}
 
 SETTINGS = {
-    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "delta": positive, "kernel": KERNEL,
+    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "outside?": share, "by?": {"first"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
@@ -103,9 +103,9 @@ CERTIFICATE = {
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured?": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count},
-    "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "accuracy": {"tau": positive},
+    "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "mean?": {"column": word(128), "reference": SUM, "train": SUM}, "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
-    "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count},
+    "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count, "outside?": count},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},

@@ -26,7 +26,7 @@ def canonical_settings(v):
     texts, counts and float64 numbers in their form. What a run would have refused is
     refused here."""
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
-    job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")))}
+    job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("mean", v.get("mean")))}
     job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("unit", loss.get("unit")))}
     job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
@@ -34,7 +34,7 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
-    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
+    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
     job["train"] = {**members(("method", train.get("method")), ("objective", train.get("objective"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
@@ -51,6 +51,11 @@ def canonical_settings(v):
     job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
     job.update(members(("delta_policy", v.get("delta_policy"))))
     return job
+
+
+def mean_column(job):
+    """The column that is the mean function of the prior, or None."""
+    return job.get("mean", {}).get("column")
 
 
 def for_rows(job, n, before):
@@ -98,6 +103,7 @@ def check_job(job):
     """Refuses a job that no run would have accepted."""
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
     methods, held = [m["id"] for m in job.get("guarantees", [{"id": "pac-bayes"}])], job["roles"].get("holdout", 0)
+    column, outside = mean_column(job), job["roles"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted = KINDS[loss["kind"]].tolerances
     right = tolerances == wanted or wanted == {"epsilon"} and tolerances == {"epsilon_std"}
@@ -117,6 +123,10 @@ def check_job(job):
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and "by" not in job["roles"]) if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
+            ("a share of outside rows belongs to a column of the mean", 0 <= outside <= 0.6 and outside + held <= 0.9 and (column is not None or outside == 0)),
+            ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
+            ("the settings do not go with a column of the mean", column is None or bool(wanted) and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
+            ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "holdout" in methods),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),

@@ -45,9 +45,8 @@ class Losses:
         self.offset = model.target["centre"] / self.scale
         self.size = abs(self.offset) if self.kind == "relative" else self.below + self.above
 
-    def points(self, raw_y, mean, mean_error):
+    def points(self, y, mean, mean_error):
         """The same of the means: of every prediction that is within tau of the exact one."""
-        y = self.model.scale_target(raw_y)
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
         two_sided = KINDS[self.kind].counts
         most = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y)) + (room if two_sided else room + self.tau)
@@ -63,9 +62,8 @@ class Losses:
                 high = np.where(t > off, ROUNDING + np.minimum(most / (t - off), 1), 1.0)
             return self.capped(high, mean_error <= self.tau)
 
-    def of_means(self, raw_y, mean):
+    def of_means(self, y, mean):
         """The losses of the computed means, for information."""
-        y = self.model.scale_target(raw_y)
         with np.errstate(all="ignore"):
             r = mean - y
             if KINDS[self.kind].counts:
@@ -82,9 +80,8 @@ class Losses:
         """What is not known, NaN included, costs 1."""
         return np.where(proven & (high <= 1), np.maximum(high, 0), 1.0), proven
 
-    def draws(self, raw_y, mean, variance, mean_error, variance_error):
-        """Upper bounds, and which rows are proven: of the others nothing is known."""
-        y = self.model.scale_target(raw_y)
+    def draws(self, y, mean, variance, mean_error, variance_error):
+        """Upper bounds for scaled targets, and which rows are proven: of the others nothing is known."""
         room = (mean_error + 6 * U * (np.abs(mean) + np.abs(y) + self.size)) * (1 + 2.0 ** -40)
         proven = (mean_error <= self.tau) & np.isfinite(variance_error) & np.isfinite(variance)
         small, large = np.sqrt(np.maximum(0, variance - variance_error)), np.sqrt(np.maximum(0, variance + variance_error))
@@ -153,6 +150,11 @@ def constant_loss(loss, y, c):
         if kind == "squared":
             return np.minimum(t * t, 1) * (1 - 2.0 ** -48)
         return np.maximum(0, 1 - exp_negative(t * t) - 2.0 ** -48)
+
+
+def misfit(model, rows):
+    """How far the column of the mean is from the target, in deviations of it and at most 1 (format.md, 7)."""
+    return np.minimum(np.abs(rows[-1] - rows[-2]) / model.target["scale"], 1.0)
 
 
 def best_constant(loss, targets):

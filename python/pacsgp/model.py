@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .forms import METADATA, ROW_RULES
-from .job import affine, floats, grid_count, members
+from .job import affine, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
 from .refusal import need
 
@@ -50,7 +50,8 @@ class Model:
             need(np.isfinite(a).all(), "a number of the model is not finite")
         need((self.l.diagonal() > 0).all() and (self.c.diagonal() > 0).all(), "a diagonal is not positive")
         self.features = [f["name"] for f in meta["features"]]
-        need(len({*self.features, meta["target"]["name"]}) == d + 1, "two columns have one name")
+        self.inputs = self.features + [meta.get("mean")] * ("mean" in meta)  # what a prediction needs
+        need(len({*self.inputs, meta["target"]["name"]}) == len(self.inputs) + 1, "two columns have one name")
         self.centre = np.array([float(f["centre"]) for f in meta["features"]])
         self.scale = np.array([float(f["scale"]) for f in meta["features"]])
         self.target, self.loss = affine(meta["target"]), meta["loss"]
@@ -64,8 +65,13 @@ class Model:
         """x in scaled units: one difference, one quotient."""
         return (raw - self.centre) / self.scale
 
-    def scale_target(self, y):
-        return (y - self.target["centre"]) / self.target["scale"]
+    def centre_of(self, rows):
+        """What is taken off the target at each row [columns, rows]: the column of the mean, or the centre."""
+        return rows[len(self.features)] if "mean" in self.meta else np.full(rows.shape[1], self.target["centre"])
+
+    def scale_target(self, rows):
+        """The target in scaled units, of rows with all columns."""
+        return (rows[-1] - self.centre_of(rows)) / self.target["scale"]
 
     def tau(self):
         """How near to the exact mean a reader's prediction has to be, in raw units (format.md, 5.3)."""
@@ -129,7 +135,7 @@ def describe(model, job, columns):
     values = [value_of(p) for p in theta]
     spread = values[:-1] if ard else values[:1] * len(features)
     return {
-        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target,
+        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target, **members(("mean", mean_column(job))),
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
         "jitter": model.jitter, "inducing": len(model.mean), **members(("noise", model.meta.get("noise")))}

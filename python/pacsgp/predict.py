@@ -18,18 +18,19 @@ def write_predictions(model, paths, out, certificate):
                         ("certificate", pa.string()), ("reason", pa.string())])
     laws, rows, withheld = Laws(model, check_jitter(model)), 0, 0
     noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
-    centre, scale, loss = model.target["centre"], model.target["scale"], model.loss
+    scale, loss = model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
         lake = Lake(paths)
         lake.tolerant = True
-        for _, first, block in lake.blocks(model.features):
+        for _, first, block in lake.blocks(model.inputs):
             bad = ~np.isfinite(block).all(0)
-            x = model.scale_features(np.where(bad, model.centre[:, None], block).T)
+            x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
             parts = [laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
             mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))
+            centre = model.centre_of(block)
             mean = mean * scale + centre
-            rounding = 2.0 ** -51 * (np.abs(mean) + abs(centre))
+            rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
             far = ~(mean_error * scale + rounding <= model.tau()) & ~bad
             variance = np.maximum(variance, 0)
             off = variance_error * (1 + 1e-9) + 1e-15 * variance

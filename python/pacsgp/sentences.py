@@ -89,9 +89,11 @@ class Sentences:
         fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + (" that satisfy the row rules" if self.cert["ledger"]["bad"] else "")
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
-        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + (" if training did not see the hold-out rows, and split and job owe nothing to their values" if g["role"] == "holdout" else "")
+        who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
         if g["status"] == "indicative":
             broken = ["the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken"]
+            if not broken:
+                return f"nothing is certified about {who}: the column {self.column()} may have been fitted on the train rows"
             return f"nothing is certified about {who}: {' and '.join(broken)} {'does' if len(broken) == 1 else 'do'} not hold"
         if g["status"] == "vacuous" and not g["bound"] < 1:
             return f"{nothing} is promised about {who}: the bound is 1, which holds for every predictor"
@@ -104,9 +106,25 @@ class Sentences:
             return f"{who} are {kind.average.format(percent_up(g['bound']), fresh)}, {sure}"
         return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {words}, {sure}"
 
+    def column(self):
+        return f'"{self.cert["mean"]["column"]}"'
+
+    def fixed(self):
+        """The condition that a guarantee owes to the column of the mean, if there is one."""
+        return f"the column {self.column()} is a function of the features that was fixed without these rows" if "mean" in self.cert else ""
+
+    def condition(self, g):
+        if g["role"] == "holdout":
+            return f" if training did not see the hold-out rows, {self.fixed() + ', ' if self.fixed() else ''}and split and job owe nothing to their values"
+        return f" if {self.fixed()}" if self.fixed() else ""
+
     def statement(self, g):
         if g["status"] == "indicative":
-            words = "Indicative only: NOTHING IS CERTIFIED, because an assumption of the theorem is broken."
+            words = "Indicative only: NOTHING IS CERTIFIED, because "
+            if any(a["status"] == "broken" for a in self.cert["assumptions"]):
+                words += "an assumption of the theorem is broken."
+            else:
+                words += f"the theorem needs a prior that was fixed without the train rows, and the column {self.column()}, which is its mean, may have been fitted on them."
             for a in self.cert["assumptions"]:
                 if a["status"] == "broken":
                     words += f" Broken: {a['id']}. The theorem needs: {a['text']} What happened: {a['diagnostic']}"
@@ -127,6 +145,8 @@ class Sentences:
         rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
         if g["role"] == "holdout":
             rows, words = "hold-out rows", "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
+        if self.fixed():
+            words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                  f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
         if g["predictor"] != "draw of Q":
@@ -184,7 +204,8 @@ ASSUMPTIONS = {
     "grid-weights": "The kernel is of a declared family, and the hyper-parameters are values of the declared grids; the weights of all choices together add up to at most 1.",
     "one-attempt": "The job (files, features, kernel, grid, declared constants, loss, tolerance, delta, key, methods, share of hold-out rows) was declared without a look at the certified rows, and not chosen among several after their results were seen. Where there are hold-out rows, neither were the seed and the settings of training, nor the time at which it ended.",
     "holdout-unseen": "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes.",
-    "holdout-fixed": "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."}
+    "holdout-fixed": "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own.",
+    "mean-fixed": "The prior's mean function, a column of the rows, is a function of the features that was fixed without the rows that certify. Predictions of a model that was fitted on them are none, nor are out-of-fold predictions, each of which has seen the others. No column tells how it was made."}
 
 EQUAL_ROWS = {
     "drop": "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn.",
@@ -208,7 +229,10 @@ def assumptions(job, found, jitter):
         "independent-rows": ("assumed", rows),
         "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
         "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration."),
-        "holdout-fixed": ("assumed", "Training again does not show it.")}
+        "holdout-fixed": ("assumed", "Training again does not show it."),
+        "mean-fixed": ("assumed", "The column is declared to be fitted on no hold-out row. It may have been fitted on train rows, so that they certify nothing.")}
+    if outside := found["ledger"].get("outside", 0):
+        said["mean-fixed"] = ("assumed", f"The column is declared to be fitted on outside rows alone, {outside} of {every} {'row' if every == 1 else 'rows'}, which are used for nothing here.")
     if mode == "declared":
         said["prior-before-rows"] = ("assumed", "The scaling constants were declared. That they were not computed from the certified rows cannot be seen.")
     if mode == "all-rows":
@@ -218,4 +242,5 @@ def assumptions(job, found, jitter):
     if not jitter["holds"]:
         said["jitter"] = ("broken", f"The error of the factor is not proven to be at most {plain(jitter['limit'])}.")
     return [{"id": name, "status": said.get(name, ("enforced",))[0], "text": words, **members(("diagnostic", said.get(name, ("", ""))[1]))}
-            for name, words in ASSUMPTIONS.items() if not name.startswith("holdout-") or found["ledger"]["holdout"]]
+            for name, words in ASSUMPTIONS.items()
+            if (found["ledger"]["holdout"] if name.startswith("holdout-") else found["mean"] if name == "mean-fixed" else True)]

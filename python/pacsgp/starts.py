@@ -12,7 +12,7 @@ from .survey import Digests, standardise
 
 def different_starts(survey, model):
     """How many start rows differ in their scaled features."""
-    rows = model.scale_features(survey.values(survey.start)[:-1].T)
+    rows = model.scale_features(survey.values(survey.start)[:len(model.features)].T)
     return len(np.unique(rows + 0.0, axis=0))
 
 
@@ -68,7 +68,7 @@ def negative_log_evidence(x, y, theta, family, ard):
 def check_peaks(model, job, survey):
     """The peaks stand at one of the two places beside the estimate (format.md, 6.2)."""
     rows = survey.values(survey.reference)
-    estimates = estimate(model.scale_features(rows[:-1].T), model.scale_target(rows[-1]), model.meta["kernel"], model.meta["ard"])
+    estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], model.meta["ard"])
     for p, at in zip(model.meta["theta"], estimates):
         grid, apart = p["grid"], spacing(p["grid"])
         place = (at - grid["min"]) / (grid["step"] * apart)
@@ -92,14 +92,14 @@ def check_default_features(model, job, lake, survey):
     rows that the scaling comes from."""
     if "features" in job:
         return
-    columns = lake.default_columns(job["target"], job.get("exclude", []))
+    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", [])) if name not in model.inputs[len(model.features):]]
     more = [name for name in columns if name not in model.features]
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
         mode = job["scaling"]["mode"]
         need(mode != "declared", f"the data have the columns {more}, which the job does not leave out")
-        wanted, kept, used = survey.reference, [], model.features + [job["target"]]
+        wanted, kept, used = survey.reference, [], model.inputs + [job["target"]]
         again = Digests(lake, len(used), targets=False)
         for shard, first, block in lake.blocks(used + more):
             again.add(shard, first, block[:len(used)])

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .job import reference_count
+from .job import mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
 from .refusal import need
@@ -52,27 +52,29 @@ class Digests:
         need(self.found()[0] == digest, "the data have changed between two readings")
 
 
-def ranked_rows(key, n, k, share, place=None, early=START_ROWS):
-    """Ordinals of the hold-out rows, ascending, and of the k other rows of lowest rank, in
-    the order of their rank; with a place, before which all are reference rows, of the others
-    among so many early ones (format.md, 4.4)."""
-    apart, held = (1 << 64) - int(Fraction(share) * (1 << 64)), []
+def ranked_rows(roles, n, k, place=None, early=START_ROWS):
+    """Ordinals of the hold-out rows and of the outside rows, ascending, and of the k other rows
+    of lowest rank, in the order of their rank; with a place, before which all are reference rows,
+    of the others among so many early ones (format.md, 4.4)."""
+    key, apart, first_apart = roles["key"], [], []
+    for share in ("holdout", "outside"):
+        first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(roles.get(share, 0)) * (1 << 64)))
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
         last = min(n, first + (1 << 20))
         more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
                             for i in range(first, last)), dtype=np.uint64, count=last - first)
-        out = more >= np.uint64(apart) if apart < 1 << 64 else np.zeros(len(more), dtype=bool)
-        out[:max(0, (place or 0) - first)] = False
-        held.append(first + np.flatnonzero(out))
+        held, out = (more >= np.uint64(least) if least < 1 << 64 else np.zeros(len(more), dtype=bool) for least in first_apart)
+        held[:max(0, (place or 0) - first)] = out[:max(0, (place or 0) - first)] = False
+        apart.append([first + np.flatnonzero(held), first + np.flatnonzero(out & ~held)])
         hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
         best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
         hashes, ordinals = hashes[best], ordinals[best]
     if place is not None:
         ordinals = ordinals[ordinals < max(place, early)]
         ordinals = np.concatenate([ordinals[ordinals < place], ordinals[ordinals >= place]])
-    return np.concatenate(held), ordinals
+    return *(np.concatenate(each) for each in zip(*apart)), ordinals
 
 
 
@@ -147,14 +149,15 @@ class Survey:
         self.gone = found.bad  # rows that are used for nothing
         if job["copies"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
-        held, ranked = ranked_rows(job["roles"]["key"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k), job["roles"].get("holdout", 0),
-                                   k if "by" in job["roles"] else None, early_rows(lake.rows, job))
-        self.holdout = self.used(held)
-        self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(held) else found.counts(self.holdout)
+        held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k),
+                                            k if "by" in job["roles"] else None, early_rows(lake.rows, job))
+        self.holdout, self.outside = self.used(held), self.used(outside)
+        apart = np.concatenate([self.holdout, self.outside])
+        self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(apart) else found.counts(apart)
         self.reference = np.sort(self.used(ranked[:k]))
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
-        self.train = lake.rows - len(self.reference) - len(self.holdout) - int(self.gone.sum())
+        self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())
         self.wanted, kept = np.union1d(self.start, self.reference), []
         digests = Digests(lake, len(columns))
         for shard, first, block in lake.blocks(columns):
@@ -169,7 +172,7 @@ class Survey:
 
     def is_open(self, first, rows):
         """Which rows from the ordinal first on are reference or train rows."""
-        return self.without(self.holdout, ~self.gone[first:first + rows], first)
+        return self.without(self.outside, self.without(self.holdout, ~self.gone[first:first + rows], first), first)
 
     def is_train(self, first, rows):
         """Which are train rows."""
@@ -187,7 +190,10 @@ class Survey:
         """Centre and scale of each column, as far as job and rows tell."""
         mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
         if mode == "reference":
-            found = [standardise(column) for column in self.values(self.reference)]
+            rows = self.values(self.reference)
+            found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]
+            if mean_column(self.job):  # the column takes the place of the centre
+                found[-1] = 0.0, found[-1][1]
             return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
         return declared_scaling(self.job, columns)
 

@@ -10,7 +10,8 @@ from .findings import findings
 from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
-from .losses import Losses, UNIT, best_constant, constant_loss, units
+from .job import members
+from .losses import Losses, UNIT, best_constant, constant_loss, misfit, units
 from .manifest import sampled
 from .methods import applied, check_bounds
 from .model import Model, fine_enough
@@ -46,7 +47,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     survey = Survey(lake, columns, job)
     need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
     ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
-    need((len(survey.reference), len(survey.holdout), survey.train) == tuple(cert["ledger"][k] for k in ("reference", "holdout", "train")), "the ledger is not what the key gives")
+    need((len(survey.reference), len(survey.holdout), len(survey.outside), survey.train) == tuple(cert["ledger"].get(k, 0) for k in ("reference", "holdout", "outside", "train")), "the ledger is not what the key gives")
     if cert["sample"].get("segments"):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
@@ -54,19 +55,21 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
-    targets = survey.values(survey.targets_from)[-1]
-    constant = best_constant(model.loss, targets)
+    looked_at = survey.values(survey.targets_from)
+    constant = best_constant(model.loss, looked_at[-1])
+    if found_mean := cert.get("mean"):
+        need(2 * int((looked_at[-1] == looked_at[-2]).sum()) <= looked_at.shape[1], f"the column {found_mean['column']!r} of the mean equals the target in most rows looked at")
     need(constant == cert["baseline"]["constant"], f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
     found = stated_findings(cert, job)
     found.update({
-        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad},
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)))},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
         "constant": constant})
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
     found["findings"] = None if before else findings(survey.values(np.sort(survey.start)), model.features)
-    found["baseline"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
+    found["baseline"], found["mean"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
     check_default_features(model, job, lake, survey)
@@ -78,20 +81,22 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
 
 def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
-    Returns the constant's sum, and whether as many rows are unproven as stated."""
+    Returns the constant's sum, what the column of the mean is like, and whether as many rows are unproven as stated."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
-    baseline, n, order = 0, 0, Order(model, survey.lake.rows)
-    digests = Digests(survey.lake, len(model.features) + 1, targets=False)
-    for shard, first, block in survey.lake.blocks(model.features + [model.target["name"]]):
+    baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
+    digests = Digests(survey.lake, len(model.inputs) + 1, targets=False)
+    for shard, first, block in survey.lake.blocks(model.inputs + [model.target["name"]]):
         digests.add(shard, first, block)
         train = survey.is_train(first, block.shape[1])
         baseline, n = baseline + units(constant_loss(model.loss, block[-1, train], constant), False), n + int(train.sum())
-        order.add_targets(block[-1, survey.is_open(first, block.shape[1])])
+        if found["mean"]:
+            far += units(misfit(model, block[:, train]), True)
+        order.add_targets(model.scale_target(block[:, survey.is_open(first, block.shape[1])]))
         order.add_places(first + np.flatnonzero(train))
         for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
-            part = block[:, rows]
-            for i in range(0, part.shape[1], BLOCK):
-                y, law = part[-1, i:i + BLOCK], laws.at(model.scale_features(part[:-1, i:i + BLOCK].T))
+            for i in range(0, block[0, rows].size, BLOCK):
+                part = block[:, rows][:, i:i + BLOCK]
+                y, law = model.scale_target(part), laws.at(model.scale_features(part[:len(model.features)].T))
                 if role == "train":
                     order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
@@ -103,7 +108,12 @@ def check_losses(model, cert, survey, constant, holds, found):
         found["dependence"] = order.check(cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    return baseline, all([m.agrees(found) for m in methods])
+    mean = found["mean"]
+    if mean:
+        near = survey.values(survey.reference)
+        sums = {"reference": (near.shape[1], units(misfit(model, near), True)), "train": (n, far)}
+        mean = {"column": mean["column"], **{role: {"count": count, "sum": f"{total:032x}"} for role, (count, total) in sums.items()}}
+    return baseline, mean, all([m.agrees(found) for m in methods])
 
 
 def mean_statuses(cert):
@@ -114,9 +124,11 @@ def mean_statuses(cert):
 def unchecked(cert, noise, unplaced, before):
     """What is the maker's word though a guarantee or a predictive deviation rests on it, a line each."""
     left = []
-    if any(g["status"] == "conditional" for g in cert["guarantees"]):
+    if any(g["status"] == "conditional" and g["role"] == "holdout" for g in cert["guarantees"]):
         left += ["that training did not see the hold-out rows", "that which rows are hold-out rows was fixed before their values were known",
                  "that the job owes nothing to the values of the hold-out rows"]
+    if "mean" in cert and any(g["status"] == "conditional" for g in cert["guarantees"]):
+        left.append(f'that the column "{cert["mean"]["column"]}" is a function of the features that was fixed without the rows that certify')
     if cert["declared"].get("scaling"):
         left.append("that the declared scaling was not computed from the certified rows")
     if cert["delta"].get("sequence"):

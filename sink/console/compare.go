@@ -70,7 +70,7 @@ func perRow(nats float64, n int64) string {
 
 func features(c certify.Certificate) string {
 	const shown = 12
-	names := c.Sample.Columns[:max(len(c.Sample.Columns)-1, 0)]
+	names := c.Features()
 	words := strings.Join(names[:min(len(names), shown)], ", ")
 	if more := len(names) - shown; more > 0 {
 		words += fmt.Sprintf(" and %d more", more)

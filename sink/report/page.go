@@ -129,8 +129,11 @@ func remarks(c certify.Certificate, who Reader) []string {
 	if split := c.Split(); split != "" {
 		words = append(words, split)
 	}
+	if m := c.Mean; m != nil && len(c.Conditional()) > 0 {
+		words = append(words, fmt.Sprintf("The process corrects the column %q. That it was fixed without the rows that certify is its maker's word, and no command shows it.", m.Column))
+	}
 	switch {
-	case len(c.Conditional()) == 0:
+	case c.Ledger.Holdout == 0 || len(c.Conditional()) == 0:
 	case who == Maker && !c.SplitChosen():
 		words = append(words, "This run kept the hold-out rows from training. Others have your word for it, or train again (pacsgp verify --retrain); that nobody chose the split shows an audit under a key of theirs (pacsgp audit), and that the job owes nothing to these rows only rows that come later.")
 	case who == Maker:
@@ -211,13 +214,20 @@ func unproven(c certify.Certificate) int64 {
 	return n
 }
 
+// outside tells of outside rows, where there are any.
+func outside(l certify.Ledger) string {
+	if l.Outside == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d outside", l.Outside)
+}
+
 // record describes the rows and files of the certificate.
 func record(c certify.Certificate) []Field {
 	l := c.Ledger
-	features := len(c.Sample.Columns) - 1
-	target := ""
-	if features >= 0 {
-		target = c.Sample.Columns[features]
+	features, target := len(c.Features()), ""
+	if n := len(c.Sample.Columns); n > 0 {
+		target = c.Sample.Columns[n-1]
 	}
 	kind := "one lengthscale for all features"
 	if c.Kernel.ARD {
@@ -232,7 +242,7 @@ func record(c certify.Certificate) []Field {
 		rules[i] = certify.RowRuleText(id)
 	}
 	return []Field{
-		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad)},
+		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad) + outside(l)},
 		{"row rules", strings.Join(rules, "; ")},
 		{"copies", copies(c.Copies)},
 		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+func splitCommand(w system) *cobra.Command {
+	var path, output string
+	cmd := &cobra.Command{
+		Use:   "split -c job.yaml -o roles.parquet",
+		Short: "Write the role of each row, for fitting the column of mean elsewhere",
+		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
+			"sample, and role (reference, train, holdout or outside). It reads no row: the column of\n" +
+			"mean need not be there yet. Roles go by the order of the rows, so that files must keep\n" +
+			"theirs when the column is added.",
+		Args: exactly(0, "none, for the job file is given by -c"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			p, err := loadJob(cmd.Context(), path, w, config.Overrides{}, nil)
+			if err != nil {
+				return err
+			}
+			if output == "" {
+				return config.Argument(errors.New("-o: name the file to write"))
+			}
+			return split(cmd.Context(), w, p, output)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
+	return cmd
+}
+
+func split(ctx context.Context, w system, p config.Task, output string) error {
+	if _, files := p.Source.(config.Lake); !files {
+		return config.Argument(errors.New("split: the job's rows come from no files that stay"))
+	}
+	if err := config.MayCreate(output, p.Source); err != nil {
+		return config.Argument(fmt.Errorf("-o: %w", err))
+	}
+	p.Job.Mean = pipeline.MeanDecl{}
+	src, err := p.Open(ctx, nil)
+	if err != nil {
+		return err
+	}
+	var read []string
+	for _, f := range src.Files() {
+		read = append(read, f.Path)
+	}
+	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
+	if err != nil {
+		return err
+	}
+	defer file.Abort()
+	out, rows := sink.NewSplit(file), int64(0)
+	err = p.Job.Split(ctx, src, p.Resources.Workers, func(r pipeline.PlacedRole) error {
+		rows++
+		return out.Write(r)
+	})
+	if err == nil {
+		err = out.Close()
+	}
+	if err == nil {
+		err = file.Commit()
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: the roles of %s\n", output, certify.Count(rows, "row"))
+	return err
+}

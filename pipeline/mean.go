@@ -1,0 +1,209 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A MeanDecl declares the mean function of the prior. The process models what it leaves of the
+// target, and predictions add it back. Its zero value is the constant in the middle of the target.
+type MeanDecl struct {
+	Column string `json:"column"` // predictions of another model; it is no feature
+}
+
+// given reports whether the mean function is a column.
+func (d MeanDecl) given() bool { return d.Column != "" }
+
+// Columns are the columns that the mean function is: one, or none.
+func (d MeanDecl) Columns() []string {
+	if d.given() {
+		return []string{d.Column}
+	}
+	return nil
+}
+
+// centre is that of the scaling of a target around which the job centres it: the column takes its place.
+func (d MeanDecl) centre(centre float64) float64 {
+	if d.given() {
+		return 0
+	}
+	return centre
+}
+
+// outside reports whether the column was fitted on outside rows alone, so that train rows can certify.
+func (j Job) outside() bool { return j.Roles.Outside > 0 }
+
+// sets is how many sets of rows take a bit a row.
+func (d RolesDecl) sets() (n int64) {
+	for _, share := range []float64{d.Holdout, d.Outside} {
+		if share > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// checkMean finds faults of the column, and of the rows that it was fitted on.
+func (j Job) checkMean(fault func(string, ...any)) {
+	share := j.Roles.Outside
+	switch {
+	case !j.Mean.given() && share != 0:
+		fault("roles.outside: these rows are for fitting the column of mean, which the job does not name")
+	case !(0 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
+		fault("roles.outside: %v is no share of the rows above 0 and at most 0.6 that makes at most 0.9 with the hold-out rows", share)
+	}
+	if !j.Mean.given() {
+		return
+	}
+	if err := certify.ColumnName(j.Mean.Column); err != nil {
+		fault("mean.column: %w", err)
+	}
+	if j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column) {
+		fault("mean.column: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
+	}
+	if j.Loss.Kind.Tolerances() == certify.NoTolerance {
+		fault("mean.column: the loss %s is relative to the whole target, and the process models what the column leaves of it; declare a tolerance", j.Loss.Kind)
+	}
+	if j.Train.Mode == TrainArrival {
+		fault("mean.column: it does not go with train.mode %s", TrainArrival)
+	}
+	if t := j.Scaling.Target; t != nil && t.Centre != 0 {
+		fault("scaling.target: its centre is %v, and the column of mean takes the place of a centre: declare 0", t.Centre)
+	}
+}
+
+// insideMethods are the methods of a job whose column may have been fitted on train rows: a hold-out. What
+// train rows give stands beside it and certifies nothing, so that it gets next to nothing of delta.
+func insideMethods() []certify.MethodWeight {
+	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: certify.MaxWeight - 1}}
+}
+
+// withInside completes the methods of such a job, which may name the hold-out alone.
+func (j Job) withInside(fault func(string, ...any)) Job {
+	switch methods := j.Guarantees; {
+	case len(methods) == 0, len(methods) == 1 && methods[0].ID == certify.MethodHoldout:
+		j.Guarantees = insideMethods()
+	case !slices.ContainsFunc(methods, func(m certify.MethodWeight) bool { return m.ID == certify.MethodHoldout }):
+		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (roles.outside)", certify.MethodHoldout)
+	}
+	return j
+}
+
+// Open opens the rows of a job, with these features or, with nil, those that the job
+// chooses; behind them the column of the mean, and the target. spooled may be nil.
+func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resources, spooled func(int64)) (Opened, error) {
+	c := j.choice(features, res)
+	c.Spooled = spooled
+	if !j.Mean.given() {
+		return rows.Open(ctx, c)
+	}
+	if c.Features != nil {
+		c.Features = append(slices.Clone(c.Features), j.Mean.Column)
+		return rows.Open(ctx, c)
+	}
+	all, err := rows.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Features, err = j.besideMean(all.Columns()); err != nil {
+		return nil, err
+	}
+	c.Exclude = nil
+	src, err := rows.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return withNotices{src, all.Notices()}, nil
+}
+
+// besideMean puts the column of the mean behind the features, given the columns of a default choice.
+func (j Job) besideMean(columns []string) ([]string, error) {
+	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
+	if len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
+		return nil, fmt.Errorf("%w: mean.column: the rows have no numeric column %q; they have %s", ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
+	}
+	return append(features, j.Mean.Column), nil
+}
+
+// withNotices are opened rows with the notices of another opening.
+type withNotices struct {
+	Opened
+
+	notices []string
+}
+
+func (w withNotices) Notices() []string { return w.notices }
+
+// openData is an [OpenData] that adds the column of the mean.
+func (j Job) openData(open OpenData) OpenData {
+	if !j.Mean.given() {
+		return open
+	}
+	return func(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error) {
+		if features == nil {
+			all, err := open(ctx, nil, exclude, target, mark)
+			if err != nil {
+				return nil, err
+			}
+			if features, err = j.besideMean(all.Columns()); err != nil {
+				return nil, err
+			}
+		} else {
+			features = append(slices.Clone(features), j.Mean.Column)
+		}
+		return open(ctx, features, nil, target, mark)
+	}
+}
+
+// knowsTarget returns an error if the column of the mean equals the target in most of some rows, in which
+// they are the last columns.
+func (d MeanDecl) knowsTarget(rows rawRows) error {
+	if !d.given() {
+		return nil
+	}
+	equal := 0
+	for i := range rows.n {
+		if row := rows.row(i); row[rows.columns-2] == row[rows.columns-1] {
+			equal++
+		}
+	}
+	if 2*equal <= rows.n {
+		return nil
+	}
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from it, and says nothing of rows whose target is not known", ErrData, d.Column, equal, rows.n)
+}
+
+// misfit is how far a column is from the target, in deviations of it and at most 1.
+func misfit(target, column, scale float64) float64 {
+	if off := math.Abs(target-column) / scale; off < 1 {
+		return off
+	}
+	return 1
+}
+
+// meanEvidence is what a certificate says of the column of the mean; nil: there is none.
+func (e *lastPassResult) meanEvidence(meta ModelMeta) (*certify.Mean, error) {
+	if meta.Mean == "" {
+		return nil, nil
+	}
+	found := certify.Mean{Column: meta.Mean, Train: e.Tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk}
+	if e.stated != nil {
+		found.Reference = e.stated.Reference
+		return &found, nil
+	}
+	if e.Origin != certify.OriginReference {
+		return &found, nil
+	}
+	for i := range e.kept.n {
+		row := e.kept.row(i)
+		if err := found.Reference.Add(misfit(row[len(row)-1], row[len(row)-2], meta.Target.Scale)); err != nil {
+			return nil, err
+		}
+	}
+	return &found, nil
+}

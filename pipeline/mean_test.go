@@ -1,0 +1,231 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// A meanRun is a run on a table with a column p before the target, and what it came to.
+type meanRun struct {
+	table  pipelinetest.Memory
+	result *pipeline.Result
+}
+
+// corrected runs a job whose prior has the mean column(i, a, y).
+func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float64) float64, change func(*pipeline.Job)) meanRun {
+	t.Helper()
+	p := make([]float64, len(columns[0]))
+	for i := range p {
+		p[i] = column(i, columns[0][i], columns[2][i])
+	}
+	r := meanRun{table: pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, [][]float64{p, columns[2], columns[0], columns[1]}, 100)}
+	j := job(t, func(j *pipeline.Job) {
+		tiny(j)
+		j.Mean.Column, j.Guarantees = "p", nil
+		change(j)
+	})
+	var store pipelinetest.Store
+	env := environment(nil, &store)
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return j.Open(ctx, r.table.Table, features, pipeline.Resources{}, nil)
+	}
+	r.result = run(t, j, env)
+	return r
+}
+
+func (r meanRun) verify(t *testing.T) *pipeline.Verification {
+	t.Helper()
+	v, err := pipeline.Verify(t.Context(), r.result.Certificate, r.result.Model, r.result.ModelDigest, r.table.Table.Data, pipeline.Resources{})
+	fatal.If(t, err)
+	return v
+}
+
+func line(_ int, a, _ float64) float64 { return a / 2 }
+
+func outside(j *pipeline.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
+
+// A column that may have been fitted on train rows leaves the hold-out alone; one that was fitted
+// on outside rows leaves all guarantees, each on its maker's word.
+func TestMeanIsConditional(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		train  certify.Status
+	}{
+		"anywhere": {func(*pipeline.Job) {}, certify.StatusIndicative},
+		"outside":  {outside, certify.StatusConditional},
+		"outside, alone": {func(j *pipeline.Job) {
+			j.Roles.Outside, j.Guarantees = 0.3, []certify.MethodWeight{{ID: certify.MethodPACBayes}}
+		}, certify.StatusConditional},
+	} {
+		r := corrected(t, waves(900, 0.1, 4), line, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{20}, 40; c.change(j) })
+		cert := r.result.Certificate
+		for _, g := range cert.Guarantees {
+			want := certify.StatusConditional
+			if g.Role == certify.RoleTrain {
+				want = c.train
+			}
+			if g.Status != want || !strings.Contains(g.Headline, `column "p"`) || g.Status == certify.StatusConditional && !strings.Contains(g.Statement, string(certify.AssumeMeanFixed)) {
+				t.Errorf("%s, %s: %s, %q, %q; want %s, the column and the assumption named", name, g.ID, g.Status, g.Headline, g.Statement, want)
+			}
+		}
+		v := r.verify(t)
+		if open := strings.Join(v.NotChecked(), "\n"); !strings.Contains(open, `that the column "p" is a function of the features`) || strings.Contains(open, "hold-out") != (cert.Ledger.Holdout > 0) {
+			t.Errorf("%s: not checked is %q", name, open)
+		}
+		if _, err := v.Audit(t.Context(), r.table.Table.Data, "mine", pipeline.Environment{Software: "test", Sink: &pipelinetest.Store{}}); !errors.Is(err, pipeline.ErrNotCertified) {
+			t.Errorf("%s: audit: %v, want a refusal", name, err)
+		}
+	}
+}
+
+// With a scaling that does not move, a target and a column that are raised by the same function
+// leave the same rows to the process: the numbers of the model are the same, and predictions rise.
+func TestMeanIsAddedBack(t *testing.T) {
+	columns := waves(300, 0.1, 4)
+	for i, y := range columns[2] {
+		columns[2][i] = math.Round(y*1024) / 1024
+	}
+	raised := [][]float64{columns[0], columns[1], make([]float64, 300)}
+	by := func(i int) float64 { return float64(i%7) - 3 }
+	for i := range raised[2] {
+		raised[2][i] = columns[2][i] + by(i)
+	}
+	change := func(j *pipeline.Job) {
+		j.Loss = pipeline.LossDecl{Epsilon: 0.5}
+		j.Roles.Outside = 0.2
+		j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingDeclared, Target: &pipeline.Affine{Scale: 1}, Features: map[string]pipeline.Affine{"a": {Scale: 2}, "b": {Scale: 1}}}
+	}
+	one := corrected(t, columns, func(int, float64, float64) float64 { return 0 }, change)
+	two := corrected(t, raised, func(i int, _, _ float64) float64 { return by(i) }, change)
+	if p, q := one.result.Model.Posterior, two.result.Model.Posterior; !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Factor, q.Factor) || !slices.Equal(p.L, q.L) {
+		t.Error("the posteriors differ")
+	}
+	if d, e := one.result.Certificate, two.result.Certificate; d.Guarantees[0].Bound != e.Guarantees[0].Bound {
+		t.Errorf("bounds %v and %v, want the same", d.Guarantees[0].Bound, e.Guarantees[0].Bound)
+	}
+	ready, err := pipeline.NewReady(two.result.Model, 1)
+	fatal.If(t, err)
+	defer ready.Close()
+	i := 0
+	src, err := two.table.Table.Open(t.Context(), pipeline.Choice{Features: two.result.Model.Meta.Inputs()})
+	fatal.If(t, err)
+	flat := predictions(t, one)
+	fatal.If(t, ready.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			if want := flat[i] + by(i); math.Abs(p.Mean-want) > 1e-12 {
+				t.Fatalf("row %d: %v, want %v", i, p.Mean, want)
+			}
+			if single, err := ready.Row([]float64{raised[0][i], raised[1][i], by(i)}); err != nil || single.Mean != p.Mean {
+				t.Fatalf("row %d by itself: %v, %v, want %v", i, single.Mean, err, p.Mean)
+			}
+			i++
+		}
+		return nil
+	}))
+	if _, err := ready.Row([]float64{1, 2}); err == nil {
+		t.Error("a row without the column is predicted")
+	}
+}
+
+func predictions(t *testing.T, r meanRun) (means []float64) {
+	t.Helper()
+	src, err := r.table.Table.Open(t.Context(), pipeline.Choice{Features: r.result.Model.Meta.Inputs()})
+	fatal.If(t, err)
+	fatal.If(t, pipeline.Predict(t.Context(), src, r.result.Model, 1, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			means = append(means, p.Mean)
+		}
+		return nil
+	}))
+	return means
+}
+
+// With other values in outside rows the model has the same numbers, and all guarantees are the same.
+func TestNothingLooksAtOutsideRows(t *testing.T) {
+	columns := waves(900, 0.2, 4)
+	one := corrected(t, columns, line, outside)
+	other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
+	n := int64(0)
+	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), one.table, 1, func(r pipeline.PlacedRole) error {
+		if r.Role == "outside" {
+			other[0][r.Ordinal], other[2][r.Ordinal] = float64(n), 1e3
+			n++
+		}
+		return nil
+	}))
+	two := corrected(t, other, line, outside)
+	if l := two.result.Certificate.Ledger; l.Outside != n || n < 200 || l.Rows != l.Reference+l.Train+l.Holdout+l.Outside {
+		t.Errorf("ledger %+v, and %d outside rows", l, n)
+	}
+	if p, q := one.result.Model.Posterior, two.result.Model.Posterior; !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Factor, q.Factor) {
+		t.Error("the posteriors differ")
+	}
+	a, b := one.result.Certificate.Guarantees, two.result.Certificate.Guarantees
+	for i := range a {
+		if a[i].EmpiricalRisk != b[i].EmpiricalRisk || a[i].Bound != b[i].Bound {
+			t.Errorf("%s: %v and %v, want the same", a[i].ID, a[i].Bound, b[i].Bound)
+		}
+	}
+	two.verify(t)
+}
+
+// A column that knows the train rows is a doubt where it was to be fitted on outside rows alone.
+func TestMeanThatKnowsTrainRows(t *testing.T) {
+	columns := waves(900, 0.2, 4)
+	var train []bool
+	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), source(columns, 400), 1, func(r pipeline.PlacedRole) error {
+		train = append(train, r.Role == "train")
+		return nil
+	}))
+	for name, share := range map[string]float64{"fitted": 0.5, "honest": 1} {
+		r := corrected(t, columns, func(i int, _, y float64) float64 {
+			if train[i] {
+				return y + 0.3*share*float64(i%5-2)
+			}
+			return y + 0.3*float64(i%5-2)
+		}, outside)
+		if told := strings.Contains(fmt.Sprint(r.result.Certificate.Doubts()), "nearer to the target on train rows"); told != (share < 1) {
+			t.Errorf("%s: doubts %q", name, r.result.Certificate.Doubts())
+		}
+	}
+}
+
+func TestMeanThatIsTheTarget(t *testing.T) {
+	columns := waves(300, 0.2, 4)
+	table := pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, [][]float64{columns[2], columns[2], columns[0], columns[1]})
+	j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil })
+	env := environment(nil, &pipelinetest.Store{})
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
+	}
+	if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `column "p" of the mean equals the target`) {
+		t.Errorf("error %v, want a refusal of the column", err)
+	}
+}
+
+func TestMeanDeclarations(t *testing.T) {
+	for want, change := range map[string]func(*pipeline.Job){
+		"roles.outside: these rows are for":        func(j *pipeline.Job) { j.Mean.Column, j.Roles.Outside = "", 0.3 },
+		"roles.outside: 0.7 is no share":           func(j *pipeline.Job) { j.Roles.Outside = 0.7 },
+		`mean.column: "y" is the target`:           func(j *pipeline.Job) { j.Mean.Column = "y" },
+		`mean.column: "a" is the target or a`:      func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
+		"mean.column: the loss relative":           func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
+		"train rows, so that they certify nothing": func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} },
+	} {
+		j := pipeline.Job{Target: "y", Mean: pipeline.MeanDecl{Column: "p"}, Loss: pipeline.LossDecl{Epsilon: 1}, Delta: 0.01}
+		change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

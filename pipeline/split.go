@@ -1,0 +1,55 @@
+package pipeline
+
+import (
+	"context"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A PlacedRole is the role of a row, and where the row stands.
+type PlacedRole struct {
+	File    string
+	Row     int64 // in the file, from 0 on
+	Ordinal int64 // in the sample
+	Role    string
+}
+
+// Split hands on the role of each row of a sample, in their order. It reads no row, so that a row
+// that the job would leave out, as bad or as a copy, has the role that it would have otherwise.
+func (j Job) Split(ctx context.Context, src Source, workers int, use func(PlacedRole) error) error {
+	n := rowsOf(src)
+	j = j.ForRows(n)
+	roles, err := newRoles(ctx, j, n, leftOut{}, workers)
+	if err != nil {
+		return err
+	}
+	if err := j.separable(roles); err != nil {
+		return err
+	}
+	for _, shard := range src.Shards() {
+		for i := range shard.Rows {
+			if i%hashedAtOnce == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			at := shard.First + i
+			if err := use(PlacedRole{shard.Place.In, shard.Place.At + i, at, roles.of(at)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// of is the role of a row that is not left out.
+func (r Roles) of(ordinal int64) string {
+	switch {
+	case r.holdout.has(ordinal):
+		return string(certify.RoleHoldout)
+	case r.outside.has(ordinal):
+		return "outside"
+	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
+		return "reference"
+	default:
+		return string(certify.RoleTrain)
+	}
+}
