@@ -54,6 +54,8 @@ func boundMutants() []mutant {
 		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))", "_, _ = weight, all\n	share := product(d.Sequence.share(), oneOf(d.Alternatives))"}}},
 		{"the share of a number of a sequence", "certify", "TestSequenceSpendsDelta", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
 		{"the share of a look", "certify", "TestLooksArePaid", []edit{{"certify/delta.go", "share = product(share, d.Looks.share())", "share = product(share)"}}},
+		{"a second answer", "pipeline", "TestSecondAnswersPay", []edit{{"pipeline/looks.go", "fixed := !l.again(earlier)", "fixed := !l.again(nil)"}}},
+		{"rows by their places", "pipeline", "TestLooksOfFewTargets", []edit{{"pipeline/looks.go", "return t || f, kept,", "return false, kept,"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "sum := g.EmpiricalRisk.Exact.whole()", "sum := g.EmpiricalRisk.Exact"}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
@@ -149,7 +151,7 @@ func checkMutants() []mutant {
 			{"certify/evidence.go", "if !slices.Equal(ev.RowRules, RowRules()) {", "if false && !slices.Equal(ev.RowRules, RowRules()) {"},
 		}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies, s.open); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
 			{"pipeline/roles.go", "without(r.out.bad, r.out.copies, b,", "without(r.out.bad, nil, b,"},
 			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},
