@@ -22,7 +22,12 @@ type Prediction struct {
 	// or the model has no noise.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
+	Far                 bool   // some feature lies more than [FarScales] of its scales from its centre
 }
+
+// FarScales is from where on a row with a prediction is far from the reference rows, whose mean and
+// deviation centre and scale are unless they were declared: docs/format.md, 3.
+const FarScales = 10
 
 // Predict predicts every row of a source, in order. The source's columns must
 // be the model's features. A row that breaks the rules of the certificate, or whose mean
@@ -131,7 +136,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, readerLimits(p.of.meta))
+	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs()], readerLimits(p.of.meta))
 	return found, nil
 }
 
@@ -153,7 +158,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	if err != nil {
 		return out, err
 	}
-	limits := readerLimits(p.of.meta)
+	limits, d := readerLimits(p.of.meta), p.of.scale.inputs()
 	for i := range b.rows {
 		found := Prediction{Ordinal: b.first + int64(i)}
 		if b.reasons != nil && b.reasons.IsValid(i) {
@@ -163,7 +168,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 			if column := w.column(b); column != nil {
 				centre = column[i]
 			}
-			found.fill(laws, i, centre, p.of.meta, limits)
+			found.fill(laws, i, centre, p.of.meta, w.x[i*d:(i+1)*d], limits)
 		}
 		out = append(out, found)
 	}
@@ -183,8 +188,8 @@ func readerLimits(meta ModelMeta) limits {
 	return limits{tau, tau * (tau / accuracyPart)}
 }
 
-// fill says what the law of row i gives around a centre, or why that is not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, most limits) {
+// fill says what the law of row i, at scaled features, gives around a centre, or why that is not known well enough.
+func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, x []float64, most limits) {
 	target, noise := meta.Target, meta.Noise
 	mean := laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
@@ -193,6 +198,7 @@ func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
+	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
 	variance := max(0, laws.Variance[i])
 	off := laws.VarianceError[i] + 1e-15*variance
 	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.NaN(), math.NaN()

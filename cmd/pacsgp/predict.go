@@ -99,7 +99,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := replaces(ctx, output, show.notice); err != nil {
 		return err
 	}
-	rows, refused, vague, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
+	n, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
 	if err != nil {
 		return err
 	}
@@ -110,34 +110,44 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 			Rows    int64    `json:"rows"`
 			Refused int64    `json:"rows_without_prediction"`
 			Vague   int64    `json:"rows_without_deviation"` // that have a prediction
+			Far     int64    `json:"rows_far"`               // from the reference rows, that have a prediction
 			ID      string   `json:"certificate"`            // "" if nothing is certified about the predictions
-		}{append([]string{}, c.Doubts()...), output, rows, refused, vague, id})
+		}{append([]string{}, c.Doubts()...), output, n.rows, n.refused, n.vague, n.far, id})
 	}
-	if vague > 0 {
-		show.notice(certify.Count(vague, "prediction") + " without a deviation: it is too small to be computed to a part in 256")
+	if n.vague > 0 {
+		show.notice(certify.Count(n.vague, "prediction") + " without a deviation: it is too small to be computed to a part in 256")
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(rows, "row"), refused)
+	if n.far > 0 {
+		show.notice(fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.far, "prediction"), pipeline.FarScales))
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(n.rows, "row"), n.refused)
 	return err
 }
 
+// rowCounts counts rows, those without a prediction, and of those with one those without a
+// deviation and those that are far.
+type rowCounts struct{ rows, refused, vague, far int64 }
+
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
-// that were read, and counts the rows, those without a prediction, and those with one but
-// without a deviation.
-func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (rows, refused, vague int64, err error) {
+// that were read.
+func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (n rowCounts, err error) {
 	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
 	if err != nil {
-		return 0, 0, 0, err
+		return n, err
 	}
 	defer file.Abort()
 	out := sink.NewPredictions(file, id)
 	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
-			rows++
+			n.rows++
 			switch {
 			case p.Reason != "":
-				refused++
+				n.refused++
 			case math.IsNaN(p.Deviation):
-				vague++
+				n.vague++
+			}
+			if p.Far {
+				n.far++
 			}
 		}
 		return out.Write(batch)
@@ -148,7 +158,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 	if err == nil {
 		err = file.Commit()
 	}
-	return rows, refused, vague, err
+	return n, err
 }
 
 // replaces announces that predictions at the output will be replaced. It refuses any other file.

@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // A predicted row is one row of the file that predict writes.
@@ -79,6 +80,7 @@ func TestPredict(t *testing.T) {
 		x1[i], x2[i] = rows["x1"].([]float64)[i], rows["x2"].([]float64)[i]
 	}
 	x1[11], x1[60], x1[599], x2[12], x2[599] = math.NaN(), math.Inf(1), math.Inf(-1), nil, nil
+	x1[300] = 1e6 // far from all others
 	marred := filepath.Join(dir, "marred")
 	table{"x2": x2[:40], "x1": x1[:40], "note": make([]string, 40)}.write(t, filepath.Join(marred, "a.parquet"))
 	table{"x1": x1[40:], "x2": x2[40:]}.write(t, filepath.Join(marred, "b.parquet"))
@@ -89,11 +91,19 @@ func TestPredict(t *testing.T) {
 	for i, p := range predictions(t, output) {
 		reason, isBad := bad[i]
 		switch {
+		case i == 300:
 		case isBad && (p.Mean != nil || p.Deviation != nil || p.Certificate != nil || p.Reason == nil || *p.Reason != reason):
 			t.Errorf("row %d: %+v, want nulls and the reason %q", i, p, reason)
 		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id):
 			t.Errorf("row %d: other numbers than beside good rows", i)
 		}
+	}
+	if said := succeed(t, "predict", a.model, a.certificate, marred, "-o", output, "--json"); !strings.Contains(said.stdout, `"rows_far": 1,`) {
+		t.Errorf("of one far row it says %s", said.stdout)
+	}
+	other, status := verifytest.Python(t, "-m", "pacsgp", "predict", a.model, filepath.Join(dir, "other.parquet"), marred, "--certificate", a.certificate)
+	if status != 0 || !strings.Contains(other, "1 prediction far from the reference rows") {
+		t.Errorf("of one far row Python says, with status %d, %s", status, other)
 	}
 }
 

@@ -10,13 +10,16 @@ from .refusal import ok
 FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 
 
+FAR_SCALES = 10           # of a feature from its centre: from there on a row is far from the reference rows
+
+
 def write_predictions(model, paths, out, certificate):
     """Writes row, mean, deviation, predictive_deviation, certificate, reason. A mean is
     given where it is proven to be within tau of the exact one, and a deviation where its
     square is known well enough (format.md, 3)."""
     schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
                         ("certificate", pa.string()), ("reason", pa.string())])
-    laws, rows, withheld = Laws(model, check_jitter(model)), 0, 0
+    laws, rows, withheld, distant = Laws(model, check_jitter(model)), 0, 0, 0
     noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
     scale, loss = model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
@@ -43,5 +46,7 @@ def write_predictions(model, paths, out, certificate):
                 pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(np.sqrt(variance) * scale, mask=none | vague),
                 pa.array(np.sqrt(around) * scale, mask=none | vaguer),
                 pa.array([None if b else certificate for b in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
-            rows, withheld = rows + len(mean), withheld + int(none.sum())
+            rows, withheld, distant = rows + len(mean), withheld + int(none.sum()), distant + int((np.abs(x) > FAR_SCALES).any(1)[~none].sum())
     ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")
+    if distant:
+        ok(f"{distant} {'prediction' if distant == 1 else 'predictions'} far from the reference rows: a feature lies more than {FAR_SCALES} of its scales from its centre. The certificate speaks of rows of its own source, hardly of these")
