@@ -49,7 +49,7 @@ func TestStreamThatDrifts(t *testing.T) {
 			}
 		}
 	}
-	r.find(t, `(neighbouring rows are alike)`)
+	r.find(t, `(near rows are more alike)`)
 	current := certify.Certificate{}
 	for _, c := range all {
 		if c.About(certify.PredictorDraw).Status == certify.StatusCertified {
