@@ -184,56 +184,17 @@ func resealedOrSame(data []byte) []byte {
 	return data
 }
 
-// The value of a variable is one scalar, whatever it holds, and no fault of the file tells it.
+// A name of a column that comes from a variable is one scalar, and no fault tells it.
 func TestVariablesOfTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	for name, c := range map[string]struct {
-		change jobFile
-		value  string
-		words  string // of the error
-	}{
-		"a key behind a line break":  {jobFile{"target": "${SECRET}"}, "y\nlimit: 0.000001", "target: ${SECRET} is refused"},
-		"a section in braces":        {jobFile{"train": "${SECRET}"}, "{passes: 1, seed: 99}", "[7:8]"},
-		"a list in brackets":         {jobFile{"features": "${SECRET}"}, "[x1, x2]", ""},
-		"a colon":                    {jobFile{"target": "${SECRET}"}, "a: hunter2", "target: ${SECRET} is refused"},
-		"a comment":                  {jobFile{"target": "${SECRET}"}, "hunter2 # comment", "target: ${SECRET} is refused"},
-		"an end of a string":         {jobFile{"target": `"${SECRET}"`}, "hunter2\", limit: \"1", "[6:9]"},
-		"an alias":                   {jobFile{"target": "${SECRET}"}, "*hunter2", "${SECRET}"},
-		"a number that is too large": {jobFile{"delta": "${SECRET}"}, "1234.5678", "delta: ${SECRET}"},
-		"no number":                  {jobFile{"delta": "${SECRET}"}, "hunter2", "want a number"},
-		"a store's address":          {jobFile{"output": "${SECRET}"}, "s3://hunter2/out", "output: ${SECRET}: remote stores"},
-		"an output among the rows":   {jobFile{"source": "{paths: ['hunter2*']}", "output": "${SECRET}"}, "hunter2-out", "output: the source ${SECRET} would find"},
-		"rows around an output":      {jobFile{"source": "{paths: ['${SECRET}']}", "output": "lake/out"}, "lake", "is inside the source ${SECRET}"},
-		"a pattern":                  {jobFile{"source": "{paths: ['${SECRET}']}"}, "[hunter2", "source.paths[0]: ${SECRET}: it is no pattern"},
-		"a word":                     {jobFile{"judge": "${SECRET}"}, "hunter2", "judge: ${SECRET} is neither mean nor draw"},
-		"a key":                      {jobFile{"${SECRET}": "1"}, "hunter2", "stand in values, not in keys"},
-		"a key in quotes":            {jobFile{"'${SECRET}'": "1"}, "hunter2", "stand in values, not in keys"},
-		"too long":                   {jobFile{"features": "[" + strings.Repeat("'${SECRET}', ", 4000) + "x1]"}, strings.Repeat("hunter2 ", 1<<10), "longer than a job"},
-		"no text":                    {jobFile{"target": "${SECRET}"}, "hunter2\xff", "is no text"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := tiny(c.change).write(t, dir)
-			for _, command := range []string{"plan", "train"} {
-				a := pacsgpOn(t, plain(), map[string]string{"SECRET": c.value}, command, "-c", job)
-				if a.status == 0 || !strings.Contains(a.message, c.words) {
-					t.Errorf("%s: status %d, want a fault and %q: %s", command, a.status, c.words, a.message)
-				}
-				for line := range strings.SplitSeq(c.value, "\n") {
-					if len(line) > 4 && strings.Contains(a.message, line) || strings.Contains(a.message, "hunter2") {
-						t.Errorf("%s tells the value: %s", command, a.message)
-					}
-				}
+	job := tiny(jobFile{"target": "${SECRET}"}).write(t, dir)
+	for _, value := range []string{"a: hunter2", "hunter2 # comment", "*hunter2"} {
+		for _, command := range []string{"plan", "train"} {
+			a := pacsgpOn(t, plain(), map[string]string{"SECRET": value}, command, "-c", job)
+			if a.says(t, exitConfig, "target: ${SECRET} is refused"); strings.Contains(a.message, "hunter2") {
+				t.Errorf("%s tells the value: %s", command, a.message)
 			}
-		})
-	}
-	for value, change := range map[string]jobFile{
-		"0.05": {"delta": "${VALUE}"}, "{x1}": {"roles": `{key: "${VALUE}"}`}, "12": {"inducing": "[${VALUE}]"}, "y": {"target": "${VALUE}"},
-		"0.7": {"loss": "{epsilon: ${VALUE}}"}, "10s": {"checkpoint": "${VALUE} # ${UNKNOWN}"},
-	} {
-		a := pacsgpOn(t, plain(), map[string]string{"VALUE": value}, "plan", "-c", tiny(change).write(t, dir))
-		if a.status != 0 {
-			t.Errorf("%q in %v: status %d: %s", value, change, a.status, a.message)
 		}
 	}
 }
@@ -244,38 +205,6 @@ func TestPathsOfVariablesAreShown(t *testing.T) {
 	for _, change := range []jobFile{{"source": "{paths: ['/no/${PLACE}/lake']}"}, {"source": "{paths: ['${PLACE}']}"}} {
 		a := pacsgpOn(t, plain(), map[string]string{"PLACE": "/nowhere"}, "train", "-c", tiny(change).write(t, dir))
 		a.says(t, exitFailure, "/nowhere", "does not exist")
-	}
-}
-
-// A value that is written in another way is no less hidden.
-func TestVariablesInOtherSpellings(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	for name, c := range map[string]struct {
-		change      jobFile
-		value, says string
-	}{
-		"delta":      {jobFile{"delta": "${SECRET}"}, "12345.50", "12345.5"},
-		"limit":      {jobFile{"limit": "${SECRET}"}, "1.2345e4", "12345"},
-		"workers":    {jobFile{"workers": "${SECRET}"}, "0x1E240", "123456"},
-		"time":       {jobFile{"train": "{time: '${SECRET}'}"}, "-3661s", "1h1m"},
-		"checkpoint": {jobFile{"checkpoint": "${SECRET}"}, "-3661s", "1h1m"},
-		"copies":     {jobFile{"copies": "${SECRET}"}, "0101.50 %", "101.5"},
-		"memory":     {jobFile{"memory": "${SECRET}"}, "0x1E240", "123456"},
-		"grid":       {jobFile{"grid": "{min: ${SECRET}, max: 1, step: 0.1}"}, "12345.50", "12345.5"},
-		"epsilon":    {jobFile{"loss": "{epsilon: ${SECRET}}"}, "-12345.50", "12345.5"},
-		"batch":      {jobFile{"train": "{batch: ${SECRET}}"}, "-0x1E240", "123456"},
-		"inducing":   {jobFile{"inducing": "[10, ${SECRET}]"}, "0123456", "123456"},
-		"inherited":  {jobFile{"sweep": "[{}, {exclude: [x1]}]", "loss": "{epsilon: ${SECRET}}"}, "-12345.50", "12345.5"},
-		"mixed":      {jobFile{"sweep": "[{}, {loss: {above: 1}}]", "loss": "{kind: band, below: ${SECRET}, above: 2}"}, "-12345.50", "12345.5"},
-		"scaling":    {jobFile{"scaling": "{mode: declared, features: {x1: {centre: 0, scale: ${SECRET}}}}"}, "-12345.50", "12345.5"},
-	} {
-		for _, command := range []string{"train", "plan"} {
-			a := pacsgpOn(t, plain(), map[string]string{"SECRET": c.value}, command, "-c", tiny(c.change).write(t, dir))
-			if strings.Contains(a.message, c.says) || a.status != 0 && !strings.Contains(a.message, "${SECRET}") && !strings.Contains(a.message, "want ") {
-				t.Errorf("%s, %s: status %d: %s", command, name, a.status, a.message)
-			}
-		}
 	}
 }
 
