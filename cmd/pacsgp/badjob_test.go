@@ -53,18 +53,12 @@ func TestBadConfiguration(t *testing.T) {
 		words  []string
 	}{
 		"unknown key":           {jobFile{"targt": "y"}, []string{"job.yaml", ":7:1: ", "targt", "docs/job.md"}},
-		"text for a number":     {jobFile{"delta": "small"}, []string{":1:8: ", "want a number"}},
-		"decimal comma":         {jobFile{"grid": "{min: -2, max: 2, step: 0,1}"}, []string{":2:33: ", "this is no key", "write 0.1"}},
 		"deep brackets":         {jobFile{"features": strings.Repeat("[", 60_000)}, []string{"nested deeper than 32"}},
 		"deep braces":           {jobFile{"features": strings.Repeat("{a: ", 20_000)}, []string{"nested deeper than 32"}},
 		"deep dashes":           {jobFile{"features": strings.Repeat("- ", 60_000)}, []string{"nested deeper than 32"}},
 		"many keys":             {jobFile{"scaling": "{features: {" + strings.Repeat("a: 1, ", 10_000) + "}}"}, []string{"more than 4000 keys"}},
 		"many parts":            {jobFile{"features": "[" + strings.Repeat("a,", 200_000) + "]"}, []string{"more parts"}},
-		"delta 0":               {jobFile{"delta": "0"}, []string{":1:8: delta: 0 is not between 0 and 1, both excluded"}},
 		"twenty thousand paths": {jobFile{"source": "{paths: [" + strings.Repeat("p,", 20_000) + "]}"}, []string{"source.paths", "at most 10000"}},
-		"bidi in a feature":     {jobFile{"features": `["x1\u202e"]`}, []string{"features", "U+202E, which is not printed"}},
-		"no target":             {jobFile{"target": ""}, []string{"target: name the column"}},
-		"an open bracket":       {jobFile{"source": `{paths: ["[a-"]}`}, []string{":5:18: ", "is no pattern"}},
 		"a NUL byte":            {jobFile{"judge": "me\x00an"}, []string{":3:10: ", "NUL byte"}},
 	} {
 		t.Run(name, func(t *testing.T) {
