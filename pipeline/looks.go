@@ -87,16 +87,16 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 }
 
 // paid is what a look has to pay for. A family's jobs were fixed before its first look, so that its
-// slots do not pay for each other, unless one of them has had a second answer; or values of the
-// rows were changed since.
+// slots do not pay for each other, unless one of them has had a second answer, or features of
+// the rows were computed anew since.
 func (l Look) paid(earlier []Look) *certify.Looks {
 	fixed := !l.again(earlier)
 	var all certify.Looks
 	for _, o := range slices.Backward(earlier) {
 		meets, kept, changed := l.meets(o)
-		mine := o.Family == l.Family
-		fixed = fixed && !(mine && changed)
-		if meets && !(mine && fixed) {
+		other := o.Family != l.Family
+		fixed = fixed && (other || !changed)
+		if meets && (other || !fixed) {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
 			all.Swapped = all.Swapped || !kept
 		}
@@ -125,7 +125,7 @@ func (l Look) again(earlier []Look) bool {
 }
 
 // meets reports whether two looks have hold-out rows in common; whether each row that l holds out
-// was held out by o too, or came since; and whether features or targets of common rows are others.
+// was held out by o too, or came since; and whether common rows have other features.
 func (l Look) meets(o Look) (meets, kept, changed bool) {
 	mine, others := bothWhole(l.Held.Marks, o.Held.Marks, func(mark uint64) uint64 { return mark })
 	common := 0
@@ -160,7 +160,7 @@ func (l Look) meetsInPlace(o Look) (meets, kept, changed bool) {
 	}
 	t, f := targets.alike(), features.alike()
 	kept = kept && len(targets) > 0 && max(targets.equal(), features.equal()) == len(targets)
-	return t || f, kept, t && features.manyDiffer() || f && targets.manyDiffer()
+	return t || f, kept, t && 10*features.equal() < 9*len(features)
 }
 
 // pairs are short digests of two values that have the same place.
@@ -180,11 +180,9 @@ func (p pairs) equal() (n int) {
 	return n
 }
 
-// manyDiffer reports whether more pairs differ than some rows that were mended.
-func (p pairs) manyDiffer() bool { return 10*p.equal() < 9*len(p) }
-
-// alike reports whether more pairs are equal than chance brings about, as among targets that are
-// only 0 and 1: a tenth of the others, and five deviations.
+// alike reports whether pairs are equal beyond chance: nine tenths of those that chance, as among
+// targets that are only 0 and 1, does not make equal, and five deviations. Targets that are 0 every
+// night are equal in half of the places of two days.
 func (p pairs) alike() bool {
 	var counts [2]map[uint64]float64
 	for side := range counts {
@@ -197,7 +195,8 @@ func (p pairs) alike() bool {
 	for v, k := range counts[0] {
 		chance += k * counts[1][v] / n
 	}
-	return float64(p.equal()) > chance+(n-chance)/10+5*math.Sqrt(chance*(1-chance/n))
+	beyond := float64(p.equal()) - chance
+	return 10*beyond >= 9*(n-chance) && beyond > 5*math.Sqrt(chance*(1-chance/n))
 }
 
 // bothWhole are those of two samples up to where both are complete, by rank.

@@ -27,12 +27,12 @@ func looker(t *testing.T, log *pipelinetest.Store, l *lake, change func(*pipelin
 }
 
 // mapped is a lake of two features and a target.
-func mapped(columns [][]float64, a, b int, target func(y float64) float64) *lake {
+func mapped(columns [][]float64, second int, target func(y float64) float64) *lake {
 	y := make([]float64, len(columns[2]))
 	for i, v := range columns[2] {
 		y[i] = target(v)
 	}
-	return newLake([][]float64{columns[a], columns[b], y}, 150, len(y)-150)
+	return newLake([][]float64{columns[0], columns[second], y}, 150, len(y)-150)
 }
 
 // A further look at the same hold-out rows is charged and named, whatever the output, the
@@ -43,7 +43,7 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 	whole := newLake(columns, 150, 250)
 	reordered := &lake{names: []string{"b", "a", "y"}, columns: [][]float64{columns[1], columns[0], columns[2]}, shards: []int{400}}
 	raw := func(y float64) float64 { return y }
-	engineered := mapped(columns, 0, 0, raw)
+	engineered := mapped(columns, 0, raw)
 	var fewer, grown, dropped [][]float64
 	more := waves(400, 0.2, 9)
 	for c := range columns {
@@ -70,9 +70,9 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 		{"another job with the same model", same, func(j *pipeline.Job) { j.BadRows.Tolerance = 0.5 }, whole, 0, 0, false},
 		{"the same job on other features", same, same, engineered, 0, 1, false},
 		{"the same night with other features", inSequence, inSequence, engineered, 2, 1, false},
-		{"other features, and rows that came", same, same, mapped(grown, 0, 0, raw), 0, 1, false},
+		{"other features, and rows that came", same, same, mapped(grown, 0, raw), 0, 1, false},
 		{"other features, and a larger share", same, larger, engineered, 0, 1, true},
-		{"a target in another unit", same, same, mapped(columns, 0, 1, func(y float64) float64 { return 60*y + 7 }), 0, 1, false},
+		{"a target in another unit", same, same, mapped(columns, 1, func(y float64) float64 { return 60*y + 7 }), 0, 1, false},
 		{"another seed", same, seed, whole, 0, 1, false},
 		{"other files and names", same, seed, reordered, 0, 1, false},
 		{"other features", same, func(j *pipeline.Job) { j.Features = []string{"a"} }, &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{400}}, 0, 1, false},
@@ -103,18 +103,32 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 	}
 }
 
-// Targets of few values are equal by chance in other rows. The same rows are known all the same.
+// Targets of few values, and such as are 0 every night, are equal by chance in other rows. The same
+// rows are known all the same.
 func TestLooksOfFewTargets(t *testing.T) {
-	columns, others := waves(400, 0.2, 4), waves(400, 0.2, 9)
-	for _, values := range []float64{1, 20} {
-		log := &pipelinetest.Store{}
-		coarse := func(y float64) float64 { return math.Floor(y * values) }
-		looker(t, log, mapped(columns, 0, 1, coarse), func(*pipeline.Job) {}, 0)
-		if looks := looker(t, log, mapped(others, 0, 1, coarse), func(*pipeline.Job) {}, 0).Delta.Looks; looks != nil {
-			t.Errorf("%g values a unit: other rows pay for %+v", values, looks)
+	for name, target := range map[string]func(i int, y float64) float64{
+		"two values":   func(_ int, y float64) float64 { return math.Floor(y) },
+		"forty values": func(_ int, y float64) float64 { return math.Floor(20 * y) },
+		"nights": func(i int, y float64) float64 {
+			if i%24 < 12 {
+				return 0
+			}
+			return y
+		},
+	} {
+		log, same := &pipelinetest.Store{}, func(*pipeline.Job) {}
+		columns, others := waves(400, 0.2, 4), waves(400, 0.2, 9)
+		for _, of := range [][][]float64{columns, others} {
+			for i, y := range of[2] {
+				of[2][i] = target(i, y)
+			}
 		}
-		if looks := looker(t, log, mapped(columns, 0, 0, coarse), func(*pipeline.Job) {}, 0).Delta.Looks; looks == nil || len(looks.Earlier) != 1 {
-			t.Errorf("%g values a unit: the same rows with other features pay for %+v", values, looks)
+		looker(t, log, newLake(columns, 400), same, 0)
+		if looks := looker(t, log, newLake(others, 400), same, 0).Delta.Looks; looks != nil {
+			t.Errorf("%s: other rows pay for %+v", name, looks)
+		}
+		if looks := looker(t, log, newLake([][]float64{columns[0], columns[0], columns[2]}, 400), same, 0).Delta.Looks; looks == nil || len(looks.Earlier) != 1 {
+			t.Errorf("%s: the same rows with other features pay for %+v", name, looks)
 		}
 	}
 }
