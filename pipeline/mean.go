@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // A MeanDecl declares the mean function of the prior. The process models what it leaves of the
@@ -206,4 +207,43 @@ func (e *lastPassResult) meanEvidence(meta ModelMeta) (*certify.Mean, error) {
 		}
 	}
 	return &found, nil
+}
+
+// temper keeps the part of the correction of a column that fits reference rows best, which Q is not fitted
+// to. What a model leaves on rows that it was fitted on is too small and is no more than its noise: the
+// train rows do not show whether to correct it there. Without hold-out rows nobody asks for the mean of Q.
+func (t *training) temper(p *model.Posterior) error {
+	rows := t.start.Slice(0, t.survey.reference.n)
+	if !t.job.Mean.given() || t.job.Roles.Holdout == 0 || rows.Len() == 0 {
+		return nil
+	}
+	predictor, err := model.NewPredictor(p, t.env.Resources.Workers)
+	if err != nil {
+		return err
+	}
+	defer predictor.Close()
+	mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
+	if err := predictor.Predict(rows.X, mean, variance); err != nil {
+		return err
+	}
+	loss := t.job.lossSpec(t.survey.Target)
+	tolerance := max(loss.Epsilon, loss.Below, loss.Above) / t.survey.Target.Scale
+	kept, least := 0.0, math.Inf(1)
+	for _, part := range []float64{0, 0.25, 0.5, 0.75, 1} {
+		var lost float64
+		for i, y := range rows.Y {
+			off := (y - part*mean[i]) / tolerance
+			lost += min(off*off, 1)
+		}
+		if lost < least {
+			kept, least = part, lost
+		}
+	}
+	if kept < 1 {
+		t.env.Observer.event(fmt.Sprintf("of the correction of the column %q a part of %v is kept: it fits the reference rows best", t.job.Mean.Column, kept))
+	}
+	for i := range p.Mean {
+		p.Mean[i] *= kept
+	}
+	return nil
 }

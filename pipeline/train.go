@@ -430,6 +430,9 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	if text := trainer.Notice(); text != "" {
 		t.env.Observer.notice(text)
 	}
+	if err := t.temper(posterior); err != nil {
+		return nil, err
+	}
 	theta := slices.Clone(c.theta)
 	for i := range theta {
 		theta[i].Index = indices[i]
