@@ -50,7 +50,7 @@ type Config struct {
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
 	// end earlier when the bound stops falling. Zero means 1,800,000/N, at
-	// least 60 and at most 120; negative means none: θ and Z stay where they
+	// least 60 and at most 120, twice that for [GoalELBO]; negative means none: θ and Z stay where they
 	// start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
@@ -114,7 +114,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Jitter = 1e-6
 	}
 	c.Workers = max(1, c.Workers)
-	c.Plan = c.Plan.withDefaults(c.N, c.Inducing)
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.Goal)
 	return c, nil
 }
 
@@ -128,9 +128,12 @@ const (
 	largePass     = 200_000
 )
 
-func (p Plan) withDefaults(n int64, m int) Plan {
+func (p Plan) withDefaults(n int64, m int, goal Goal) Plan {
 	if p.Joint == 0 {
 		p.Joint = int(min(jointMost, max(jointLeast, jointRows/max(1, n))))
+		if goal == GoalELBO {
+			p.Joint *= 2
+		}
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
@@ -161,7 +164,7 @@ func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
 		c.Inducing = defaultInducing(c.N, c.Dim)
 	}
-	c.Plan = c.Plan.withDefaults(c.N, c.Inducing)
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.Goal)
 	return c
 }
 

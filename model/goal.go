@@ -16,7 +16,8 @@ const (
 	//
 	//	½N ln(2πσ_n²) + Σ E(f−y)²/2σ_n² + KL + ln 1/p_θ
 	//
-	// with its best noise, σ_n² = Σ E(f−y)²/N.
+	// with its best noise, σ_n² = Σ E(f−y)²/N; and then, with θ, Z and the mean of q as they
+	// are, the bound as a function of the covariance of q.
 	GoalELBO
 	// GoalBoth is the bound, and then the expected squared error with θ and Z as they are,
 	// as far as it leaves the bound within polishMost.
@@ -45,15 +46,18 @@ const (
 	polishMore  = 2    // growth of that worth after a step that helped
 )
 
+// byEvidence reports whether the evidence bound is what is minimised at present.
+func (t *Trainer) byEvidence() bool { return t.cfg.Goal == GoalELBO && t.phase != Polish }
+
 // value is what training minimises: the bound; the exponential of the evidence bound a
-// row, without constants; or, in the last phase, the expected squared error.
+// row, without constants; or, for both in the last phase, the expected squared error.
 func (t *Trainer) value(p Progress) float64 {
 	switch {
 	case t.phase == Polish && !(p.Bound <= t.limit):
 		return math.Inf(1)
-	case t.phase == Polish:
+	case t.phase == Polish && t.cfg.Goal == GoalBoth:
 		return p.squares
-	case t.cfg.Goal == GoalELBO:
+	case t.byEvidence():
 		return math.Sqrt(max(leastNoise, p.squares)) * math.Exp((p.KL+p.LnInverseWeight)/t.rows())
 	default:
 		return p.Bound
@@ -67,18 +71,19 @@ func (t *Trainer) weigh(p Progress) {
 	t.weight, t.likelihood = riskWeight(p.Risk, p.Bound), 0
 	noise := max(leastNoise, p.squares)
 	switch {
-	case t.cfg.Goal == GoalELBO:
+	case t.byEvidence():
 		t.weight, t.likelihood = 1, 1/noise
-	case t.phase == Polish:
+	case t.phase == Polish && t.cfg.Goal == GoalBoth:
 		t.likelihood = t.worth * max(0, p.Bound-p.Risk) / max(1-p.Bound, 1e-3) / t.weight / noise
 	}
 }
 
-// startPolish goes on from the settled state, if the goal is both.
+// startPolish goes on from the settled state, unless the goal is the bound.
 func (t *Trainer) startPolish() {
 	t.phase, t.step, t.settleSteps = Polish, 0, t.cfg.Plan.Settle
 	t.settleFlat, t.settleFailed = 0, 0
-	t.limit, t.best.value = polishMost*t.best.Bound, t.best.squares
+	t.limit = polishMost * t.best.Bound
+	t.best.value = t.value(t.best)
 	t.rate, t.worth = settleRate, polishFirst
 	t.weigh(t.best)
 }

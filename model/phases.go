@@ -11,7 +11,8 @@ type schedule struct{ natural, theta, z float64 }
 
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z
 // spoil the whitened q more than they gain; the ramp lets Adam find the
-// direction before Z takes steps of full size.
+// direction before Z takes steps of full size. The evidence bound bears faster moves, for a
+// natural-gradient step of full length finds its best q.
 const (
 	naturalRate = 0.15
 	naturalLast = 0.03
@@ -22,18 +23,28 @@ const (
 	rateHold    = 0.3  // fraction of the phase with full rates
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
 	flatGain    = 1e-3
+
+	evidenceNatural = 3.3 // times the rate of q
+	evidenceHyper   = 2   // times those of θ and Z
+	evidenceFlat    = 0.1 // times flatGain
 )
 
 // schedule returns the rates of this step of the joint phase: constant for a
 // while, then falling.
 func (t *Trainer) schedule() schedule {
 	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
-	slow := 1 - (1-rateLast)*fall
-	return schedule{
+	slow := (1 - (1-rateLast)*fall) * t.slowed
+	s := schedule{
 		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.slowed,
-		theta:   thetaRate * slow * t.slowed,
-		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * t.slowed * min(1, float64(t.step)/zRamp),
+		theta:   thetaRate * slow,
+		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * min(1, float64(t.step)/zRamp),
 	}
+	if t.cfg.Goal == GoalELBO {
+		s.natural *= evidenceNatural
+		s.theta *= evidenceHyper
+		s.z *= evidenceHyper
+	}
+	return s
 }
 
 // endJoint updates q by a natural-gradient step, and θ and Z by Adam; or takes
@@ -95,13 +106,17 @@ func (t *Trainer) expect(p Progress) {
 }
 
 // noticeFlat ends the joint phase early if the running bound has ceased to
-// fall: no fall of flatGain, relative, in a quarter of the phase. The rest of
+// fall: no fall of flatGain, relative, in 15 to 30 steps. The rest of
 // the schedule then takes windSteps steps, for with falling rates q comes nearer
 // to its optimum than the noise of mini-batches let it so far.
 func (t *Trainer) noticeFlat(bound float64) {
+	gain := flatGain
+	if t.cfg.Goal == GoalELBO {
+		gain *= evidenceFlat
+	}
 	switch {
 	case t.flatAt > 0:
-	case bound < t.gainBound*(1-flatGain):
+	case bound < t.gainBound*(1-gain):
 		t.gainBound, t.gainStep = bound, t.step
 	case t.step-t.gainStep >= t.cfg.Plan.flatSteps() && t.step+t.cfg.Plan.windSteps() < t.cfg.Plan.Joint:
 		t.flatAt = t.step

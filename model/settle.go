@@ -56,7 +56,10 @@ func (t *Trainer) endSettle() error {
 	t.rate = min(settleRate, settleMore*t.rate)
 	t.weigh(t.last)
 	t.whiten()
-	t.moveMean(t.naturalStep(t.rate, scale))
+	taken := t.naturalStep(t.rate, scale)
+	if t.phase != Polish || t.cfg.Goal != GoalELBO {
+		t.moveMean(taken)
+	}
 	return nil
 }
 
@@ -67,7 +70,7 @@ func (t *Trainer) settled(last bool) {
 	}
 	t.last = t.best
 	t.takeBest()
-	if t.cfg.Goal == GoalBoth && t.phase == Settle && !last {
+	if t.cfg.Goal != GoalBound && t.phase == Settle && !last {
 		t.startPolish()
 	} else {
 		t.phase = Settled

@@ -33,7 +33,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	theta := e.Theta
 	for i, g := range t.cfg.Grids {
 		switch {
-		case t.cfg.Goal == GoalELBO: // the estimate is its own
+		case t.byEvidence(): // the estimate is its own
 		case i < len(theta)-1:
 			theta[i] += math.Log(stretch)
 		default:

@@ -39,7 +39,7 @@ type Phase int
 const (
 	Joint   Phase = iota // θ, Z and q move
 	Settle               // θ is on its grid and stays; Z stays; q is refined
-	Polish               // the same for the expected squared error, if the goal is both
+	Polish               // q again, by another measure: see the goals
 	Settled              // done
 )
 
@@ -213,7 +213,7 @@ func (t *Trainer) Begin() error {
 	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
 	}
-	t.sweep.keepNegative, t.sweep.likelihood, t.sweep.alone = t.keepNegative, t.likelihood, t.cfg.Goal == GoalELBO
+	t.sweep.keepNegative, t.sweep.likelihood, t.sweep.alone = t.keepNegative, t.likelihood, t.byEvidence()
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil

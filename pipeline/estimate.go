@@ -40,7 +40,7 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 		a, b := job.Train.operations(c)
 		least, most = least+a, most+b
 		if c.Inducing >= e.Inducing {
-			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+c.Plan.Settle, c.Plan.Batch
+			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+refinements(c), c.Plan.Batch
 		}
 	}
 	m := float64(e.Inducing)
@@ -96,7 +96,7 @@ func candidates(job Job, s Sample) []model.Config {
 			continue // WithDefaults refuses it
 		}
 		for _, m := range sizes {
-			c := model.Config{N: n, Dim: s.Features, Kernel: family, ARD: !job.Kernel.Isotropic, Inducing: m, Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
+			c := model.Config{N: n, Dim: s.Features, Kernel: family, ARD: !job.Kernel.Isotropic, Inducing: m, Goal: job.goal(), Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
 			if job.Train.Method != MethodFreeForm {
 				c = job.Train.planned(c, m)
 			}
@@ -120,8 +120,16 @@ func operations(c model.Config) (least, most float64) {
 		2*starts*m*m + noises*(3*m+2*min(starts, judged))*m*m
 	const fewestJoint, fewestSettle = 15, 3 // steps, before a bound that does not fall ends them
 	least = start/2 + float64(min(c.Plan.Joint, fewestJoint))*step(c.Plan.Batch) + float64(min(c.Plan.Settle, fewestSettle))*step(c.Plan.SettleBatch)
-	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(c.Plan.Settle)*step(c.Plan.SettleBatch)
+	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(refinements(c))*step(c.Plan.SettleBatch)
 	return least, most
+}
+
+// refinements are the most steps after θ is on its grid.
+func refinements(c model.Config) int {
+	if c.Goal == model.GoalBound {
+		return c.Plan.Settle
+	}
+	return 2 * c.Plan.Settle
 }
 
 // rates measures the arithmetic of the last pass with m inducing points, several

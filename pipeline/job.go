@@ -128,7 +128,7 @@ type TrainDecl struct {
 	// Method is of the form of Q, and of what it is chosen by. Alpha, FreeAlpha,
 	// Evaluations and Noise belong to those of the paper: see [model.CollapsedConfig].
 	Method      Method    `json:"method,omitempty"`
-	Objective   string    `json:"objective,omitempty"` // what chooses a free-form Q: one of [Objectives]; "": both with hold-out rows, else bound
+	Objective   string    `json:"objective,omitempty"` // what chooses a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
 	Alpha       *float64  `json:"alpha,omitempty"`
 	FreeAlpha   bool      `json:"free_alpha,omitempty"`
 	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most; 0: 1,000

@@ -53,7 +53,7 @@ func (j Job) goal() model.Goal {
 		return goal
 	}
 	if j.Spends().Uses(certify.RoleHoldout) {
-		return model.GoalBoth
+		return model.GoalELBO
 	}
 	return model.GoalBound
 }

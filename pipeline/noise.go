@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 const (
 	// calibrated is the share of the rows that mean ± 1.96 predictive deviations covers.
 	calibrated = 0.95
-	// calibrationRows is how many rows that is settled on: the reference rows, which Q is
-	// not fitted to, and train rows where there are fewer.
+	// calibrationRows is how many start rows that is settled on where there are no reference
+	// rows, which Q is not fitted to.
 	calibrationRows = 1000
 	leastNoise      = 1e-12
 )
@@ -19,7 +20,7 @@ const (
 // noise finds the noise with which mean ± 1.96 predictive deviations covers a share
 // calibrated of some rows; of several spreads that give one, the sharpest. It is no part of Q.
 func (t *training) noise(p *model.Posterior) (*Noise, error) {
-	rows := t.start.Slice(0, min(t.start.Len(), max(calibrationRows, t.survey.reference.n)))
+	rows := t.start.Slice(0, min(t.start.Len(), cmp.Or(t.survey.reference.n, calibrationRows)))
 	predictor, err := model.NewPredictor(p, t.env.Resources.Workers)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (t *training) noise(p *model.Posterior) (*Noise, error) {
 			needed[i] = float64(off*off) - float64(spread*max(0, variance[i]))
 		}
 		slices.Sort(needed)
-		n := Noise{Spread: spread, Variance: needed[max(0, int(math.Ceil(calibrated*float64(len(needed))))-1)]}
+		n := Noise{Spread: spread, Variance: needed[min(len(needed), int(math.Ceil(calibrated*float64(len(needed)+1))))-1]}
 		if !(n.Variance > leastNoise) {
 			continue // wider than it need be
 		}
