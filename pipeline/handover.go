@@ -199,6 +199,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		return nil, err
 	}
 	r.PlotRows, err = plotRows(found.kept, m, env.Resources.Workers)
+	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Ledger.Reference == 0)
 	return r, err
 }
 

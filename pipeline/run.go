@@ -70,7 +70,8 @@ type Result struct {
 type Diagnostics struct {
 	MeanRisk           float64            `json:"mean_empirical_risk"` // loss of the mean of Q on the train rows
 	MeanSquaredError   float64            `json:"mean_squared_error"`  // of the mean of Q on the train rows, raw units
-	Unproven           int64              `json:"unproven_rows"`       // train rows that are counted as a loss of 1
+	Residuals          Residuals          `json:"residuals"`
+	Unproven           int64              `json:"unproven_rows"` // train rows that are counted as a loss of 1
 	Dependence         certify.Dependence `json:"dependence"`
 	Instructions       string             `json:"instruction_set"`     // of the linear algebra
 	Notices            []string           `json:"notices"`             //
@@ -78,6 +79,45 @@ type Diagnostics struct {
 	TrainSeconds       float64            `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64            `json:"last_pass_seconds"`   // reading all rows again, their digest and risk
 	CertificateSeconds float64            `json:"certificate_seconds"` // KL and bound in high precision, storing both files
+}
+
+// Residuals say how far the mean of Q is off on the [PlotRows], in raw units.
+type Residuals struct {
+	Rows   int     `json:"rows"`
+	Fitted bool    `json:"fitted,omitempty"` // they are train rows, for there are no reference rows
+	RMSE   float64 `json:"rmse"`
+	MAE    float64 `json:"mae"`
+	R2     float64 `json:"r2"` // 0 if all their targets are equal
+}
+
+// String says it in words.
+func (f Residuals) String() string {
+	on := "reference rows, to which Q is not fitted"
+	if f.Fitted {
+		on = "train rows, to which Q is fitted"
+	}
+	return fmt.Sprintf("RMSE %.4g, MAE %.4g, R² %.3f on %d %s", f.RMSE, f.MAE, f.R2, f.Rows, on)
+}
+
+// residuals compares observed and predicted.
+func (p PlotRows) residuals(fitted bool) Residuals {
+	f := Residuals{Rows: len(p.Observed), Fitted: fitted}
+	n := float64(f.Rows)
+	var middle, squares, total float64
+	for _, y := range p.Observed {
+		middle += y / n
+	}
+	for i, y := range p.Observed {
+		off := y - p.Mean[i]
+		squares += off * off / n
+		total += (y - middle) * (y - middle) / n
+		f.MAE += math.Abs(off) / n
+	}
+	f.RMSE = math.Sqrt(squares)
+	if total > 0 {
+		f.R2 = 1 - squares/total
+	}
+	return f
 }
 
 // PlotRows are the reference rows with the model's predictions, in raw units,

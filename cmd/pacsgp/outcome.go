@@ -73,23 +73,22 @@ func figure(r *pipeline.Result) report.Figure {
 	return f
 }
 
-// report prints the certificate and the paths of all files.
+// report prints what the run came to, and where everything is.
 func (o *outcome) report(w system) error {
 	if err := o.sweepTable(w); err != nil {
 		return err
 	}
-	if err := report.WriteCertificate(w.paper, o.Result.Certificate, w.style, report.Maker); err != nil {
-		return err
-	}
-	data := strings.Join(o.task.Source.Arguments(), " ")
+	c, r := o.Result.Certificate, o.Record
+	report.WriteSummary(w.paper, c, w.style, report.Maker)
 	path := func(name string) string { return filepath.Join(o.task.Output, name) }
 	retrain := ""
-	if len(o.Result.Certificate.Conditional()) > 0 {
+	if len(c.Conditional()) > 0 {
 		retrain = " --retrain"
 	}
-	_, err := fmt.Fprintf(w.stdout, "\nFiles\n  model        %s\n  certificate  %s\n  as a row     %s\n  run record   %s\n  plot         %s\n\nCheck it\n  pacsgp verify %s %s %s%s\n",
-		path(o.Record.Model), path(o.Record.Certificate), path(o.Record.Row), path(config.RunFile), path(config.PlotFile),
-		path(o.Record.Model), path(o.Record.Certificate), data, retrain)
+	_, err := fmt.Fprintf(w.stdout, "Fit          %s\nModel        %s\n             %s, %s, N = %d train rows\nCertificate  %s\nMore         pacsgp inspect %s\n             %s, %s, %s\nCheck it     pacsgp verify %s %s %s%s\n",
+		r.Diagnostics.Residuals, path(r.Model), certify.Count(r.Training.Inducing, "inducing point"), certify.Count(r.Training.Steps, "step"), c.Ledger.Train,
+		path(r.Certificate), path(r.Certificate), path(r.Row), path(config.RunFile), path(config.PlotFile),
+		path(r.Model), path(r.Certificate), strings.Join(o.task.Source.Arguments(), " "), retrain)
 	return err
 }
 

@@ -18,10 +18,7 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style, who Reade
 		return err
 	}
 	p := &printer{w: bufio.NewWriter(w), style: style}
-	WriteHeadlines(p.w, c, style, who)
-	for _, words := range page.Remarks {
-		p.line(wrap(strings.Repeat(" ", statusWidth), words, style.width()))
-	}
+	WriteSummary(p.w, c, style, who)
 	p.line(p.style.paint(dim, wrap("Certificate ", page.ID, p.style.width())))
 	for _, s := range page.Sections {
 		p.section(s)
@@ -30,6 +27,15 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style, who Reade
 		return fmt.Errorf("report: print certificate: %w", err)
 	}
 	return nil
+}
+
+// WriteSummary prints headlines, doubts and remarks: what a certificate comes to. The caller finds
+// errors of w.
+func WriteSummary(w io.Writer, c certify.Certificate, style Style, who Reader) {
+	WriteHeadlines(w, c, style, who)
+	for _, words := range remarks(c, who) {
+		_, _ = io.WriteString(w, wrap(strings.Repeat(" ", statusWidth), words, style.width())+"\n")
+	}
 }
 
 // A printer writes lines; the first error stays in w.

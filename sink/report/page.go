@@ -125,7 +125,10 @@ func headlines(c certify.Certificate, who Reader) []Headline {
 
 // remarks name the conditions of the headlines.
 func remarks(c certify.Certificate, who Reader) []string {
-	words := []string{"on the assumptions below; see what it does not say"}
+	var words []string
+	if who != Maker {
+		words = append(words, "on the assumptions below; see what it does not say")
+	}
 	if split := c.Split(); split != "" {
 		words = append(words, split)
 	}
@@ -134,11 +137,9 @@ func remarks(c certify.Certificate, who Reader) []string {
 	}
 	switch {
 	case c.Ledger.Holdout == 0 || len(c.Conditional()) == 0:
-	case who == Maker && !c.SplitChosen():
-		words = append(words, "This run kept the hold-out rows from training. Others have your word for it, or train again (pacsgp verify --retrain); that nobody chose the split shows an audit under a key of theirs (pacsgp audit), and that the job owes nothing to these rows only rows that come later.")
-	case who == Maker:
+	case who == Maker && c.SplitChosen():
 		words = append(words, "A key of your own may have been chosen for its easy rows: the number of the hold-out rows counts for nothing here. Leave roles.key out, or let an auditor draw a key (pacsgp audit).")
-	default:
+	case who != Maker:
 		words = append(words, "What is CONDITIONAL rests on its maker's word: that training did not see the hold-out rows (pacsgp verify --retrain shows it), that their set was fixed before their values (pacsgp audit does, with a key of yours), and that the job owes nothing to them (only rows that come later do).")
 	}
 	return words
