@@ -15,9 +15,8 @@ import (
 type Ancestor struct {
 	Certificate string `json:"certificate"` // its id
 	Model       string `json:"model"`       // SHA-256 of the file
-	// Rows are where the rows stand that it, or an ancestor of it, was trained on: ranges
-	// that contain all of them, in the order of topics, partitions and offsets; ranges of
-	// one partition do not touch.
+	// Rows are ranges with all rows that it, or an ancestor of it, was trained on, in the order
+	// of topics, partitions and offsets. Ranges of one partition do not touch.
 	Rows []Span `json:"rows"`
 }
 
@@ -35,7 +34,7 @@ func (s Span) compare(other Span) int {
 
 // Seen contains the rows that the model of a certificate, or an ancestor of it, was trained
 // on: one range for each partition, from the first to the last of them, so that it does not
-// grow with the number of ancestors. nil: they stand in no log.
+// grow with the number of ancestors. nil: they are in no log.
 func (c Certificate) Seen() []Span {
 	if len(c.Sample.Segments) == 0 {
 		return nil
@@ -62,7 +61,7 @@ func (c Certificate) Seen() []Span {
 	return merged
 }
 
-// HasSeen reports whether a row of the segments is among those of the ancestor and its own.
+// HasSeen reports whether the ancestor, or one of its own, was trained on a row of the segments.
 func (a *Ancestor) HasSeen(segments []Segment) bool {
 	return slices.ContainsFunc(segments, func(g Segment) bool {
 		return slices.ContainsFunc(a.Rows, func(s Span) bool {

@@ -23,7 +23,7 @@ const (
 	AssumeOneAttempt      AssumptionID = "one-attempt"
 	AssumeHoldoutUnseen   AssumptionID = "holdout-unseen" // of certificates with hold-out rows
 	AssumeHoldoutFixed    AssumptionID = "holdout-fixed"  // of the same
-	AssumeMeanFixed       AssumptionID = "mean-fixed"     // of those whose prior has a column for its mean
+	AssumeMeanFixed       AssumptionID = "mean-fixed"     // of certificates with a column for the mean
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
@@ -53,9 +53,8 @@ func standardAssumptions() []standardAssumption {
 	}
 }
 
-// completeAssumptions returns the given assumptions with their standard texts,
-// in the order of the document, together with those that are derived, where they are.
-// An unknown one is an error.
+// completeAssumptions returns given and derived assumptions with their standard texts, in the
+// order of the document. An unknown one is an error.
 func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption) ([]Assumption, error) {
 	var faults []error
 	byID := make(map[AssumptionID]Assumption, len(given))
@@ -98,7 +97,6 @@ func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption
 	return all, errors.Join(faults...)
 }
 
-// brokenOnes returns the identifiers of the broken assumptions.
 func brokenOnes(assumptions []Assumption) []string {
 	var ids []string
 	for _, a := range assumptions {
@@ -109,7 +107,6 @@ func brokenOnes(assumptions []Assumption) []string {
 	return ids
 }
 
-// broken reports whether any assumption is broken.
 func broken(assumptions []Assumption) bool {
 	return slices.ContainsFunc(assumptions, func(a Assumption) bool { return a.Status == AssumptionBroken })
 }

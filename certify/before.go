@@ -8,16 +8,15 @@ import (
 	"slices"
 )
 
-// formatBefore is read, and no longer written. Its certificates have bounds from below, which
-// are passed over, and words that are replaced by those of this format: a reader sees no
-// sentence that was not derived here.
+// formatBefore is read, and no longer written. Its bounds from below are ignored, and its words
+// replaced by those of this format: all sentences for a reader are derived here.
 const formatBefore = "pacsgp-certificate/2"
 
-// lowerBounds are the bounds from below, and nothing that could stand beside them.
+// lowerBounds are the bounds from below, without anything beside them.
 var lowerBounds = regexp.MustCompile(`\n      "lower_risk": \{\n        "exact": \{\n          "count": \d+,\n          "sum": "[0-9a-f]{32}"\n        \},\n        "lower": [-+.e\d]+\n      \},|,\n      "lower_bound": [-+.e\d]+`)
 
-// parseBefore reads a certificate of the format before. Its numbers and statuses must be
-// those that its evidence gives.
+// parseBefore reads a certificate of the format before. Its numbers and statuses must follow from
+// its evidence.
 func parseBefore(data []byte) (Certificate, error) {
 	c, err := parse(lowerBounds.ReplaceAll(data, nil), formatBefore)
 	if err != nil {
@@ -55,7 +54,7 @@ func parseBefore(data []byte) (Certificate, error) {
 	return again, nil
 }
 
-// PassedOver says what a reader of the document sees and nobody has checked; "": nothing.
+// PassedOver names the unchecked parts of the document, or is "".
 func (c Certificate) PassedOver() string {
 	if c.document == nil {
 		return ""
@@ -63,7 +62,7 @@ func (c Certificate) PassedOver() string {
 	return "that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format " + formatBefore + ", are true: those sentences that are printed here were derived again"
 }
 
-// wordless is a copy of the certificate without what differs between formats.
+// wordless is a copy of the certificate without the differences between formats.
 func (c Certificate) wordless() Certificate {
 	c.Format, c.Baseline.Statement, c.Assumptions, c.Delta.Looks = "", "", nil, nil
 	c.Guarantees = slices.Clone(c.Guarantees)

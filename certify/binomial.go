@@ -56,7 +56,7 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 // threshold, for 0 < p < 1 and k < n. choose is an upper bound on ln C(n,k).
 //
 // With t_j the probability of j, t_{j−1} = r_j t_j, r_j = j(1−p)/((n−j+1)p), and
-// r_j falls with j: what is left of the sum after t_j is at most t_j·r_j/(1−r_j).
+// r_j falls with j: the rest of the sum after t_j is at most t_j·r_j/(1−r_j).
 func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	const (
 		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵

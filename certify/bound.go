@@ -21,7 +21,7 @@ type Terms struct {
 	Share           Share   // the part of δ that the bound may spend; zero: all
 }
 
-// Bounds are what follows from [Terms].
+// Bounds follow from [Terms].
 type Bounds struct {
 	LnXi           float64 // ≥ ln ξ(N)
 	LnInverseDelta float64 // ≥ ln 1/(δ·share)

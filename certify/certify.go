@@ -32,8 +32,7 @@ func Certify(ev Evidence) (Certificate, error) {
 		}
 		c.Guarantees = append(c.Guarantees, found...)
 	}
-	// The one who decides reads the first line: it is about the mean, which is
-	// deployed, and the best that is known of it.
+	// The first line is for decisions: the best guarantee about the mean, which is deployed.
 	slices.SortStableFunc(c.Guarantees, func(a, b Guarantee) int {
 		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].place, predictors[b.Predictor.number()].place), cmp.Compare(a.Bound, b.Bound))
 	})
@@ -130,8 +129,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	return completeAssumptions(ev.Assumptions, derived)
 }
 
-// Evidence returns the evidence that the certificate repeats. It is as the
-// document states it: to be derived from model and rows, and compared.
+// Evidence returns the evidence in the certificate, as its maker states it.
 func (c Certificate) Evidence() (Evidence, error) {
 	draw, ok := c.Guarantee(GuaranteeDraw)
 	if !ok {
@@ -167,9 +165,8 @@ func (c Certificate) Evidence() (Evidence, error) {
 }
 
 // Recompute checks that every number, status and sentence of the certificate
-// follows from the evidence that stands in it: it certifies that evidence anew
-// and compares the documents. It does not check the evidence itself, which
-// takes the model file and the rows.
+// follows from its evidence: it certifies that evidence again and compares the documents. It
+// does not check the evidence itself, which takes the model file and the rows.
 func Recompute(c Certificate) error {
 	ev, err := c.Evidence()
 	if err != nil {

@@ -34,7 +34,7 @@ func Incomparable(a, b Certificate) []string {
 	return reasons
 }
 
-// tolerance prints what the loss calls no miss.
+// tolerance prints the errors that are no miss.
 func (l Loss) tolerance() string {
 	switch l.Kind.Tolerances() {
 	case TwoSided:

@@ -16,12 +16,12 @@ type Delta struct {
 	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
 	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
 
-	// Methods are those that the certificate applies, with the weights by which
-	// its part of δ is divided among them, so that all their guarantees hold at once.
+	// Methods are the applied methods, with the weights that divide the certificate's part of δ
+	// among them: all their guarantees hold at once.
 	Methods []MethodWeight `json:"methods"`
 
-	// Sequence is the certificate's place among those of the same job on later and
-	// earlier rows, which share δ before anything else divides it; nil: it has none.
+	// Sequence is the certificate's place among those of the same job on other rows, which share
+	// δ before anything else divides it; or nil.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
 	// Looks are earlier looks at the hold-out rows; nil: the maker's log knows of none.
@@ -100,7 +100,7 @@ type Share struct{ part *big.Rat } // nil: 1; never changed
 
 // oneOf is the share 1/n of n equal ones. It is not valid for n < 1.
 func oneOf(n int64) Share {
-	if n == 0 { // for which math/big would panic
+	if n == 0 { // math/big would panic
 		return Share{new(big.Rat)}
 	}
 	return Share{big.NewRat(1, n)}
@@ -148,8 +148,8 @@ func (s Share) String() string { return s.rational().RatString() }
 
 // lnInverseDelta returns an upper bound on ln 1/(δ·share) for 0 < δ < 1, the
 // next float64 above it or one further. δ is the shortest decimal number that
-// reads back as the float64 delta, which is what a certificate shows: 0.01
-// means one in a hundred, not the binary neighbour of it. The product is exact.
+// reads back as the float64 delta, as in a certificate: 0.01 means one in a
+// hundred, not its binary neighbour. The product is exact.
 func lnInverseDelta(delta float64, share Share) (float64, error) {
 	part, err := decimal(delta)
 	if err != nil {

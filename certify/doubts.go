@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// fewCopies is the share of rows that may equal an earlier one without a word beside
-// the first lines: what a job that says nothing of copies allows.
+// fewCopies is the share of equal rows from which on they are a doubt: the default limit of a job.
 const fewCopies = 0.01
 
-// Doubts are what somebody who acts on a certificate must know beside its headlines.
+// Doubts are the reservations that belong beside the headlines.
 func (c Certificate) Doubts() []string {
 	var said []string
 	if c.Declared.Attempt.OnTheseRows > 1 {
@@ -47,7 +46,6 @@ func (c Certificate) Doubts() []string {
 	return said
 }
 
-// quotedList names columns.
 func quotedList(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {

@@ -94,7 +94,7 @@ func unmarshalStrict(data []byte, into any) error {
 	return nil
 }
 
-// jsonFault says what package json says in words that need no Go.
+// jsonFault rewords an error of package json without terms of Go.
 func jsonFault(err error) error {
 	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -133,8 +133,8 @@ func compactObject(data []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Difference names the first place where two JSON documents differ: what is
-// stated, and what follows. It is for people.
+// Difference names, for people, the first place where a stated JSON document differs from the
+// derived one.
 func Difference(stated, follows []byte) string {
 	path, a, b, err := difference(stated, follows)
 	if err != nil {
@@ -143,8 +143,7 @@ func Difference(stated, follows []byte) string {
 	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, a, b)
 }
 
-// Contrast names the first place where two JSON documents differ, and in words where
-// each of them is found.
+// Contrast names the first place where two JSON documents differ, with a word for each.
 func Contrast(one, other []byte, inOne, inOther string) string {
 	path, a, b, err := difference(one, other)
 	if err != nil {
@@ -161,7 +160,7 @@ func difference(one, other []byte) (path string, a, b any, err error) {
 	return path, a, b, nil
 }
 
-// differing is the first place where two decoded JSON values differ, and what is there.
+// differing is the first place where two decoded JSON values differ, with both values.
 func differing(path string, got, want any) (string, any, any) {
 	switch want := want.(type) {
 	case map[string]any:

@@ -16,9 +16,8 @@ const (
 	PriorPeaked Prior = "peaked"
 )
 
-// MaxGridCount bounds the number of values of a grid to what a job may declare, so that
-// the sum of its weights can be checked term by term, also in a certificate that names
-// many grids.
+// MaxGridCount bounds the number of values of a grid, so that the sum of its weights can be
+// checked term by term, also in a certificate with many grids.
 const MaxGridCount = 100_001
 
 // flatShare is the part of a peaked prior's mass that lies flat on the grid, so that
@@ -95,8 +94,8 @@ func (g Grid) Validate() error {
 // weights are added one by one, half a microsecond each.
 const maxPeakedValues = 1 << 23
 
-// CheckSize returns an error unless the grids can be checked in some seconds. Who
-// reads parameters of somebody else asks this before it checks a single one.
+// CheckSize returns an error unless the grids can be checked in some seconds. A reader calls it
+// before it checks a single one.
 func CheckSize(theta []Parameter) error {
 	var values int
 	for _, p := range theta {
@@ -111,10 +110,9 @@ func CheckSize(theta []Parameter) error {
 }
 
 // LnInverseWeight returns an upper bound on ln 1/p_θ, p_θ being 1 over the number of
-// declared families of kernels, times the weights of the parameters' values: what the
-// union over all families and values of the grids costs, in nats. It is 0 for one
-// family without parameters. Every grid must be valid and
-// every index one of its grid's.
+// declared families of kernels, times the weights of the parameters' values: the price, in nats,
+// of the union over all families and values of the grids. It is 0 for one family without
+// parameters. Every grid must be valid, and every index one of its grid's.
 func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	if families < 1 {
 		return 0, fmt.Errorf("certify: a kernel of %d families", families)
@@ -135,8 +133,8 @@ func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	return upward(widen(sum, -200)), nil
 }
 
-// LnInverseWeights returns what each value of the grid costs alone: entry i is
-// [LnInverseWeight] of one parameter at index i. It checks the grid once.
+// LnInverseWeights returns the price of each value of the grid: entry i is [LnInverseWeight] of
+// one parameter at index i. It checks the grid once.
 func (g Grid) LnInverseWeights() ([]float64, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("certify: %w", err)
@@ -189,19 +187,17 @@ func (g Grid) lnInversePeaked(i int, normaliser *big.Float) *big.Float {
 	return widen(empty().Neg(ln(weight)), -200)
 }
 
-// rate returns Step/Width, by which the logarithm of a peak falls from one value
-// to the next.
+// rate returns Step/Width, the fall of a peak's logarithm from one value to the next.
 func (g Grid) rate() *big.Float { return empty().Quo(exact(g.Step), exact(g.Width)) }
 
-// Spacing returns K: the peaks of a grid stand at indices that are multiples of it.
-// That are values about ¼ apart, or Step if it is more.
+// Spacing returns K: the peaks of a grid are at multiples of it, about ¼ apart in value, or Step
+// if that is more.
 func (g Grid) Spacing() int {
 	return int(max(1, min(float64(g.Count), math.Floor(0.25/g.Step+0.5))))
 }
 
-// normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ =
-// exp(−Step/Width): what the larger of two peaks at neighbouring places adds up to,
-// the values between them taken for 1.
+// normaliser returns an upper bound on min(Count, K − 1 + 2/(1−ρ)), ρ = exp(−Step/Width): the sum
+// of the larger of two peaks at neighbouring places, with 1 for the values between them.
 func (g Grid) normaliser() *big.Float {
 	z := empty().Quo(exact(2), empty().Sub(exact(1), expNegUp(g.rate())))
 	z = widen(z.Add(z, exactInt(int64(g.Spacing()-1))), -120)
@@ -211,10 +207,9 @@ func (g Grid) normaliser() *big.Float {
 	return z
 }
 
-// checkWeights adds the weights of a peak term by term, outwards and without the
-// closed form that divides them, with K for the values up to a second one: they must
-// not exceed what they are divided by, unless that is Count: each is at most 1.
-// Weights of a flat prior need no sum.
+// checkWeights adds the weights of a peak term by term, outwards and without the closed form of
+// their normaliser, with K for the values up to a second peak. The sum must not exceed the
+// normaliser, unless that is Count: each weight is at most 1. A flat prior needs no sum.
 func (g Grid) checkWeights() error {
 	if g.Prior == PriorFlat {
 		return nil

@@ -1,6 +1,6 @@
 package certify
 
-// Names of the theorems, as they stand in a certificate.
+// Names of the theorems in a certificate.
 const (
 	methodTail     = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
 	methodChernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
@@ -14,7 +14,7 @@ const (
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
-		if ev.Delta.Looks.counted() { // one of n+1 answers, for which Looks are paid
+		if ev.Delta.Looks.counted() { // the price of looks is for one of n+1 answers
 			sum := g.EmpiricalRisk.Exact.whole()
 			g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
 		}

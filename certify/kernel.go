@@ -35,8 +35,7 @@ func (k Kernel) validate() error {
 	return errors.Join(faults...)
 }
 
-// KernelFamilies reports what is wrong with a list of families: each is known and stands
-// there once.
+// KernelFamilies returns an error unless each family of the list is known and in it once.
 func KernelFamilies(names []string) error {
 	var faults []error
 	if len(names) == 0 {
@@ -48,7 +47,7 @@ func KernelFamilies(names []string) error {
 			faults = append(faults, fmt.Errorf("kernel %q is unknown, want one of %q", name, known))
 		}
 		if slices.Contains(names[:i], name) {
-			faults = append(faults, fmt.Errorf("kernel %q stands twice in a list", name))
+			faults = append(faults, fmt.Errorf("kernel %q is twice in a list", name))
 		}
 	}
 	return errors.Join(faults...)

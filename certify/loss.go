@@ -28,12 +28,12 @@ const (
 	TwoSided                // Below and Above
 )
 
-// A lossForm is what there is to say of a kind of loss.
+// A lossForm has the words and the form of a kind of loss.
 type lossForm struct {
 	kind       LossKind
 	counts     bool // 0 or 1 for each row
 	tolerances Tolerances
-	// words say when the loss is 1, of one that counts; of others what an error e costs.
+	// words are the condition for a loss of 1, if it counts; else the cost of an error e.
 	words func(l Loss, amount func(tolerance float64) string) string
 	// average is a headline of its own, with the bound and the fresh rows.
 	average string
@@ -58,7 +58,7 @@ var lossForms = []lossForm{
 	}, average: "off by at most %s of the target on average over %s (each counted as 100 %% at most)"},
 }
 
-// form returns what there is to say of the kind: of an unknown one nothing.
+// form returns the form of the kind, a zero one of an unknown kind.
 func (k LossKind) form() lossForm {
 	for _, f := range lossForms {
 		if f.kind == k {
@@ -68,7 +68,7 @@ func (k LossKind) form() lossForm {
 	return lossForm{}
 }
 
-// LossKinds returns all of them.
+// LossKinds returns all kinds.
 func LossKinds() []LossKind {
 	var all []LossKind
 	for _, f := range lossForms {
@@ -84,7 +84,7 @@ func (k LossKind) Counts() bool { return k.form().counts }
 // Tolerances returns which tolerances the loss takes.
 func (k LossKind) Tolerances() Tolerances { return k.form().tolerances }
 
-// unknownLoss is what nobody gets past [Loss.Validate] with.
+// unknownLoss is the panic for a kind that [Loss.Validate] refuses.
 func unknownLoss(k LossKind) error {
 	return fmt.Errorf("loss %q is unknown, want one of %q", k, LossKinds())
 }
@@ -97,7 +97,7 @@ type Loss struct {
 	Above   float64  `json:"above,omitempty"`   // band: > 0
 }
 
-// Validate reports what is wrong with the tolerances, NaN included.
+// Validate reports faults of the tolerances, NaN included.
 func (l Loss) Validate() error {
 	positive := func(x float64) bool { return 0 < x && x <= math.MaxFloat64 }
 	if l.Kind.form().kind == "" {

@@ -33,20 +33,20 @@ func RowRuleText(id string) string {
 	}
 }
 
-// Greatest lengths of words that a maker is free to choose, in characters. They
-// stand in quotes in sentences, so that they must not be able to close them.
+// Greatest lengths, in characters, of words that the maker chooses. Sentences quote them, so they
+// must not be able to close the quotes.
 const (
 	maxColumnName = 128
 	maxUnitName   = 24
 )
 
-// ColumnName returns an error unless the name of a column can stand in a
-// certificate: 1 to 128 printable characters, no quotes and no backslash.
+// ColumnName refuses a column's name in a certificate unless it has 1 to 128 printable
+// characters, no quotes and no backslash.
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
-// UnitName returns an error unless a word for a unit can stand in a certificate: 1 to 24
-// letters, digits and signs of units, no space, and none of a script that runs from the
-// right. It stands beside numbers, and must not read like a part of the sentence.
+// UnitName refuses a word for a unit in a certificate unless it has 1 to 24 letters, digits and
+// signs of units, no space, and no letter of a script that runs from the right. Beside numbers it
+// must not read like a part of the sentence.
 func UnitName(unit string) error {
 	if err := word("unit", unit, maxUnitName); err != nil {
 		return err
@@ -62,7 +62,7 @@ func UnitName(unit string) error {
 	return nil
 }
 
-// unitSigns may stand in a unit beside letters, digits and signs of currencies.
+// unitSigns are allowed in a unit beside letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
 // fromTheRight reports whether a character is in a block of scripts that run from the
@@ -76,20 +76,18 @@ func fromTheRight(r rune) bool {
 	return false
 }
 
-// RolesKey returns an error unless the key of the roles can stand in a
-// certificate: as a column's name.
+// RolesKey refuses the key of the roles as [ColumnName] refuses a column's name.
 func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
 
 // lookalikes are characters that are printed much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ")
 
-// fillers are printed as nothing.
+// fillers are invisible.
 var fillers = []rune{0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}
 
-// word refuses what is empty or too long, and characters that could change what
-// a sentence around it says: quotes and what looks like them, backslashes, and
-// all that is not printed as a character of its own (control, bidi, separators
-// but the plain space).
+// word refuses empty and long words, and characters that could change the sentence around them:
+// quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators but the
+// plain space).
 func word(what, s string, most int) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%s %q is not UTF-8", what, s)

@@ -1,6 +1,6 @@
 package certify
 
-// Names of the theorems, as they stand in a certificate.
+// Names of the theorems in a certificate.
 const (
 	methodDraw = "PAC-Bayes-kl inequality (Maurer 2004) with the exact sum xi(N), and a union over the declared families of kernels and grid of hyper-parameters; kl inverted upwards"
 	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"

@@ -140,7 +140,7 @@ func (s RiskSum) MarshalJSON() ([]byte, error) {
 	return json.Marshal(riskSumJSON{Count: s.count, Sum: fmt.Sprintf("%016x%016x", s.hi, s.lo)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A sum above its count, or of
+// UnmarshalJSON reads the form of MarshalJSON. A sum above its count, or of
 // another form, is an error.
 func (s *RiskSum) UnmarshalJSON(data []byte) error {
 	var j riskSumJSON
@@ -177,7 +177,7 @@ func (s RiskSum) AppendBinary(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(s.count)) //nolint:gosec // not negative
 }
 
-// UnmarshalBinary reads what AppendBinary writes. A sum above its count is an error.
+// UnmarshalBinary reads the form of AppendBinary. A sum above its count is an error.
 func (s *RiskSum) UnmarshalBinary(data []byte) error {
 	if len(data) != RiskSumBytes {
 		return fmt.Errorf("certify: risk sum of %d bytes, want %d", len(data), RiskSumBytes)

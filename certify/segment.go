@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// topicForm is how topics are called.
+// topicForm is the form of a topic's name.
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// validateSegments demands segments, if there are any, that can be the shards of the
-// sample: as many, of as many rows, and those of a partition without gap or overlap: what is
-// left out could be the rows that are hard to predict.
+// validateSegments demands segments, if there are any, that can be the shards of the sample: as
+// many, with as many rows, and without gap or overlap in a partition: a gap could hide rows that
+// are hard to predict.
 func (s Sample) validateSegments() error {
 	if len(s.Segments) == 0 {
 		return nil
@@ -47,12 +47,11 @@ func (s Sample) validateSegments() error {
 	return nil
 }
 
-// maxRanges is how many ranges of partitions a headline names. A statement names all.
+// maxRanges is the largest number of ranges of partitions in a headline. A statement names all.
 const maxRanges = 8
 
-// places says of which partitions the rows are, for where keys choose the partition each has
-// a population of its own; "" if they came from no log. With more ranges than most, only how many
-// partitions there are.
+// places names the partitions of the rows, since each may have a population of its own; "" without
+// a log. With more ranges than most it gives only their number.
 func (s Sample) places(most int) string {
 	var topics []string
 	partitions := map[string][]int64{}

@@ -6,20 +6,20 @@ import (
 	"math/big"
 )
 
-// A Sequence is the place of a certificate among those that one job makes of one window
-// of rows after another. How many there will be nobody knows when the job is declared, so
-// that δ cannot be divided evenly: number k may spend δ/(k(k+1)), and as these parts add
-// up to δ, all certificates of the sequence hold at once with confidence 1−δ.
+// A Sequence is the place of a certificate among those of one job on consecutive windows of
+// rows. Their number is unknown when the job is declared, so δ cannot be divided evenly: number k
+// may spend δ/(k(k+1)). These parts add up to δ: all certificates of the sequence hold at once
+// with confidence 1−δ.
 //
-// That holds if a number is taken before anything is known of its certificate's bound,
-// and never twice. No single document can show it: see docs/certificate.md.
+// That holds if a number is taken before anything is known of its certificate's bound, and never
+// twice. No single document can show it: see docs/certificate.md.
 type Sequence struct {
 	Policy DeltaPolicy `json:"policy"`
 	Name   string      `json:"name"`   // tells the sequences of one log apart
 	Number int64       `json:"number"` // k, 1 to [MaxNumber]
 }
 
-// A DeltaPolicy says what the certificates of a sequence spend of δ.
+// A DeltaPolicy is the rule by which certificates of a sequence spend δ.
 type DeltaPolicy string
 
 // The policies.
@@ -38,7 +38,7 @@ func (s *Sequence) share() Share {
 	}
 	k := big.NewInt(s.Number)
 	k.Mul(k, new(big.Int).Add(k, big.NewInt(1)))
-	if k.Sign() <= 0 { // for which math/big would panic
+	if k.Sign() <= 0 { // math/big would panic
 		return Share{new(big.Rat)}
 	}
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), k)}
@@ -62,7 +62,7 @@ func (s *Sequence) validate() error {
 // SequenceName returns an error unless a sequence can have this name: as [ColumnName].
 func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
 
-// words says in a statement with which other certificates it holds.
+// words names, for a statement, the certificates that hold together with it.
 func (s *Sequence) words() string {
 	switch {
 	case s == nil:

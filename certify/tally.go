@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// predictors are all of them, numbered from 1 on in files, and roles those of the rows that
-// something is certified on.
+// predictors are all of them, numbered from 1 on in files; roles are the roles of certifying rows.
 var (
 	predictors = []struct {
 		predictor Predictor
@@ -26,7 +25,7 @@ var (
 	roles = []Role{RoleTrain, RoleHoldout}
 )
 
-// A TallyKey says whose losses a tally adds up, and of which rows.
+// A TallyKey names the predictor and the rows of a tally.
 type TallyKey struct {
 	Predictor Predictor
 	Role      Role
@@ -52,7 +51,7 @@ func compareKeys(a, b TallyKey) int {
 	return cmp.Or(cmp.Compare(a.Predictor.number(), b.Predictor.number()), cmp.Compare(slices.Index(roles, a.Role), slices.Index(roles, b.Role)))
 }
 
-// A Tally holds what one predictor loses on the rows of one role, in exact sums. Tallies of
+// A Tally holds the exact sums of one predictor's losses on the rows of one role. Tallies of
 // different rows merge.
 type Tally struct {
 	Risk     RiskSum // bounds on the losses, one a row: upper ones, but of the constant lower ones
@@ -110,7 +109,7 @@ func (g Guarantee) tally() Tally {
 	return Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
 }
 
-// Tallies are what a pass over rows adds up.
+// Tallies are the sums of a pass over rows.
 type Tallies map[TallyKey]*Tally
 
 // Of returns the tally of a predictor on the rows of a role: without losses where there is
@@ -131,7 +130,7 @@ func (all Tallies) At(predictor Predictor, role Role) *Tally {
 	return all[key]
 }
 
-// Merge adds the rows of other. What cannot be counted is an error.
+// Merge adds the rows of other. A count beyond its range is an error.
 func (all Tallies) Merge(other Tallies) error {
 	for key, t := range other {
 		if err := all.At(key.Predictor, key.Role).merge(*t); err != nil {
@@ -150,7 +149,7 @@ func (all Tallies) Clone() Tallies {
 	return own
 }
 
-// For returns a copy of those that the methods of a certificate need.
+// For returns a copy of the tallies that a certificate's methods need.
 func (all Tallies) For(d Delta) Tallies {
 	own := Tallies{}
 	for _, key := range d.needs() {
@@ -170,8 +169,8 @@ func (all Tallies) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// ReadTallies reads what AppendBinary writes of tallies of at most so many rows each. Any
-// other bytes are an error.
+// ReadTallies reads the binary form of tallies of at most so many rows each. Any other bytes are an
+// error.
 func ReadTallies(data []byte, rows int64) (Tallies, error) {
 	all, last := Tallies{}, uint64(0)
 	for ; len(data) >= TallyBytes; data = data[TallyBytes:] {

@@ -150,7 +150,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 		{
 			"families",
 			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{"matern", certify.KernelMatern32, certify.KernelMatern32}}},
-			[]string{`kernel.family: kernel "matern" is unknown`, `kernel.family: kernel "matern-3/2" stands twice`},
+			[]string{`kernel.family: kernel "matern" is unknown`, `kernel.family: kernel "matern-3/2" is twice in a list`},
 		},
 		{"no family", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{}}}, []string{"kernel.family: no family"}},
 		{"epsilon", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: -1}}, []string{"epsilon: -1"}},
