@@ -48,7 +48,7 @@ func (r *Upper) Of(l Loss, accuracy float64) bool { return r.loss == l && r.accu
 const (
 	unitRoundoff = 0x1p-53
 	// rounding is what the arithmetic of a bound may be off by: 20u for two values of
-	// Φ (4 ulp each, and arguments within 4u: |xφ(x)| < 0.25), and as much to spare.
+	// Φ (7u each, and arguments within 4u: |xφ(x)| < 0.25), and as much to spare.
 	rounding = 0x1p-48
 	// beyond this many deviations from an edge Φ is below 10⁻¹⁸.
 	farAway = 9
