@@ -94,7 +94,7 @@ func (ev Evidence) record() (Certificate, error) {
 		Model:         ModelFile{Digest: ev.ModelDigest},
 		Configuration: Configuration{Digest: hex.EncodeToString(digest[:]), Values: values},
 		Kernel:        ev.Kernel,
-		Roles:         Roles{Key: ev.RolesKey},
+		Roles:         ev.Roles,
 		Optimiser:     Optimiser{Seed: ev.OptimiserSeed},
 		Jitter:        ev.Jitter,
 		Delta:         ev.Delta,
@@ -139,7 +139,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 		Loss: draw.Loss, KL: draw.KL, Tallies: Tallies{}, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
 		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
-		Configuration: c.Configuration.Values, RolesKey: c.Roles.Key, OptimiserSeed: c.Optimiser.Seed,
+		Configuration: c.Configuration.Values, Roles: c.Roles, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}
 	needs := c.Delta.needs()

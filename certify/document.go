@@ -272,7 +272,9 @@ type Coordinate struct {
 
 // Roles says how rows got their roles.
 type Roles struct {
-	Key string `json:"key"`
+	Key       string `json:"key"`
+	ByContent bool   `json:"by_content,omitempty"` // from their values, equal rows the same; else from their place
+	Last      bool   `json:"last,omitempty"`       // hold-out rows are the last ones
 }
 
 // An Optimiser names what training depends on beside configuration and rows.
@@ -374,7 +376,7 @@ const DefaultRolesKey = "pacsgp"
 // is neither the default one nor that of an earlier window of the same topic. Files may have rows of
 // earlier numbers of their sequence, which were known when its key was chosen.
 func (c Certificate) SplitChosen() bool {
-	return c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1 || len(c.Sample.Segments) == 0)
+	return !c.Roles.Last && c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1 || len(c.Sample.Segments) == 0)
 }
 
 // Split says which rows are hold-out rows; "": there are none.
@@ -390,7 +392,14 @@ func (c Certificate) Split() string {
 	default:
 		key = "the key " + quoted(c.Roles.Key) + ", fixed with its sequence,"
 	}
-	return fmt.Sprintf("Hold-out rows: %d of %s, by %s and the order of the rows.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), key) + c.Delta.Looks.told()
+	how := "by " + key + " and the order of the rows"
+	switch {
+	case c.Roles.Last:
+		how = "the last ones in the order of the rows"
+	case c.Roles.ByContent:
+		how = "by " + key + " and their values"
+	}
+	return fmt.Sprintf("Hold-out rows: %d of %s, %s.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), how) + c.Delta.Looks.told()
 }
 
 // Guarantee returns the guarantee with the identifier.

@@ -33,7 +33,7 @@ type Evidence struct {
 	RowRules      []string        // identifiers: see [RowRules]
 	ModelDigest   string          // SHA-256 of the model file, 64 hexadecimal digits
 	Configuration json.RawMessage // the resolved settings, a JSON object without secrets
-	RolesKey      string
+	Roles         Roles
 	OptimiserSeed uint64
 	Jitter        JitterCheck
 	Declared      Declared
@@ -195,7 +195,7 @@ func (ev Evidence) validateRecord() error {
 	if j := ev.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("jitter check has the limit %g, want a positive number", j.Limit))
 	}
-	faults = append(faults, RolesKey(ev.RolesKey))
+	faults = append(faults, RolesKey(ev.Roles.Key))
 	if !slices.Equal(ev.RowRules, RowRules()) {
 		faults = append(faults, fmt.Errorf("the row rules are %q, want exactly %q", ev.RowRules, RowRules()))
 	}

@@ -51,7 +51,7 @@ func sound(t testing.TB) Evidence {
 		RowRules:      RowRules(),
 		ModelDigest:   strings.Repeat("b1", 32),
 		Configuration: json.RawMessage(`{"delta": 0.01, "loss": {"kind": "zero-one", "epsilon": 15}, "note": "a<b & c"}`),
-		RolesKey:      "pacsgp",
+		Roles:         Roles{Key: "pacsgp"},
 		OptimiserSeed: math.MaxUint64,
 		Jitter:        JitterCheck{Limit: 5e-9, Holds: true},
 		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
@@ -219,7 +219,7 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"configuration null":    func(ev *Evidence) { ev.Configuration = json.RawMessage("null") },
 		"configuration twice":   func(ev *Evidence) { ev.Configuration = json.RawMessage("{}{}") },
 		"no software":           func(ev *Evidence) { ev.Declared.Software = "" },
-		"key not UTF-8":         func(ev *Evidence) { ev.RolesKey = "\xff" },
+		"key not UTF-8":         func(ev *Evidence) { ev.Roles.Key = "\xff" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ev := sound(t)

@@ -26,8 +26,12 @@ func headline(g Guarantee, c Certificate) string {
 	if places := c.Sample.places(maxRanges); places != "" {
 		fresh += " of " + places
 	}
+	and := ""
+	if c.Roles.ByContent {
+		fresh, and = fresh+" "+ofRole(g), " and"
+	}
 	if c.Ledger.Bad > 0 {
-		fresh += " that satisfy the row rules"
+		fresh += and + " that satisfy the row rules"
 	}
 	form := g.Loss.Kind.form()
 	switch {
@@ -47,6 +51,15 @@ func headline(g Guarantee, c Certificate) string {
 	default:
 		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}
+}
+
+// ofRole says of which fresh rows a guarantee speaks where roles follow from values.
+func ofRole(g Guarantee) string {
+	role := "train"
+	if g.Role == RoleHoldout {
+		role = "hold-out"
+	}
+	return "whose values have the " + role + " role"
 }
 
 // sure says with what confidence, and of a hold-out or a column of the mean on which condition.
@@ -108,7 +121,9 @@ func statement(g Guarantee, c Certificate) string {
 func certified(g Guarantee, c Certificate) string {
 	rows, assumptions := "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
 	if g.Role == RoleHoldout {
-		rows = "hold-out rows"
+		if rows = "hold-out rows"; c.Roles.Last {
+			rows += ", the last ones of the sample"
+		}
 		assumptions = fmt.Sprintf("If training did not see the hold-out rows (%s), their set was fixed before their values were known (%s), and the job owes nothing to their values (%s), under the other stated assumptions",
 			AssumeHoldoutUnseen, AssumeHoldoutFixed, AssumeOneAttempt)
 	}
@@ -119,8 +134,12 @@ func certified(g Guarantee, c Certificate) string {
 	if places := c.Sample.places(math.MaxInt); places != "" {
 		source += ", " + places + ","
 	}
+	rules := "that satisfies the row rules"
+	if c.Roles.ByContent {
+		rules += " and " + ofRole(g)
+	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
-		"for a fresh row drawn independently from %s that satisfies the row rules: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, claim(g, c.Declared.Unit))
+		"for a fresh row drawn independently from %s %s: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, rules, claim(g, c.Declared.Unit))
 	if g.Predictor == PredictorDraw {
 		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	} else {

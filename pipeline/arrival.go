@@ -41,6 +41,9 @@ func (j Job) checkArrival(fault func(string, ...any)) {
 	if t.Rows != 0 && (t.Rows <= j.Roles.Reference || t.Rows > maxRowsAtOnce) {
 		fault("train.rows: %d is no number of rows above roles.reference and up to %d (for windows of a topic it is source.kafka.rows)", t.Rows, maxRowsAtOnce)
 	}
+	if j.Roles.Last {
+		fault("train.mode: %s does not go with the last rows for hold-out rows, of which nobody knows where they begin", TrainArrival)
+	}
 	if len(j.Kernel.Family) > 1 || len(j.Inducing) > 1 {
 		fault("train.mode: %s trains one posterior: name one kernel and at most one number of inducing points", TrainArrival)
 	}

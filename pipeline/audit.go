@@ -51,6 +51,8 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 		return nil, NotCertified("a job with a warm start cannot be audited: training began with the model of certificate %s, and nobody can repeat under another key what that model has seen", c.Declared.Training.Ancestor.Certificate)
 	case c.Mean != nil:
 		return nil, NotCertified("the prior's mean is the column %q: it was fitted without the hold-out rows of its maker's key, and nobody knows without which of yours: fit it again under your key (pacsgp split), and certify that", c.Mean.Column)
+	case c.Roles.Last:
+		return nil, NotCertified("the hold-out rows are the last ones, which follow from no key: there is nothing for an auditor to draw. Rows that came after the model was published test it")
 	case key == c.Roles.Key:
 		return nil, fmt.Errorf("%w: %q is the key of the certificate: an audit needs one that its maker did not choose", ErrConfig, key)
 	}

@@ -180,6 +180,7 @@ type sieve struct {
 	out     leftOut
 	copies  Copies           // of the rows that are not bad; if copies are dropped
 	bad     string           // which rows are, in words
+	content *contentRoles    // nil: roles do not follow from values
 	columns [][]ColumnDigest // of the rows that were read, by shard
 }
 
@@ -211,7 +212,7 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 }
 
 // sift finds the rows that are bad in the used columns, and where the job drops copies
-// those that equal an earlier row in them.
+// those that equal an earlier row in them, or where roles follow from values the roles.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
@@ -229,6 +230,9 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 		counter = newCounter[[3]uint64](n, res, s.out.copies)
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
+	if job.Roles.By == RolesByContent {
+		s.content = newContentRoles(job, n, used)
+	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
 	reading := newReading(src, res.Workers, marked, newMarker(newSecret()))
 	reading.order = everyShard(shards)
@@ -243,6 +247,9 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 						s.out.bad.add(b.first + int64(i))
 						bad.see(shards[shard], b, i, columns)
 					})
+				}
+				if s.content != nil {
+					s.content.add(b, here)
 				}
 				if counter == nil {
 					return nil

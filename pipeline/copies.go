@@ -21,7 +21,15 @@ type CopiesDecl struct {
 	Limit  float64              `json:"limit"` // of policy limit: the largest share of rows that may be copies
 }
 
-func (d CopiesDecl) withDefaults(fault func(string, ...any)) CopiesDecl {
+func (d CopiesDecl) withDefaults(by RolesBy, fault func(string, ...any)) CopiesDecl {
+	if by == RolesByContent {
+		if d == (CopiesDecl{}) {
+			d.Policy = CopiesIndependent
+		}
+		if d.Policy != CopiesIndependent {
+			fault("copies: with roles.by %s equal rows have one role, and all are kept", RolesByContent)
+		}
+	}
 	switch d.Policy {
 	case "":
 		if d.Limit == 0 {
@@ -67,8 +75,9 @@ func (d CopiesDecl) allow(all, open Copies) error {
 		rows = "rows that are no hold-out rows"
 	}
 	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
-		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are three ways on:\n"+
-		"hint: remove the copies from the data, where a join or a repeated delivery made them\n"+
+		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are four ways on:\n"+
+		"hint: set roles: {by: content}, if rows come with such copies: equal rows have one role then, so that none is both trained on and held out, and the bounds speak of rows as they come, by role\n"+
+		"hint: or remove the copies from the data, where a join or a repeated delivery made them\n"+
 		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
 		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+
 		"the certificate then says that this is your declaration",

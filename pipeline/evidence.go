@@ -71,7 +71,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
 		Configuration: configuration,
-		RolesKey:      job.Roles.Key,
+		Roles:         certify.Roles{Key: job.Roles.Key, ByContent: job.Roles.By == RolesByContent, Last: job.Roles.Last},
 		OptimiserSeed: job.Train.Seed,
 		Jitter:        jitter,
 		Declared:      word,

@@ -101,6 +101,8 @@ type RolesBy string
 const (
 	RolesByHash     RolesBy = ""      // those of the lowest keyed hash: the default
 	RolesByPosition RolesBy = "first" // the first ones, as many as are declared
+	// RolesByContent hashes values in place of ordinals, so that equal rows have one role.
+	RolesByContent RolesBy = "content"
 )
 
 // A RolesDecl declares the rule that assigns roles to rows.
@@ -108,6 +110,8 @@ type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
 	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; 0 with the method holdout: see [Job.ForRows]
 	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on, and that are used for nothing here
+
+	Last bool `json:"last,omitempty"` // the hold-out rows are the last ones
 
 	By        RolesBy `json:"by,omitempty"`
 	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
@@ -219,7 +223,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Roles.positions(j.Scaling.Mode, fault)
 	j = j.withMethods(fault)
-	j.Copies = j.Copies.withDefaults(fault)
+	j.Copies = j.Copies.withDefaults(j.Roles.By, fault)
 	j.BadRows.validate(fault)
 	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
@@ -280,9 +284,9 @@ func (j Job) complete() error {
 // positions reports what is wrong with the rule and its number of reference rows.
 func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 	switch d.By {
-	case RolesByHash:
+	case RolesByHash, RolesByContent:
 		if d.Reference != 0 {
-			fault("roles.reference: it belongs to roles.by %s; by hash the number of reference rows follows from that of all rows", RolesByPosition)
+			fault("roles.reference: it belongs to roles.by %s; else the number of reference rows follows from that of all rows", RolesByPosition)
 		}
 	case RolesByPosition:
 		if d.Reference < 2 || d.Reference > MaxReference {
@@ -292,7 +296,13 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 			fault("roles.by: with %s scaling there are no reference rows to take first", scaling)
 		}
 	default:
-		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
+		fault("roles.by: %q is neither hash, %s nor %s", d.By, RolesByContent, RolesByPosition)
+	}
+	if d.Last && d.By == RolesByContent {
+		fault("roles.holdout: with roles.by %s hold-out rows follow from their values, and are not the last ones", RolesByContent)
+	}
+	if d.Last && d.Holdout == 0 {
+		fault("roles.holdout: how many of the last rows are hold-out rows?")
 	}
 }
 

@@ -70,6 +70,9 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	if j.Loss.Kind.Tolerances() == certify.NoTolerance {
 		fault("mean.column: the loss %s is relative to the whole target, and the process models what the column leaves of it; declare a tolerance", j.Loss.Kind)
 	}
+	if j.Roles.By == RolesByContent {
+		fault("mean.column: it does not go with roles.by %s, of which nobody knows the hold-out rows before the column is fitted", RolesByContent)
+	}
 	if j.Train.Mode == TrainArrival {
 		fault("mean.column: it does not go with train.mode %s", TrainArrival)
 	}

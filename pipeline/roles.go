@@ -173,7 +173,10 @@ type roleRule interface {
 // rule is the one that a job declares, for a sample of n rows.
 func (j Job) rule(n int64) roleRule {
 	d := j.Roles
-	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside)}
+	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
+	if d.Last {
+		hash.held, hash.last = 0, n-int64(d.Holdout*float64(n))
+	}
 	switch d.By {
 	case RolesByPosition:
 		early := max(d.Reference, int64(startRows))
@@ -181,7 +184,7 @@ func (j Job) rule(n int64) roleRule {
 			early = j.firstSteps(n)
 		}
 		return byPosition{hash, d.Reference, early}
-	case RolesByHash:
+	case RolesByHash, RolesByContent: // of which the number of reference rows is about the same
 	}
 	return hash
 }
@@ -198,15 +201,17 @@ func (j Job) references(n int64) int64 {
 }
 
 // byHash takes the rows of lowest rank for reference rows. A row is a hold-out row if
-// its hash is among the uppermost share of all hashes, and outside if it is in the share below.
+// its hash is among the uppermost share of all hashes, or where the job says so if it is among
+// the last ones; and outside if its hash is in the share below.
 type byHash struct {
 	key           string
 	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
+	last          int64  // ordinal from which on all are hold-out rows
 }
 
 func (h byHash) references(n int64) int64 { return ReferenceCount(n) }
 
-func (h byHash) heldOut(x rank) bool { return ^x.hash < h.held }
+func (h byHash) heldOut(x rank) bool { return ^x.hash < h.held || x.ordinal >= h.last }
 
 func (h byHash) outside(x rank) bool { return !h.heldOut(x) && ^x.hash-h.held < h.without }
 

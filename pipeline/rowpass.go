@@ -48,7 +48,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
 	}
 	var out leftOut
-	if job.Copies.Policy == CopiesDropped || job.BadRows.Some() {
+	if job.sifts() {
 		if p.sieve, err = sift(ctx, src, job, columns, res); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,11 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		p.of.secret = hidden.digest()
 	}
 	p.of.bad = out.bad.size()
-	p.roles, err = newRoles(ctx, job, n, out, res.Workers)
+	if p.sieve != nil && p.sieve.content != nil {
+		p.roles, err = p.sieve.content.roles(n, out)
+	} else {
+		p.roles, err = newRoles(ctx, job, n, out, res.Workers)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +74,11 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		return nil, err
 	}
 	return p, nil
+}
+
+// sifts reports whether roles are known only when all rows were read.
+func (j Job) sifts() bool {
+	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Roles.By == RolesByContent
 }
 
 // read reads shards, several at a time. Close what it returns.

@@ -136,7 +136,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	}
 	s.Digest, s.Targets = found.digests(s.Used)
 	for c, each := range summaries {
-		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !each.one {
+		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && (!each.one || job.Roles.By == RolesByContent) {
 			return false, nil
 		}
 	}

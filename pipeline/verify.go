@@ -253,7 +253,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	}
 	reference := job.references(c.Ledger.Rows)
 	// Of reference rows that are left out nothing is known without the rows.
-	dropped := (job.Copies.Policy == CopiesDropped || job.BadRows.Some()) && c.Ledger.Reference <= reference
+	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Roles.By == RolesByContent)
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
@@ -285,7 +285,7 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
 	}
-	if share == 0 || n > countableRows {
+	if share == 0 || n > countableRows || job.Roles.By == RolesByContent {
 		return nil
 	}
 	set, err := keptApart(ctx, job.Roles.Key, n, has, leftOut{}, 1)

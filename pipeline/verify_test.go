@@ -251,9 +251,9 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 				ev.Theta[i].Index = 0
 			}
 		}, true},
-		{"roles' key", func(ev *certify.Evidence) { ev.RolesKey = "better" }, true},
+		{"roles' key", func(ev *certify.Evidence) { ev.Roles.Key = "better" }, true},
 		{"roles' key with its configuration", func(ev *certify.Evidence) {
-			ev.RolesKey = "better"
+			ev.Roles.Key = "better"
 			configure(ev, func(j *pipeline.Job) { j.Roles.Key = "better" })
 		}, false},
 		{"ledger", func(ev *certify.Evidence) {

@@ -100,6 +100,13 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			withMean(j)
 			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.2, Outside: 0.3}
 		},
+		"last": func(j *pipeline.Job) { withHoldout(j); j.Roles.Last = true },
+		"last, by position": func(j *pipeline.Job) {
+			withHoldout(j)
+			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3, Last: true}
+		},
+		"content":            func(j *pipeline.Job) { withHoldout(j); j.Roles.By = pipeline.RolesByContent },
+		"content, declared":  func(j *pipeline.Job) { withHoldout(j); declareScaling(j); j.Roles.By = pipeline.RolesByContent },
 		"hold-out, all-rows": func(j *pipeline.Job) { withHoldout(j); j.Scaling.Mode = pipeline.ScalingAllRows },
 	} {
 		names = append(names, name)
@@ -125,6 +132,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
 		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		if policy == pipeline.CopiesIndependent {
+			p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Roles.By = pipeline.RolesByContent })
+			names, calls = append(names, "copies, roles by content"), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		}
 	}
 	for _, policy := range []certify.CopiesPolicy{"", pipeline.CopiesDropped} {
 		columns := lakeWaves()
@@ -138,6 +149,10 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.BadRows.Tolerance, j.Copies.Policy, j.Grid.Prior = 0.01, policy, certify.PriorPeaked
 		})
 		names, calls = append(names, "bad rows, copies: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		if policy == "" {
+			p := publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.BadRows.Tolerance, j.Roles.By = 0.01, pipeline.RolesByContent })
+			names, calls = append(names, "bad rows, roles by content"), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		}
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()

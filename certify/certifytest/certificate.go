@@ -43,7 +43,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
 		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
 		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
-		Configuration: json.RawMessage(`{"delta":0.01}`), RolesKey: "pacsgp",
+		Configuration: json.RawMessage(`{"delta":0.01}`), Roles: certify.Roles{Key: "pacsgp"},
 		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
 		Dependence: Dependence(2000, n, 0.01),
 		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},

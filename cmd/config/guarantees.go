@@ -79,17 +79,33 @@ func knownMethod(node ast.Node, id certify.MethodID) error {
 	return yamlfile.At(node, fmt.Sprintf("%q is no method, want %s%s", id, strings.Join(names, " or "), ingest.DidYouMean(string(id), names)))
 }
 
-// holdoutConfig is a share of the rows that is kept apart, as in 10 % or 0.1.
-type holdoutConfig float64
+// apartConfig is a share of the rows that is kept apart, as in 10 % or 0.1.
+type apartConfig float64
 
 // UnmarshalYAML reads the two forms.
-func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
+func (c *apartConfig) UnmarshalYAML(node ast.Node) error {
 	share, _, err := shareAt(node)
 	if err != nil || !(0 < share && share < 1) {
-		return yamlfile.At(node, wantHoldout)
+		return yamlfile.At(node, "want a share of the rows, as in 10 % or 0.1")
 	}
-	*h = holdoutConfig(share)
+	*c = apartConfig(share)
 	return nil
 }
 
-const wantHoldout = "want a share of the rows, as in 10 % or 0.1"
+// holdoutConfig is such a share, or that of the last rows, as in {last: 10 %}.
+type holdoutConfig struct {
+	share apartConfig
+	last  bool
+}
+
+// UnmarshalYAML reads both forms.
+func (h *holdoutConfig) UnmarshalYAML(node ast.Node) error {
+	pairs := yamlfile.Entries(node)
+	if h.last = len(pairs) == 1 && pairs[0].Key.String() == "last"; h.last {
+		node = pairs[0].Value
+	}
+	if h.share.UnmarshalYAML(node) != nil {
+		return yamlfile.At(node, "want a share of the rows, as in 10 % or 0.1, or of the last ones, as in {last: 10 %}")
+	}
+	return nil
+}

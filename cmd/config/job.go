@@ -120,7 +120,7 @@ type rolesConfig struct {
 	Reference int64         `yaml:"reference"`
 	Key       string        `yaml:"key"`
 	Holdout   holdoutConfig `yaml:"holdout"`
-	Outside   holdoutConfig `yaml:"outside"`
+	Outside   apartConfig   `yaml:"outside"`
 }
 
 type meanConfig struct {
@@ -196,7 +196,7 @@ func (r rolesConfig) declared() pipeline.RolesDecl {
 	if r.By == "hash" {
 		by = pipeline.RolesByHash
 	}
-	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout), Outside: float64(r.Outside), By: by, Reference: r.Reference}
+	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside), By: by, Reference: r.Reference}
 }
 
 // join adds the faults of the job's own check, for which a number given as 0 is missing.

@@ -149,7 +149,7 @@ func choices() map[string]any {
 		"job loss.kind":                    certify.LossKinds(),
 		"job grid.prior":                   []certify.Prior{certify.PriorPeaked, certify.PriorFlat},
 		"job scaling.mode":                 []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
-		"job roles.by":                     []string{"hash", string(pipeline.RolesByPosition)},
+		"job roles.by":                     []string{"hash", string(pipeline.RolesByContent), string(pipeline.RolesByPosition)},
 		"job train.method":                 pipeline.Methods(),
 		"job train.objective":              pipeline.Objectives(),
 		"job train.mode":                   []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
@@ -230,8 +230,11 @@ func (Share) schema() schema {
 
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }
 
+func (apartConfig) schema() schema { return schema{"anyOf": shares(), "not": schema{"const": 0}} }
+
 func (holdoutConfig) schema() schema {
-	return schema{"anyOf": shares(), "not": schema{"const": 0}}
+	share := apartConfig(0).schema()
+	return schema{"anyOf": []schema{share, {"type": "object", "additionalProperties": false, "required": []string{"last"}, "properties": schema{"last": share}}}}
 }
 
 func (copiesConfig) schema() schema {

@@ -80,7 +80,7 @@ func TestVerifyForgery(t *testing.T) {
 		"tolerance unlike the configuration": {honest, []func(*certify.Evidence){configuration(`"epsilon": 0.7`, `"epsilon": 0.5`)}, true, ".loss.epsilon is 0.7"},
 		"delta unlike the configuration":     {honest, []func(*certify.Evidence){configuration(`"delta": 0.05`, `"delta": 0.5`)}, true, ".Delta.declared is 0.05"},
 		"other key": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
-			ev.RolesKey = "luck"
+			ev.Roles.Key = "luck"
 		}, configuration(`"key": "pacsgp"`, `"key": "luck"`)}, false, "constant of the baseline"},
 		"reference rows certified": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
 			ev.Ledger.Reference, ev.Ledger.Train = 9, 171

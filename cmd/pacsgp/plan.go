@@ -160,6 +160,11 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
 		return planned{}, err
 	}
+	for _, c := range columns {
+		if c.Ordered && out.Holdout > 0 && !p.Job.Roles.Last {
+			out.Notices = append(out.Notices, fmt.Sprintf("row groups follow each other in the order of %q: if rows came in this order, they may depend on each other or change with time, and roles.holdout: {last: 10 %%} holds out the latest, which are most like those to come", c.Column))
+		}
+	}
 	out.Estimate, err = pipeline.NewEstimate(p.Job, sample, p.Resources)
 	out.Disk, out.reading = pipeline.SpillBytes(p.Job, sample.Rows, p.Resources), sample.Reader
 	return out, err

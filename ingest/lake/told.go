@@ -15,14 +15,28 @@ type Told struct {
 	UncountedRows int64   // rows of row groups whose footer does not count their nulls
 	Least, Most   float64 // of all values; NaN if a footer does not tell
 	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
+	// Ordered says that row groups follow each other in the order of the column, as they do where
+	// it is a time and rows were written as they came.
+	Ordered bool
 }
+
+// A telling adds up what the footers of row groups tell.
+type telling struct {
+	Told
+
+	lo, hi                  float64 // of the last row group
+	groups, rising, falling int     // row groups, and those that begin where the one before ends
+}
+
+// leastOrdered is how many row groups show an order.
+const leastOrdered = 4
 
 // Told adds up, for each used column, what the footers say, which it reads again. In Parquet
 // NaN is no null and not counted.
 func (s *Source) Told(ctx context.Context) ([]Told, error) {
-	sums := make([]Told, len(s.columns))
+	sums := make([]telling, len(s.columns))
 	for j, name := range s.columns {
-		sums[j] = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
+		sums[j].Told = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
 	err := s.eachShard(ctx, func(sh shard, foot *footer) error {
 		for j := range sums {
@@ -35,11 +49,16 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sums, nil
+	told := make([]Told, len(sums))
+	for j, n := range sums {
+		n.Ordered = n.groups >= leastOrdered && n.Least < n.Most && max(n.rising, n.falling) == n.groups-1
+		told[j] = n.Told
+	}
+	return told, nil
 }
 
 // add takes in a row group.
-func (n *Told) add(file *dataFile, foot *footer, g group) error {
+func (n *telling) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
 		key := file.key(n.Column)
@@ -76,6 +95,13 @@ func (n *Told) add(file *dataFile, foot *footer, g group) error {
 }
 
 // extend takes in the bounds of some values, of which NaN is none.
-func (n *Told) extend(lo, hi float64) {
+func (n *telling) extend(lo, hi float64) {
+	if n.groups > 0 && lo >= n.hi {
+		n.rising++
+	}
+	if n.groups > 0 && hi <= n.lo {
+		n.falling++
+	}
+	n.groups, n.lo, n.hi = n.groups+1, lo, hi
 	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
 }

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from . import dependence
 from .bound import guarantee
 from .forms import BEFORE, CERTIFICATE, FORMAT
-from .job import alternative, canonical_settings, check_job, for_rows, mean_column, members, reference_count
+from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
 from .losses import UNIT
 from .methods import applied, stated_sum
@@ -149,13 +149,14 @@ def stated_findings(cert, job):
     k = reference_count(ledger["rows"], job)
     drop, tolerated = job["copies"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
     need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
-    need(ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
+    content = by(job) == "content"
+    need(content or ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
     need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
     outside = ledger.get("outside", 0)
     need((outside > 0) == (job["roles"].get("outside", 0) > 0), "the ledger's outside rows are not the job's")
-    if (ledger["holdout"] or outside) and ledger["rows"] <= 1 << 20:  # a second
-        apart = ranked_rows(job["roles"], ledger["rows"], 0, k if "by" in job["roles"] else None)
+    if (ledger["holdout"] or outside) and not content and ledger["rows"] <= 1 << 20:  # a second
+        apart = ranked_rows(job["roles"], ledger["rows"], 0, k if by(job) == "first" else None)
         for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
             need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
     need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] + outside and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")

@@ -34,7 +34,7 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
-    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
+    job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("last", v["roles"].get("last")), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
     job["train"] = {**members(("method", train.get("method")), ("objective", train.get("objective"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
@@ -64,7 +64,7 @@ def for_rows(job, n, before):
         job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
     if "guarantees" not in job:
         methods = [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}]
-        job = {**job, "guarantees": methods[:1] if n < (2000 if before else 300) or "by" in job["roles"] else methods}
+        job = {**job, "guarantees": methods[:1] if n < (2000 if before else 300) or by(job) == "first" else methods}
     if any(METHODS[m["id"]].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
         job = {**job, "roles": {**job["roles"], "holdout": 0.1 if before or n >= 5000 else 0.2 if n >= 1000 else 0.3}}
     return job
@@ -120,12 +120,14 @@ def check_job(job):
             ("standard deviations need reference rows", "epsilon_std" not in loss or mode != "declared"),
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
-            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if "by" in job["roles"] else "reference" not in job["roles"]),
+            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if by(job) == "first" else "reference" not in job["roles"]),
+            ("the last rows are no hold-out rows by their values, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
+            ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
-            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and "by" not in job["roles"]) if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
+            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("a share of outside rows belongs to a column of the mean", 0 <= outside <= 0.6 and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
-            ("the settings do not go with a column of the mean", column is None or bool(wanted) and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
+            ("the settings do not go with a column of the mean", column is None or bool(wanted) and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
             ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "holdout" in methods),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
@@ -152,16 +154,21 @@ def fits_arrival(job):
     train = job["train"]
     if train["mode"] != "arrival":
         return "rows" not in train
-    return ("method" not in train and "by" in job["roles"] and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1
+    return ("method" not in train and by(job) == "first" and "last" not in job["roles"] and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1
             and job["copies"]["policy"] != "drop" and "time_seconds" not in train
             and ("rows" not in train or job["roles"]["reference"] < train["rows"] <= 1 << 30))
+
+
+def by(job):
+    """What roles follow from: "" is the place."""
+    return job["roles"].get("by", "")
 
 
 def reference_count(n, job):
     """How many of n rows are reference rows."""
     if job["scaling"]["mode"] != "reference":
         return 0
-    if "by" in job["roles"]:
+    if by(job) == "first":
         return min(n, job["roles"]["reference"])
     return min(20000, max(n // 20, min(200, n // 10)))
 

@@ -85,8 +85,12 @@ class Sentences:
             words.append(f'{names} of "{topic}"')
         return " and ".join(words)
 
+    def of_role(self, g):
+        """Of which fresh rows a guarantee speaks where roles follow from values."""
+        return f" whose values have the {'hold-out' if g['role'] == 'holdout' else 'train'} role" if self.cert["roles"].get("by_content") else ""
+
     def headline(self, g):
-        fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + (" that satisfy the row rules" if self.cert["ledger"]["bad"] else "")
+        fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), " that satisfy the row rules" if self.cert["ledger"]["bad"] else "")))
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
@@ -144,11 +148,11 @@ class Sentences:
     def certified(self, g):
         rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
         if g["role"] == "holdout":
-            rows, words = "hold-out rows", "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
+            rows, words = "hold-out rows" + (", the last ones of the sample" if self.cert["roles"].get("last") else ""), "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
         if self.fixed():
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
-                 f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules: " + self.claim(g))
+                 f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: " + self.claim(g))
         if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
@@ -197,7 +201,7 @@ ASSUMPTIONS = {
     "independent-rows": "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows.",
     "prior-before-rows": "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it.",
     "loss-before-rows": "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it.",
-    "roles-by-key": "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
+    "roles-by-key": "Each row has one role, which follows from its ordinal (with roles.by content from its values) and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role.",
     "separate-last-pass": "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree.",
     "losses-proven": "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy.",
     "jitter": "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem.",

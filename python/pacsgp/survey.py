@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from .job import mean_column, reference_count
+from .job import by, mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
 from .refusal import need
@@ -55,10 +55,12 @@ class Digests:
 def ranked_rows(roles, n, k, place=None, early=START_ROWS):
     """Ordinals of the hold-out rows and of the outside rows, ascending, and of the k other rows
     of lowest rank, in the order of their rank; with a place, before which all are reference rows,
-    of the others among so many early ones (format.md, 4.4)."""
+    of the others among so many early ones; with last the hold-out rows are the last ones (format.md, 4.4)."""
     key, apart, first_apart = roles["key"], [], []
-    for share in ("holdout", "outside"):
-        first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(roles.get(share, 0)) * (1 << 64)))
+    last = roles.get("last")
+    for share in (0 if last else roles.get("holdout", 0), roles.get("outside", 0)):
+        first_apart.append((first_apart or [1 << 64])[-1] - int(Fraction(share) * (1 << 64)))
+    from_row = n - int(roles["holdout"] * n) if last else n
     prefix = b"pacsgp/roles/1\0" + key.encode() + b"\0"
     hashes, ordinals = np.empty(0, np.uint64), np.empty(0, np.int64)
     for first in range(0, n, 1 << 20):
@@ -66,6 +68,7 @@ def ranked_rows(roles, n, k, place=None, early=START_ROWS):
         more = np.fromiter((int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big")
                             for i in range(first, last)), dtype=np.uint64, count=last - first)
         held, out = (more >= np.uint64(least) if least < 1 << 64 else np.zeros(len(more), dtype=bool) for least in first_apart)
+        held[max(0, from_row - first):] = out[max(0, from_row - first):] = True
         held[:max(0, (place or 0) - first)] = out[:max(0, (place or 0) - first)] = False
         apart.append([first + np.flatnonzero(held), first + np.flatnonzero(out & ~held)])
         hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
@@ -96,9 +99,10 @@ class Copies:
     """Rows that equal an earlier row, by 128-bit hashes: some 100 bytes a row while they
     are sorted, the one thing here that grows with the rows (format.md, 4.7)."""
 
-    def __init__(self, lake, columns):
+    def __init__(self, lake, columns, job):
         self.lake = lake
-        every, features, good = bytearray(), bytearray(), []
+        every, features, good, hashes = bytearray(), bytearray(), [], []
+        content = b"pacsgp/roles/content/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
         self.read = Digests(lake, len(columns), targets=False)
         for shard, first, block in lake.blocks(columns):
             self.read.add(shard, first, block)
@@ -108,6 +112,8 @@ class Copies:
             whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
             data = rows.tobytes()
             for at in range(0, len(data), whole):
+                if content:
+                    hashes.append(int.from_bytes(hashlib.sha256(content + data[at:at + whole]).digest()[:8], "big"))
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
         first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)[1]
@@ -115,7 +121,16 @@ class Copies:
         self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
         self.bad[good], self.later[good] = False, True
         self.later[good[first]] = False
+        self.hashes = np.array(hashes, dtype=np.uint64)
         self.good, self.every, self.features = good, np.frombuffer(every, dtype="V16"), np.frombuffer(features, dtype="V16")
+
+    def roles(self, holdout, reference):
+        """Hold-out rows, reference rows, and all but hold-out rows in the order of their rank, by their values."""
+        least, most = (1 << 64) - int(Fraction(holdout) * (1 << 64)), int(Fraction(reference) * (1 << 64))
+        held = self.hashes >= np.uint64(least) if least < 1 << 64 else np.zeros(len(self.hashes), dtype=bool)
+        order = np.lexsort((self.good, self.hashes))
+        need((self.hashes < np.uint64(most)).sum() <= 40000, "more than 40,000 rows are reference rows by their values")
+        return self.good[held], self.good[self.hashes < np.uint64(most)], self.good[order[~held[order]]]
 
     def counts(self, without=()):
         """Those among the good rows without some."""
@@ -144,17 +159,22 @@ class Survey:
     def __init__(self, lake, columns, job):
         self.lake, self.job = lake, job
         k = reference_count(lake.rows, job)
-        found = Copies(lake, columns)
+        found = Copies(lake, columns, job)
         self.all_copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0
         self.gone = found.bad  # rows that are used for nothing
         if job["copies"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
-        held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or "by" in job["roles"] else max(START_ROWS, k),
-                                            k if "by" in job["roles"] else None, early_rows(lake.rows, job))
+        place = k if by(job) == "first" else None
+        if by(job) == "content":
+            held, reference, ranked = found.roles(job["roles"].get("holdout", 0), k / lake.rows)
+            outside, k = held[:0], len(reference)
+        else:
+            held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or place is not None else max(START_ROWS, k), place, early_rows(lake.rows, job))
+            reference = ranked[:k]
         self.holdout, self.outside = self.used(held), self.used(outside)
         apart = np.concatenate([self.holdout, self.outside])
         self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(apart) else found.counts(apart)
-        self.reference = np.sort(self.used(ranked[:k]))
+        self.reference = np.sort(self.used(reference))
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())

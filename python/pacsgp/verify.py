@@ -54,7 +54,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments, and its sentences speak of no topic"
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
-       + ("position, hold-out rows by " if "by" in job["roles"] else "") + f"the key {job['roles']['key']!r}")
+       + {"": "", "first": "position, hold-out rows by ", "content": "values and "}[job["roles"].get("by", "")] + f"the key {job['roles']['key']!r}")
     looked_at = survey.values(survey.targets_from)
     constant = best_constant(model.loss, looked_at[-1])
     if found_mean := cert.get("mean"):
@@ -148,7 +148,8 @@ def split(cert):
     follows = cert["delta"].get("sequence", {}).get("number", 1) > 1 and cert["sample"].get("segments")
     words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence," if follows else "which its maker chose,")
     n = cert["ledger"]["rows"]
-    return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, by {words} and the order of the rows." + looked(cert["delta"].get("looks"))
+    how = "the last ones in the order of the rows" if cert["roles"].get("last") else f"by {words} and " + ("their values" if cert["roles"].get("by_content") else "the order of the rows")
+    return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, {how}." + looked(cert["delta"].get("looks"))
 
 
 def looked(looks):

@@ -122,7 +122,7 @@ func TestNamesAreEscaped(t *testing.T) {
 	c := certifytest.Certificate(t, func(ev *certify.Evidence) {
 		ev.Loss.Target, ev.Sample.Columns = hostile, []string{"<svg onload=alert(2)>", hostile}
 		ev.Theta[0].Name = "ln lengthscale of <svg onload=alert(2)>"
-		ev.RolesKey, ev.Declared.Software = "<b>key", "<i>software"
+		ev.Roles.Key, ev.Declared.Software = "<b>key", "<i>software"
 	})
 	id, _ := put(t, dir, c, noon)
 	other, _ := put(t, dir, certifytest.Certificate(t, func(ev *certify.Evidence) {

@@ -186,6 +186,12 @@ func roles(c certify.Certificate) string {
 		} `json:"roles"`
 	}
 	key := "by the key \"" + c.Roles.Key + "\""
+	if c.Roles.ByContent {
+		return key + " and their values"
+	}
+	if c.Roles.Last {
+		key = "the last ones"
+	}
 	if json.Unmarshal(c.Configuration.Values, &stated) == nil && stated.Roles.By != "" {
 		return "reference rows by position (" + stated.Roles.By + "), hold-out rows " + key
 	}

@@ -1,0 +1,98 @@
+package pipeline
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// With [RolesByContent] the role of a row follows from a keyed hash of its values, so that equal
+// rows have one role: they are hold-out rows from a hash on, as by ordinal, reference rows
+// below the share that [ReferenceCount] is of all rows, and else train rows. How many there are
+// of each depends on the rows. docs/format.md, section "Roles", specifies it.
+
+// contentRoles gathers roles while all rows are read, in whatever order.
+type contentRoles struct {
+	key         string
+	used        []int  // columns, the target last
+	hash        byHash // of hold-out rows
+	referenceTo uint64 // no reference row has this hash or a higher one
+
+	mu        sync.Mutex
+	holdout   *ordinalSet
+	reference []int64
+	lowest    rankHeap // of all other rows those of lowest rank
+}
+
+// maxReferenceByContent bounds the reference rows, of which the most frequent row may be one.
+const maxReferenceByContent = 2 * MaxReference
+
+func newContentRoles(job Job, n int64, used []int) *contentRoles {
+	c := &contentRoles{key: job.Roles.Key, used: used, holdout: newOrdinalSet(n)}
+	c.hash = byHash{held: hashUnits(job.Roles.Holdout), last: n}
+	if job.Scaling.byReference() {
+		c.referenceTo = hashUnits(float64(ReferenceCount(n)) / float64(n))
+	}
+	return c
+}
+
+// add takes the rows of a block but some, ascending.
+func (c *contentRoles) add(b block, but []int) {
+	text := append([]byte("pacsgp/roles/content/1\x00"+c.key), 0)
+	prefix := len(text)
+	var ranks []rank
+	var reference []int64
+	for i := range b.rows {
+		if len(but) > 0 && but[0] == i {
+			but = but[1:]
+			continue
+		}
+		text = text[:prefix]
+		for _, column := range c.used {
+			text = binary.LittleEndian.AppendUint64(text, numberBits(b.columns[column][i]))
+		}
+		sum := sha256.Sum256(text)
+		x := rank{binary.BigEndian.Uint64(sum[:8]), b.first + int64(i)}
+		if c.hash.heldOut(x) {
+			c.holdout.add(x.ordinal)
+			continue
+		}
+		if ranks = append(ranks, x); x.hash < c.referenceTo {
+			reference = append(reference, x.ordinal)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reference = append(c.reference, reference[:min(len(reference), maxReferenceByContent+1)]...)
+	for _, x := range ranks {
+		switch {
+		case len(c.lowest) < maxReferenceByContent:
+			heap.Push(&c.lowest, x)
+		case x.compare(c.lowest[0]) < 0:
+			c.lowest[0] = x
+			heap.Fix(&c.lowest, 0)
+		}
+	}
+}
+
+// roles are those of a sample of n rows, when all are added.
+func (c *contentRoles) roles(n int64, out leftOut) (Roles, error) {
+	r := Roles{Rows: n, reference: c.reference, out: out}
+	if len(c.reference) > maxReferenceByContent {
+		return r, fmt.Errorf("%w: more than %s are reference rows, for few rows repeat so often: leave roles.by out", ErrData, certify.Count(maxReferenceByContent, "row"))
+	}
+	if c.hash.held > 0 {
+		c.holdout.seal()
+		r.holdout = c.holdout
+	}
+	slices.Sort(r.reference)
+	r.order = c.lowest
+	slices.SortFunc(r.order, rank.compare)
+	r.order = r.order[:min(len(r.order), max(startRows, len(r.reference)))]
+	return r, nil
+}

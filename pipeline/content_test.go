@@ -1,0 +1,125 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+func byContent(j *pipeline.Job) {
+	tiny(j)
+	j.Guarantees = nil
+	j.Roles = pipeline.RolesDecl{By: pipeline.RolesByContent, Holdout: 0.3}
+}
+
+// Roles by content follow from the hash of a row's values: equal rows have one, wherever they
+// stand, whatever the workers, and whether a column that the job leaves out tells them apart. The
+// certificate verifies, and speaks of fresh rows with the role.
+func TestRolesByContent(t *testing.T) {
+	columns := repeated(400, 3, 0.3, 61)
+	columns[1][0] = math.Copysign(0, -1)
+	var held, reference int64
+	for i := range columns[0] {
+		text := []byte("pacsgp/roles/content/1\x00pacsgp\x00")
+		for _, column := range columns {
+			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(column[i]+0))
+		}
+		sum := sha256.Sum256(text)
+		switch share := float64(binary.BigEndian.Uint64(sum[:8])) / 0x1p64; {
+		case share >= 0.7:
+			held++
+		case share < 120./1200:
+			reference++
+		}
+	}
+	var first []byte
+	for _, res := range []pipeline.Resources{{}, {Workers: 3, Memory: 1, Temporary: t.TempDir()}} {
+		var store pipelinetest.Store
+		env := newLake(columns, 500, 700).environment(&store)
+		env.Resources = res
+		run(t, job(t, byContent), env)
+		if first == nil {
+			first = store.Certificates[0]
+		}
+		if !bytes.Equal(first, store.Certificates[0]) {
+			t.Error("other workers, another certificate")
+		}
+	}
+	p := publish(t, newLake(columns, 500, 700), byContent)
+	if l := p.certificate.Ledger; l.Reference != reference || l.Holdout != held || l.Copies != 0 || l.Reference+l.Holdout+l.Train != 1200 {
+		t.Errorf("ledger %+v, want %d reference and %d hold-out rows of 1200", l, reference, held)
+	}
+	if v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil || !v.Evidence {
+		t.Errorf("Verify: %v", err)
+	}
+	for _, g := range p.certificate.Guarantees {
+		role := map[certify.Role]string{certify.RoleTrain: "whose values have the train role", certify.RoleHoldout: "whose values have the hold-out role"}[g.Role]
+		if !strings.Contains(g.Headline, "fresh rows "+role) && g.Status != certify.StatusVacuous || g.Status != certify.StatusVacuous && !strings.Contains(g.Statement, "satisfies the row rules and "+role) {
+			t.Errorf("%s: %s; %s", g.ID, g.Headline, g.Statement)
+		}
+	}
+	l := newLake(append([][]float64{make([]float64, 1200)}, columns...), 1200)
+	l.names = []string{"none", "a", "b", "y"}
+	if got := publish(t, l, byContent).certificate.Ledger; got != p.certificate.Ledger {
+		t.Errorf("with a constant column the ledger is %+v, want %+v", got, p.certificate.Ledger)
+	}
+}
+
+// The last rows are hold-out rows whatever the key is, stay so as few others do when rows come,
+// and no auditor can draw others.
+func TestLastRowsAreHeldOut(t *testing.T) {
+	last := func(key string) func(j *pipeline.Job) {
+		return func(j *pipeline.Job) {
+			tiny(j)
+			j.Guarantees = nil
+			j.Roles = pipeline.RolesDecl{Key: key, Holdout: 0.25, Last: true}
+		}
+	}
+	columns := waves(402, 0.3, 62)
+	for i := 302; i < 402; i++ {
+		columns[2][i] += 1000
+	}
+	var missed [2]float64
+	for k, key := range []string{"a", "b"} {
+		p := publish(t, newLake(columns, 400, 2), last(key))
+		g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+		if missed[k] = g.EmpiricalRisk.Upper; g.N != 100 || missed[k] != 1 || p.certificate.SplitChosen() || !strings.Contains(p.certificate.Split(), "the last ones") {
+			t.Errorf("key %s: %d hold-out rows, of which %v are missed; %s", key, g.N, missed[k], p.certificate.Split())
+		}
+		v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
+		if err != nil || !v.Evidence {
+			t.Fatalf("Verify: %v", err)
+		}
+		if _, err := v.Audit(t.Context(), nil, "mine", pipeline.Environment{}); !errors.Is(err, pipeline.ErrNotCertified) {
+			t.Errorf("Audit = %v", err)
+		}
+		f := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Roles.Last = false })
+		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("said to be by the key: %v", err)
+		}
+	}
+}
+
+// What does not go together is a bad job.
+func TestRolesThatContradict(t *testing.T) {
+	for want, change := range map[string]func(j *pipeline.Job){
+		"copies":                    func(j *pipeline.Job) { j.Roles.By, j.Copies.Policy = pipeline.RolesByContent, pipeline.CopiesDropped },
+		"roles.reference":           func(j *pipeline.Job) { j.Roles.By, j.Roles.Reference = pipeline.RolesByContent, 50 },
+		"not the last ones":         func(j *pipeline.Job) { j.Roles.By, j.Roles.Last, j.Roles.Holdout = pipeline.RolesByContent, true, 0.1 },
+		"how many of the last rows": func(j *pipeline.Job) { j.Roles.Last = true },
+	} {
+		j := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}
+		change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
