@@ -47,7 +47,7 @@ type lookLine struct {
 
 const (
 	looksFormat = "pacsgp-looks/1"
-	maxLookLog  = 256 << 20
+	maxLookLog  = 128 << 20
 )
 
 // Look appends a look, unless the log has it, and returns those before it. The line is durable
