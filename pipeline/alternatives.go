@@ -10,8 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Alternative is one job of a sweep: what it changes in the job that declares
-// it. Alternatives are declared together, before any of them has a result, so
+// An Alternative is one job of a sweep, as its changes of the declaring job. Alternatives are declared together, before any of them has a result, so
 // that each spends its part of δ, all certificates hold at once and the best may
 // be chosen. A job that is changed after a result was seen is no alternative: no
 // part of δ makes it honest.
@@ -24,14 +23,14 @@ type Alternative struct {
 	Train    TrainChange  `json:"train,omitzero"`
 }
 
-// A TrainChange takes the place of what a [TrainDecl] says. What is nil or zero stays as it is.
+// A TrainChange replaces parts of a [TrainDecl]; nil and zero fields change nothing.
 type TrainChange struct {
 	Passes float64 `json:"passes,omitempty"`
 	Seed   *uint64 `json:"seed,omitempty"`
 }
 
 // A Tolerance takes the place of the tolerance of a [LossDecl]: of epsilon in
-// both its forms, of below, of above. What is zero stays as it is.
+// both its forms, of below, of above. Zero fields change nothing.
 type Tolerance struct {
 	Epsilon    float64 `json:"epsilon,omitempty"`
 	EpsilonStd float64 `json:"epsilon_std,omitempty"`
@@ -39,7 +38,7 @@ type Tolerance struct {
 	Above      float64 `json:"above,omitempty"`
 }
 
-// A KernelChange takes the place of what a [KernelDecl] says. What is nil stays as it is.
+// A KernelChange replaces parts of a [KernelDecl]; nil fields change nothing.
 type KernelChange struct {
 	Family    []string `json:"family,omitempty"`
 	Isotropic *bool    `json:"isotropic,omitempty"`
@@ -48,7 +47,7 @@ type KernelChange struct {
 // MaxAlternatives is the largest number of alternatives of a sweep.
 const MaxAlternatives = 100
 
-// String says what the alternative changes.
+// String names the changes.
 func (a Alternative) String() string {
 	var words []string
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
@@ -88,7 +87,7 @@ func (a Alternative) String() string {
 	return strings.Join(words, ", ")
 }
 
-// in returns the job with what the alternative changes.
+// in returns the job with the changes.
 func (a Alternative) in(j Job) Job {
 	if a.Loss.Epsilon != 0 || a.Loss.EpsilonStd != 0 {
 		j.Loss.Epsilon, j.Loss.EpsilonStd = a.Loss.Epsilon, a.Loss.EpsilonStd
@@ -162,7 +161,7 @@ func (j Job) alternative(k int) Job {
 	return chosen
 }
 
-// Changes says what the job changes in the declaration that it is part of.
+// Changes names the changes of the job in its declaration.
 func (j Job) Changes() string {
 	if len(j.Sweep) == 0 {
 		return Alternative{}.String()
@@ -170,7 +169,7 @@ func (j Job) Changes() string {
 	return j.Sweep[j.Number-1].String()
 }
 
-// Spends is what the job may spend of δ.
+// Spends is the job's part of δ.
 func (j Job) Spends() certify.Delta {
 	return certify.Delta{
 		Declared: j.Delta, Alternatives: int64(max(1, len(j.Sweep))), Alternative: int64(max(1, j.Number)), Methods: j.Guarantees,

@@ -19,8 +19,8 @@ type Ancestor struct {
 	checked bool // its rows were held against those of the sample
 }
 
-// warmUp takes the ancestor's posterior, in the scales of this sample. One that does not
-// suit is left, and that is told. With hold-out rows it must not have seen any of them.
+// warmUp takes the ancestor's posterior, in the scales of this sample. It leaves an unsuitable one,
+// with a notice. The ancestor must not have seen hold-out rows.
 func (t *training) warmUp(src Source) error {
 	a := t.env.Ancestor
 	if a == nil || !t.job.Train.WarmStart {
@@ -52,7 +52,7 @@ func (t *training) warmUp(src Source) error {
 	return err
 }
 
-// mostInducing is how many inducing points a model may have whose job does not say it.
+// mostInducing is the largest default number of inducing points.
 func (t *training) mostInducing() int {
 	n := t.survey.Roles.Train()
 	if t.job.Train.Mode == TrainArrival {
@@ -76,8 +76,8 @@ func (t *training) begins(c model.Config) bool {
 		(len(t.job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 
-// warmSteps are those that move θ and Z of a candidate that begins where another one has
-// ended: a quarter of the others.
+// warmSteps is the number of steps that move θ and Z of a candidate with an ancestor: a quarter of
+// the others.
 func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
 
 // scaledAs is the model's posterior for rows that are scaled in another way. With the

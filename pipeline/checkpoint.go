@@ -134,7 +134,7 @@ func (c checkpoint) encode() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decodeCheckpoint reads what encode writes. The states share memory with data.
+// decodeCheckpoint reads the form of encode. The states share memory with data.
 func decodeCheckpoint(data []byte) (checkpoint, error) {
 	const longest = 1 << 10 // of texts, bytes
 	r := frame.NewReader(bytes.NewReader(data), int64(len(data)), checkpointFormat)

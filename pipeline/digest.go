@@ -13,7 +13,7 @@ type Digest [32]byte
 // String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// parse reads what String writes.
+// parse reads the form of String.
 func (d *Digest) parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(d) {
@@ -23,7 +23,7 @@ func (d *Digest) parse(text string) error {
 	return nil
 }
 
-// Parse reads what String writes.
+// Parse reads the form of String.
 func (d *Digest) Parse(text string) error { return d.parse(text) }
 
 // SampleDigest combines the digests of all shards, in order, into that of the sample.

@@ -12,12 +12,11 @@ import (
 	"sync"
 )
 
-// A rowRecord is what is kept of a row to find its copies: its mark, and its
-// ordinal where that has to be known. Sorted records have equal rows side by
+// A rowRecord is a row's record for finding copies: its mark and, if needed, its ordinal. Sorted records have equal rows side by
 // side, in the order of their ordinals, among rows of equal features.
 type rowRecord interface{ ~[2]uint64 | ~[3]uint64 }
 
-// A variety is how many different rows a number of rows was found to have.
+// A variety is the number of different rows among some.
 type variety struct {
 	rows             int64
 	distinct         int64 // different rows
@@ -107,7 +106,7 @@ func (c *counter[R]) add(ctx context.Context, records []R) error {
 	}
 }
 
-// spill sorts what is kept and appends it to the file as a run.
+// spill sorts the kept records and appends them to the file as a run.
 func (c *counter[R]) spill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -141,13 +140,13 @@ func (c *counter[R]) spill(ctx context.Context) error {
 	return nil
 }
 
-// failed says what a fault of the temporary file stopped and what helps.
+// failed adds the consequence of a fault of the temporary file, and a hint.
 func (c *counter[R]) failed(err error) error {
 	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, c.bytes())
 }
 
-// seal turns what is kept into a sorted run in memory. Nothing can be added then.
+// seal turns the kept records into a sorted run in memory, and ends adding.
 func (c *counter[R]) seal() {
 	if len(c.kept) > 0 {
 		c.buckets(c.kept, sortRecords[R])

@@ -110,11 +110,11 @@ func (f *feed) full(ctx context.Context, use func(x, y []float64) error) error {
 	return use(x, y)
 }
 
-// packetRows is how many rows the producer of an epoch hands over at a time.
+// packetRows is the number of rows in a packet of the producer of an epoch.
 const packetRows = 512
 
 // A shuffled reader delivers the train rows in random order, epoch after epoch,
-// without end. An epoch passes all shards, in an order drawn anew, through a
+// without end. An epoch passes all shards, in a random order of its own, through a
 // shuffle buffer. The order depends on the seed, the epoch and the size of the
 // buffer alone; its place in it is the number of rows taken so far.
 type shuffled struct {
@@ -171,7 +171,7 @@ func (r *shuffled) receive(ctx context.Context) (packet, error) {
 	return packet{}, errors.New("pipeline: the source has no more train rows")
 }
 
-// open starts the producer of the epoch at the place where the reader stands.
+// open starts the producer of the epoch at the place of the reader.
 func (r *shuffled) open(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	packets, failed := make(chan packet, 1), make(chan error, 1)

@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// leastOrdered is how many different values a feature has that is called ordered: of
-// independent rows so many stand in order once in 10¹⁸ times.
+// leastOrdered is the least number of different values of an ordered feature: independent rows
+// have so many in order once in 10¹⁸ times.
 const leastOrdered = 20
 
 // findings are what was seen of the rows that were kept, features in model order and then

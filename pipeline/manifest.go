@@ -11,8 +11,8 @@ import (
 )
 
 // A Manifest lists the files of a certificate's sample, so that the sample is found in a
-// lake that has grown since. It proves nothing: what a certificate states follows from
-// the rows that are read. A manifest only says which files they stand in.
+// lake that has grown since. It proves nothing: a certificate follows from the rows. A manifest
+// only names their files.
 type Manifest struct {
 	Format      string         `json:"format"`
 	Certificate string         `json:"certificate"` // id
@@ -85,7 +85,7 @@ func (f File) Listed(folder string) ManifestFile {
 	return ManifestFile{filepath.ToSlash(path), f.Bytes, f.Rows, hex.EncodeToString(f.Footer[:]), []ManifestShard{}, nil}
 }
 
-// holds reports whether files are those of the manifest, as far as their footers tell.
+// holds reports whether files are those of the manifest, by their footers.
 func (m Manifest) holds(files []ManifestFile) bool {
 	return slices.EqualFunc(m.Files, files, func(a, b ManifestFile) bool {
 		return a.Path == b.Path && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Footer == b.Footer

@@ -5,20 +5,19 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// programBytes is what a process takes before it has a row: its code, the Go
-// runtime, the libraries' tables.
+// programBytes is the memory of a process without rows: code, Go runtime, tables of libraries.
 const programBytes = 36 << 20
 
-// heapSlack is how much more than what lives the heap has when it is collected:
-// in percent of it. The command sets the runtime's limit to the sum.
+// heapSlack is the garbage in the heap before a collection, in percent of the live bytes. The
+// command sets the runtime's limit to the sum.
 const heapSlack = 25
 
-// process is what a process has in which so many bytes live.
+// process is the memory of a process with so many live bytes.
 func process(living int64) int64 { return programBytes + living + living*heapSlack/100 }
 
 // PeakMemory is the most memory, in bytes, that a run of a job with its defaults
-// filled in has at a time. Each part counts what lives in it; rows that all parts of
-// training share stand before them.
+// filled in has at a time. Each part counts its live bytes; the rows that all parts of training
+// share come first.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	n := s.train(job)
@@ -85,7 +84,7 @@ func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 
 	return process(living + work)
 }
 
-// memoryOf is what a model takes to be used, looking at so many start rows.
+// memoryOf is the memory to use a model with so many start rows.
 func memoryOf(m Model, rows int, res Resources) model.Memory {
 	p := m.Posterior
 	return model.MemoryOf(p.Kernel.Family, p.Inducing(), p.Dim(), rows, res.Workers)
@@ -125,7 +124,7 @@ func SpillBytes(job Job, rows int64, res Resources) int64 {
 	return record * rows
 }
 
-// recordBytes is the size of what is kept of a row to find its copies.
+// recordBytes is the size of a row's record for finding copies.
 func recordBytes(job Job) int64 {
 	if job.Copies.Policy == CopiesDropped {
 		return 24
@@ -133,10 +132,10 @@ func recordBytes(job Job) int64 {
 	return 16
 }
 
-// bytes is what so many rows take.
+// bytes is the memory of so many rows.
 func (s Sample) bytes(rows int64) int64 { return rows * int64(s.Features+1) * 8 }
 
-// reading is what reading the rows takes: pages, and batches that are decoded ahead.
+// reading is the memory for reading rows: pages, and batches decoded ahead.
 func (s Sample) reading(res Resources) int64 {
 	readers := int64(max(1, min(res.Workers, s.Shards)))
 	return s.Reader + s.bytes(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))

@@ -9,8 +9,8 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A Method says of what form Q is, and what it is chosen by. It is no part of the
-// guarantee: Q may be chosen in any way.
+// A Method is a form of Q with its objective. It is no part of the guarantee: Q may be chosen in
+// any way.
 type Method string
 
 // The methods. All but the first are those of Reeb et al. 2018, and the baselines of its
@@ -142,7 +142,7 @@ func (m Method) optimisesAlpha() bool {
 	return m != MethodVFE && m != MethodDTC && m != MethodFITC && m != MethodFullGP
 }
 
-// checkMethod finds the faults of what belongs to the method.
+// checkMethod finds the faults of the method's keys.
 func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
 		fault("train.method: %q is none of %v", string(t.Method), names)
@@ -188,7 +188,7 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	}
 }
 
-// memory counts what the trainer of a candidate holds.
+// memory is the memory of a candidate's trainer.
 func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
 	if t.Method == MethodFreeForm {
 		return model.MemoryOf(c.Kernel, c.Inducing, d, starts, workers)

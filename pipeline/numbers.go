@@ -12,20 +12,19 @@ import (
 // a sequence share delta by their numbers: each is taken once, durably, before anything is
 // known of the bound that it is for.
 type Numbers interface {
-	// Sequence is what is known of a sequence: the zero value if nothing is. Damage is an
-	// error.
+	// Sequence is the state of a sequence, the zero value of an unknown one. Damage is an error.
 	Sequence(name string) (Sequence, error)
-	// PutSequence replaces what is known of it, durably.
+	// PutSequence replaces the state, durably.
 	PutSequence(name string, s Sequence) error
 	// Numbered are the ids of the certificates of a sequence, by number. It reads all
 	// certificates of the output, and refuses one that is damaged.
 	Numbered(ctx context.Context, name string) (map[int64]string, error)
 }
 
-// A Sequence is what all certificates of one name share delta by.
+// A Sequence is the state of the certificates of one name, which share delta by their numbers.
 type Sequence struct {
 	Identity string           `json:"identity"` // digest of the job, which its certificates have in common
-	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by what they take
+	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by their rows
 	Taken    int64            `json:"taken"`    // the largest number that was ever taken
 	Topic    *Windows         `json:"topic,omitempty"`
 }
@@ -57,8 +56,8 @@ type Windows struct {
 	Window *TopicWindow `json:"window,omitempty"`
 }
 
-// A TopicIdentity is what tells a topic from another one of the same name: one that was made
-// anew, or that stands on another cluster. The zero value is that nobody knows.
+// A TopicIdentity distinguishes topics of one name: a replaced one, or one on another cluster.
+// The zero value means unknown.
 type TopicIdentity struct {
 	Cluster string `json:"cluster"`
 	Topic   string `json:"topic"`
@@ -79,8 +78,7 @@ type WindowPart struct {
 	End       int64 `json:"end"`
 }
 
-// With is the state once this window is frozen. Partitions that it leaves out stand where
-// they stood.
+// With is the state with this window frozen. It keeps the ends of other partitions.
 func (s *Windows) With(w TopicWindow) *Windows {
 	next := &Windows{Topic: w.Topic, Identity: w.Identity, Ends: map[int]int64{}, Window: &w}
 	if s != nil {
@@ -92,14 +90,14 @@ func (s *Windows) With(w TopicWindow) *Windows {
 	return next
 }
 
-// Without is the state once its window has its certificate, or gets none.
+// Without is the state after the window, with or without a certificate.
 func (s *Windows) Without() *Windows {
 	next := *s
 	next.Window = nil
 	return &next
 }
 
-// Offsets counts those of a window, markers of transactions and aborted records included.
+// Offsets is the number of offsets in a window, with those of markers and aborted records.
 func (w TopicWindow) Offsets() (n int64) {
 	for _, part := range w.Partitions {
 		n += part.End - part.First

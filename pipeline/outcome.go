@@ -35,19 +35,19 @@ func (j Judge) Predictor() certify.Predictor {
 	return certify.PredictorMean
 }
 
-// An Outcome is what a finished run came to.
+// An Outcome is the result of a finished run, with its record.
 type Outcome struct {
 	Result *Result // of a sweep: of the best alternative
 	Record RunRecord
 }
 
-// A RunRecord is what is true of one run and no part of any identity.
+// A RunRecord has the facts of one run that enter no identity.
 type RunRecord struct {
 	Format      string          `json:"format"` // pacsgp-run/2
 	Run         string          `json:"run"`    // names the process in its log
 	Exit        int             `json:"exit_status"`
 	Fault       string          `json:"fault,omitempty"` // why it is not 0
-	Doubts      []string        `json:"doubts"`          // what speaks against believing the certificate, such as earlier attempts
+	Doubts      []string        `json:"doubts"`          // reservations about the certificate, such as earlier attempts
 	Mean        Verdict         `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
 	Draw        Verdict         `json:"draw"`            // of that for a draw of Q
 	Judge       Judge           `json:"judge"`           // which of them status and limit speak of
@@ -82,11 +82,11 @@ type Verdict struct {
 	Headline string         `json:"headline"`
 }
 
-// An AlternativeRecord is what the run record says of one alternative of a sweep. The files
+// An AlternativeRecord is the part of the run record about one alternative of a sweep. The files
 // are in the output.
 type AlternativeRecord struct {
 	Alternative int            `json:"alternative"` // its number, from 1 on
-	Changes     string         `json:"changes"`     // in words: what it changes in the job
+	Changes     string         `json:"changes"`     // of the job, in words
 	Mean        Verdict        `json:"mean"`
 	Draw        Verdict        `json:"draw"`
 	Status      certify.Status `json:"status"` // of the judged guarantee
@@ -97,7 +97,7 @@ type AlternativeRecord struct {
 	ID          string         `json:"id"`
 }
 
-// outcome is what a result comes to.
+// outcome makes the outcome of a result.
 func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
 	mean, draw, judged := JudgeMean.Of(r.Certificate), JudgeDraw.Of(r.Certificate), how.Judge.Of(r.Certificate)
 	return &Outcome{Result: r, Record: RunRecord{
@@ -122,8 +122,8 @@ func CertificateName(id string) string { return "certificate-" + id + ".json" }
 // RowName is the name of the certificate id as one row of Parquet.
 func RowName(id string) string { return "certificate-" + id + ".parquet" }
 
-// add takes the next result of a sweep, or the only one of a job. Of the others only what
-// the run record says is kept: a model can be large.
+// add adds the next result of a sweep, or the only one of a job. It keeps only the best model: a
+// model can be large.
 func (o *Outcome) add(next *Outcome, job Job) {
 	if len(job.Sweep) == 0 {
 		*o = *next

@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Output is what a job publishes to: a directory, say. One run at a time holds it, from
+// An Output is the place that a job publishes to: a directory, say. One run at a time holds it, from
 // its number to its pointer. Its methods are for one goroutine at a time; those that write
 // ask for a hold.
 type Output interface {
@@ -18,9 +18,9 @@ type Output interface {
 	Pointer
 	Numbers
 	Handovers
-	// Hold takes the lease of the output, and makes the place if it is not there. A hold
-	// within a hold is part of it. release gives back what this call took; a process that
-	// dies gives back all. It does not wait: another holder is the error [ErrHeld].
+	// Hold takes the lease of the output, and makes the place if it is missing. Holds nest:
+	// release ends the hold of this call, the death of the process all. It does not wait:
+	// another holder is the error [ErrHeld].
 	Hold() (release func() error, err error)
 	// GetCertificate reads a published certificate.
 	GetCertificate(ctx context.Context, id string) (certify.Certificate, error)
@@ -30,8 +30,7 @@ type Output interface {
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
 	// Checkpoint is the place of the checkpoint of a job, or of an alternative, by its digest.
 	Checkpoint(job Digest) Checkpoint
-	// Notices say what a user should know of the place: checkpoints of other jobs than
-	// these, say.
+	// Notices are remarks about the place, such as checkpoints of other jobs than these.
 	Notices(jobs []Digest) ([]string, error)
 }
 
@@ -47,26 +46,26 @@ type Checkpoint interface {
 
 // A RunLog keeps a record of each run, from its begin on.
 type RunLog interface {
-	// PutRun stores the record of a run in place of what was stored of it, durably.
+	// PutRun stores or replaces the record of a run, durably.
 	PutRun(r *RunState) error
-	// Runs are the records, the newest first, each read when it is asked for. What cannot
-	// be read is passed over.
+	// Runs are the records, the newest first, each read at its turn. Unreadable ones are
+	// left out.
 	Runs() (iter.Seq[*RunState], error)
-	// Retain keeps the newest finished runs, so many, with what they published, and all
-	// runs that are newer. What is current stays, what a run that is kept has published, and
-	// the record of the newest run of each sequence that has taken a number.
+	// Retain removes older runs than this number of finished ones, with their artifacts. It
+	// keeps the current artifact, those of kept runs, and the record of the newest numbered run
+	// of each sequence.
 	Retain(keep int) error
 }
 
 // A Pointer says which certified model is current.
 type Pointer interface {
-	// Current is what is current; nil: nothing is. A damaged pointer is an error.
+	// Current is the pointer, nil if it is not set. A damaged one is an error.
 	Current() (*Current, error)
 	// Point moves the pointer in one step, to an artifact that is in the output, whole.
 	Point(to Current) error
 }
 
-// Handovers keeps what training leaves for a last pass that is made in parts.
+// Handovers keeps the handover from training to a last pass in parts.
 type Handovers interface {
 	// PutHandover stores a handover with its model, which the sink has.
 	PutHandover(ctx context.Context, h *Handover) error
@@ -74,7 +73,7 @@ type Handovers interface {
 	DropHandover() error
 }
 
-// Current is what a pointer says.
+// Current is the content of a pointer.
 type Current struct {
 	ArtifactRef
 
@@ -99,18 +98,18 @@ type RunState struct {
 	Ended     *time.Time    `json:"ended,omitempty"`
 	Exit      *int          `json:"exit_status,omitempty"` // once it is finished
 	Fault     string        `json:"fault,omitempty"`       // why it failed, or finished with another status than 0
-	Artifacts []ArtifactRef `json:"artifacts"`             // what it published, the best first
+	Artifacts []ArtifactRef `json:"artifacts"`             // published, the best first
 	Record    *RunRecord    `json:"record,omitempty"`      // of a finished run
 	Scheduled *Scheduled    `json:"scheduled,omitempty"`   // of a run of a schedule
 }
 
-// Scheduled is what a scheduler notes of a run.
+// Scheduled is a scheduler's part of a run's record.
 type Scheduled struct {
 	Job      string         `json:"job"`    // name, and that of its sequence
 	Number   uint64         `json:"number"` // among the runs of the job
 	Trigger  string         `json:"trigger"`
 	Moment   time.Time      `json:"moment"` // that it was due
-	Missed   int            `json:"missed"` // moments that it stands for beside its own
+	Missed   int            `json:"missed"` // further moments that it covers
 	Try      int            `json:"try"`
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
@@ -121,7 +120,7 @@ type Scheduled struct {
 	Why      string         `json:"why,omitempty"`    // it has become current, or has not
 }
 
-// A State is what has become of a run.
+// A State is the state of a run.
 type State string
 
 // States of a run.
@@ -129,7 +128,7 @@ const (
 	StateRunning     State = "running"
 	StateFailed      State = "failed"
 	StateFinished    State = "finished"
-	StateInterrupted State = "interrupted" // a scheduled one, whose scheduler was told to end
+	StateInterrupted State = "interrupted" // a scheduled one, by the end of its scheduler
 	StateSkipped     State = "skipped"     // a scheduled one that was missed, and is not made up for
 	StateNothing     State = "nothing"     // a scheduled one without a new row
 )
@@ -137,9 +136,8 @@ const (
 // RunStateFormat is the format of the records of runs.
 const RunStateFormat = "pacsgp-run-state/1"
 
-// BeginRun records that a run has begun, behind all others. The record of one that was killed
-// is closed first: this run holds the output, so that it is not at work. of is what a
-// scheduler notes of it; nil: it is of no schedule.
+// BeginRun records the begin of a run, behind all others. It first closes the record of a killed
+// one, which cannot be at work: this run holds the output. of is nil without a schedule.
 func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
 	identity, err := job.Identity()
 	if err != nil {

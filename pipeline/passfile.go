@@ -34,7 +34,7 @@ func (p *Pass) MarshalBinary() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// UnmarshalBinary reads what MarshalBinary writes. Any other bytes are an error that
+// UnmarshalBinary reads the form of MarshalBinary. Any other bytes are an error that
 // wraps [ErrPart].
 func (p *Pass) UnmarshalBinary(data []byte) error {
 	read, err := ReadPass(bytes.NewReader(bytes.Clone(data)), int64(len(data)))
@@ -106,7 +106,7 @@ func (e encoder) shard(s *shardPass) {
 	}
 }
 
-// ReadPass reads what Write writes, all of it once; any other bytes are an error that
+// ReadPass reads the form of Write, all of it once; any other bytes are an error that
 // wraps [ErrPart]. Marks stay where they are: in must be readable until the pass, or the
 // one that it is merged into, is closed.
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
@@ -122,8 +122,8 @@ func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	return p, nil
 }
 
-// A decoder reads the parts of a pass, of which anybody may have written the bytes. It
-// takes no more memory than they have bytes.
+// A decoder reads the parts of a pass from untrusted bytes. It takes no more memory than they have
+// bytes.
 type decoder struct{ *frame.Reader }
 
 func (d decoder) digest() (digest Digest) {

@@ -17,11 +17,11 @@ type Shard struct {
 	Name  string // for messages only: where the rows are; enters no digest
 	Place Place  // the same for programs; it enters no digest either
 
-	// Segment says where the rows stand in a log, for who replays them; nil: in none.
+	// Segment is the place of the rows in a log, to replay them; nil: in none.
 	Segment *Segment
 }
 
-// A Place is where the rows of a shard stand.
+// A Place is the place of a shard's rows.
 type Place struct {
 	In   string // file, or topic
 	Part int    // row group, or partition

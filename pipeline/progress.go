@@ -46,8 +46,8 @@ type Progress struct {
 	Elapsed  Seconds `json:"elapsed_seconds"` // since the run began, or was resumed
 }
 
-// An Observer is told how a run goes on. It is called from one goroutine and
-// must not block for long. The zero Observer hears nothing.
+// An Observer gets the progress of a run, from one goroutine, and must not block for long. The
+// zero Observer ignores it.
 type Observer struct {
 	Progress func(Progress)
 	Notice   func(text string) // something that a user should know and that is no error

@@ -17,12 +17,11 @@ import (
 // speaks neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
-// NoiseNotChecked is the last of what is not checked, and the one that no guarantee rests on.
+// NoiseNotChecked is the last entry of NotChecked, on which no guarantee rests.
 const NoiseNotChecked = "the noise of the model: predictive deviations rest on it, and no guarantee does"
 
-// NotChecked says in a line each what is the certificate's maker's word, though a
-// guarantee, or a predictive deviation, rests on it, and the check has not found. What an
-// ancestor has seen, training again does not show.
+// NotChecked lists the unchecked premises of guarantees and predictive deviations, which are the
+// maker's word. Training again shows nothing of the rows of an ancestor.
 func (v *Verification) NotChecked() []string {
 	var open []string
 	if slices.ContainsFunc(v.certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout }) {

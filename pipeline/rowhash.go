@@ -10,15 +10,14 @@ import (
 	"math/bits"
 )
 
-// A mark is two hashes of a row, by which its copies are found: of its features,
-// and of its features and target. The last bit of the second is 1 of hold-out rows. Equal rows
-// have equal marks but for it. That two different rows have the same has a chance of about
-// 2⁻⁶³, and counts one copy too many.
+// A mark is two hashes of a row that find its copies: of its features, and of features and
+// target. The last bit of the second is 1 for hold-out rows; else equal rows have equal marks. Two
+// different rows have the same with a chance of about 2⁻⁶³, which counts one copy too many.
 type mark [2]uint64
 
-// A secret makes the marks of a pass, all its parts included. Nobody may know it before
-// the rows are fixed: who makes the rows could make different ones meet otherwise, so
-// that copies: drop would leave them out. What is counted does not depend on it.
+// A secret keys the marks of a pass and its parts. It is drawn after the rows are fixed: their
+// maker could else make different rows collide, which copies: drop would leave out. The counts do
+// not depend on it.
 type secret [16]byte
 
 // newSecret draws one.
@@ -30,7 +29,7 @@ func newSecret() (s secret) {
 // String writes the secret in hexadecimal.
 func (s secret) String() string { return hex.EncodeToString(s[:]) }
 
-// parse reads what String writes.
+// parse reads the form of String.
 func (s *secret) parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(s) {

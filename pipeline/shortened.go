@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// What a record shows of what was wrong: the beginning of a text in quotes and of a word,
-// which may be a path, and of a line of many.
+// Lengths to which a message cuts a quoted text, a word such as a path, and a line.
 const (
 	longQuoted  = 100
 	longWord    = 1000
@@ -19,7 +18,7 @@ var (
 	wordText   = regexp.MustCompile(`\S+`)
 )
 
-// Shortened cuts what a line repeats of a file that was far too long.
+// Shortened cuts a line, and long texts in it.
 func Shortened(line string) string {
 	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
 		if len(s) <= longQuoted+2 {
@@ -39,7 +38,7 @@ func Shortened(line string) string {
 	return line
 }
 
-// firstOf is what the first n bytes of s hold of whole characters.
+// firstOf is the whole characters in the first n bytes of s.
 func firstOf(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--

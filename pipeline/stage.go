@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A RunConfig says how a job is run: what enters no identity. Attempts and Software have
-// to be given; other zero fields mean that there is none.
+// A RunConfig has the settings of a run that enter no identity. Attempts and Software are
+// required; other zero fields mean none.
 type RunConfig struct {
 	Run      string // names the process in its log and records
 	Judge    Judge  // "": the mean
@@ -23,9 +23,9 @@ type RunConfig struct {
 	Folder   string // that manifests name files relative to
 	Software string // names the program in the certificate
 
-	LeavePointer bool // the pointer is left where it is
+	LeavePointer bool // the run does not move the pointer
 
-	// Begun is the record of the run, where whoever calls has begun it; nil: it is begun here.
+	// Begun is the record of a run that the caller has begun; nil: it begins here.
 	Begun *RunState
 	// Certified is the id of the certificate that an earlier try of the run has published under
 	// its number, the only one that it may have. "": there is none.
@@ -39,36 +39,35 @@ type RunConfig struct {
 	Resources Resources
 	Observer  Observer
 
-	// Afford is asked, before anything is written, whether the machine gives what the
-	// alternatives of a job take.
+	// Afford refuses, before anything is written, alternatives that the machine cannot run.
 	Afford func(jobs []Job, sample Sample) error
-	// Placed says where a job is at fault whose rows cannot be opened as it chooses them.
+	// Placed adds the place in the job to an error of its choice of columns.
 	Placed func(err error, job Job) error
-	// Report stores what is made of an outcome for people, before the pointer moves.
+	// Report stores the report of an outcome for people, before the pointer moves.
 	Report func(o *Outcome) error
 }
 
 // An AttemptLog is a log of attempts that can be read.
 type AttemptLog interface {
 	Attempts
-	// Attempts are those that the log holds. Damage is an error.
+	// Attempts are the logged ones. Damage is an error.
 	Attempts(ctx context.Context) ([]Attempt, error)
 }
 
-// A BadRowsKeeper is where the bad rows of a run are kept.
+// A BadRowsKeeper keeps the bad rows of a run.
 type BadRowsKeeper interface {
 	// Quarantine keeps the bad rows of an opened source.
 	Quarantine(from Opened) Quarantine
-	// Kept reports whether what an earlier run has put there is there still.
+	// Kept reports whether the bad rows of an earlier run are still there.
 	Kept() bool
 }
 
-// A Publisher is where artifacts go beside the output.
+// A Publisher publishes artifacts beside the output.
 type Publisher interface {
-	// Check is asked before training whether it can be published there.
+	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
-	// Publish publishes all results, then points to the best. verdict is why the run has
-	// not the required certificate; nil: it has.
+	// Publish publishes all results, then points to the best. verdict is the reason why the run
+	// lacks the required certificate, or nil.
 	Publish(ctx context.Context, all []*Result, best *Result, verdict error) error
 }
 
@@ -77,8 +76,8 @@ type Publisher interface {
 // outcome is the best's. A job that has finished on the same files before is not trained again.
 //
 // Killed at any moment and called again with the same arguments it goes on from its
-// checkpoint, and gives the same bytes. The rows are released at the end. What is not set,
-// and defaults of the job that are not filled in, are one error before anything is opened.
+// checkpoint, and gives the same bytes. The rows are released at the end. Missing settings, and
+// missing defaults of the job, are one error before anything is opened.
 func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
@@ -149,7 +148,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 	return s.state.End(out, StateFinished, &exit, "", time.Now())
 }
 
-// CertifyParts publishes what [TrainForParts] has left, with the model m of the handover,
+// CertifyParts publishes the result of [TrainForParts], with the model m of the handover,
 // once all parts of the last pass are merged. Rows that cannot be opened here leave no
 // manifest.
 func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
@@ -258,7 +257,7 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	return release, nil
 }
 
-// place finds the checkpoints of the jobs, and tells what is to be known of the output.
+// place finds the checkpoints of the jobs, and logs the notices of the output.
 func (s *stage) place() error {
 	var digests []Digest
 	for _, job := range s.jobs {
@@ -302,10 +301,10 @@ func (j Job) choice(features []string, res Resources) Choice {
 	return c
 }
 
-// leastForReading is what reading may take of memory whatever the budget is.
+// leastForReading is the memory for reading under any budget.
 const leastForReading = 512 << 20
 
-// PageMemory is what pages may take of memory while they are read, in bytes.
+// PageMemory is the memory for pages while they are read, in bytes.
 func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
 // record notes that the run has begun, and removes what another training has left for its last pass.
@@ -344,7 +343,7 @@ func (s *stage) tellAgain(before []Attempt) error {
 	return nil
 }
 
-// environment is what an alternative works with.
+// environment is the environment of an alternative.
 func (s *stage) environment(job Job) (Environment, error) {
 	s.at = s.checkpoints[max(job.Number, 1)-1]
 	env := Environment{
@@ -389,7 +388,7 @@ func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (s
 	return s.Sink.PutCertificate(ctx, c)
 }
 
-// sweep runs the alternatives, publishes what they came to, and reports it.
+// sweep runs the alternatives, and publishes and reports their results.
 func (s *stage) sweep(ctx context.Context) (*Outcome, error) {
 	o := &Outcome{}
 	var results []*Result
@@ -441,11 +440,10 @@ func (s *stage) list(r *Result) error {
 	return s.out.PutManifest(m)
 }
 
-// ErrInterrupted says that a run was told to end before its end. The same run goes on from
-// what it has left.
+// ErrInterrupted says that a run was interrupted. The same run resumes.
 var ErrInterrupted = errors.New("interrupted")
 
-// interruption says what is left of an interrupted run and how it goes on.
+// interruption says what an interrupted run has left, and how it resumes.
 func (s *stage) interruption() error {
 	place, there := s.at.Where()
 	if !there {
@@ -454,7 +452,7 @@ func (s *stage) interruption() error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
 }
 
-// finish records what a run has come to, and moves the pointer if its status is 0 and it
+// finish records the end of a run, and moves the pointer if its status is 0 and it
 // may: last of all the record says that it is finished.
 func (s *stage) finish(o *Outcome) error {
 	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}

@@ -26,8 +26,8 @@ func Incomparable(a, b certify.Certificate, who Judge) string {
 	}
 }
 
-// Subject is a word of sixteen digits for what predictions of a model are about: it is the
-// same for models that can replace each other.
+// Subject is a word of sixteen digits for the subject of a model's predictions: models that can
+// replace each other have the same.
 func Subject(c certify.Certificate) (string, error) {
 	text, err := json.Marshal([]any{JudgeMean.Of(c).Loss, c.RowRules})
 	if err != nil {

@@ -7,11 +7,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// What a job demands of rows, as far as it can be said before any is read: a run
-// asks it first of all, and who plans one beforehand.
+// The demands of a job on its rows that can be checked before any is read, by a run or a plan.
 
-// Suits returns what speaks against a job on n rows of these columns, of which the
-// last is the target.
+// Suits returns an error unless a job can use n rows of these columns; the last is the target.
 func (j Job) Suits(columns []string, n int64) error {
 	if n < 2 {
 		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, certify.Count(n, "row"))

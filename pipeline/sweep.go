@@ -13,8 +13,8 @@ import (
 )
 
 // Sweep runs the alternatives of a job, one after the other, or the job itself
-// if it has no sweep. with gives each what it works with: its columns opened, and
-// a checkpoint of its own. done gets each result before the next one is begun; an
+// if it has no sweep. with gives each its environment: its columns opened, and a checkpoint of its
+// own. done gets each result before the next one is begun; an
 // error of it ends the sweep. The job must have its defaults filled in.
 //
 // First of all every alternative's rows are read once, so that a fault of any is
@@ -79,8 +79,8 @@ func (s *sweep) environment(job Job) (Environment, error) {
 	return env, env.needs("Open", "Sink", "Attempts", "Checkpoints", "Software")
 }
 
-// declare makes the first pass of each alternative and counts the attempt:
-// whatever becomes of the run then, who has seen a result of it has been counted.
+// declare makes the first pass of each alternative and counts the attempt: before anybody sees a
+// result, whatever the end of the run.
 func (s *sweep) declare(ctx context.Context) (certify.Attempt, error) {
 	var env Environment
 	var err error
