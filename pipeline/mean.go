@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -180,6 +181,14 @@ func (d MeanDecl) knowsTarget(rows rawRows) error {
 		return nil
 	}
 	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from it, and says nothing of rows whose target is not known", ErrData, d.Column, equal, rows.n)
+}
+
+// Lacks explains an error of rows without the column of the mean.
+func (m ModelMeta) Lacks(err error) error {
+	if err == nil || m.Mean == "" || !strings.Contains(err.Error(), strconv.Quote(m.Mean)) {
+		return err
+	}
+	return fmt.Errorf("%w (the model corrects the column %q, predictions of another model: rows need it too)", err, m.Mean)
 }
 
 // misfit is how far a column is from the target, in deviations of it and at most 1.

@@ -200,6 +200,37 @@ func TestMeanThatKnowsTrainRows(t *testing.T) {
 	}
 }
 
+// Nobody states another column or other distances than the rows give.
+func TestForgedMeanIsRefused(t *testing.T) {
+	r := corrected(t, waves(900, 0.2, 4), line, outside)
+	for name, forged := range map[string]func(ev *certify.Evidence){
+		"distances": func(ev *certify.Evidence) {
+			ev.Mean.Train, ev.Mean.Reference = zeros(ev.Ledger.Train), zeros(ev.Ledger.Reference)
+		},
+		"no column":    func(ev *certify.Evidence) { ev.Mean, ev.Ledger.Outside, ev.Ledger.Bad = nil, 0, ev.Ledger.Outside },
+		"outside rows": func(ev *certify.Evidence) { ev.Ledger.Outside, ev.Ledger.Bad = ev.Ledger.Outside-9, 9 },
+	} {
+		ev := evidence(r.result.Certificate)
+		forged(&ev)
+		c, err := certify.Certify(ev)
+		if err == nil {
+			_, err = pipeline.Verify(t.Context(), c, r.result.Model, r.result.ModelDigest, r.table.Table.Data, pipeline.Resources{})
+			if !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("%s: %v, want a refusal", name, err)
+			}
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+}
+
+func zeros(n int64) (s certify.RiskSum) {
+	for range n {
+		_ = s.AddUnits(0)
+	}
+	return s
+}
+
 func TestMeanThatIsTheTarget(t *testing.T) {
 	columns := waves(300, 0.2, 4)
 	table := pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, [][]float64{columns[2], columns[2], columns[0], columns[1]})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -83,10 +84,13 @@ func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error 
 			Meta   pipeline.ModelMeta `json:"model"`
 		}{digest, m.Posterior.KL(), m.Meta})
 	}
-	meta := m.Meta
-	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %q = %.6g + %.6g · f\n  loss      %s\n\n",
+	meta, centre := m.Meta, fmt.Sprintf("%.6g", m.Meta.Target.Centre)
+	if meta.Mean != "" {
+		centre = strconv.Quote(meta.Mean)
+	}
+	_, _ = fmt.Fprintf(w.stdout, "Model %s\n  SHA-256   %s\n  kernel    %s, signal standard deviation %.4g %s\n  inducing  %d points, jitter %.3g\n  KL        %.2f nats\n  target    %q = %s + %.6g · f\n  loss      %s\n\n",
 		meta.Format, digest, meta.Kernel, math.Sqrt(meta.Variance)*meta.Target.Scale, "in the target's units", meta.Inducing, meta.Jitter,
-		m.Posterior.KL(), meta.Target.Name, meta.Target.Centre, meta.Target.Scale, lossWords(meta.Loss))
+		m.Posterior.KL(), meta.Target.Name, centre, meta.Target.Scale, lossWords(meta.Loss))
 	table := tabwriter.NewWriter(w.stdout, 2, 4, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "feature\tcentre\tscale\tlengthscale (raw units)\tin scaled units\t")
 	for i, f := range meta.Features {

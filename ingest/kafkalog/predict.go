@@ -158,7 +158,7 @@ func (t unpredictedTake) Fits(ctx context.Context, m pipeline.Model) error {
 	defer rows.Batch.Release()
 	for j, name := range m.Meta.Inputs() {
 		if rows.Missing[j] == len(rows.Of) {
-			return fmt.Errorf("no record of the batch has the column %q", name)
+			return m.Meta.Lacks(fmt.Errorf("no record of the batch has the column %q", name))
 		}
 	}
 	return nil

@@ -104,9 +104,10 @@ func (f unpredictedFile) Fits(ctx context.Context, m pipeline.Model) error {
 }
 
 func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, error) {
-	return Open(ctx, Config{
+	src, err := Open(ctx, Config{
 		Paths: []string{f.path}, Features: m.Meta.Inputs(), BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
+	return src, m.Meta.Lacks(err)
 }
 
 // Cut hands on the file, or its batches as they are predicted.

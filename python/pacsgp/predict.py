@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
-from .refusal import ok
+from .refusal import need, ok
 
 FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 
@@ -23,9 +23,11 @@ def write_predictions(model, paths, out, certificate):
     noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
     scale, loss = model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
+    lake = Lake(paths)
+    lake.tolerant = True
+    need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
+         f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        lake = Lake(paths)
-        lake.tolerant = True
         for _, first, block in lake.blocks(model.inputs):
             bad = ~np.isfinite(block).all(0)
             x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
