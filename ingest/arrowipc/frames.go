@@ -268,4 +268,4 @@ func formOf(kind int64) form {
 }
 
 // in reports whether the number is one of these.
-func (n node) in(any ...int64) bool { return slices.Contains(any, n.number) }
+func (n node) in(these ...int64) bool { return slices.Contains(these, n.number) }

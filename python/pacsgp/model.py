@@ -1,5 +1,6 @@
 """The model file (format.md, 2)."""
 import hashlib
+import io
 import math
 from decimal import Decimal
 
@@ -7,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .footer import Footer
 from .forms import METADATA, ROW_RULES
 from .job import affine, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
@@ -32,6 +34,7 @@ class Model:
             data = f.read()
         self.digest = hashlib.sha256(data).hexdigest()
         check_seal(data, "the model file")
+        Footer(io.BytesIO(data))  # strictly, which the library does not
         f = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
         self.text = f.schema_arrow.metadata[b"pacsgp"].decode()
         self.meta = meta = read_json(self.text, "model's metadata")

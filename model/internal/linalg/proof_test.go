@@ -3,6 +3,7 @@ package linalg
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 )
 
@@ -157,8 +158,8 @@ func gaussRatio() polynomial {
 	s, square := polynomial{exact(0), exact(1)}, polynomial{exact(0), exact(0), exact(1)}
 	compose := func(p polynomial) polynomial { // of s²
 		sum := polynomial{exact(0)}
-		for i := len(p) - 1; i >= 0; i-- {
-			sum = sum.times(square).plus(polynomial{p[i]})
+		for _, c := range slices.Backward(p) {
+			sum = sum.times(square).plus(polynomial{c})
 		}
 		return sum
 	}
@@ -207,8 +208,8 @@ func approximationErrors(g polynomial) (relative [cdfPieces]float64) {
 		term.Mul(term, new(big.Float).SetPrec(300).Quo(exact(float64(1-2*k)), exact(1600)))
 	}
 	formula, last := exact(0), new(big.Float).SetPrec(300).Quo(exact(36), exact(44))
-	for i := len(g) - 1; i >= 0; i-- {
-		formula.Add(exact(0).Mul(formula, last), g[i])
+	for _, c := range slices.Backward(g) {
+		formula.Add(exact(0).Mul(formula, last), c)
 	}
 	root, _ := new(big.Float).SetPrec(300).SetString("2.5066282746310005024157652848110452530069867406099383166299235764")
 	off := new(big.Float).SetPrec(300).Quo(new(big.Float).SetPrec(300).Mul(formula, root), exact(44))
