@@ -165,7 +165,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if err != nil {
 		return nil, err
 	}
-	found, err := pass.result(ctx, m)
+	found, err := pass.result(ctx, job, m)
 	if err != nil {
 		return nil, err
 	}

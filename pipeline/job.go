@@ -49,6 +49,7 @@ type Job struct {
 
 	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
 	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one
+	before      bool              // its certificate has the format before: with the defaults and the scaling of that
 	looks       *certify.Looks    // at its hold-out rows before; nil: there is none
 }
 

@@ -48,7 +48,7 @@ func wholeLastPass(ctx context.Context, src Source, m Model, job Job, constant f
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pass.Close()) }()
-	if found, err = pass.result(ctx, m); err != nil {
+	if found, err = pass.result(ctx, job, m); err != nil {
 		return nil, err
 	}
 	found.Passed, found.Segments = time.Since(began), segmentsOf(src)
@@ -101,7 +101,7 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 }
 
 // result is what a pass over all rows found.
-func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
+func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
@@ -128,9 +128,9 @@ func (p *Pass) result(ctx context.Context, m Model) (*lastPassResult, error) {
 	} else {
 		found.Origin, yardstick = certify.OriginReference, reference
 		for c := range len(m.Meta.Features) {
-			found.Reference = append(found.Reference, standardise(kept.column(c)))
+			found.Reference = append(found.Reference, standardise(kept.column(c), job.usualWithin()))
 		}
-		target := standardise(kept.column(p.of.columns - 1))
+		target := standardise(kept.column(p.of.columns-1), job.usualWithin())
 		target.Centre = mean.centre(target.Centre)
 		found.Reference = append(found.Reference, target)
 	}

@@ -83,10 +83,12 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 // From 300 rows on the methods are PAC-Bayes and a hold-out, below PAC-Bayes alone; also where
 // roles go by position. From 30,000 rows on the step is 0.05, below 0.25. What was declared
 // stays its identity.
-func (j Job) ForRows(n int64) Job { return j.forRows(n, n >= holdoutFromRows, holdoutShare(n)) }
-
-// forRowsBefore is [Job.ForRows] by the rule of the certificates' format before.
-func (j Job) forRowsBefore(n int64) Job { return j.forRows(n, n >= 2000, 0.1) }
+func (j Job) ForRows(n int64) Job {
+	if j.before {
+		return j.forRows(n, n >= 2000, 0.1)
+	}
+	return j.forRows(n, n >= holdoutFromRows, holdoutShare(n))
+}
 
 func (j Job) forRows(n int64, enough bool, share float64) Job {
 	if j.declaration == nil {

@@ -201,6 +201,11 @@ func (s *Survey) scale(job Job, found []summary) error {
 			return err
 		}
 		a.Name = name
+		if !constant && s.start.n > 0 {
+			if text := fillValue(s.start.column(i)); text != "" {
+				s.Notices = append(s.Notices, fmt.Sprintf("column %q %s", name, text))
+			}
+		}
 		switch {
 		case i == last && constant:
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
@@ -259,7 +264,7 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 		if len(x) == 0 {
 			return a, true, nil
 		}
-		a = standardise(x)
+		a = standardise(x, job.usualWithin())
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) {
 		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)
@@ -270,11 +275,11 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 // standardise returns the mean and the population standard deviation of the usual
 // values of x, by plain sums in order: docs/format.md, section "Scaling". A column of one
 // value has scale 0 exactly.
-func standardise(x []float64) Affine {
+func standardise(x []float64, within float64) Affine {
 	if slices.Min(x) == slices.Max(x) {
 		return Affine{Centre: x[0]}
 	}
-	x = usual(x)
+	x = usual(x, within)
 	n := float64(len(x))
 	var sum float64
 	for _, v := range x {
@@ -289,14 +294,21 @@ func standardise(x []float64) Affine {
 	return Affine{Centre: mean, Scale: math.Sqrt(squares / n)}
 }
 
-// usual returns the values that are no more than 10,000 times the spread of most away
-// from the median: a fill value such as 10⁹ among the reference rows would leave no
+// usualWithin is how many times the spread of most values a usual one may lie away from the
+// median, if the scaling comes from reference rows.
+func (j Job) usualWithin() float64 {
+	if j.before {
+		return 1e4
+	}
+	return 100
+}
+
+// usual returns the values that are no more than so many times the spread of most away
+// from the median: a fill value such as −9999 among the reference rows would leave no
 // difference between all others. Where most values are one, all are usual.
-func usual(x []float64) []float64 {
-	sorted := slices.Sorted(slices.Values(x))
-	last := len(sorted) - 1
-	low, middle, high := sorted[last/10], sorted[last/2], sorted[last*9/10]
-	limit := 1e4 * (high - low)
+func usual(x []float64, within float64) []float64 {
+	low, middle, high := middleOf(x)
+	limit := within * (high - low)
 	if !(limit > 0) {
 		return x
 	}
@@ -307,4 +319,32 @@ func usual(x []float64) []float64 {
 		}
 	}
 	return kept
+}
+
+// fillValue says that x has a value of its own far outside the others, more than once; "":
+// it has none.
+func fillValue(x []float64) string {
+	const far, gap = 8, 0.5 // spreads from the median; of that without another value
+	low, middle, high := middleOf(x)
+	for _, v := range []float64{slices.Min(x), slices.Max(x)} {
+		off, times, between := math.Abs(v-middle), 0, false
+		for _, other := range x {
+			if other == v {
+				times++
+			} else if (other-middle)*(v-middle) > 0 && math.Abs(other-middle) > gap*off {
+				between = true
+			}
+		}
+		if times >= 2 && !between && off > far*(high-low) && high > low {
+			return fmt.Sprintf("has the value %v in %d of %d rows, far outside all others: if it stands for a missing value, store a null instead, and let bad_rows leave such rows out", v, times, len(x))
+		}
+	}
+	return ""
+}
+
+// middleOf is the median of x, and the ends of the middle four fifths.
+func middleOf(x []float64) (low, middle, high float64) {
+	sorted := slices.Sorted(slices.Values(x))
+	last := len(sorted) - 1
+	return sorted[last/10], sorted[last/2], sorted[last*9/10]
 }

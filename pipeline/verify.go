@@ -237,12 +237,8 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err != nil {
 		return job, err
 	}
-	if c.PassedOver() == "" {
-		job = job.ForRows(c.Ledger.Rows)
-	} else {
-		job = job.forRowsBefore(c.Ledger.Rows)
-	}
-	job = job.in(c.Delta.Sequence)
+	job.before = c.PassedOver() != ""
+	job = job.ForRows(c.Ledger.Rows).in(c.Delta.Sequence)
 	job.looks = c.Delta.Looks
 	if err := job.bears(m.Meta.Target); err != nil {
 		return job, err

@@ -82,15 +82,15 @@ def ranked_rows(roles, n, k, place=None, early=START_ROWS):
 
 
 
-def standardise(x):
+def standardise(x, within=100):
     """Mean and population standard deviation of the usual values, summed in order
     (format.md, 4.5)."""
     if x.min() == x.max():
         return float(x[0]), 0.0
     ordered, last = np.sort(x), len(x) - 1
     low, middle, high = (ordered[last * i // 10] for i in (1, 5, 9))
-    if 1e4 * (high - low) > 0:
-        x = x[np.abs(x - middle) <= 1e4 * (high - low)]
+    if within * (high - low) > 0:
+        x = x[np.abs(x - middle) <= within * (high - low)]
     mean = in_order(0.0, x) / len(x)
     return float(mean), math.sqrt(in_order(0.0, (x - mean) ** 2) / len(x))
 
@@ -211,7 +211,7 @@ class Survey:
         mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
         if mode == "reference":
             rows = self.values(self.reference)
-            found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]
+            found = [standardise(column, self.job["usual_within"]) for column in [*rows[:len(columns) - 1], rows[-1]]]
             if mean_column(self.job):  # the column takes the place of the centre
                 found[-1] = 0.0, found[-1][1]
             return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
