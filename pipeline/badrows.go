@@ -216,7 +216,7 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
-	s = &sieve{columns: make([][]ColumnDigest, len(shards))}
+	s = &sieve{columns: make([][]ColumnDigest, len(shards)), content: newContentRoles(job, n, used)}
 	if err := affordSieve(drop, job.BadRows.Some(), n, res); err != nil {
 		return nil, err
 	}
@@ -229,9 +229,6 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 		s.out.copies, marked = newOrdinalSet(n), used
 		counter = newCounter[[3]uint64](n, res, s.out.copies)
 		defer func() { err = errors.Join(err, counter.close()) }()
-	}
-	if job.Roles.By == RolesByContent {
-		s.content = newContentRoles(job, n, used)
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
 	reading := newReading(src, res.Workers, marked, newMarker(newSecret()))

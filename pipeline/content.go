@@ -32,7 +32,11 @@ type contentRoles struct {
 // maxReferenceByContent bounds the reference rows, of which the most frequent row may be one.
 const maxReferenceByContent = 2 * MaxReference
 
+// newContentRoles is nil where roles do not follow from values.
 func newContentRoles(job Job, n int64, used []int) *contentRoles {
+	if job.Roles.By != RolesByContent {
+		return nil
+	}
 	c := &contentRoles{key: job.Roles.Key, used: used, holdout: newOrdinalSet(n)}
 	c.hash = byHash{held: hashUnits(job.Roles.Holdout), last: n}
 	if job.Scaling.byReference() {

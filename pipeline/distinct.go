@@ -252,7 +252,7 @@ func equalFeatures[R rowRecord](records []R) bool {
 }
 
 // heldBit is 1 of a hold-out row.
-func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) } //nolint:gosec // a bit
+func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) }
 
 // A scanner counts records that come in their order.
 type scanner[R rowRecord] struct {

@@ -18,10 +18,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if err := job.placed(); err != nil {
 		return certify.Evidence{}, err
 	}
-	if err := job.BadRows.allow(found.Bad, found.Rows); err != nil {
-		return certify.Evidence{}, err
-	}
-	if err := job.Copies.allow(found.Copies, found.Open); err != nil {
+	if err := errors.Join(job.BadRows.allow(found.Bad, found.Rows), job.Copies.allow(found.Copies, found.Open)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {

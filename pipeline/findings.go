@@ -20,14 +20,15 @@ func findings(kept rawRows, features []string) *certify.Findings {
 	exact, rounded := make([][]byte, kept.n), make([][]byte, kept.n)
 	for c := range kept.columns {
 		column := kept.column(c)
-		switch {
-		case c == len(features):
-		case ordered(column):
-			f.Ordered = append(f.Ordered, features[c])
-			continue // a counter keeps copies apart
-		case evenGrid(column):
-			f.Grids = append(f.Grids, features[c])
-			continue
+		if c < len(features) {
+			in := &f.Grids
+			if ordered(column) {
+				in = &f.Ordered
+			}
+			if in == &f.Ordered || evenGrid(column) {
+				*in = append(*in, features[c])
+				continue // a counter keeps copies apart
+			}
 		}
 		grid := roundingGrid(column)
 		for i, v := range column {
