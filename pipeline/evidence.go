@@ -39,10 +39,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if word.Training.Ancestor != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
-	mean, err := found.meanEvidence(meta)
-	if err != nil {
-		return certify.Evidence{}, err
-	}
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
@@ -56,7 +52,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Dependence: found.Dependence,
 		Copies:     job.Copies.counted(found.Open),
 		Findings:   found.Findings,
-		Mean:       mean,
+		Mean:       found.Mean,
 		Ledger: certify.Ledger{
 			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
 			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,

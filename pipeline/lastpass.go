@@ -32,10 +32,10 @@ type lastPassResult struct {
 	Origin      certify.Origin // which rows these are
 	Dependence  certify.Dependence
 	Findings    *certify.Findings
+	Mean        *certify.Mean
 	Passed      time.Duration // over the rows
 
-	kept   rawRows       // the rows that the constant is chosen on, in the order of their ordinals
-	stated *certify.Mean // of a check without rows
+	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
 }
 
 // wholeLastPass makes the pass over all rows. The source's columns must be the model's
@@ -121,6 +121,9 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	}
 	found.Digest, found.Targets = p.digests(everyColumn(p.of.columns))
 	found.Squared = p.squares() / float64(max(found.Train, 1))
+	if found.Mean, err = mean.distances(kept, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
+		return nil, err
+	}
 	reference, yardstick := found.reference(), min(startRows, found.reference()+found.Train)
 	found.Origin = certify.OriginStart
 	if reference == 0 {

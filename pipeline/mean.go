@@ -199,22 +199,15 @@ func misfit(target, column, scale float64) float64 {
 	return 1
 }
 
-// meanEvidence is what a certificate says of the column of the mean; nil: there is none.
-func (e *lastPassResult) meanEvidence(meta ModelMeta) (*certify.Mean, error) {
-	if meta.Mean == "" {
+// distances are what a certificate says of the column of the mean, given the reference rows; nil: there is none.
+func (d MeanDecl) distances(reference rawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
+	if !d.given() {
 		return nil, nil
 	}
-	found := certify.Mean{Column: meta.Mean, Train: e.Tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk}
-	if e.stated != nil {
-		found.Reference = e.stated.Reference
-		return &found, nil
-	}
-	if e.Origin != certify.OriginReference {
-		return &found, nil
-	}
-	for i := range e.kept.n {
-		row := e.kept.row(i)
-		if err := found.Reference.Add(misfit(row[len(row)-1], row[len(row)-2], meta.Target.Scale)); err != nil {
+	found := certify.Mean{Column: d.Column, Train: train}
+	for i := range reference.n {
+		row := reference.row(i)
+		if err := found.Reference.Add(misfit(row[len(row)-1], row[len(row)-2], scale)); err != nil {
 			return nil, err
 		}
 	}

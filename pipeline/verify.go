@@ -135,6 +135,9 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	if !bytes.Equal(a, b) {
 		return fmt.Errorf("the model does not follow from the job and the reference rows: %s", certify.Difference(a, b))
 	}
+	if found.Mean != nil && found.Mean.Column != m.Meta.Mean || found.Mean == nil && m.Meta.Mean != "" {
+		return fmt.Errorf("the model corrects the column %q, and the certificate speaks of another or of none", m.Meta.Mean)
+	}
 	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
 	}
@@ -210,12 +213,9 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
 		Findings:   ev.Findings,
-		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, stated: ev.Mean,
+		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
-	if ev.Mean != nil {
-		found.Tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk = ev.Mean.Train
-	}
 	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}
