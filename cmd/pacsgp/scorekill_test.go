@@ -3,11 +3,12 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -36,33 +37,43 @@ func TestScoreOfATopicKilled(t *testing.T) {
 		createTopic(t, gate.Address, name, 2)
 		score := s.file(t, name, name, "exactly_once: true\nsession_timeout: 1s\n")
 		run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
-		var seen atomic.Int32
-		var once sync.Once
-		reached, gone := make(chan struct{}), make(chan struct{})
-		gate.Tell(func(int16) {
-			if int(seen.Add(1)) == at {
-				once.Do(func() { close(reached) })
-				if round%2 == 0 { // else the broker gets it
-					<-gone
-				}
-			}
-		})
-		fatal.If(t, run.Start())
-		ended := make(chan struct{})
-		go func() { _ = run.Wait(); close(ended) }()
-		select {
-		case <-reached:
+		reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
+		if reached {
 			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
 			_ = run.Process.Kill()
 			<-ended
-		case <-ended: // it took fewer requests this time
 		}
 		gate.Tell(func(int16) {})
-		close(gone)
+		free()
 		point(t, s.dir, s.pointers[round%2])
 		succeed(t, "score", "-c", score, "--once")
 		if s.agree(t, s.found(t, name)); t.Failed() {
 			t.Fatalf("killed at request %d of %d", at, requests)
 		}
 	}
+}
+
+// runTo runs a process up to this request to a broker, which the broker gets if passed, else not
+// before free. Not reached: it has ended with fewer requests.
+func runTo(t *testing.T, gate *brokertest.Gate, run *exec.Cmd, at int, passed bool) (reached bool, ended chan struct{}, free func()) {
+	t.Helper()
+	var seen atomic.Int32
+	there, gone := make(chan struct{}), make(chan struct{})
+	gate.Tell(func(int16) {
+		if int(seen.Add(1)) == at {
+			close(there)
+			if !passed {
+				<-gone
+			}
+		}
+	})
+	fatal.If(t, run.Start())
+	ended = make(chan struct{})
+	go func() { _ = run.Wait(); close(ended) }()
+	select {
+	case <-there:
+		reached = true
+	case <-ended:
+	}
+	return reached, ended, func() { close(gone) }
 }

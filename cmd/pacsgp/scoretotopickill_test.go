@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -126,37 +125,20 @@ func TestScoreToATopicKilled(t *testing.T) {
 		alive := round%6 == 0 // it waits for the broker, while the next one begins
 		point(t, s.dir, s.pointers[0])
 		run := child(t, again)
-		var seen atomic.Int32
-		var once sync.Once
-		reached, gone := make(chan struct{}), make(chan struct{})
-		gate.Tell(func(int16) {
-			if int(seen.Add(1)) == at {
-				once.Do(func() { close(reached) })
-				if round%2 == 0 { // else the broker gets it
-					<-gone
-				}
-			}
-		})
-		fatal.If(t, run.Start())
-		ended := make(chan struct{})
-		go func() { _ = run.Wait(); close(ended) }()
-		select {
-		case <-reached:
-			if !alive {
-				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
-				_ = run.Process.Kill()
-				<-ended
-			}
-		case <-ended: // it took fewer requests this time
+		reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
+		if reached && !alive {
+			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+			_ = run.Process.Kill()
+			<-ended
 		}
 		gate.Tell(func(int16) {})
 		if !alive {
-			close(gone)
+			free()
 		}
 		point(t, s.dir, s.pointers[round%2])
 		a := pacsgp(t, again.Args...)
 		if alive {
-			close(gone)
+			free()
 			<-ended
 			for try := 0; try < 5 && strings.Contains(a.message, "another process has begun"); try++ { // it has ended this one
 				a = pacsgp(t, again.Args...)

@@ -164,9 +164,6 @@ func (f *Follower) ContinueFrom(first certify.Certificate) (err error) {
 	return err
 }
 
-// Subject is what the predictions are about; "" before there is a model.
-func (f *Follower) Subject() string { return f.subject }
-
 // Close gives the model back.
 func (f *Follower) Close() {
 	if f.now != nil {
