@@ -22,6 +22,8 @@ type Look struct {
 	Shown  Digest // of model and hold-out rows, from which the number follows
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
+
+	Trained []uint64 // digests of all its other rows, as Marks
 }
 
 // A Slot is the place of a job in its family.
@@ -30,7 +32,7 @@ type Slot struct{ Number, Alternative int64 }
 // HeldOut names hold-out rows by their values, whatever their files and columns' names.
 type HeldOut struct {
 	Rows   int64
-	Marks  []uint64 // digests of rows, whatever their order, ascending: all of them or the lowest maxMarks
+	Marks  []uint64 // digests of rows, whatever the order of their features, ascending: all of them or the lowest maxMarks
 	Places []uint64 // a place each, ascending: all of them or the maxMarks of lowest rank
 }
 
@@ -76,7 +78,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 // look is that of a job with the model of the digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
-	l := Look{Slot: Slot{Alternative: j.Spends().Alternative}, Sample: s.Roles.Rows, Held: s.held.HeldOut}
+	l := Look{Slot: Slot{Alternative: j.Spends().Alternative}, Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
 	family := append([]byte("pacsgp/family/1\x00"), identity[:]...)
 	if q := j.sequence; q != nil {
 		l.Slot.Number, family = q.Number, append(family, q.Name...)
@@ -127,18 +129,35 @@ func (l Look) again(earlier []Look) bool {
 // meets reports whether two looks have hold-out rows in common; whether each row that l holds out
 // was held out by o too, or came since; and whether common rows have other features.
 func (l Look) meets(o Look) (meets, kept, changed bool) {
-	mine, others := bothWhole(l.Held.Marks, o.Held.Marks, func(mark uint64) uint64 { return mark })
-	common := 0
-	for _, m := range mine {
-		if _, found := slices.BinarySearch(others, m); found {
-			common++
-		}
-	}
-	if common == len(mine) {
+	common, mine, others := l.Held.among(o.Held.Marks)
+	if common == mine {
 		return true, true, false
 	}
 	same, kept, changed := l.meetsInPlace(o)
-	return same || 100*common > min(len(mine), len(others)), kept, changed // a hundredth may be equal by chance
+	if l.trainedBy(o) {
+		return true, false, changed
+	}
+	return same || 100*common > min(mine, others), kept, changed // a hundredth may be equal by chance
+}
+
+// among is how many of so many marks are among those of other rows, of which there are so many.
+func (h HeldOut) among(other []uint64) (common, mine, others int) {
+	a, b := bothWhole(h.Marks, other, func(mark uint64) uint64 { return mark })
+	for _, m := range a {
+		if _, found := slices.BinarySearch(b, m); found {
+			common++
+		}
+	}
+	return common, len(a), len(b)
+}
+
+// trainedBy reports whether hold-out rows are rows that o has trained on: a quarter more of them than
+// are among those of this look's own, which are equal by chance.
+func (l Look) trainedBy(o Look) bool {
+	common, mine, _ := l.Held.among(o.Trained)
+	chance, of, _ := l.Held.among(l.Trained)
+	beyond := float64(common) - float64(mine)*float64(chance)/float64(max(of, 1))
+	return common >= min(mine, 3) && 4*beyond > float64(mine)
 }
 
 // meetsInPlace is meets for rows whose places stay, if other features are used, or another target.
@@ -224,63 +243,113 @@ func byRank(rank func(uint64) uint64) func(a, b uint64) int {
 	return func(a, b uint64) int { return cmp.Compare(rank(a), rank(b)) }
 }
 
-// heldRows gathers the hold-out rows of a pass, whatever the order of its blocks.
+// heldRows gathers the hold-out rows of a pass, and marks of the others, whatever the order of its blocks.
 type heldRows struct {
-	mu            sync.Mutex
-	rows          multiset // of all their values, in the order of the columns
-	marks, places []uint64
+	mu             sync.Mutex
+	rows           multiset // of all their values, in the order of the columns
+	marks, trained sketch
+	places         []uint64
 }
 
-// heldFound are hold-out rows, and the digest of their multiset.
+// heldFound are hold-out rows, the digest of their multiset, and marks of the others.
 type heldFound struct {
 	HeldOut
 
-	digest Digest
+	digest  Digest
+	trained []uint64
 }
 
-// add adds the hold-out rows of a block.
+// A sketch is the lowest of many marks, at least maxMarks of them.
+type sketch struct {
+	marks []uint64
+	full  bool // marks beyond the last of maxMarks are not wanted
+}
+
+func (s *sketch) add(marks []uint64) {
+	for _, m := range marks {
+		if !s.full || m <= s.marks[maxMarks-1] {
+			s.marks = append(s.marks, m)
+		}
+	}
+	if len(s.marks) > 8*maxMarks {
+		s.lowest()
+	}
+}
+
+// lowest are the lowest of them, ascending.
+func (s *sketch) lowest() []uint64 {
+	slices.Sort(s.marks)
+	s.marks = slices.Compact(s.marks)
+	s.marks = s.marks[:min(len(s.marks), maxMarks)]
+	s.full = len(s.marks) == maxMarks
+	return s.marks
+}
+
+// add adds the rows of a block.
 func (h *heldRows) add(roles Roles, b block) error {
+	if roles.holdout == nil {
+		return nil
+	}
 	var rows multiset
-	var marks, places []uint64
-	last := len(b.columns) - 1
+	var held, places, trained []uint64
+	all, last := rowMarks(b.columns), len(b.columns)-1
 	row := make([]float64, last+1)
-	err := roles.heldOut(b, func(i int) error {
+	for i, mark := range all {
+		ordinal := b.first + int64(i)
+		if !roles.holdout.has(ordinal) {
+			if !roles.out.has(ordinal) {
+				trained = append(trained, mark)
+			}
+			continue
+		}
 		for c := range row {
 			row[c] = b.columns[c][i]
 		}
 		rows.addDigest(valuesDigest(row))
-		slices.Sort(row[:last]) // the order of the features changes no mark
+		slices.Sort(row[:last]) // the order of the features changes no place
 		ofTarget, ofFeatures := shortDigest(row[last:]), shortDigest(row[:last])
-		marks = append(marks, shortDigest(row))
-		places = append(places, uint64(b.first+int64(i))<<placeBits|ofTarget>>(64-halfBits)<<halfBits|ofFeatures>>(64-halfBits)) //nolint:gosec // ordinals are not negative
-		return nil
-	})
-	if err != nil || len(marks) == 0 {
-		return err
+		held = append(held, mark)
+		places = append(places, uint64(ordinal)<<placeBits|ofTarget>>(64-halfBits)<<halfBits|ofFeatures>>(64-halfBits)) //nolint:gosec // ordinals are not negative
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rows.merge(rows)
-	if h.marks, h.places = append(h.marks, marks...), append(h.places, places...); len(h.marks) > 8*maxMarks {
-		h.lowest()
+	h.marks.add(held)
+	h.trained.add(trained)
+	if h.places = append(h.places, places...); len(h.places) > 8*maxMarks {
+		h.lowestPlaces()
 	}
 	return nil
 }
 
-// lowest keeps marks and places of lowest rank.
-func (h *heldRows) lowest() {
-	slices.Sort(h.marks)
-	h.marks = slices.Compact(h.marks)
-	h.marks = h.marks[:min(len(h.marks), maxMarks)]
+// lowestPlaces keeps the places of lowest rank.
+func (h *heldRows) lowestPlaces() {
 	slices.SortFunc(h.places, byRank(placeRank))
 	h.places = h.places[:min(len(h.places), maxMarks)]
 }
 
 // found are the rows.
 func (h *heldRows) found() heldFound {
-	h.lowest()
+	h.lowestPlaces()
 	slices.Sort(h.places)
-	return heldFound{HeldOut{Rows: int64(h.rows.count), Marks: h.marks, Places: h.places}, h.rows.digest()} //nolint:gosec // a count of rows
+	held := HeldOut{Rows: int64(h.rows.count), Marks: h.marks.lowest(), Places: h.places} //nolint:gosec // a count of rows
+	return heldFound{held, h.rows.digest(), h.trained.lowest()}
+}
+
+// rowMarks are digests of rows by their values, the last of which is the target. They need to tell apart
+// only rows that nobody has made to be equal: the log is its user's own.
+func rowMarks(columns [][]float64) []uint64 {
+	last := len(columns) - 1
+	all := make([]uint64, len(columns[last]))
+	for _, column := range columns[:last] {
+		for i, v := range column {
+			all[i] += fold(numberBits(v)^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
+		}
+	}
+	for i, v := range columns[last] {
+		all[i] = fold(fold(all[i]^0xa0761d6478bd642f, 0xe7037ed1a0b428db), numberBits(v)^0x8ebc6af09c88c6e3)
+	}
+	return all
 }
 
 // valuesDigest is the SHA-256 of values of a hold-out row.

@@ -44,16 +44,20 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 	reordered := &lake{names: []string{"b", "a", "y"}, columns: [][]float64{columns[1], columns[0], columns[2]}, shards: []int{400}}
 	raw := func(y float64) float64 { return y }
 	engineered := mapped(columns, 0, raw)
-	var fewer, grown, dropped [][]float64
+	var fewer, grown, dropped, turned, later [][]float64
 	more := waves(400, 0.2, 9)
 	for c := range columns {
 		fewer = append(fewer, columns[c][:300])
 		grown = append(grown, slices.Concat(columns[c], more[c]))
 		dropped = append(dropped, columns[c][1:])
+		turned = append(turned, slices.Clone(columns[c]))
+		slices.Reverse(turned[c])
+		later = append(later, slices.Concat(more[c], turned[c]))
 	}
 	same := func(*pipeline.Job) {}
 	seed := func(j *pipeline.Job) { j.Train.Seed = 5 }
 	mine := func(j *pipeline.Job) { j.Roles.Key = "mine" }
+	last := func(j *pipeline.Job) { j.Roles.Last = true }
 	larger := func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }
 	inSequence := func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence }
 	n := int64(0)
@@ -83,6 +87,9 @@ func TestLooksAreKnownByTheirRows(t *testing.T) {
 		{"a smaller share", same, func(j *pipeline.Job) { j.Roles.Holdout = 0.1 }, whole, 0, 1, false},
 		{"a larger share of more rows", same, larger, newLake(grown, 800), 0, 1, true},
 		{"a row dropped", same, same, newLake(dropped, 399), 0, 1, true},
+		{"the last rows, and then the first", last, last, newLake(turned, 400), 0, 1, true},
+		{"the last rows, and then the first behind others", last, last, newLake(later, 400, 400), 0, 1, true},
+		{"the last rows, and then those that came", last, last, newLake(grown, 800), 0, 0, false},
 		{"other rows", same, seed, newLake(more, 400), 0, 0, false},
 		{"the next night", inSequence, inSequence, newLake(grown, 800), 2, 0, false},
 		{"a job of another name", inSequence, func(j *pipeline.Job) { inSequence(j); seed(j) }, whole, 1, 1, false},

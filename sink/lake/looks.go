@@ -43,6 +43,7 @@ type lookLine struct {
 	Rows        int64  `json:"rows"`
 	Marks       []byte `json:"marks"`
 	Places      []byte `json:"places"`
+	Trained     []byte `json:"trained"`
 }
 
 const (
@@ -102,7 +103,7 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 func encodeLook(l pipeline.Look) ([]byte, error) {
 	text, err := json.Marshal(lookLine{
 		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(),
-		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places),
+		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places), Trained: encodeNumbers(l.Trained),
 	})
 	return append(text, '\n'), err
 }
@@ -118,10 +119,11 @@ func parseLook(text []byte) (pipeline.Look, error) {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
 	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
-	var faults [2]error
+	var faults [3]error
 	l.Held.Marks, faults[0] = parseNumbers(line.Marks)
 	l.Held.Places, faults[1] = parseNumbers(line.Places)
-	return l, errors.Join(faults[0], faults[1], l.Family.Parse(line.Family), l.Shown.Parse(line.Shown))
+	l.Trained, faults[2] = parseNumbers(line.Trained)
+	return l, errors.Join(faults[0], faults[1], faults[2], l.Family.Parse(line.Family), l.Shown.Parse(line.Shown))
 }
 
 func encodeNumbers(all []uint64) (text []byte) {
@@ -133,13 +135,13 @@ func encodeNumbers(all []uint64) (text []byte) {
 
 func parseNumbers(text []byte) (all []uint64, err error) {
 	if len(text) == 0 || len(text)%8 != 0 {
-		return nil, errors.New("its marks or places are no numbers of 64 bits")
+		return nil, errors.New("its marks, places or trained rows are no numbers of 64 bits")
 	}
 	for at := range slices.Chunk(text, 8) {
 		all = append(all, binary.LittleEndian.Uint64(at))
 	}
 	if !slices.IsSorted(all) {
-		return nil, errors.New("its marks or places do not ascend")
+		return nil, errors.New("its marks, places or trained rows do not ascend")
 	}
 	return all, nil
 }
