@@ -102,30 +102,38 @@ func (b *bench) start(ctx context.Context, name string, env []string, script str
 	return &peer{name, cmd, stdin, bufio.NewReader(stdout)}, cmd.Start()
 }
 
-// ask returns a peer's answer to a case.
+// ask returns the value that a peer answers a case with.
 func (p *peer) ask(question any) (float64, error) {
-	line, err := json.Marshal(question)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := p.stdin.Write(append(line, '\n')); err != nil {
-		return 0, fmt.Errorf("%s: %w", p.name, err)
-	}
 	var answer struct {
 		Value float64 `json:"value"`
-		Error string  `json:"error"`
+	}
+	err := p.answer(question, &answer)
+	return answer.Value, err
+}
+
+// answer takes a peer's answer to a case.
+func (p *peer) answer(question, to any) error {
+	line, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	if _, err := p.stdin.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	var failed struct {
+		Error string `json:"error"`
 	}
 	text, err := p.answers.ReadBytes('\n')
 	if err != nil {
-		return 0, fmt.Errorf("%s ended: %w", p.name, err)
+		return fmt.Errorf("%s ended: %w", p.name, err)
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return 0, fmt.Errorf("%s: %w: %s", p.name, err, text)
+	if err := errors.Join(json.Unmarshal(text, &failed), json.Unmarshal(text, to)); err != nil {
+		return fmt.Errorf("%s: %w: %s", p.name, err, text)
 	}
-	if answer.Error != "" {
-		return 0, fmt.Errorf("%s: %s", p.name, answer.Error)
+	if failed.Error != "" {
+		return fmt.Errorf("%s: %s", p.name, failed.Error)
 	}
-	return answer.Value, nil
+	return nil
 }
 
 // stop ends the peers.

@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the comparisons.
 //
-//	go run ./bench [-only kernels,functions,lastpass,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,accuracy,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
 package main
 
 import (
@@ -29,6 +29,7 @@ var measures = []measure{
 	{"kernels", kernels},
 	{"functions", functions},
 	{"lastpass", lastPass},
+	{"accuracy", accuracy},
 	{"training", training},
 	{"svgp", svgp},
 	{"gradient", gradient},

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/measured"
+)
+
+const (
+	accuracyRows     = 6000 // of a job, at most
+	accuracyInducing = 200
+	accuracyEpsilon  = 0.6 // standard deviations of the target
+	accuracyDelta    = 0.01
+)
+
+// accuracySets are the sets that are no series, and their targets.
+var accuracySets = [][2]string{
+	{"boston", "MEDV"}, {"concrete", "y"}, {"powerplant", "y"}, {"kin8nm", "y"}, {"bike", "y"}, {"pol", "y"}, {"keggdirected", "y"}, {"kin40k", "y"},
+}
+
+// accurateOnes are ours by train.objective, and peers by name.
+var (
+	ourObjectives = []string{"bound", "both", "elbo"}
+	accuratePeers = []string{"svgp", "exact", "boosting"}
+)
+
+// An accuracyCase is a question to accuracy.py.
+type accuracyCase struct {
+	Do          string  `json:"do"`
+	Data        string  `json:"data"`
+	Target      string  `json:"target"`
+	Work        string  `json:"work"`
+	Predictions string  `json:"predictions,omitempty"`
+	Seed        int     `json:"seed"`
+	Rows        int     `json:"rows"`
+	Inducing    int     `json:"inducing"`
+	Epsilon     float64 `json:"epsilon"`
+	Delta       float64 `json:"delta"`
+	Share       float64 `json:"share"` // of the rows that are held out
+}
+
+// An accurate is what a model is worth on rows kept apart.
+type accurate struct {
+	Holdout  float64 `json:"bound"`
+	Draw     float64 `json:"-"` // bound of a draw; 0: of a peer
+	Risk     float64 `json:"risk"`
+	RMSE     float64 `json:"rmse"`
+	Coverage float64 `json:"coverage"`
+	Width    float64 `json:"width"`
+	Seconds  float64 `json:"seconds"` // of the processors
+}
+
+// accuracy compares risks, errors and intervals.
+func accuracy(ctx context.Context, b *bench) (_ string, err error) {
+	p, err := b.start(ctx, "accuracy", []string{"OMP_NUM_THREADS=1"}, "accuracy.py")
+	if err != nil || p == nil {
+		return "Left out: it is Python that splits the rows.\n", err
+	}
+	defer func() { err = errors.Join(err, stop([]*peer{p})) }()
+	binary, err := measured.Build(ctx, b.work, b.log)
+	if err != nil {
+		return "", err
+	}
+	t := newTable("set", "", "hold-out bound", "risk", "bound of a draw", "RMSE", "coverage of 95 % intervals", "half-width", "processor s")
+	for _, set := range accuracySets {
+		found := map[string][]accurate{}
+		for seed := range b.rounds {
+			if err := b.accuracySplit(ctx, binary, p, set, seed, found); err != nil {
+				return "", fmt.Errorf("%s, split %d: %w", set[0], seed, err)
+			}
+		}
+		for _, name := range append(ourObjectives, accuratePeers...) {
+			t.accuracy(set[0], name, found[name])
+		}
+	}
+	return fmt.Sprintf("Means of %d splits: 80 %% of the rows, at most %d of them, for the job, the rest kept apart; M = %d, ε = %g standard deviations of the target, δ = %g. RMSE and half-widths are in such deviations. "+
+		"Peers hold out as large a share as ours, at random, and get the limit of Clopper and Pearson; the exact process has at most 3,000 rows, boosting the intervals of split conformal prediction.\n\n%s",
+		b.rounds, accuracyRows, accuracyInducing, accuracyEpsilon, accuracyDelta, t), nil
+}
+
+// accuracy adds the means of all splits.
+func (t *table) accuracy(set, name string, all []accurate) {
+	mean := func(of func(accurate) float64) float64 {
+		sum := 0.0
+		for _, a := range all {
+			sum += of(a)
+		}
+		return sum / float64(len(all))
+	}
+	t.row(set, name, number(mean(func(a accurate) float64 { return a.Holdout }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.Risk })),
+		number(mean(func(a accurate) float64 { return a.Draw }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.RMSE })),
+		fmt.Sprintf("%.1f %%", 100*mean(func(a accurate) float64 { return a.Coverage })), fmt.Sprintf("%.3f", mean(func(a accurate) float64 { return a.Width })),
+		fmt.Sprintf("%.1f", mean(func(a accurate) float64 { return a.Seconds })))
+}
+
+// accuracySplit adds what all make of one split.
+func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [2]string, seed int, found map[string][]accurate) error {
+	work, err := filepath.Abs(filepath.Join(b.work, fmt.Sprintf("accuracy-%s-%d", set[0], seed)))
+	if err != nil {
+		return err
+	}
+	c := accuracyCase{Do: "split", Data: filepath.Join(b.data, set[0]), Target: set[1], Work: work, Seed: seed, Rows: accuracyRows, Inducing: accuracyInducing, Delta: accuracyDelta}
+	var split struct{ Rows, Scale float64 }
+	if err := p.answer(c, &split); err != nil {
+		return err
+	}
+	c.Epsilon = accuracyEpsilon * split.Scale
+	for _, objective := range ourObjectives {
+		a, held, err := ourAccuracy(ctx, binary, p, c, objective)
+		if err != nil {
+			return fmt.Errorf("%s: %w", objective, err)
+		}
+		c.Share = held
+		found[objective] = append(found[objective], a)
+		b.logf("%s %d %s: %+v", set[0], seed, objective, a)
+	}
+	for _, c.Do = range accuratePeers {
+		var a accurate
+		if err := p.answer(c, &a); err != nil {
+			return err
+		}
+		found[c.Do] = append(found[c.Do], a)
+		b.logf("%s %d %s: %+v", set[0], seed, c.Do, a)
+	}
+	return nil
+}
+
+// ourAccuracy trains, predicts the rows kept apart, and has the predictions judged. It also
+// returns the share of the rows that were held out.
+func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, objective string) (a accurate, share float64, err error) {
+	r, err := measured.Train(ctx, binary, c.Work, fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: %v}\ndelta: %v\ninducing: %d\ncopies: independent\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",
+		c.Target, c.Epsilon, c.Delta, c.Inducing, objective, objective))
+	if err != nil {
+		return a, 0, err
+	}
+	model, certificate := filepath.Join(c.Work, "artifact", r.Model), filepath.Join(c.Work, "artifact", r.Certificate)
+	doc, err := os.ReadFile(certificate)
+	if err != nil {
+		return a, 0, err
+	}
+	cert, err := certify.Parse(doc)
+	if err != nil {
+		return a, 0, err
+	}
+	c.Do, c.Predictions = "score", filepath.Join(c.Work, "predictions.parquet")
+	predict := exec.CommandContext(ctx, binary, "predict", model, certificate, filepath.Join(c.Work, "test"), "-o", c.Predictions)
+	if out, err := predict.CombinedOutput(); err != nil {
+		return a, 0, fmt.Errorf("predict: %w: %s", err, out)
+	}
+	if err := p.answer(c, &a); err != nil {
+		return a, 0, err
+	}
+	a.Holdout, a.Draw = cert.Best(certify.PredictorMean).Bound, cert.About(certify.PredictorDraw).Bound
+	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
+	return a, float64(cert.Ledger.Holdout) / float64(cert.Ledger.Rows), nil
+}
