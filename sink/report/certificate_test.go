@@ -24,7 +24,7 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 		"CERTIFIED " + mean.Headline + " CERTIFIED " + draw.Headline + " 1 other job was tried on these rows before this one, says its maker.",
 		mean.Statement, draw.Statement, c.Baseline.Statement,
 		`What its maker says, and model and rows do not show software "pacsgp test" attempt 2 on these rows, 3 in all, by its log of attempts trained on "amd64/avx2" unit "m/s"`,
-		"correlation 0.010 of the targets of 1997 pairs",
+		"correlation 0.010 of the targets of 1999 pairs",
 		"independent-rows (assumed)", "Neighbouring targets have correlation 0.01.",
 		"nothing about any single row", "1800 train", c.Model.Digest, c.Sample.Digest, "61.25 nats",
 	} {
