@@ -30,7 +30,7 @@ var golden = filepath.Join("testdata", "messages.golden")
 // A wrongFile is one of testdata/messages.golden.
 type wrongFile struct {
 	title, kind, text string
-	set, file         string            // the lines of text that set variables, and the others
+	file              string            // the text behind the lines that set variables
 	variables         map[string]string // known, and those that it sets
 }
 
