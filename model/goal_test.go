@@ -19,15 +19,11 @@ func TestELBOAtAllRowsIsTheExactProcess(t *testing.T) {
 		tr := newTestTrainer(t, c, rows)
 		noise, most := 0.0, math.Inf(1)
 		drive(t, tr, rows, 1000, func() {
-			switch tr.phase {
-			case Polish: // the mean is found, and the bound may only fall
-				if noise == 0 {
-					noise, most = tr.last.squares, tr.last.Bound
-				}
-			case Settled:
-				if !(tr.last.Bound <= most) {
-					t.Errorf("the covariance of q costs: the bound rises from %g to %g", most, tr.last.Bound)
-				}
+			if tr.phase == Polish && noise == 0 { // the mean is found, and the bound may only fall
+				noise, most = tr.last.squares, tr.last.Bound
+			}
+			if tr.phase == Settled && !(tr.last.Bound <= most) {
+				t.Errorf("the covariance of q costs: the bound rises from %g to %g", most, tr.last.Bound)
 			}
 		})
 		p, _, err := tr.Result()
