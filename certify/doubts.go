@@ -29,6 +29,9 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
 	}
+	if c.Roles.ByContent {
+		said = append(said, c.Ledger.oneRole())
+	}
 	if f := c.Findings; f != nil && f.NearCopies > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
 	}
@@ -60,4 +63,13 @@ func (c Certificate) OtherJobs() string {
 		return fmt.Sprintf("%d other jobs were", k-1)
 	}
 	return "1 other job was"
+}
+
+// oneRole says of which fresh rows a bound speaks where roles follow from values.
+func (l Ledger) oneRole() string {
+	held := ""
+	if l.Holdout > 0 {
+		held = fmt.Sprintf(", or with the hold-out role, as %d", l.Holdout)
+	}
+	return fmt.Sprintf("Roles follow from values: a bound is about fresh rows with the train role, as %d of %s here%s, and says nothing of the others. The role of a fresh row shows with its target.", l.Train, Count(l.Rows, "row"), held)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -59,6 +60,9 @@ func TestRolesByContent(t *testing.T) {
 	}
 	if v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil || !v.Evidence {
 		t.Errorf("Verify: %v", err)
+	}
+	if want := fmt.Sprintf("as %d of 1200 rows here, or with the hold-out role, as %d, and says nothing of the others", 1200-held-reference, held); !strings.Contains(fmt.Sprint(p.certificate.Doubts()), want) {
+		t.Errorf("doubts %q, want %q", p.certificate.Doubts(), want)
 	}
 	for _, g := range p.certificate.Guarantees {
 		role := map[certify.Role]string{certify.RoleTrain: "whose values have the train role", certify.RoleHoldout: "whose values have the hold-out role"}[g.Role]

@@ -36,6 +36,9 @@ def doubts(cert):
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
                     "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
+    if cert.get("roles", {}).get("by_content"):
+        held = f", or with the hold-out role, as {cert['ledger']['holdout']}" if cert["ledger"]["holdout"] else ""
+        said.append(f"Roles follow from values: a bound is about fresh rows with the train role, as {cert['ledger']['train']} of {rows} row{'' if rows == 1 else 's'} here{held}, and says nothing of the others. The role of a fresh row shows with its target.")
     found = cert.get("findings", {})
     if "near_copies" in found:
         said.append(f"{found['near_copies']} of {found['rows']} rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.")
