@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -124,6 +125,21 @@ func TestRolesThatContradict(t *testing.T) {
 		change(&j)
 		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Roles that follow from the values of rows are not told without them.
+func TestSplitReadsNoRow(t *testing.T) {
+	for _, change := range []func(*pipeline.Job){byContent, func(j *pipeline.Job) {
+		withHoldout(0.2)(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
+	}} {
+		j := job(t, change)
+		src, err := newLake(waves(400, 0.2, 4), 400).environment(&pipelinetest.Store{}).Open(t.Context(), nil)
+		fatal.If(t, err)
+		if err := j.Split(t.Context(), src, 1, func(pipeline.PlacedRole) error { return nil }); !errors.Is(err, pipeline.ErrConfig) {
+			t.Errorf("roles by %q, copies %s: %v", j.Roles.By, j.Copies.Policy, err)
 		}
 	}
 }

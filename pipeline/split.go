@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -17,6 +18,9 @@ type PlacedRole struct {
 // Split hands on the role of each row of a sample, in their order. It reads no row, so that a row
 // that the job would leave out, as bad or as a copy, has the role that it would have otherwise.
 func (j Job) Split(ctx context.Context, src Source, workers int, use func(PlacedRole) error) error {
+	if j.Roles.By == RolesByContent || j.Copies.Policy == CopiesDropped {
+		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: leave out roles.by %s, and remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig, RolesByContent)
+	}
 	n := rowsOf(src)
 	j = j.ForRows(n)
 	roles, err := newRoles(ctx, j, n, leftOut{}, workers)
