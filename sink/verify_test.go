@@ -164,6 +164,16 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		p := publishRows(t, columns, func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Epsilon: size} })
 		names, calls = append(names, name), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
+	columns := lakeWaves()
+	for i := range columns[2] { // near to a column that is spread over a thousand tolerances
+		columns[1][i], columns[2][i] = float64(i), float64(i)+0.3*math.Tanh(columns[0][i])
+	}
+	narrow := publishRows(t, columns, func(j *pipeline.Job) {
+		withMean(j)
+		j.Loss, j.Grid.Prior = pipeline.LossDecl{Epsilon: 0.2}, certify.PriorPeaked
+	})
+	names, calls = append(names, "mean, narrow"), append(calls, []string{"verify", narrow.model, narrow.certificate, narrow.data})
+	byWord["mean, narrow"], conditional["mean, narrow"] = true, true
 	if !byWord["hold-out by word"] || byWord["hold-out"] || !conditional["hold-out"] || conditional["hold-out, all-rows"] || conditional["zero-one"] {
 		t.Errorf("by the maker's word alone: %v", byWord)
 	}
@@ -181,12 +191,16 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		if strings.Contains(r.Out, "NOT CHECKED: that training did not see the hold-out rows") != conditional[names[i]] {
 			t.Errorf("%s: it says otherwise what is not checked:\n%s", names[i], r.Out)
 		}
-		// Two programs that prove their bounds in two ways: a fifth of what is allowed.
+		// Two programs that prove their bounds in two ways: a fifth of what is allowed, or errors of their own.
+		most := 2e-8
+		if names[i] == "mean, narrow" {
+			most = 1e-5
+		}
 		ends := regexp.MustCompile(`draw of Q: .*off by ([-+]\S+)`).FindAllStringSubmatch(r.Out, -1)
 		for _, m := range ends {
 			var off float64
-			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= 2e-8) {
-				t.Errorf("%s: the empirical risk is off by %s, want at most 2e-8:\n%s", names[i], m[1], r.Out)
+			if _, err := fmt.Sscan(m[1], &off); err != nil || !(math.Abs(off) <= most) {
+				t.Errorf("%s: the empirical risk is off by %s, want at most %g:\n%s", names[i], m[1], most, r.Out)
 			}
 		}
 		if len(ends) != 1 {
