@@ -49,7 +49,7 @@ func ExampleColumns() {
 	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, pipeline.Resources{}))
 	fmt.Println("verified against the rows:", v.Evidence)
 	// Output:
-	// conditional: the mean is off by more than 0.5 in at most 3 % of fresh rows
+	// conditional: the mean is off by more than 0.5 in at most 2 % of fresh rows
 	// verified against the rows: true
 }
 

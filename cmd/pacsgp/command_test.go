@@ -363,7 +363,7 @@ func TestNotCertified(t *testing.T) {
 			}
 			complete(t, name, out, published(t, out))
 			r := record(t, out)
-			if r.Status != c.status || len(published(t, out)) != 4 || !strings.Contains(a.stdout, string(c.status)) {
+			if r.Status != c.status || len(published(t, out)) != 4 || !strings.Contains(a.stdout, strings.ToUpper(string(c.status))) {
 				t.Errorf("status %q, artifacts %q, stdout %q", r.Status, names(t, out), a.stdout)
 			}
 			cert := filepath.Join(out, r.Certificate)

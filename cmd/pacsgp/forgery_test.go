@@ -83,7 +83,7 @@ func TestVerifyForgery(t *testing.T) {
 			ev.Roles.Key = "luck"
 		}, configuration(`"key": "pacsgp"`, `"key": "luck"`)}, false, "constant of the baseline"},
 		"reference rows certified": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
-			ev.Ledger.Reference, ev.Ledger.Train = 9, 171
+			ev.Ledger.Reference, ev.Ledger.Train, ev.Dependence.Measured.Losses.Rows = 9, 171, 171
 			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Constant.Risk = losses(t, 171, 0.003), losses(t, 171, 0.25)
 		}}, true, "makes 18 reference rows of 180"},
 		"unbroken prior": {allRows, []func(*certify.Evidence){func(ev *certify.Evidence) {
