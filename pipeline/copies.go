@@ -96,7 +96,7 @@ func (d CopiesDecl) notice(c Copies) string {
 	case CopiesDropped:
 		return text + "they are left out, as copies that were made after the rows were drawn"
 	case CopiesIndependent:
-		return text + "they are separate draws, as the job declares"
+		return text + "they count as separate draws, which is the word of the job"
 	case CopiesLimited:
 		return text + "they are taken for separate draws; if they are copies, remove them or set copies: drop"
 	}

@@ -70,7 +70,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 	}
 	paid := l.paid(earlier)
 	if paid != nil && paid.Swapped {
-		env.Observer.notice("the hold-out rows promise nothing: an earlier look at some of them trained on others, for which no price is known (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
+		env.Observer.notice("the hold-out rows promise nothing: a job before this one looked at some of them and trained on others of them, and no price is known for that (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
 	}
 	return paid, err
 }

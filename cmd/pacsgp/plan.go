@@ -342,9 +342,9 @@ func (p planned) print(w io.Writer) error {
 		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
 	if len(p.Looks) > 0 {
-		_, _ = fmt.Fprintf(w, "looks      if 1 %% of the hold-out rows are missed, at most so many of fresh rows are\n")
+		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows are missed (plan does not read the log of earlier looks)\n")
 		for _, l := range p.Looks {
-			_, _ = fmt.Fprintf(w, "           look %2d after the others: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
+			_, _ = fmt.Fprintf(w, "           look %2d, one job after another: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
 		}
 	}
 	_, _ = fmt.Fprintln(w)

@@ -46,7 +46,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)
     need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
-    ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shards, digest {survey.digest[:12]}…")
+    ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {survey.digest[:12]}…")
     need((len(survey.reference), len(survey.holdout), len(survey.outside), survey.train) == tuple(cert["ledger"].get(k, 0) for k in ("reference", "holdout", "outside", "train")), "the ledger is not what the key gives")
     if cert["sample"].get("segments"):
         check_places(lake, cert["sample"]["segments"])
