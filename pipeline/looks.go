@@ -134,10 +134,14 @@ func (l Look) meets(o Look) (meets, kept, changed bool) {
 		return true, true, false
 	}
 	same, kept, changed := l.meetsInPlace(o)
-	if l.trainedBy(o) {
+	switch {
+	case l.trainedBy(o, 0.25):
 		return true, false, changed
+	case same:
+		return true, kept, changed
+	default: // rows of other places; a hundredth may be equal by chance
+		return 100*common > min(mine, others), !l.trainedBy(o, 0.01), changed
 	}
-	return same || 100*common > min(mine, others), kept, changed // a hundredth may be equal by chance
 }
 
 // among is how many of so many marks are among those of other rows, of which there are so many.
@@ -151,13 +155,14 @@ func (h HeldOut) among(other []uint64) (common, mine, others int) {
 	return common, len(a), len(b)
 }
 
-// trainedBy reports whether hold-out rows are rows that o has trained on: a quarter more of them than
-// are among those of this look's own, which are equal by chance.
-func (l Look) trainedBy(o Look) bool {
-	common, mine, _ := l.Held.among(o.Trained)
-	chance, of, _ := l.Held.among(l.Trained)
-	beyond := float64(common) - float64(mine)*float64(chance)/float64(max(of, 1))
-	return common >= min(mine, 3) && 4*beyond > float64(mine)
+// trainedBy reports whether hold-out rows are rows that o has trained on: a part more of them, and
+// five deviations, than are among those of this look's own, which are equal by chance.
+func (l Look) trainedBy(o Look, part float64) bool {
+	common, of, _ := l.Held.among(o.Trained)
+	alike, own, _ := l.Held.among(l.Trained)
+	n, chance := float64(of), float64(alike)/float64(max(own, 1))
+	beyond := float64(common) - n*chance
+	return common >= min(of, 3) && beyond > part*n && beyond > 5*math.Sqrt(n*chance*(1-chance))
 }
 
 // meetsInPlace is meets for rows whose places stay, if other features are used, or another target.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -136,6 +137,32 @@ func TestLooksOfFewTargets(t *testing.T) {
 		}
 		if looks := looker(t, log, newLake([][]float64{columns[0], columns[0], columns[2]}, 400), same, 0).Delta.Looks; looks == nil || len(looks.Earlier) != 1 {
 			t.Errorf("%s: the same rows with other features pay for %+v", name, looks)
+		}
+	}
+}
+
+// A source that repeats its records has equal rows in lakes that share none: looks at them are paid,
+// and no row of one role is taken for a row of the other.
+func TestLooksOfRepeatedRows(t *testing.T) {
+	source := waves(150, 0.2, 4)
+	draw := func(seed uint64) *lake {
+		drawn, chance := make([][]float64, len(source)), rand.New(rand.NewPCG(seed, 0))
+		for range 400 {
+			i := chance.IntN(150)
+			for c := range drawn {
+				drawn[c] = append(drawn[c], source[c][i])
+			}
+		}
+		return newLake(drawn, 400)
+	}
+	for name, change := range map[string]func(*pipeline.Job){
+		"by content":  func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
+		"independent": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesIndependent },
+	} {
+		log := &pipelinetest.Store{}
+		looker(t, log, draw(1), change, 0)
+		if looks := looker(t, log, draw(2), change, 0).Delta.Looks; looks == nil || len(looks.Earlier) != 1 || looks.Swapped {
+			t.Errorf("%s: %+v, want one look", name, looks)
 		}
 	}
 }
