@@ -43,11 +43,11 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("%s is promised about %s: the bound is 1, which holds for every predictor", nothing, subject(g))
 	case g.Status == StatusVacuous:
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
-			nothing, subject(g), percentUp(g.Bound), yardstick(percentUp, g, c.Baseline, "a constant"))
+			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), percentUp(g.Bound), fresh, c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, c.sure(g))
 	case form.average != "":
-		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), percentUp(g.Bound), fresh, c.sure(g))
+		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
 		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}

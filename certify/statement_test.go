@@ -324,7 +324,7 @@ func TestHeadlines(t *testing.T) {
 			t.Fatalf("%s: guarantees %s, %s, %s: the best about the mean comes first, a draw last", name, first.ID, second.ID, last.ID)
 		}
 		for _, g := range c.Guarantees {
-			want := strings.NewReplacer("PERCENT", percentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", percentUp(c.Baseline.Bound)).Replace(want)
+			want := strings.NewReplacer("PERCENT", PercentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", PercentUp(c.Baseline.Bound)).Replace(want)
 			// Bad rows were left out: the promise is about the others.
 			want = strings.Replace(want, "fresh rows", "fresh rows that satisfy the row rules", 1)
 			if name == "vacuous" && g.ID == GuaranteeMean { // the hold-out is not
@@ -408,8 +408,8 @@ func TestPercentagesRoundUp(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0.0 %", 1: "100 %", .5: "50.0 %", .0613: "6.2 %", .1713: "17.2 %", .00051: "0.052 %", .000501: "0.051 %", .9995: "100 %", .999: "99.9 %", .25: "25.0 %", 1e-9: "0.00000011 %",
 	} {
-		if got := percentUp(x); got != want {
-			t.Errorf("percentUp(%g) = %s, want %s", x, got, want)
+		if got := PercentUp(x); got != want {
+			t.Errorf("PercentUp(%g) = %s, want %s", x, got, want)
 		}
 	}
 }

@@ -70,9 +70,9 @@ func outward(x float64, up bool) string {
 	return rounded(r, decimals, up).FloatString(decimals)
 }
 
-// percentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
+// PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
 // at least two digits that count and at least one decimal below 100 %.
-func percentUp(x float64) string {
+func PercentUp(x float64) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)

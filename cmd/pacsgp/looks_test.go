@@ -25,7 +25,7 @@ func TestLooksArePaidWhateverTheOutput(t *testing.T) {
 	state := map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}
 	for _, c := range []struct{ seed, output, says string }{
 		{"0", "one", "First look at them by its maker's log of looks."},
-		{"1", "two", "Look 2 at them by its maker's log of looks."},
+		{"1", "two", "Look 2 at them by its maker's log of looks. Looks as the first look at these hold-out rows the bound of the mean would be "},
 		{"2", "two", "Look 3 at them by its maker's log of looks."},
 		{"0", "three", "First look at them by its maker's log of looks."},
 		{"1", "four", "Look 2 at them by its maker's log of looks."},

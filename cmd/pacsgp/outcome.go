@@ -39,9 +39,10 @@ func (o *outcome) end(w system, asJSON bool) error {
 // figure is the plot of a run.
 func figure(r *pipeline.Result) report.Figure {
 	c := r.Certificate
-	mean, draw := c.About(certify.PredictorMean), c.About(certify.PredictorDraw)
+	mean, draw := c.Best(certify.PredictorMean), c.About(certify.PredictorDraw)
+	title, condition, conditional := strings.Cut(strings.ToUpper(string(mean.Status))+": "+mean.Headline, " confidence if ")
 	f := report.Figure{
-		Title:  strings.ToUpper(string(mean.Status)) + ": " + mean.Headline,
+		Title:  title,
 		Target: draw.Loss.Target,
 		Bound:  draw.Bound, Baseline: c.Baseline.Bound,
 		Unit: "steps", PointsTitle: "Reference rows",
@@ -50,16 +51,18 @@ func figure(r *pipeline.Result) report.Figure {
 	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
 		f.Subtitles = append(f.Subtitles, c.OtherJobs()+" tried on these rows before.")
 	}
-	told := c.Conditional()
-	if draw.Status != certify.StatusConditional {
-		told = append(told, draw)
-	}
-	for _, g := range told { // as others may believe it
-		text := strings.ToUpper(string(g.Status)) + ": " + g.Headline
-		if missed, ok := report.Missed(g); ok {
-			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, g.N)
+	if conditional {
+		f.Title += " confidence,"
+		text := "if " + condition
+		if missed, ok := report.Missed(mean); ok {
+			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, mean.N)
 		}
 		f.Subtitles = append(f.Subtitles, text)
+	}
+	for _, g := range []certify.Guarantee{c.About(certify.PredictorMean), draw} {
+		if g.ID != mean.ID {
+			f.Subtitles = append(f.Subtitles, strings.ToUpper(string(g.Status))+": "+g.Headline)
+		}
 	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"
@@ -80,10 +83,16 @@ func (o *outcome) report(w system) error {
 	}
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style, report.Maker)
+	if err := asFirstLook(w, c); err != nil {
+		return err
+	}
 	path := func(name string) string { return filepath.Join(o.task.Output, name) }
 	retrain := ""
 	if len(c.Conditional()) > 0 {
 		retrain = " --retrain"
+	}
+	if retrain != "" && c.About(certify.PredictorMean).Status != certify.StatusCertified {
+		retrain += "\n             (it ends with status 3, for the mean rests on the maker's word)"
 	}
 	_, err := fmt.Fprintf(w.stdout, "Fit          %s\nModel        %s\n             %s, %s, N = %d train rows\nCertificate  %s\nMore         pacsgp inspect %s\n             %s, %s, %s\nCheck it     pacsgp verify %s %s %s%s\n",
 		r.Diagnostics.Residuals, path(r.Model), certify.Count(r.Training.Inducing, "inducing point"), certify.Count(r.Training.Steps, "step"), c.Ledger.Train,
@@ -131,5 +140,24 @@ func (o *outcome) sweepTable(to system) error {
 		best = "none promises anything about " + the[o.Record.Judge] + "; the lowest bound"
 	}
 	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
+	return err
+}
+
+// asFirstLook says what the looks before this one cost: the bound without them.
+func asFirstLook(w system, c certify.Certificate) error {
+	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped {
+		return nil
+	}
+	ev, err := c.Evidence()
+	if err != nil {
+		return err
+	}
+	ev.Delta.Looks = nil
+	first, err := certify.Certify(ev)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.stdout, "Looks        as the first look at these hold-out rows the bound of the mean would be %s, not %s\n",
+		certify.PercentUp(first.Best(certify.PredictorMean).Bound), certify.PercentUp(c.Best(certify.PredictorMean).Bound))
 	return err
 }
