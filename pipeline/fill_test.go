@@ -34,20 +34,25 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 
 // A value that stands for a missing one is told in the first pass; heavy tails are none.
 func TestFillValuesAreTold(t *testing.T) {
-	for want, value := range map[bool]func(i int) float64{
-		true:  func(int) float64 { return -9999 },
-		false: func(i int) float64 { return -9999 - float64(i) },
+	for _, c := range []struct {
+		want  bool
+		every int
+		value func(i int) float64
+	}{
+		{true, 90, func(int) float64 { return -9999 }},
+		{true, 3, func(int) float64 { return -9999 }},
+		{false, 90, func(i int) float64 { return -9999 - float64(i) }},
 	} {
 		columns := waves(900, 0.1, 4)
-		for i := 0; i < 900; i += 90 {
-			columns[0][i] = value(i)
+		for i := 0; i < 900; i += c.every {
+			columns[0][i] = c.value(i)
 		}
 		var told []string
 		env := environment(source(columns, 900), &pipelinetest.Store{})
 		env.Observer.Notice = func(text string) { told = append(told, text) }
 		run(t, job(t, tiny), env)
-		if got := strings.Contains(strings.Join(told, "\n"), "has the value -9999 in"); got != want {
-			t.Errorf("fill value told: %v, want %v: %q", got, want, told)
+		if got := strings.Contains(strings.Join(told, "\n"), "has the value -9999 in"); got != c.want {
+			t.Errorf("fill value told: %v, want %v: %q", got, c.want, told)
 		}
 	}
 }

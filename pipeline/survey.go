@@ -324,18 +324,19 @@ func usual(x []float64, within float64) []float64 {
 // fillValue says that x has a value of its own far outside the others, more than once; "":
 // it has none.
 func fillValue(x []float64) string {
-	const far, gap = 8, 0.5 // spreads from the median; of that without another value
-	low, middle, high := middleOf(x)
+	const far, gap = 8, 0.5 // spreads of the others from their median; of that without another value
 	for _, v := range []float64{slices.Min(x), slices.Max(x)} {
-		off, times, between := math.Abs(v-middle), 0, false
-		for _, other := range x {
-			if other == v {
-				times++
-			} else if (other-middle)*(v-middle) > 0 && math.Abs(other-middle) > gap*off {
-				between = true
-			}
+		others := slices.DeleteFunc(slices.Clone(x), func(other float64) bool { return other == v })
+		times := len(x) - len(others)
+		if times < 2 || times > len(others) {
+			continue
 		}
-		if times >= 2 && !between && off > far*(high-low) && high > low {
+		low, middle, high := middleOf(others)
+		off := math.Abs(v - middle)
+		between := slices.ContainsFunc(others, func(other float64) bool {
+			return (other-middle)*(v-middle) > 0 && math.Abs(other-middle) > gap*off
+		})
+		if !between && off > far*(high-low) && high > low {
 			return fmt.Sprintf("has the value %v in %d of %d rows, far outside all others: if it stands for a missing value, store a null instead, and let bad_rows leave such rows out", v, times, len(x))
 		}
 	}
