@@ -177,6 +177,8 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			held := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout)
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
+			ev.Dependence.Measured.Targets.Rows++
+			ev.Dependence.Measured.Losses.Rows++
 			train := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))
 			held.Risk, held.Unproven = certify.RiskSum{}, 0
