@@ -179,6 +179,9 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
 			ev.Dependence.Measured.Targets.Rows++
 			ev.Dependence.Measured.Losses.Rows++
+			ev.Dependence = certify.NewDependence(ev.Dependence.Measured)
+			ev.Assumptions = slices.Clone(ev.Assumptions)
+			ev.Assumptions[0].Diagnostic = strings.NewReplacer("479 pairs", "480 pairs", "480 rows", "481 rows").Replace(ev.Assumptions[0].Diagnostic)
 			train := ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain)
 			fatal.If(t, errors.Join(train.Risk.Add(0), ev.Constant.Risk.AddLower(0)))
 			held.Risk, held.Unproven = certify.RiskSum{}, 0
