@@ -119,7 +119,7 @@ func (s RiskSum) ones() int64 {
 
 // whole is the sum rounded up to a whole number.
 func (s RiskSum) whole() RiskSum {
-	n := uint64(s.ones()) //nolint:gosec // at most the count
+	n := uint64(s.ones()) //nolint:gosec // from 0 to the count of losses
 	return RiskSum{hi: n >> 4, lo: n << 60, count: s.count}
 }
 

@@ -39,7 +39,7 @@ func TestScoreOfATopicKilled(t *testing.T) {
 		run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
 		reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
 		if reached {
-			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a moment of the kill, drawn at random: nothing is waited for
 			_ = run.Process.Kill()
 			<-ended
 		}

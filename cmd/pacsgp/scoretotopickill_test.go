@@ -127,7 +127,7 @@ func TestScoreToATopicKilled(t *testing.T) {
 		run := child(t, again)
 		reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
 		if reached && !alive {
-			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a moment of the kill, drawn at random: nothing is waited for
 			_ = run.Process.Kill()
 			<-ended
 		}

@@ -181,12 +181,12 @@ func schemaMessage(footer []byte, version int64) []byte {
 		binary.LittleEndian.PutUint16(m[fields+2*i:], v)
 	}
 	binary.LittleEndian.PutUint32(m[start:], start-fields)
-	binary.LittleEndian.PutUint16(m[start+4:], uint16(version)) //nolint:gosec // two bytes
+	binary.LittleEndian.PutUint16(m[start+4:], uint16(version)) //nolint:gosec // the caller has read it as a number of two bytes
 	m[start+6] = schema
 	f := flat{data: footer}
 	root := f.follow(0)
 	at := root + int(f.number(root-int(f.number(root, 4))+6, 2))                      // the second field of the footer
-	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+f.follow(at)-(start+8))) //nolint:gosec // within the footer
+	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+f.follow(at)-(start+8))) //nolint:gosec // a footer has at most 64 MiB, and describe has checked its offsets
 	out = append(out, footer...)
 	out = append(out, make([]byte, -len(out)&7)...)
 	binary.LittleEndian.PutUint32(out, 0xFFFFFFFF)

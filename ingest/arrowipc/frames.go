@@ -1,8 +1,8 @@
 package arrowipc
 
 import (
-	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -92,16 +92,12 @@ func (f *flat) number(at, width int) int64 {
 }
 
 func (f *flat) bits(at, width int) int64 {
-	switch width {
-	case 1:
-		return int64(int8(f.data[at])) //nolint:gosec // its bits
-	case 2:
-		return int64(int16(binary.LittleEndian.Uint16(f.data[at:]))) //nolint:gosec // its bits
-	case 4:
-		return int64(int32(binary.LittleEndian.Uint32(f.data[at:]))) //nolint:gosec // its bits
-	default:
-		return int64(binary.LittleEndian.Uint64(f.data[at:])) //nolint:gosec // its bits
+	u := uint64(0)
+	for i := range width {
+		u |= uint64(f.data[at+i]) << (8 * i)
 	}
+	beyond := 64 - 8*width
+	return int64(u<<beyond) >> beyond //nolint:gosec // two's complement is the form of signed numbers in FlatBuffers
 }
 
 // follow is where the offset at this position points.
@@ -110,7 +106,7 @@ func (f *flat) follow(at int) int {
 	if by == 0 {
 		f.bad = true
 	}
-	return at + int(uint32(by)) //nolint:gosec // its bits
+	return at + int(by&math.MaxUint32)
 }
 
 // table reads the table that the offset at this position points to.
@@ -127,7 +123,7 @@ func (f *flat) table(name string, position, depth int) node {
 		if f.bad || slot >= count {
 			break
 		}
-		offset := int(uint16(f.number(fields+slot, 2))) //nolint:gosec // its bits
+		offset := int(f.number(fields+slot, 2) & math.MaxUint16)
 		if offset == 0 {
 			continue
 		}
@@ -175,7 +171,7 @@ func (f *flat) vector(kind string, at, depth int) node {
 	if !plain {
 		width = 4
 	}
-	n := int(uint32(f.number(at, 4))) //nolint:gosec // its bits
+	n := int(f.number(at, 4) & math.MaxUint32)
 	if f.bad || n > (len(f.data)-at-4)/width {
 		f.bad = true
 		return node{}
@@ -199,7 +195,7 @@ func (f *flat) vector(kind string, at, depth int) node {
 }
 
 func (f *flat) words(at int) node {
-	n := int(uint32(f.number(at, 4))) //nolint:gosec // its bits
+	n := int(f.number(at, 4) & math.MaxUint32)
 	if f.bad || n >= len(f.data)-at-4 || f.data[at+4+n] != 0 || !utf8.Valid(f.data[at+4:at+4+n]) {
 		f.bad = true
 		return node{}
