@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -201,8 +203,10 @@ func TestForgedBadRowsAreRefused(t *testing.T) {
 	ev.Ledger.Reference -= 10
 	fit(&ev)
 	words := strings.NewReplacer("3 of 600 rows", "13 of 600 rows", "Of 597 rows", "Of 587 rows")
+	pairs := regexp.MustCompile(`is \S+ over \d+ pairs`)
 	for i := range ev.Assumptions {
-		ev.Assumptions[i].Diagnostic = words.Replace(ev.Assumptions[i].Diagnostic)
+		text := words.Replace(ev.Assumptions[i].Diagnostic)
+		ev.Assumptions[i].Diagnostic = pairs.ReplaceAllString(text, fmt.Sprintf("is %.3f over %d pairs", ev.Dependence.Correlation, ev.Dependence.Pairs))
 	}
 	forged, err := certify.Certify(ev)
 	if err != nil {
