@@ -56,8 +56,8 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	switch {
 	case !j.Mean.given() && share != 0:
 		fault("roles.outside: these rows are for fitting the column of mean, which the job does not name")
-	case !(0 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
-		fault("roles.outside: %v is no share of the rows above 0 and at most 0.6 that makes at most 0.9 with the hold-out rows", share)
+	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
+		fault("roles.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the hold-out rows", share)
 	}
 	if !j.Mean.given() {
 		return

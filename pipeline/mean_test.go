@@ -248,6 +248,7 @@ func TestMeanDeclarations(t *testing.T) {
 	for want, change := range map[string]func(*pipeline.Job){
 		"roles.outside: these rows are for":        func(j *pipeline.Job) { j.Mean.Column, j.Roles.Outside = "", 0.3 },
 		"roles.outside: 0.7 is no share":           func(j *pipeline.Job) { j.Roles.Outside = 0.7 },
+		"roles.outside: 0.01 is no share":          func(j *pipeline.Job) { j.Roles.Outside = 0.01 },
 		`mean.column: "y" is the target`:           func(j *pipeline.Job) { j.Mean.Column = "y" },
 		`mean.column: "a" is the target or a`:      func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
 		"mean.column: the loss relative":           func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },

@@ -127,7 +127,7 @@ def check_job(job):
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
-            ("a share of outside rows belongs to a column of the mean", 0 <= outside <= 0.6 and outside + held <= 0.9 and (column is not None or outside == 0)),
+            ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or bool(wanted) and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
             ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "holdout" in methods),
