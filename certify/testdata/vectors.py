@@ -253,6 +253,55 @@ def write_binomial():
     write("binomial.csv", ["n", "k", "delta", "limit"], rows)
 
 
+def write_next():
+    """The average chance of a miss so far: the root of the mixture's equation, by bisection."""
+    rates = [math.ldexp(4, -(j // 2)) * (math.sqrt(.5) if j % 2 else 1) for j in range(16)]
+    rows = []
+    with mp.workdps(50):
+        for n in [1, 2, 10, 81, 1000, 10**4, 10**5, 10**7, 10**12]:
+            for k in sorted({0, 1, 12, n // 2, n, n // 100, 12 * n // 1000, n // 10}):
+                for delta in ["0.5", "0.01"]:
+                    if k > n:
+                        continue
+                    excess = lambda p: log(sum(exp(-mpf(r) * k - n * log(1 - p * (1 - exp(-mpf(r))))) for r in rates) / 16) + log(mpf(delta))
+                    a, b = mpf(k) / n, mpf(1)
+                    if excess(b) < 0:
+                        a = b
+                    for _ in range(140):
+                        middle = (a + b) / 2
+                        a, b = (middle, b) if excess(middle) < 0 else (a, middle)
+                    rows.append([n, k, delta, mp.nstr(b, 40)])
+    write("next.csv", ["n", "losses", "delta", "bound"], rows)
+
+
+def write_tests_of_rows():
+    """What the bets of the alarm and of the paired test are worth, in exact fractions, after
+    rows that follow from their numbers."""
+    miss = lambda i, seed, rate: (i * i * 7919 + i * 104729 + seed) % 1009 < rate
+    rows = []
+    for bound, rate in [("0.05", 40), ("0.05", 70), ("0.3", 150), ("0.012", 12), ("1", 900)]:
+        for n in [1, 7, 250, 1100]:
+            r0, odds = Fraction(float(bound)), [Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(4), Fraction(8)]
+            block, stakes, worth = math.ceil(10 / float(bound)), [Fraction(0)] * 5, Fraction(1)
+            for i in range(n):
+                s = i // block + 1
+                if i % block == 0:
+                    stakes = [a + Fraction(1, 5 * s * (s + 1)) for a in stakes]
+                x = 1 if miss(i, 17, rate) else Fraction(i % 4, 8) if bound == "0.3" else 0
+                stakes = [Fraction(a * (1 + (o - 1) * x) / (1 + (o - 1) * r0)).limit_denominator(10**60) for a, o in zip(stakes, odds)]
+                worth = sum(stakes) + Fraction(1, s + 1)
+            rows.append(["alarm", bound, rate, n, digits(mpf(worth.numerator) / worth.denominator)])
+    for first, second in [(40, 40), (80, 40), (30, 90)]:
+        for n in [1, 50, 1100]:
+            bets, stakes = [Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)], [Fraction(1, 6)] * 6
+            for i in range(n):
+                x = int(miss(i, 5, first)) - int(miss(i, 400, second))
+                stakes = [a * (1 + b * x) for a, b in zip(stakes, bets)]
+            worth = sum(stakes)
+            rows.append(["paired", first, second, n, digits(mpf(worth.numerator) / worth.denominator)])
+    write("bets.csv", ["test", "first", "second", "n", "worth"], rows)
+
+
 if __name__ == "__main__":
     write_risk()
     write_weights()
@@ -263,3 +312,5 @@ if __name__ == "__main__":
     write_inverse()
     write_delta()
     write_binomial()
+    write_next()
+    write_tests_of_rows()

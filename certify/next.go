@@ -1,0 +1,93 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+)
+
+// This file and alarm.go and paired.go test a fixed predictor on rows that came after it was
+// published. Independence is not assumed: each row may depend on all before. The proofs are in
+// docs/proofs.md, 18.
+
+// nextRates are the λ of [NextBound], as −λ: 4·2^(−j/2), j = 0 … 15.
+func nextRates() []float64 {
+	all := make([]float64, 16)
+	for j := range all {
+		all[j] = math.Ldexp(4, -(j / 2))
+		if j%2 == 1 {
+			all[j] *= math.Sqrt2 / 2
+		}
+	}
+	return all
+}
+
+// NextBound returns an upper bound on the average, over n rows in the order in which they came,
+// of the expected loss of each given all rows before it. With confidence 1−δ it holds for all n
+// at the same time, so that one may look after every row and stop when one likes.
+//
+// With S the sum of the losses it is p ≥ S/n where
+//
+//	mean over j of exp(λ_j S) (1 − p + p e^λ_j)^(−n)
+//
+// is proven to reach 1/δ, looser than the least such p by less than 10⁻¹² of it, or 1 where there is
+// none. Losses are those of [RiskSum], in [0, 1]. No row, and a δ outside of (0, 1), is an error.
+func NextBound(losses RiskSum, delta float64) (float64, error) {
+	n := losses.Count()
+	if n < 1 {
+		return 0, fmt.Errorf("certify: the mean loss of %d rows", n)
+	}
+	rest, err := lnInverseDelta(delta, Share{})
+	if err != nil {
+		return 0, fmt.Errorf("certify: next rows: %w", err)
+	}
+	// The threshold takes in the 16 of the mean and more than all rounding below.
+	goal := empty().Add(exact(rest), ln(exact(16)))
+	goal.Add(goal, pow2(-120))
+	sum := empty().SetInt(losses.total())
+	sum.Mul(sum, pow2(-60))
+	var terms []nextTerm
+	for _, rate := range nextRates() {
+		e := expNegUp(exact(rate))
+		terms = append(terms, nextTerm{empty().Sub(exact(1), e), empty().Mul(exact(-rate), sum)})
+	}
+	low, high := losses.Upper(), 1.0
+	if !nextReaches(terms, n, high, goal) {
+		return 1, nil
+	}
+	for high-low > 0x1p-42*high {
+		middle := low + (high-low)/2
+		if middle <= low || middle >= high {
+			break
+		}
+		if nextReaches(terms, n, middle, goal) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, nil
+}
+
+// A nextTerm is what one λ < 0 brings: a lower bound on 1 − e^λ, and λS.
+type nextTerm struct{ gain, spent *big.Float }
+
+// nextReaches reports whether ln Σ_j exp(λ_j S − n ln(1 − p(1 − e^λ_j))) is proven to reach the goal,
+// 0 < p ≤ 1.
+func nextReaches(terms []nextTerm, n int64, p float64, goal *big.Float) bool {
+	exponents := make([]*big.Float, len(terms))
+	var most *big.Float
+	for j, t := range terms {
+		rest := empty().Mul(exact(p), t.gain)
+		x := empty().Mul(exactInt(-n), ln(rest.Sub(exact(1), rest)))
+		exponents[j] = x.Add(x, t.spent)
+		if most == nil || x.Cmp(most) > 0 {
+			most = x
+		}
+	}
+	sum := empty()
+	for _, x := range exponents {
+		sum.Add(sum, expNegDown(empty().Sub(most, x)))
+	}
+	return ln(sum).Cmp(empty().Sub(goal, most)) >= 0
+}

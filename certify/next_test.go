@@ -1,0 +1,359 @@
+package certify
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// misses are k losses of 1 among n.
+func misses(t *testing.T, k, n int64) RiskSum {
+	t.Helper()
+	var s RiskSum
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"count": %d, "sum": "%032x"}`, n, new128(k)), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// new128 is k in units of 2⁻⁶⁰, big-endian.
+func new128(k int64) []byte {
+	var b [16]byte
+	for i, v := range []uint64{uint64(k) >> 4, uint64(k) << 60} {
+		for j := range 8 {
+			b[8*i+j] = byte(v >> (56 - 8*j))
+		}
+	}
+	return b[:]
+}
+
+// One-sided against roots of 40 digits from an independent tool, and not loose.
+func TestNextBoundIsSoundOnVectors(t *testing.T) {
+	for _, v := range readVectors(t, "next.csv", 100) {
+		n, k, delta := int64(number(t, v["n"])), int64(number(t, v["losses"])), number(t, v["delta"])
+		got, err := NextBound(misses(t, k, n), delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := truth(t, v["bound"])
+		if below(got, want) {
+			t.Errorf("unsound: %d of %d at delta %g: %.18g is below %s", k, n, delta, got, v["bound"])
+		} else if nearest, _ := want.Float64(); got > nearest*(1+1e-12) {
+			t.Errorf("loose: %d of %d at delta %g: %.18g, want %s", k, n, delta, got, v["bound"])
+		}
+	}
+}
+
+// What it is worth beside a limit for a number of rows that was declared before.
+func TestNextBoundOfARiskOf12InAThousand(t *testing.T) {
+	for n, want := range map[int64]float64{1000: .0288, 10_000: .0164, 100_000: .0133} {
+		got, err := NextBound(misses(t, 12*n/1000, n), .01)
+		if err != nil || math.Abs(got-want) > 5e-5 {
+			t.Errorf("%d rows: %.4f and %v, want %.4f", n, got, err, want)
+		}
+	}
+}
+
+func TestNextBoundRefuses(t *testing.T) {
+	for _, delta := range []float64{0, 1, -1, math.NaN()} {
+		if b, err := NextBound(misses(t, 1, 2), delta); err == nil {
+			t.Errorf("delta %g: %g", delta, b)
+		}
+	}
+	if b, err := NextBound(RiskSum{}, .01); err == nil {
+		t.Errorf("no row: %g", b)
+	}
+}
+
+// nextEvidence is the logarithm of the mixture, in plain float64.
+func nextEvidence(k, n, p float64) float64 {
+	var sum float64
+	for _, r := range nextRates() {
+		sum += math.Exp(-r*k - n*math.Log1p(p*math.Expm1(-r)))
+	}
+	return math.Log(sum / 16)
+}
+
+// chances are the chance of a miss given the rows before: independent rows, rows that come in
+// spells, and rows whose chance falls after each miss. None exceeds its first argument.
+var chances = map[string]func(most, now float64, t, since int) float64{
+	"independent": func(most, _ float64, _, _ int) float64 { return most },
+	"in spells":   func(most, _ float64, t, _ int) float64 { return most * float64(t/50%2) },
+	"after a miss": func(most, _ float64, _, since int) float64 {
+		if since < 20 {
+			return most
+		}
+		return most / 8
+	},
+	"adversary": func(most, now float64, _, _ int) float64 { // stops while it is ahead
+		if now < 1 {
+			return most / 3
+		}
+		return most
+	},
+}
+
+// Who looks after every row and stops at the worst one is wrong with probability δ at most,
+// whether or not rows depend on each other.
+func TestNextBoundHoldsAtEveryRow(t *testing.T) {
+	const delta, runs, rows = .05, 200, 1500
+	for name, chance := range chances {
+		rng := rand.New(rand.NewPCG(27, 1))
+		failed := 0
+		for range runs {
+			k, p, since := 0., 0., 1000
+			for i := range rows {
+				now := chance(.05, p/max(k, 1), i, since)
+				p += now
+				if since++; rng.Float64() < now {
+					k, since = k+1, 0
+				}
+				if n := float64(i + 1); p > k && nextEvidence(k, n, p/n) >= math.Log(1/delta) {
+					failed++
+					break
+				}
+			}
+		}
+		if rate := float64(failed) / runs; rate > delta+2.5*math.Sqrt(delta/runs) {
+			t.Errorf("%s: wrong at some row in %.3f of the runs, delta is %g", name, rate, delta)
+		}
+	}
+}
+
+// What bets are worth is never above the exact number, and hardly below it.
+func TestBetsAreSoundOnVectors(t *testing.T) {
+	miss := func(i, seed, rate int) uint64 {
+		if (i*i*7919+i*104729+seed)%1009 < rate {
+			return UnitsPerLoss
+		}
+		return 0
+	}
+	for _, v := range readVectors(t, "bets.csv", 29) {
+		first, n, want := number(t, v["first"]), int(number(t, v["n"])), truth(t, v["worth"])
+		second, got := int(number(t, v["second"])), 0.
+		a, err := NewAlarm(min(first, 1), leastError)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPaired(leastError)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if v["test"] == "paired" {
+				err = p.Add(miss(i, 5, int(first)), miss(i, 400, second))
+			} else {
+				loss := miss(i, 17, second)
+				if loss == 0 && first == .3 {
+					loss = uint64(i%4) * UnitsPerLoss / 8
+				}
+				err = a.Add([]uint64{loss})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got = a.Worth; v["test"] == "paired" {
+			got = 0
+			for _, s := range p.Stakes {
+				got += s
+			}
+			got = math.Nextafter(got, 0) // six additions
+		}
+		if above(got*(1-1e-15), want) {
+			t.Errorf("%v: unsound: %.18g is above %s", v, got, v["worth"])
+		}
+		if nearest, _ := want.Float64(); got < nearest*(1-1e-11) {
+			t.Errorf("%v: %.18g is far below %s", v, got, v["worth"])
+		}
+	}
+}
+
+// An alarm whose bound holds at every row is ever raised with probability δ at most, whoever looks
+// and when.
+func TestAlarmIsRarelyFalse(t *testing.T) {
+	const bound, delta, runs, rows = .05, .05, 400, 4000
+	for name, chance := range chances {
+		rng := rand.New(rand.NewPCG(27, 2))
+		raised := 0
+		for range runs {
+			a, err := NewAlarm(bound, delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			since := 1000
+			for i := range rows {
+				loss := uint64(0)
+				if since++; rng.Float64() < chance(bound, a.Worth, i, since) {
+					loss, since = UnitsPerLoss, 0
+				}
+				if err := a.Add([]uint64{loss}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if a.Raised > 0 {
+				raised++
+			}
+		}
+		if rate := float64(raised) / runs; rate > delta+2.5*math.Sqrt(delta/runs) {
+			t.Errorf("%s: raised in %.3f of the runs, delta is %g", name, rate, delta)
+		}
+	}
+}
+
+// delay is how many rows after a change an alarm at δ = 0.01 is raised, of a risk that was 0.8 times the
+// bound before.
+func delay(t *testing.T, bound, times float64, before int, rng *rand.Rand) int {
+	t.Helper()
+	a, err := NewAlarm(bound, .01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := make([]uint64, 500)
+	for at := 0; a.Raised == 0; at += len(losses) {
+		for i := range losses {
+			risk := .8 * bound
+			if at+i >= before {
+				risk = times * bound
+			}
+			if losses[i] = 0; rng.Float64() < risk {
+				losses[i] = UnitsPerLoss
+			}
+		}
+		if err := a.Add(losses); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return int(a.Raised) - before
+}
+
+// The table of delays in docs/proofs.md.
+func TestAlarmDelays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some million rows")
+	}
+	const runs = 60
+	rng := rand.New(rand.NewPCG(27, 3))
+	var table strings.Builder
+	for _, bound := range []float64{.01, .05, .2} {
+		fmt.Fprintf(&table, "| %v |", bound)
+		for _, before := range []int{0, 20_000} {
+			for _, times := range []float64{1.5, 2, 4} {
+				var all []int
+				for range runs {
+					all = append(all, delay(t, bound, times, before, rng))
+				}
+				slices.Sort(all)
+				fmt.Fprintf(&table, " %d, %d |", all[runs/2], all[runs*9/10])
+			}
+		}
+		table.WriteString("\n")
+	}
+	text, err := os.ReadFile("../docs/proofs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), table.String()) {
+		t.Errorf("docs/proofs.md has another table of delays than\n%s", table.String())
+	}
+}
+
+// A challenger that is no better is promoted with probability Error at most, one that is better
+// nearly always.
+func TestPairedPromotes(t *testing.T) {
+	const mistake, runs, rows = .05, 400, 4000
+	for _, c := range []struct {
+		champion, challenger, least, most float64
+	}{
+		{.05, .05, 0, mistake},
+		{.05, .06, 0, mistake},
+		{.3, .3, 0, mistake},
+		{.10, .05, .99, 1},
+	} {
+		rng := rand.New(rand.NewPCG(27, 4))
+		promoted := 0
+		for range runs {
+			p, err := NewPaired(mistake)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range rows {
+				var losses [2]uint64
+				for i, risk := range []float64{c.champion, c.challenger} {
+					if rng.Float64() < risk {
+						losses[i] = UnitsPerLoss
+					}
+				}
+				if err := p.Add(losses[0], losses[1]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p.Better > 0 {
+				promoted++
+			}
+		}
+		if rate := float64(promoted) / runs; rate > c.most+2.5*math.Sqrt(c.most/runs) || rate < c.least {
+			t.Errorf("risks of %g and %g: promoted in %.3f of the runs, want %g to %g", c.champion, c.challenger, rate, c.least, c.most)
+		}
+	}
+}
+
+// A state that was written and read goes on to the same bits, and a damaged one is refused.
+func TestTestsOfRowsAreResumed(t *testing.T) {
+	losses := make([]uint64, 1000)
+	for i := range losses {
+		losses[i] = uint64(i*i%7) * (UnitsPerLoss / 90)
+	}
+	whole, err := NewAlarm(.05, .01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := Alarm{Bound: .05, Delta: .01, Stakes: slices.Clone(whole.Stakes), Worth: 1}
+	if err := whole.Add(losses); err != nil {
+		t.Fatal(err)
+	}
+	for part := range slices.Chunk(losses, 7) {
+		if err := parts.Add(part); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = Alarm{}
+		if err := json.Unmarshal(text, &parts); err != nil || parts.Validate() != nil {
+			t.Fatal(err, parts.Validate())
+		}
+	}
+	one, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, err := json.Marshal(parts); err != nil || string(one) != string(other) {
+		t.Errorf("%s in one go, %s in parts, %v", one, other, err)
+	}
+	for _, damaged := range []Alarm{
+		{Bound: 0, Delta: .01, Stakes: whole.Stakes},
+		{Bound: math.NaN(), Delta: .01, Stakes: whole.Stakes},
+		{Bound: .05, Delta: 0, Stakes: whole.Stakes},
+		{Bound: .05, Delta: .01, Stakes: whole.Stakes[1:]},
+		{Bound: .05, Delta: .01, Stakes: slices.Repeat([]float64{math.Inf(1)}, 5)},
+		{Bound: .05, Delta: .01, Stakes: whole.Stakes, Raised: 3},
+	} {
+		if damaged.Validate() == nil {
+			t.Errorf("%+v is valid", damaged)
+		}
+	}
+	if err := whole.Add([]uint64{UnitsPerLoss + 1}); err == nil {
+		t.Error("a loss above 1 is added")
+	}
+	p := Paired{Error: .05, Stakes: []float64{1}}
+	if p.Validate() == nil || p.Add(UnitsPerLoss+1, 0) == nil {
+		t.Error("a damaged state, or a loss above 1, is taken")
+	}
+}
