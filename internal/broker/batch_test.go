@@ -158,8 +158,9 @@ func TestClaims(t *testing.T) {
 		"snappy, a long frame":    {withBody(plain, compress.Snappy, append(slices.Clone(frames), 0x40, 0, 0, 0, 1, 2)), 1 << 20},
 		"snappy, a long block":    {withBody(plain, compress.Snappy, append(append(slices.Clone(frames), 0, 0, 0, 9), append(gigabyte, 1, 2, 3, 4)...)), 1 << 20},
 		"zstd, 300 MiB":           {withBody(plain, compress.Zstd, window.Bytes()), 3 * maxUnpacked},
-		"gzip, 257 MiB":           {bomb(compress.Gzip), 5 * maxUnpacked},
-		"lz4, 257 MiB":            {bomb(compress.Lz4), 5 * maxUnpacked},
+		// A buffer that grows asks for five times what it holds, under the race detector for eight.
+		"gzip, 257 MiB": {bomb(compress.Gzip), 9 * maxUnpacked},
+		"lz4, 257 MiB":  {bomb(compress.Lz4), 9 * maxUnpacked},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
