@@ -91,3 +91,20 @@ func nextReaches(terms []nextTerm, n int64, p float64, goal *big.Float) bool {
 	}
 	return ln(sum).Cmp(empty().Sub(goal, most)) >= 0
 }
+
+// NextWords say what rows that came after the model tell of the predictions of its mean: how they
+// fared, and the bound of [NextBound] at the certificate's δ.
+func (c Certificate) NextWords(losses RiskSum) (words string, bound float64, err error) {
+	if bound, err = NextBound(losses, c.Delta.Declared); err != nil {
+		return "", 1, err
+	}
+	g, n := c.About(PredictorMean), losses.Count()
+	if g.Loss.Kind.Counts() {
+		words = fmt.Sprintf("%s were %s in %d of %s (%s): over these rows the chance of it was at most %s on average", subject(g),
+			miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), losses.ones(), Count(n, "row"), PercentUp(losses.Upper()), PercentUp(bound))
+	} else {
+		words = fmt.Sprintf("%s lost %s on average over %s, where an error e costs %s: over these rows the expected loss was at most %s on average", subject(g),
+			AtMost(losses.Upper()), Count(n, "row"), cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), AtMost(bound))
+	}
+	return fmt.Sprintf("%s, each given all rows before it, with %s confidence at every number of rows. A fresh row is like them as far as the future is like these rows. This holds if nobody who made or chose the model knew the rows (rows-after-model): whoever receives them himself knows that", words, confidence(c.Delta.Declared)), bound, nil
+}

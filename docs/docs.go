@@ -17,3 +17,8 @@ var Schedule string
 //
 //go:embed score.md
 var Score string
+
+// Watch is the page about watch files.
+//
+//go:embed watch.md
+var Watch string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/inorder"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -23,6 +24,10 @@ type Prediction struct {
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
 	Far                 bool   // some feature lies more than [FarScales] of its scales from its centre
+
+	// Of rows of a source with the target behind the inputs:
+	Labelled bool   // the row and its target satisfy the rules
+	Loss     uint64 // of its mean: what a certificate counts, in units of 2⁻⁶⁰ ([certify.Units])
 }
 
 // FarScales is from where on a row with a prediction is far from the reference rows, whose mean and
@@ -30,7 +35,7 @@ type Prediction struct {
 const FarScales = 10
 
 // Predict predicts every row of a source, in order. The source's columns must
-// be the model's features. A row that breaks the rules of the certificate, or whose mean
+// be the model's features, and may have the target behind them. A row that breaks the rules of the certificate, or whose mean
 // is not proven to be within the accuracy that the certificate asks of a reader, has a
 // reason and no numbers. The model must be one that Verify accepts.
 func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
@@ -105,8 +110,8 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 	if err != nil {
 		return out, err
 	}
-	if want := len(p.of.meta.Inputs()); len(b.columns) != want {
-		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d", len(b.columns), want)
+	if want := len(p.of.meta.Inputs()); len(b.columns) != want && len(b.columns) != want+1 {
+		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d, and perhaps the target", len(b.columns), want)
 	}
 	return p.block(b, out)
 }
@@ -154,14 +159,21 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	defer p.spaces.Put(w)
 	w.reset(b.rows)
 	w.gather(b, 0, b.rows)
-	laws, err := w.predict()
+	laws, losses, err := p.score(w, b)
 	if err != nil {
 		return out, err
 	}
 	limits, d := readerLimits(p.of.meta), p.of.scale.inputs()
 	for i := range b.rows {
 		found := Prediction{Ordinal: b.first + int64(i)}
-		if b.reasons != nil && b.reasons.IsValid(i) {
+		good := b.reasons == nil || b.reasons.IsNull(i)
+		if losses != nil && good {
+			found.Labelled = true
+			if found.Loss, err = certify.Units(losses[i]); err != nil {
+				return out, err
+			}
+		}
+		if !good && !p.unlabelled(b, i) {
 			found.Reason = b.reasons.Value(i)
 		} else {
 			centre := p.of.meta.Target.Centre
@@ -173,6 +185,23 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 		out = append(out, found)
 	}
 	return out, nil
+}
+
+// score returns the laws of the gathered rows of a block and, where it has targets, losses.
+func (p *Ready) score(w *workspace, b block) (model.Laws, []float64, error) {
+	if len(b.columns) == len(p.of.meta.Inputs()) {
+		laws, err := w.predict()
+		return laws, nil, err
+	}
+	s, err := w.scoreMeans()
+	return s.laws, s.hi, err
+}
+
+// unlabelled reports whether all that is wrong with a row is its target, which is there to be
+// compared with.
+func (p *Ready) unlabelled(b block, i int) bool {
+	inputs := len(p.of.meta.Inputs())
+	return len(b.columns) > inputs && !slices.ContainsFunc(b.columns[:inputs], func(c []float64) bool { return c[i]-c[i] != 0 })
 }
 
 // deviationAccuracy is what the square of a deviation may be off by, relative to itself,

@@ -23,6 +23,8 @@ func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault,
 		_, _, faults, err = checkSchedule(ctx, path, env)
 	case KindScore:
 		_, faults, err = checkScore(ctx, path, env)
+	case KindWatch:
+		_, faults, err = checkWatch(ctx, path, env)
 	default:
 		_, faults, err = checkJob(ctx, path, env, Overrides{})
 	}

@@ -15,6 +15,7 @@ const (
 	KindJob      = "job"
 	KindSchedule = "schedule"
 	KindScore    = "score"
+	KindWatch    = "watch"
 )
 
 // kindIn is the kind of a file by its keys, or "".
@@ -24,6 +25,8 @@ func kindIn(t *yamlfile.File) string {
 		return KindSchedule
 	case t.Has("target"):
 		return KindJob
+	case t.Has("state"):
+		return KindWatch
 	case t.Has("model"):
 		return KindScore
 	case t.Has("record"):
@@ -44,6 +47,8 @@ func kindOf(t reflect.Type) yamlfile.Kind {
 		k.Name, k.Page, k.Bad = KindSchedule, "docs/schedule.md", "bad schedule"
 	case reflect.TypeFor[ScoreFile]():
 		k.Name, k.Page, k.Bad = KindScore, "docs/score.md", "bad score file"
+	case reflect.TypeFor[WatchFile]():
+		k.Name, k.Page, k.Bad = KindWatch, "docs/watch.md", "bad watch file"
 	default:
 		k.Name, k.Page, k.Bad = KindJob, "docs/job.md", "bad job"
 		k.Misplaced = func(section string) string {

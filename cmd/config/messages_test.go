@@ -107,6 +107,8 @@ func (f wrongFile) messages(t *testing.T) string {
 		_, _, faults, err = checkSchedule(t.Context(), writeFile(t, filepath.Join(dir, "schedule.yaml"), text), with(f.variables))
 	case KindScore:
 		_, faults, err = checkScore(t.Context(), writeFile(t, filepath.Join(dir, "score.yaml"), text), with(f.variables))
+	case KindWatch:
+		_, faults, err = checkWatch(t.Context(), writeFile(t, filepath.Join(dir, "watch.yaml"), text), with(f.variables))
 	default:
 		faults, err = Check(t.Context(), writeFile(t, filepath.Join(dir, "job.yaml"), text), with(f.variables))
 	}

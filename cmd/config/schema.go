@@ -26,6 +26,8 @@ func Schema(kind string) map[string]any {
 		return schemaOf[ScheduleFile](pageOf(kind), "record", "jobs")
 	case KindScore:
 		return schemaOf[ScoreFile](pageOf(kind), "model", "source", "output")
+	case KindWatch:
+		return schemaOf[WatchFile](pageOf(kind), "model", "source", "state")
 	default:
 		return schemaOf[JobFile](pageOf(kind), "source", "target") // for the others there are flags
 	}
@@ -33,7 +35,7 @@ func Schema(kind string) map[string]any {
 
 // pageOf is the page with the keys of a kind of files.
 func pageOf(kind string) string {
-	return map[string]string{KindJob: docs.Job, KindSchedule: docs.Schedule, KindScore: docs.Score}[kind]
+	return map[string]string{KindJob: docs.Job, KindSchedule: docs.Schedule, KindScore: docs.Score, KindWatch: docs.Watch}[kind]
 }
 
 // schemaOf makes the schema of a file from its Go type: structures give the keys, types with an

@@ -72,7 +72,7 @@ func plainValue(node ast.Node) any {
 
 // The schema takes the examples, and what the pages show of jobs.
 func TestSchemaTakesExamples(t *testing.T) {
-	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore)}
+	compiled := map[string]*jsonschema.Schema{KindJob: printedSchema(t, KindJob), KindSchedule: printedSchema(t, KindSchedule), KindScore: printedSchema(t, KindScore), KindWatch: printedSchema(t, KindWatch)}
 	takes := func(name, text string, fragment bool) {
 		t.Helper()
 		_, read := parsed([]byte(text), func(name string) (string, bool) { return "${" + name + "}", true })
@@ -85,6 +85,8 @@ func TestSchemaTakesExamples(t *testing.T) {
 		switch {
 		case job["jobs"] != nil:
 			kind = KindSchedule
+		case job["state"] != nil:
+			kind = KindWatch
 		case job["model"] != nil:
 			kind = KindScore
 		}
@@ -106,7 +108,8 @@ func TestSchemaTakesExamples(t *testing.T) {
 	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "schedule-topic.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "job-of-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"),
-		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"))
+		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"),
+		filepath.Join("..", "..", "examples", "schedule", "watch.yaml"))
 	for _, path := range examples {
 		faults, err := Check(t.Context(), path, with(nil))
 		if err != nil || slices.ContainsFunc(faults, func(f yamlfile.Fault) bool { return !strings.Contains(f.Text, "no variable") }) {
@@ -117,7 +120,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 		takes(path, string(text), false)
 	}
 	blocks := 0
-	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/certificate.md", "../../README.md"} {
+	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/watch.md", "../../docs/certificate.md", "../../README.md"} {
 		text, err := os.ReadFile(filepath.FromSlash(page))
 		fatal.If(t, err)
 		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
@@ -230,7 +233,7 @@ func leaves(key string, s map[string]any, f func(key string, words []any)) {
 // Each key is described on the page, which describes no other; the words that a key takes
 // are those that lint takes, and words are declared for keys alone.
 func TestSchemaSaysWhatKeysAre(t *testing.T) {
-	for _, kind := range []string{KindJob, KindSchedule, KindScore} {
+	for _, kind := range []string{KindJob, KindSchedule, KindScore, KindWatch} {
 		t.Run(kind, func(t *testing.T) { keysAreSaid(t, kind) })
 	}
 }

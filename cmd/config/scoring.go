@@ -139,14 +139,18 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 // unpredicted are the files of the source. whole: files are predicted whole, several at the same
 // time. before is called before each look at them.
 func (s *Scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
+	return ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: whole, Before: before}))
+}
+
+// reading completes how the files of the source are read.
+func (s *Scoring) reading(cfg ingestlake.UnpredictedConfig) ingestlake.UnpredictedConfig {
 	res := s.Resources()
-	return ingestlake.NewUnpredicted(ingestlake.UnpredictedConfig{
-		Paths: s.Source.Paths, Keep: s.Keep, Whole: whole, Before: before, Decoders: res.Workers, Pages: res.PageMemory() / filesAtOnce,
-		Name: func(f ingestlake.File) (name, digest string) {
-			file := f.Listed(s.Folder)
-			return file.Path, digestOfAll(file)[:16]
-		},
-	})
+	cfg.Paths, cfg.Decoders, cfg.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
+	cfg.Name = func(f ingestlake.File) (name, digest string) {
+		file := f.Listed(s.Folder)
+		return file.Path, digestOfAll(file)[:16]
+	}
+	return cfg
 }
 
 func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed int, err error) {
@@ -216,24 +220,31 @@ type topicScoring struct {
 	rows     *kafkalog.Unpredicted
 }
 
-func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error) {
+// unpredictedRecords are the rows of the topic, with a client of its cluster to be closed.
+func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.Client, error) {
 	k := s.Source.Kafka
 	origin := &Topic{KafkaSection: KafkaSection{TopicSection: k}}
 	if err := origin.Schemas(); err != nil {
-		return err
+		return nil, nil, err
 	}
 	client, err := s.client(k.Cluster)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	t := &topicScoring{Scoring: s, client: client, rows: &kafkalog.Unpredicted{
+	return &kafkalog.Unpredicted{
 		Config: kafkalog.Config{
 			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format, SkipTombstones: k.Tombstones == "skip",
 			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 		},
-		Keep: s.Keep, Workers: s.Resources().Workers, Once: s.Once, Notice: s.Noticed,
-	}}
+		Keep: s.Keep, Workers: s.Resources().Workers, Once: once, Notice: s.Noticed,
+	}, client, err
+}
+
+func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error) {
+	k := s.Source.Kafka
+	rows, client, err := s.unpredictedRecords(s.Once)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	t := &topicScoring{Scoring: s, client: client, rows: rows}
 	topics, output := []string{k.Topic}, "directory"
 	if s.ToTopic() {
 		topics, output = append(topics, s.Output.Kafka.Topic), "topic"

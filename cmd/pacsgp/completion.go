@@ -19,14 +19,14 @@ import (
 func completions(root *cobra.Command) {
 	jobs, folders := cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt), cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	flags := map[string]cobra.CompletionFunc{
-		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders,
+		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders, "state": folders,
 		"log-format": words(logText, logJSON), "format": words(formatText, formatJSON), "log-level": words("debug", "info", "warn", "error"),
 		"judge": words(string(pipeline.JudgeMean)+"\tof Q, which predict writes", string(pipeline.JudgeDraw)+"\tof Q"),
 	}
 	rows := cobra.FixedCompletions([]string{"parquet", "parq", "pq", "arrow", "feather"}, cobra.ShellCompDirectiveFilterFileExt)
 	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}
 	arguments := map[string][]cobra.CompletionFunc{ // the last for all further ones
-		"verify": artifact, "audit": artifact, "predict": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
+		"verify": artifact, "audit": artifact, "predict": artifact, "watch": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore, config.KindWatch), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
 		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions},
 	}
 	files := map[string]cobra.CompletionFunc{"predict": rows, "pass": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)} // for --output

@@ -11,11 +11,11 @@ import (
 )
 
 func schemaCommand(w system) *cobra.Command {
-	kinds := []string{config.KindJob, config.KindSchedule, config.KindScore}
+	kinds := []string{config.KindJob, config.KindSchedule, config.KindScore, config.KindWatch}
 	return &cobra.Command{
-		Use:   "schema [job|schedule|score]",
+		Use:   "schema [job|schedule|score|watch]",
 		Short: "Print the JSON Schema of a job file, or of another one, for editors",
-		Long: "Print the JSON Schema of a job file, or of a schedule or score file: keys, what they mean,\n" +
+		Long: "Print the JSON Schema of a job file, or of a schedule, score or watch file: keys, what they mean,\n" +
 			"and the form of their values. Editors complete and check by it while a file is written;\n" +
 			"pacsgp lint checks the rest.",
 		Args: func(_ *cobra.Command, args []string) error {

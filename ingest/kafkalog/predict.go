@@ -22,6 +22,7 @@ type Unpredicted struct {
 	Config // Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Identity is found out
 
 	Keep    []string // members of records beside predictions
+	Labels  bool     // the target is read too, to be compared with
 	Workers int
 	Once    bool              // to what is there now; else also what comes
 	Notice  func(text string) // is told once of each partition that a certificate does not speak of
@@ -142,6 +143,9 @@ func (unpredictedTake) File(context.Context) (score.File, error) { return score.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
 	cfg := u.Config
 	cfg.Columns = m.Meta.Inputs()
+	if u.Labels {
+		cfg.Columns = append(cfg.Columns, m.Meta.Target.Name)
+	}
 	return cfg.Decoders(context.WithoutCancel(ctx), n, u.Keep...)
 }
 

@@ -22,6 +22,7 @@ var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 type UnpredictedConfig struct {
 	Paths    []string // files, directories and globs
 	Keep     []string // columns that stand beside the predictions
+	Labels   bool     // the target is read too, to be compared with
 	Whole    bool     // a file is one piece; else each of its batches is
 	Decoders int
 	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
@@ -104,8 +105,12 @@ func (f unpredictedFile) Fits(ctx context.Context, m pipeline.Model) error {
 }
 
 func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, error) {
+	target := ""
+	if f.of.cfg.Labels {
+		target = m.Meta.Target.Name
+	}
 	src, err := Open(ctx, Config{
-		Paths: []string{f.path}, Features: m.Meta.Inputs(), BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+		Paths: []string{f.path}, Features: m.Meta.Inputs(), Target: target, BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
 	return src, m.Meta.Lacks(err)
 }

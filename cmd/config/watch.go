@@ -1,0 +1,104 @@
+package config
+
+import (
+	"context"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A WatchFile is a watch file: one YAML document.
+type WatchFile struct {
+	Model   folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
+	Source  scoreSourceConfig           `yaml:"source"`
+	State   string                      `yaml:"state"` // folder
+	Alarm   *Share                      `yaml:"alarm"` // chance that it is false
+	Delay   timeBack                    `yaml:"delay"` // until labels have come
+	Poll    yamlfile.Duration           `yaml:"poll"`
+	Serve   Serve                       `yaml:"serve"`
+	Workers int                         `yaml:"workers"`
+	Memory  yamlfile.Size               `yaml:"memory"`
+
+	Folder string // of the file
+	// Files are model and certificate, in the place of Model.
+	Files struct{ Model, Certificate string }
+}
+
+// DefaultAlarm is the probability of a false alarm.
+const DefaultAlarm = 0.01
+
+// ReadWatch reads a watch file, and reports all faults.
+func ReadWatch(ctx context.Context, path string, env Environment) (WatchFile, error) {
+	c, faults, err := checkWatch(ctx, path, env)
+	if err == nil {
+		err = yamlfile.Err(faults)
+	}
+	return c, err
+}
+
+// checkWatch reads a watch file, and finds its faults before a row is read.
+func checkWatch(ctx context.Context, path string, env Environment) (WatchFile, []yamlfile.Fault, error) {
+	c, t, err := readConfiguration[WatchFile](ctx, path, env.Lookup)
+	if err != nil {
+		return c, nil, err
+	}
+	if t.Empty() {
+		return c, t.Faults, nil
+	}
+	c.Folder = filepath.Dir(path)
+	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Model.Kafka.files(), []*string{&c.Model.Folder, &c.State})
+	var faults yamlfile.Faults
+	c.scoring().checkModel(&faults)
+	c.check(&faults)
+	return c, t.Merge(faults, Overrides{}.flag), nil
+}
+
+// scoring is the score file that reads the same rows by the same models.
+func (c WatchFile) scoring() ScoreFile {
+	return ScoreFile{Model: c.Model, Source: c.Source, Poll: c.Poll, Serve: c.Serve, Workers: c.Workers, Memory: c.Memory, Folder: c.Folder}
+}
+
+// check adds the faults of all but the model.
+func (c *WatchFile) check(faults *yamlfile.Faults) {
+	faults.Unless(c.State != "" && !isRemote(c.State), "state", "name the directory that keeps what was counted")
+	if c.OnTopics() {
+		k := c.Source.Kafka
+		faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
+		k.check("source.kafka", faults)
+		faults.Unless(k.Group == "", "source.kafka.group", "the state says how far a topic was counted, and no group: leave it out")
+		faults.Unless(c.Delay == 0, "delay", "it is about files; a record gets no label later")
+		faults.Unless(c.Poll == 0, "poll", "it is about files; records are counted as they come")
+	} else {
+		source := SourceSection{Paths: c.Source.Paths}
+		source.relativeTo(c.Folder)
+		c.Source.Paths = source.Paths
+		from := source.origin(pipeline.Job{}, c.State, faults)
+		if c.State != "" {
+			if found := from.Finds(filepath.Join(c.State, "lake", "rows.parquet")); found != "" {
+				faults.Among([]string{"state", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.State, found)
+			}
+		}
+	}
+	faults.Unless(1e-15 <= c.Delta() && c.Delta() < 1, "alarm", "%g is no probability of a false alarm: want a number between 0 and 1, as in 0.01 or 1 %%", c.Delta())
+	c.Serve.check(faults)
+	faults.Unless(c.Delay >= 0, "delay", "%v is negative", time.Duration(c.Delay))
+	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
+	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+}
+
+// OnTopics reports whether rows come from a topic.
+func (c WatchFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
+
+// Delta is the probability of a false alarm.
+func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(DefaultAlarm))) }
+
+// Check reports the faults of what arguments declare.
+func (c *WatchFile) Check() error {
+	var faults yamlfile.Faults
+	c.check(&faults)
+	return faults.Err(pipeline.ErrConfig)
+}

@@ -1,0 +1,295 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// A Watching is a watch file at work.
+type Watching struct {
+	WatchFile
+
+	FS            durable.FS
+	Follow        bool          // go on as rows come
+	Patience      time.Duration // default time to wait for absent brokers
+	Events        score.Events
+	Said, Noticed func(string)
+	Cautions      func(certify.Certificate) []string
+	Told          func(by *score.Predictor, t watch.Test) // gets what was counted
+
+	since func(id string) time.Time // from when on a certificate is current
+}
+
+// A Watched is what rows have said of the current certificate.
+type Watched struct {
+	By     *score.Predictor
+	Test   watch.Test
+	Failed int // files
+}
+
+// Run counts until ctx is done or, without Follow, no row is left. It returns the test of the
+// model that is current then.
+func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
+	store, state, err := sinklake.OpenWatch(w.State, w.FS)
+	if err != nil {
+		return last, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	s := &Scoring{ScoreFile: w.scoring(), FS: w.FS, Patience: w.Patience, Noticed: w.Noticed, Cautions: w.Cautions}
+	pointers, end, err := w.pointers(ctx, s)
+	if err != nil {
+		return last, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	current := &dated{Pointers: pointers, at: map[string]time.Time{}}
+	w.since = current.since
+	follower := s.follower(current, nil, "another folder for the state")
+	defer follower.Close()
+	var testOf func(*score.Predictor) (watch.Test, error)
+	if w.OnTopics() {
+		testOf, err = w.records(ctx, s, follower, watch.Config[score.Records]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
+	} else {
+		last.Failed, testOf, err = w.lake(ctx, s, follower, watch.Config[ingestlake.StoredColumns]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
+	}
+	if err == nil {
+		last.By, err = follower.Follow(ctx, func(pipeline.Model) error { return nil })
+	}
+	if err == nil {
+		last.Test, err = testOf(last.By)
+	}
+	return last, err
+}
+
+// pointers are those of the file, or the artifact that arguments name.
+func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, func() error, error) {
+	if w.Files.Certificate == "" {
+		return s.pointers()
+	}
+	var one onePointer
+	var err error
+	if one.Certificate, one.ID, err = ReadCertificate(ctx, w.Files.Certificate); err == nil {
+		one.Model, one.Digest, err = ReadModel(ctx, w.Files.Model)
+	}
+	return one, func() error { return nil }, err
+}
+
+// onePointer is an artifact that stays current.
+type onePointer score.Artifact
+
+// Current names it.
+func (p onePointer) Current(context.Context) (pipeline.Current, error) {
+	return pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: p.Digest}, Predictor: pipeline.JudgeMean}, nil
+}
+
+// Artifact is the artifact.
+func (p onePointer) Artifact(context.Context, pipeline.Current) (score.Artifact, error) {
+	return score.Artifact(p), nil
+}
+
+// dated pointers remember since when what they named is current.
+type dated struct {
+	score.Pointers
+
+	mu sync.Mutex
+	at map[string]time.Time // by id
+}
+
+// Current looks up the pointer.
+func (d *dated) Current(ctx context.Context) (pipeline.Current, error) {
+	p, err := d.Pointers.Current(ctx)
+	if err == nil {
+		d.mu.Lock()
+		d.at[p.ID] = p.Since
+		d.mu.Unlock()
+	}
+	return p, err
+}
+
+func (d *dated) since(id string) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.at[id]
+}
+
+// lake counts rows of files.
+func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
+	files := &watchedFiles{of: w, counted: map[string]bool{}, digests: map[string]string{}, known: map[score.File]bool{}}
+	for _, digest := range cfg.State.Files {
+		files.counted[digest] = true
+	}
+	cfg.Known = files.knownTo
+	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
+		s.Files = append(s.Files, files.count(p.File)...)
+	}
+	out := watch.NewWriter(cfg)
+	l := score.Loop[ingestlake.StoredColumns]{
+		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Once: !w.Follow, After: time.After,
+	}
+	failed, err = l.Rounds(ctx, s.Every())
+	return failed, out.Test, err
+}
+
+// watchedFiles says which files are news.
+type watchedFiles struct {
+	of *Watching
+
+	mu      sync.Mutex
+	counted map[string]bool     // digests of files that were counted
+	digests map[string]string   // of the values of files on their way, with their paths
+	known   map[score.File]bool // of files on their way
+}
+
+// has reports whether a file was counted, or waits for its labels.
+func (f *watchedFiles) has(file score.File) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.counted[file.Name+" "+file.Digest] || f.of.Delay == 0 {
+		return f.counted[file.Name+" "+file.Digest], nil
+	}
+	info, err := os.Stat(file.Path)
+	return err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay), err
+}
+
+// knownTo reports whether the rows of a file are no news to a certificate.
+func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is, found := f.known[p.File]
+	if !found {
+		var err error
+		if is, err = f.look(ctx, p.File, p.By); err != nil {
+			return nil, err
+		}
+		f.known[p.File] = is
+	}
+	return func(ingestlake.StoredColumns, int) bool { return is }, nil
+}
+
+// look compares a file with what was counted, with the sample, and with the pointer's time.
+func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
+	info, err := os.Stat(file.Path)
+	if err != nil {
+		return false, err
+	}
+	if info.ModTime().Before(f.of.since(by.ID)) {
+		return true, nil
+	}
+	res := f.of.scoring().Resources()
+	src, err := ingestlake.Rows{file.Path}.Open(ctx, pipeline.Choice{Features: by.Model.Meta.Inputs(), Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	if err != nil {
+		return false, by.Model.Meta.Lacks(err)
+	}
+	digest, err := pipeline.RowsDigest(ctx, src, res.Workers)
+	if err != nil {
+		return false, err
+	}
+	if f.digests[file.Path] = digest.String(); f.counted[digest.String()] {
+		return true, nil
+	}
+	folder := f.of.Model.Folder
+	if f.of.Files.Certificate != "" {
+		folder = filepath.Dir(f.of.Files.Certificate)
+	}
+	list, err := sinklake.ReadManifest(f.of.FS, filepath.Join(folder, sinklake.ManifestName(by.ID)), by.Certificate, by.ID)
+	if folder == "" || errors.Is(err, fs.ErrNotExist) { // rows-after-model is assumed then
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return list.Holds(ctx, src, res.Workers)
+}
+
+// count notes a file that was counted whole, and returns what tells it again.
+func (f *watchedFiles) count(file score.File) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := []string{file.Name + " " + file.Digest}
+	if digest := f.digests[file.Path]; digest != "" && !f.counted[digest] {
+		all = append(all, digest)
+	}
+	for _, digest := range all {
+		f.counted[digest] = true
+	}
+	delete(f.digests, file.Path)
+	delete(f.known, file)
+	return all
+}
+
+// records counts rows of a topic.
+func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[score.Records]) (testOf func(*score.Predictor) (watch.Test, error), err error) {
+	rows, client, err := s.unpredictedRecords(!w.Follow)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	rows.Labels, rows.Notice = true, func(string) {} // what other partitions lack is a certificate
+	if _, err := client.Partitions(ctx, rows.Topic); err != nil {
+		return nil, err
+	}
+	if err := rows.Same(ctx); err != nil {
+		return nil, err
+	}
+	log := cfg.State.Log
+	if log == nil {
+		log = &watch.Log{Topic: rows.Topic, ID: rows.Identity.Topic, Cluster: rows.Identity.Cluster, Offsets: map[int]int64{}}
+	}
+	if log.Topic != rows.Topic {
+		return nil, fmt.Errorf("%w: the state in %s is of topic %q: name another folder for %q", pipeline.ErrConfig, w.State, log.Topic, rows.Topic)
+	}
+	if err := rows.Identity.Same(broker.Identity{Cluster: log.Cluster, Topic: log.ID}, rows.Topic, "the one that "+w.State+" has counted"); err != nil {
+		return nil, fmt.Errorf("%w (hint: to count the rows that are there now, name another folder for the state)", err)
+	}
+	rows.From(log.Offsets)
+	cfg.Known = func(_ context.Context, p score.Piece[score.Records]) (func(score.Records, int) bool, error) {
+		ends := endsOf(p.By.Certificate, rows.Topic)
+		return func(of score.Records, i int) bool {
+			partition, offset, _ := of.Place(i)
+			return offset < ends[partition] || !p.By.SpeaksOf(rows.Topic, partition)
+		}, nil
+	}
+	cfg.Placed = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
+		if s.Log == nil {
+			s.Log = log
+		}
+		maps.Copy(s.Log.Offsets, of.Ends())
+	}
+	out := watch.NewWriter(cfg)
+	l := score.Loop[score.Records]{
+		Follower: f, Reader: rows, Writer: out, Events: w.Events, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After,
+	}
+	_, err = l.Run(ctx)
+	if gone, ok := errors.AsType[*kafkalog.GoneError](err); ok {
+		err = fmt.Errorf("%w (hint: offsets %d and below of partition %d of %s were not counted and are gone: name another folder for the state, which begins with what is left)", err, gone.Start-1, gone.Partition, gone.Topic)
+	}
+	return out.Test, err
+}
+
+// endsOf are the offsets behind the rows of a sample, by partition of a topic.
+func endsOf(c certify.Certificate, topic string) map[int]int64 {
+	ends := map[int]int64{}
+	for _, s := range c.Sample.Segments {
+		if s.Topic == topic {
+			ends[int(s.Partition)] = max(ends[int(s.Partition)], s.End)
+		}
+	}
+	return ends
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+func watchCommand(w system) *cobra.Command {
+	var path, state string
+	var alarm config.Share
+	var follow, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "watch MODEL CERTIFICATE DATA ... --state DIR | -c watch.yaml",
+		Short: "Test a published model by labelled rows that came after it",
+		Long: "Predict labelled rows that came after a model, count misses, and say what they prove: how\n" +
+			"often it misses such rows, on average, and whether they contradict the certificate. Whoever\n" +
+			"receives the rows himself needs nobody's word for it. One may look as often as one likes.\n" +
+			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
+			"again, each row counts once. docs/watch.md explains the rest.\n\n" +
+			"Exit status 3: the rows contradict the certified bound.",
+		Args: between(0, 1<<20, "MODEL CERTIFICATE DATA ..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := watchFile(cmd.Context(), w, path, args)
+			if err != nil {
+				return err
+			}
+			if state != "" {
+				c.State = state
+			}
+			if cmd.Flags().Changed("alarm") {
+				c.Alarm = &alarm
+			}
+			if path == "" && c.State == "" {
+				return config.Argument(errors.New("--state: name the directory that keeps what was counted"))
+			}
+			if err := c.Check(); err != nil {
+				return err
+			}
+			return runWatch(cmd.Context(), w, c, follow, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&path, "config", "c", "", "the watch file (YAML)")
+	f.StringVar(&state, "state", "", "the directory that keeps what was counted")
+	f.Var(&alarm, "alarm", "probability of a false alarm (default 0.01)")
+	f.BoolVar(&follow, "follow", false, "go on as rows come")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// watchFile reads the watch file, or makes it of arguments.
+func watchFile(ctx context.Context, w system, path string, args []string) (c config.WatchFile, err error) {
+	switch {
+	case path != "" && len(args) > 0:
+		return c, config.Argument(errors.New("-c: MODEL, CERTIFICATE and DATA are given too; want one of them"))
+	case path != "":
+		return config.ReadWatch(ctx, path, w.environment())
+	case len(args) < 3:
+		return c, config.Argument(errors.New("want MODEL CERTIFICATE DATA ..., or a watch file by -c"))
+	}
+	if err := config.Local(args[2:]...); err != nil {
+		return c, err
+	}
+	c.Files.Model, c.Files.Certificate, c.Source.Paths = args[0], args[1], args[2:]
+	return c, nil
+}
+
+// runWatch counts the rows that are there and, to follow, those that come.
+func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON bool) (err error) {
+	show := newDisplay(w)
+	defer show.end()
+	e := newWatchEvents(show)
+	unserve, err := e.metrics.serve(ctx, c, show.event)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unserve()) }()
+	watching := config.Watching{
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions, Told: e.counted,
+	}
+	if follow {
+		watching.Patience = config.ServicePatience
+	}
+	last, err := watching.Run(ctx)
+	switch {
+	case ctx.Err() != nil && follow:
+		show.event("stopped: started again, it goes on where it was")
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, config.ErrFull):
+		return fmt.Errorf("%w (hint: free space, then run the same command again: it goes on with what was not counted yet)", err)
+	case err != nil:
+		return err
+	}
+	return watched(w, last, asJSON)
+}
+
+// watchedDocument is the result as JSON.
+type watchedDocument struct {
+	Certificate string  `json:"certificate"`
+	Statement   string  `json:"statement"`
+	Rows        int64   `json:"rows"`            // labelled
+	Loss        float64 `json:"loss"`            // mean, rounded up; 0 without a row
+	Bound       float64 `json:"bound"`           // on the expected loss, on average over these rows
+	Delta       float64 `json:"delta"`           // with which it fails
+	Unlabelled  int64   `json:"rows_unlabelled"` // without a target
+	Bad         int64   `json:"rows_bad"`        // that break the row rules
+	Known       int64   `json:"rows_known"`      // that are no news
+	Certified   float64 `json:"certified_bound"` // that the alarm watches
+	Evidence    float64 `json:"evidence"`        // against it; 1/alarm_delta raises the alarm
+	AlarmDelta  float64 `json:"alarm_delta"`
+	Alarm       string  `json:"alarm"` // why it was raised, or ""
+}
+
+// watched prints what rows have said.
+func watched(w system, last config.Watched, asJSON bool) error {
+	t := last.Test
+	r, err := t.Report(last.By.Certificate)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		doc := watchedDocument{
+			last.By.ID, r.Statement, t.Losses.Count(), 0, r.Bound, last.By.Certificate.Delta.Declared, t.Unlabelled, t.Bad, t.Known,
+			t.Alarm.Bound, t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
+		}
+		if doc.Rows > 0 {
+			doc.Loss = t.Losses.Upper()
+		}
+		err = printJSON(w.stdout, doc)
+	} else {
+		_, err = fmt.Fprintf(w.stdout, "certificate %s\n%s\n", last.By.ID, r.Statement)
+	}
+	if last.Failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%s could not be counted", certify.Count(int64(last.Failed), "file")))
+	}
+	if err == nil && r.Alarm != "" {
+		err = pipeline.NotCertified("alarm: %s", r.Alarm)
+	}
+	return err
+}
+
+// watchEvery is the time between two log lines about counted rows.
+const watchEvery = 10 * time.Second

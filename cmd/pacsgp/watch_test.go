@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// watchedBy are the arguments of a watch of the first model of a folder by its files in new/.
+func watchedBy(t *testing.T, dir string, document []byte, more ...string) []string {
+	t.Helper()
+	var p pointer
+	fatal.If(t, json.Unmarshal(document, &p))
+	return append([]string{"watch", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new"), "--state", filepath.Join(dir, "watch"), "--json"}, more...)
+}
+
+// seen is the document of a watch.
+func seen(t *testing.T, status int, args ...string) (d watchedDocument) {
+	t.Helper()
+	a := pacsgp(t, args...)
+	if a.status != status {
+		t.Fatalf("%q: status %d: %s", args, a.status, a.message)
+	}
+	fatal.If(t, json.Unmarshal([]byte(a.stdout), &d))
+	return d
+}
+
+// Each labelled row of a new file counts once: not again, not in a copy, and not if it is of the
+// sample, in whatever file.
+func TestWatchCountsNewRows(t *testing.T) {
+	dir, pointers, _ := following(t, 2, 40)
+	args := watchedBy(t, dir, pointers[0])
+	first := seen(t, 0, args...)
+	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "of 80 rows") {
+		t.Errorf("%+v", first)
+	}
+	if diff := cmp.Diff(first, seen(t, 0, args...)); diff != "" {
+		t.Errorf("seen again:\n%s", diff)
+	}
+	// The same rows under another name, and rows of the sample in one file, compressed anew.
+	writeFile(t, filepath.Join(dir, "new", "copy.parquet"), readFile(t, filepath.Join(dir, "new", "part-00.parquet")))
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new", "sample"), 1, 0, 180))
+	later := seen(t, 0, args...)
+	if later.Rows != 80 || later.Known != 40+180 || later.Evidence != first.Evidence {
+		t.Errorf("%+v", later)
+	}
+	// Rows without a label, and bad ones.
+	y, x1, x2 := make([]any, 30), make([]any, 30), make([]float64, 30)
+	for i := range 30 {
+		y[i], x1[i], x2[i] = 1e9, float64(i)/30, 0.5
+	}
+	y[3], x1[4], x1[5], y[5] = nil, nil, nil, nil
+	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "new", "odd.parquet"))
+	last := seen(t, exitNotCertified, args...)
+	if last.Rows != 80+27 || last.Unlabelled != 1 || last.Bad != 2 || last.Alarm == "" || last.Evidence < 100 {
+		t.Errorf("%+v", last)
+	}
+	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
+		t.Errorf("the alarm is forgotten: %+v", again)
+	}
+	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
+}
+
+// A pointer that moves begins another test, by rows that were not counted; the one before stays.
+func TestWatchFollowsThePointer(t *testing.T) {
+	dir, pointers, _ := following(t, 2, 40)
+	point(t, dir, pointers[0])
+	path := filepath.Join(dir, "watch.yaml")
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: watch\n"))
+	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 80 || d.Certificate != idOf(t, pointers[0]) {
+		t.Errorf("%+v", d)
+	}
+	point(t, dir, pointers[1])
+	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 0 || d.Certificate != idOf(t, pointers[1]) {
+		t.Errorf("%+v", d)
+	}
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new", "later"), 1, 5000, 30))
+	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 30 {
+		t.Errorf("%+v", d)
+	}
+	// Files from before the pointer moved are no news; files wait for their labels.
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: anew\n"))
+	old := filepath.Join(dir, "new", "part-00.parquet")
+	info, err := os.Stat(filepath.Join(dir, "lake"))
+	fatal.If(t, err)
+	fatal.If(t, os.Chtimes(old, info.ModTime(), info.ModTime()))
+	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 70 || d.Known != 40 {
+		t.Errorf("%+v", d)
+	}
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: patient\ndelay: 7d\n"))
+	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 0 || d.Known != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// Wherever a watch is killed, the next one ends with the same state.
+func TestWatchKilled(t *testing.T) {
+	dir, pointers, _ := following(t, 3, 40)
+	args := watchedBy(t, dir, pointers[0])
+	want := seen(t, 0, args...)
+	state := readFile(t, filepath.Join(dir, "watch", "watch.json"))
+	for _, how := range []string{howBefore, howHalf, howAfter} {
+		for at := 1; ; at += 2 {
+			fatal.If(t, os.RemoveAll(filepath.Join(dir, "watch")))
+			survived, when := dies(t, order{Args: args, At: at, How: how})
+			if survived {
+				break
+			}
+			if diff := cmp.Diff(want, seen(t, 0, args...)); diff != "" {
+				t.Errorf("%s:\n%s", when, diff)
+			}
+			if got := readFile(t, filepath.Join(dir, "watch", "watch.json")); string(got) != string(state) {
+				t.Errorf("%s: %s, want %s", when, got, state)
+			}
+			if testing.Short() {
+				at += 4
+			}
+		}
+	}
+}
+
+// Rows of a topic count once, by their offsets, with and without a label.
+func TestWatchOfATopic(t *testing.T) {
+	address := seededTopics(t)
+	dir, pointers, _ := following(t, 1, 40)
+	point(t, dir, pointers[0])
+	createTopic(t, address, "labelled", 2)
+	path := filepath.Join(dir, "watch.yaml")
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: labelled}}\nstate: watch\n", address))
+	value := func(i int, y string) *kgo.Record {
+		return &kgo.Record{Topic: "labelled", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1": %g, "x2": 0.5%s}`, float64(i)/50, y)}
+	}
+	var records []*kgo.Record
+	for i := range 50 {
+		records = append(records, value(i, `, "y": 1e9`))
+	}
+	send(t, address, append(records, value(1, ""), value(2, `, "y": null`), &kgo.Record{Topic: "labelled", Value: []byte("no JSON")})...)
+	want := seen(t, exitNotCertified, "watch", "-c", path, "--json")
+	if want.Rows != 50 || want.Unlabelled != 2 || want.Bad != 1 || want.Loss != 1 || want.Alarm == "" {
+		t.Errorf("%+v", want)
+	}
+	if diff := cmp.Diff(want, seen(t, exitNotCertified, "watch", "-c", path, "--json")); diff != "" {
+		t.Errorf("seen again:\n%s", diff)
+	}
+	send(t, address, value(3, `, "y": 1e9`))
+	if got := seen(t, exitNotCertified, "watch", "-c", path, "--json"); got.Rows != 51 {
+		t.Errorf("%+v", got)
+	}
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features}}\nstate: watch\n", address))
+	createTopic(t, address, "features", 2)
+	pacsgp(t, "watch", "-c", path).says(t, exitConfig, "is of topic \"labelled\"")
+}

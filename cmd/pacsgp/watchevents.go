@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+)
+
+// watchEvents reports what watch does, in the log and in metrics.
+type watchEvents struct {
+	show    *display
+	metrics *watchMetrics
+
+	mu      sync.Mutex // of what follows
+	told    map[string]bool
+	since   time.Time // of the last line about rows
+	alarmed string    // certificate whose alarm was told
+}
+
+func newWatchEvents(show *display) *watchEvents {
+	return &watchEvents{show: show, metrics: newWatchMetrics(), told: map[string]bool{}, since: time.Now()}
+}
+
+// Adopted logs another model.
+func (e *watchEvents) Adopted(by *score.Predictor) {
+	e.metrics.live.fact("certificate", by.ID)
+	e.show.event("rows test the model of certificate " + by.ID)
+}
+
+// Waits logs the reason for a wait, once.
+func (e *watchEvents) Waits(err error) {
+	e.Failed(err)
+	e.metrics.fails(err)
+}
+
+// Failed logs the reason why a file was not counted, once.
+func (e *watchEvents) Failed(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if text := err.Error(); !e.told[text] {
+		e.told[text] = true
+		e.show.notice(text)
+	}
+}
+
+// Predicted logs files; what rows say is told by counted.
+func (e *watchEvents) Predicted(what score.Done) {
+	e.metrics.why.Store(nil)
+	for _, f := range what.Files {
+		e.show.event(fmt.Sprintf("%s: %s", f.Path, certify.Count(f.Rows, "row")))
+	}
+}
+
+// counted logs what rows have said, now and then, and an alarm at once.
+func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
+	e.metrics.counted(t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	alarm := t.Alarm.Raised > 0 && e.alarmed != by.ID
+	if !alarm && time.Since(e.since) < watchEvery {
+		return
+	}
+	e.since = time.Now()
+	r, err := t.Report(by.Certificate)
+	if err != nil {
+		e.show.notice(err.Error())
+		return
+	}
+	e.metrics.bound.Set(r.Bound)
+	e.metrics.live.does(r.Statement)
+	e.show.event(r.Statement)
+	if alarm {
+		e.alarmed = by.ID
+		e.metrics.live.fact("alarm", r.Alarm)
+		e.show.notice(fmt.Sprintf("alarm, certificate %.12s…: %s", by.ID, r.Alarm))
+	}
+}
+
+// watchMetrics are the metrics of watch, listed in docs/metrics.md.
+type watchMetrics struct {
+	registry *prometheus.Registry
+	live     *liveRun
+	rows     *prometheus.GaugeVec
+	loss     prometheus.Gauge
+	bound    prometheus.Gauge
+	evidence prometheus.Gauge
+	alarm    prometheus.Gauge
+
+	why atomic.Pointer[string] // reason for a wait; nil: it counts
+}
+
+func newWatchMetrics() *watchMetrics {
+	registry := newRegistry()
+	of := promauto.With(registry)
+	m := &watchMetrics{
+		registry: registry, live: &liveRun{},
+		rows:     of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_watch_rows", Help: "Rows of the test of the current certificate, by what they are."}, []string{"outcome"}),
+		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of the mean of Q on the labelled rows of the test."}),
+		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows."}),
+		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the certified bound: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
+		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
+	}
+	m.bound.Set(1)
+	m.live.does("Waiting for rows.")
+	return m
+}
+
+// counted shows a test.
+func (m *watchMetrics) counted(t watch.Test) {
+	for outcome, n := range map[string]int64{"labelled": t.Losses.Count(), "unlabelled": t.Unlabelled, "bad": t.Bad, "known": t.Known} {
+		m.rows.WithLabelValues(outcome).Set(float64(n))
+		m.live.fact("rows "+outcome, fmt.Sprint(n))
+	}
+	if t.Losses.Count() > 0 {
+		m.loss.Set(t.Losses.Upper())
+	}
+	m.evidence.Set(t.Alarm.Worth)
+	m.alarm.Set(float64(min(t.Alarm.Raised, 1)))
+}
+
+// fails shows the reason for a wait.
+func (m *watchMetrics) fails(err error) {
+	text := err.Error()
+	m.why.Store(&text)
+	m.live.does("Nothing is counted: " + text)
+}
+
+// ready returns the reason for a wait, nil without one.
+func (m *watchMetrics) ready() error {
+	if why := m.why.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return nil
+}
+
+// serve starts the server, if the file declares one.
+func (m *watchMetrics) serve(ctx context.Context, c config.WatchFile, say func(string)) (func() error, error) {
+	var folders []string
+	if c.Model.Folder != "" {
+		folders = []string{c.Model.Folder}
+	}
+	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
+}

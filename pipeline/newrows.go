@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math"
+	"slices"
+)
+
+// RowsDigest identifies the rows of a source by their values in their order: neither by files nor by
+// the row groups in which they lie.
+func RowsDigest(ctx context.Context, src Source, workers int) (Digest, error) {
+	var all []ColumnDigest
+	n := rowsOf(src)
+	err := hashRuns(ctx, src, []int64{n}, workers, func(_ int, columns []ColumnDigest) error {
+		all = columns
+		return nil
+	})
+	return ShardDigest(0, n, all), err
+}
+
+// Holds reports whether the rows of a source are rows of the manifest's sample: those of consecutive
+// files of it, in this order. It does not matter how they are compressed, or cut into row groups
+// and files. The source has the columns of the sample.
+func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, error) {
+	n := rowsOf(src)
+	for _, like := range m.spans(n) {
+		layout := m.shards(like[0])
+		sizes := make([]int64, len(layout))
+		for i, s := range layout {
+			sizes[i] = s.Rows
+		}
+		left := like
+		err := hashRuns(ctx, src, sizes, workers, func(i int, columns []ColumnDigest) error {
+			left = slices.DeleteFunc(slices.Clone(left), func(at span) bool {
+				s := m.shards(at)[i]
+				return s.Digest != ShardDigest(at.first+sum(sizes[:i]), s.Rows, columns).String()
+			})
+			if len(left) == 0 {
+				return errOtherRows
+			}
+			return nil
+		})
+		if err == nil {
+			return true, nil
+		}
+		if err != errOtherRows { //nolint:errorlint // it is handed through as it is
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// errOtherRows ends a comparison.
+var errOtherRows = fmt.Errorf("pipeline: other rows")
+
+// A span is some consecutive files of a manifest.
+type span struct {
+	from, to int
+	first    int64 // ordinal of the first row
+}
+
+// spans are those of n rows, grouped by the sizes of their shards.
+func (m Manifest) spans(n int64) (groups [][]span) {
+	places := map[string]int{}
+	first := int64(0)
+	for from, f := range m.Files {
+		rows := int64(0)
+		for to := from; to < len(m.Files) && rows < n; to++ {
+			if rows += m.Files[to].Rows; rows != n {
+				continue
+			}
+			at := span{from, to + 1, first}
+			var sizes []byte
+			for _, s := range m.shards(at) {
+				sizes = binary.AppendVarint(sizes, s.Rows)
+			}
+			place, known := places[string(sizes)]
+			if !known {
+				place = len(groups)
+				places[string(sizes)], groups = place, append(groups, nil)
+			}
+			groups[place] = append(groups[place], at)
+			break
+		}
+		first += f.Rows
+	}
+	return groups
+}
+
+func (m Manifest) shards(of span) (all []ManifestShard) {
+	for _, f := range m.Files[of.from:of.to] {
+		all = append(all, f.Shards...)
+	}
+	return all
+}
+
+func sum(all []int64) (n int64) {
+	for _, v := range all {
+		n += v
+	}
+	return n
+}
+
+// hashRuns cuts the rows of a source into runs of these sizes and hands over the digests of the
+// columns of each, as a shard of its own would have them.
+func hashRuns(ctx context.Context, src Source, sizes []int64, workers int, use func(i int, columns []ColumnDigest) error) error {
+	sums := make([]hash.Hash, len(src.Columns()))
+	for c := range sums {
+		sums[c] = sha256.New()
+	}
+	var bits []byte
+	at, done := 0, int64(0)
+	return stream(ctx, src, nil, workers, func(b block) error {
+		for from := 0; from < b.rows; {
+			to := int(min(int64(b.rows), int64(from)+sizes[at]-done))
+			for c, column := range b.columns {
+				bits = bits[:0]
+				for _, v := range column[from:to] {
+					bits = binary.LittleEndian.AppendUint64(bits, math.Float64bits(v))
+				}
+				_, _ = sums[c].Write(bits) // a hash never returns an error
+			}
+			done, from = done+int64(to-from), to
+			if done < sizes[at] {
+				continue
+			}
+			columns := make([]ColumnDigest, len(sums))
+			for c := range sums {
+				sums[c].Sum(columns[c][:0])
+				sums[c].Reset()
+			}
+			if err := use(at, columns); err != nil {
+				return err
+			}
+			at, done = at+1, 0
+		}
+		return nil
+	})
+}

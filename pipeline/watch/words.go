@@ -1,0 +1,40 @@
+package watch
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Report is what a test says.
+type Report struct {
+	Statement string  // in words
+	Bound     float64 // on the expected loss of a row, on average over those so far; 1: there is none
+	Alarm     string  // why the alarm was raised; "": it was not
+}
+
+// Report says what the test has shown of its certificate.
+func (t *Test) Report(c certify.Certificate) (r Report, err error) {
+	r.Bound = 1
+	if t.Losses.Count() == 0 {
+		r.Statement = "no labelled row has come yet: nothing is said"
+	} else if r.Statement, r.Bound, err = c.NextWords(t.Losses); err != nil {
+		return r, err
+	}
+	for _, n := range []struct {
+		rows  int64
+		which string
+	}{
+		{t.Unlabelled, "without a label"}, {t.Bad, "that break the row rules"}, {t.Known, "that are no news to it"},
+	} {
+		if n.rows > 0 {
+			r.Statement += fmt.Sprintf("; nothing is said of %s %s", certify.Count(n.rows, "row"), n.which)
+		}
+	}
+	if a := t.Alarm; a.Raised > 0 {
+		r.Alarm = fmt.Sprintf("the certified bound of %s does not hold for these rows: that was clear at row %d. If it held at every row, this alarm would be raised with a probability of at most %g", certify.PercentUp(a.Bound), a.Raised, a.Delta)
+	} else if a.Bound == 1 {
+		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
+	}
+	return r, nil
+}

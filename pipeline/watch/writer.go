@@ -1,0 +1,142 @@
+package watch
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+)
+
+// A Store keeps the state.
+type Store interface {
+	// Put replaces it as a whole, durably.
+	Put(s *State) error
+}
+
+// Config says how a [Writer] counts.
+type Config[B any] struct {
+	Store Store
+	State *State  // to go on with
+	Delta float64 // of the alarm
+	// Known returns what tells which rows of a piece are no news to a certificate: those of its
+	// sample, from before it, of elsewhere, or counted already.
+	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
+	// Placed notes in the state where a piece was that is counted now. Of files it gets the last.
+	Placed func(s *State, p score.Piece[B], beside B)
+	// Told is told what was counted durably.
+	Told func(by *score.Predictor, t Test)
+}
+
+// A Writer counts losses.
+type Writer[B any] struct {
+	cfg Config[B]
+
+	mu   sync.Mutex // of what follows: sending and asking
+	done *State     // up to the last whole unit
+	now  *State     // with the pieces behind it
+	put  bool       // done is stored
+	by   *score.Predictor
+}
+
+var _ score.Writer[score.Records] = (*Writer[score.Records])(nil)
+
+// NewWriter returns a writer that goes on with a state.
+func NewWriter[B any](cfg Config[B]) *Writer[B] {
+	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
+}
+
+// counted is what a piece adds.
+type counted[B any] struct {
+	losses                 []uint64
+	unlabelled, bad, known int64
+	beside                 B
+}
+
+// Pack predicts a piece.
+func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
+	var c counted[B]
+	var n score.Tally
+	known, err := w.cfg.Known(ctx, p)
+	if err != nil {
+		return nil, n, err
+	}
+	err = p.Predict(ctx, func(rows []pipeline.Prediction, beside B) error {
+		c.beside = beside
+		n = n.Plus(score.Count(rows))
+		for i := range rows {
+			switch row := &rows[i]; {
+			case known(beside, i):
+				c.known++
+			case row.Labelled:
+				c.losses = append(c.losses, row.Loss)
+			case row.Reason == "":
+				c.unlabelled++
+			default:
+				c.bad++
+			}
+		}
+		return nil
+	})
+	// What stands beside the rows is valid during the call above, but for places of records, which
+	// are the piece's own.
+	return func(context.Context) error { return w.add(p, c) }, n, err
+}
+
+// add counts a piece. A file counts when it is whole.
+func (w *Writer[B]) add(p score.Piece[B], c counted[B]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.First == 0 { // the file before may have ended early
+		w.now = w.done.clone()
+	}
+	t, err := w.now.of(p.By, w.cfg.Delta)
+	if err != nil {
+		return err
+	}
+	t.Unlabelled, t.Bad, t.Known = t.Unlabelled+c.unlabelled, t.Bad+c.bad, t.Known+c.known
+	for _, loss := range c.losses {
+		if err := t.Losses.AddUnits(loss); err != nil {
+			return err
+		}
+	}
+	if err := t.Alarm.Add(c.losses); err != nil {
+		return err
+	}
+	if p.File != (score.File{}) && !p.Last {
+		return nil
+	}
+	w.cfg.Placed(w.now, p, c.beside)
+	w.done, w.by, w.put = w.now, p.By, false
+	w.now = w.done.clone()
+	return nil
+}
+
+// Commit stores what was counted.
+func (w *Writer[B]) Commit(context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.put {
+		return nil
+	}
+	if err := w.cfg.Store.Put(w.done); err != nil {
+		return err
+	}
+	w.put = true
+	t, err := w.done.of(w.by, w.cfg.Delta)
+	if err == nil && w.cfg.Told != nil {
+		w.cfg.Told(w.by, *t)
+	}
+	return err
+}
+
+// Test is what was counted of a certificate, up to the last whole unit.
+func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t, err := w.done.clone().of(by, w.cfg.Delta)
+	if err != nil {
+		return Test{}, err
+	}
+	return *t, nil
+}

@@ -1,0 +1,72 @@
+package lake
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+)
+
+// watchFile is the state in the folder of a watch.
+const watchFile = "watch.json"
+
+// A Watched is the folder with the state of a watch, held by one process at a time.
+type Watched struct {
+	fs   durable.FS
+	path string
+	lock io.Closer
+}
+
+var _ watch.Store = (*Watched)(nil)
+
+// OpenWatch makes the folder if it is absent, holds its lock until Close, and reads the state: an
+// empty one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A nil FS
+// means [durable.OS].
+func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
+	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, watchFile)}
+	if err := w.fs.MkdirAll(folder); err != nil {
+		return nil, nil, durable.Explain(folder, 0, err)
+	}
+	w.lock, err = w.fs.Lock(filepath.Join(folder, lockName))
+	if errors.Is(err, durable.ErrLocked) {
+		return nil, nil, fmt.Errorf("%s: %w (hint: another process counts there; end it, or name another folder for the state)", folder, pipeline.ErrHeld)
+	}
+	if err != nil {
+		return nil, nil, durable.Explain(folder, 0, err)
+	}
+	s = &watch.State{}
+	err = readJSON(w.fs, w.path, maxState, s)
+	if errors.Is(err, fs.ErrNotExist) {
+		s, err = &watch.State{Format: watch.Format}, nil
+	} else if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or count anew in another folder)", w.path, err)
+	} else {
+		err = durable.Sweep(w.fs, folder)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, w.lock.Close())
+	}
+	return w, s, nil
+}
+
+// Put replaces the state.
+func (w *Watched) Put(s *watch.State) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return Full(w.path, durable.WriteFile(w.fs, w.path, text))
+}
+
+// Close gives the folder back.
+func (w *Watched) Close() error { return w.lock.Close() }
