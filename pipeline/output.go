@@ -118,6 +118,7 @@ type Scheduled struct {
 	Current  bool           `json:"current"`          // whether it has become current
 	Waits    bool           `json:"waits,omitempty"`  // for rows to be compared on
 	Why      string         `json:"why,omitempty"`    // it has become current, or has not
+	Tested   string         `json:"tested,omitempty"` // what its new rows have said of the model that was current, before it trained
 }
 
 // A State is the state of a run.

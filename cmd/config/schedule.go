@@ -127,17 +127,16 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 
 // A Promotion is the rule of promotion.
 type Promotion struct {
-	Rule       string `yaml:"-"`
-	NotWorseBy *Share `yaml:"bound_not_worse_by"`
-	OnNewRows  int64  `yaml:"on_new_rows"`
+	Rule   string   `yaml:"-"`
+	Error  Share    `yaml:"error"`
+	MaxAge timeBack `yaml:"max_age"`
 }
 
 // Rules of promotion.
 const (
 	promoteAlways = "always"
 	promoteWithin = "within_limit"
-	promoteBound  = "bound_not_worse_by"
-	promoteRows   = "on_new_rows"
+	promoteBetter = "error"
 )
 
 // ReadWord reads a rule without a number.
@@ -149,7 +148,7 @@ func (p *Promotion) ReadWord(word *ast.StringNode) error {
 	return nil
 }
 
-const wantRule = "want always, within_limit, {bound_not_worse_by: 0.01} or {on_new_rows: 1000}"
+const wantRule = "want always, within_limit, or {error: 5 %} with or without max_age, as in {error: 5 %, max_age: 30d}"
 
 // A ScheduledTask is a runnable job of a schedule.
 type ScheduledTask struct {
@@ -277,10 +276,8 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	case *r == (Promotion{}):
 		r.Rule = promoteAlways
 	case r.Rule != "":
-	case r.NotWorseBy != nil && r.OnNewRows == 0 && *r.NotWorseBy >= 0 && *r.NotWorseBy <= 1:
-		r.Rule = promoteBound
-	case r.NotWorseBy == nil && r.OnNewRows > 0:
-		r.Rule = promoteRows
+	case r.Error >= 1e-15 && r.Error < 1 && r.MaxAge >= 0:
+		r.Rule = promoteBetter
 	default:
 		faults.Add(at+".promote", wantRule)
 	}

@@ -45,7 +45,6 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 func (j *ScheduledJob) suitsTopic(at string, faults *yamlfile.Faults) {
 	faults.Unless(j.Files.Which == "" || j.Files.Which == schedule.FilesNew, at+".files", "windows of a topic follow one another, which is new: leave it out")
 	j.Files.Which = schedule.FilesNew
-	faults.Unless(j.Promote.Rule != promoteRows, at+".promote", "on_new_rows reads files that no run has had, and rows of a topic are read by the next run only: take bound_not_worse_by")
 	for k, t := range j.Triggers {
 		faults.Unless(t.Rows == 0, fmt.Sprintf("%s.triggers[%d].rows", at, k), "brokers do not tell how many rows a topic has: write {lag: %d}, which counts offsets", t.Rows)
 		faults.Unless(t.Files == 0, fmt.Sprintf("%s.triggers[%d].files", at, k), "the rows come from a topic: write {lag: 100000}, which counts offsets")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A WatchFile is a watch file: one YAML document.
@@ -27,9 +28,6 @@ type WatchFile struct {
 	// Files are model and certificate, in the place of Model.
 	Files struct{ Model, Certificate string }
 }
-
-// DefaultAlarm is the probability of a false alarm.
-const DefaultAlarm = 0.01
 
 // ReadWatch reads a watch file, and reports all faults.
 func ReadWatch(ctx context.Context, path string, env Environment) (WatchFile, error) {
@@ -94,7 +92,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 func (c WatchFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
 
 // Delta is the probability of a false alarm.
-func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(DefaultAlarm))) }
+func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(watch.DefaultDelta))) }
 
 // Check reports the faults of what arguments declare.
 func (c *WatchFile) Check() error {

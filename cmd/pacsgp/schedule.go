@@ -148,6 +148,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		m.ended(j, o, err)
 		return o, err
 	}
+	s.Tested = m.tested
 	if c.Serve.Declared() {
 		s.Lagged = m.lagged
 	}

@@ -115,7 +115,7 @@ func TestChampionAndChallenger(t *testing.T) {
 	smallLake(t, dir)
 	job := tiny(jobFile{"guarantees": "pac-bayes"}).write(t, dir)
 	out := filepath.Join(dir, "out")
-	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {bound_not_worse_by: 0.0}")
+	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {error: 5 %}")
 	succeed(t, "schedule", "-c", path, "--once")
 	first := current(t, out)
 	pointsToWhole(t, "the first run", out)

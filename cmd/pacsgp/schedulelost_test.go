@@ -160,11 +160,11 @@ func TestDamagedPointer(t *testing.T) {
 func TestWaitingChallengerIsRemoved(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "promote: {on_new_rows: 500}"))
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "promote: {error: 5 %}"))
 	s.at(t, someDay)
 	addFile(t, dir, "b", 180, 60)
 	run := s.at(t, someDay.Add(time.Hour))
-	if run.Scheduled.Current || !strings.Contains(run.Scheduled.Why, "waits for rows") {
+	if run.Scheduled.Current || !strings.Contains(run.Scheduled.Why, "it waits until") {
 		t.Fatalf("%+v", run)
 	}
 	for _, name := range []string{sinklake.CertificateName(schedule.Certificate(run)), sinklake.RowName(schedule.Certificate(run)), sinklake.ManifestName(schedule.Certificate(run))} {
@@ -172,9 +172,11 @@ func TestWaitingChallengerIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.at(t, someDay.Add(2*time.Hour))
-	if known, err := s.record.Job("waves"); err != nil || known.Waiting != "" || !strings.Contains(fmt.Sprint(s.said), "not in the output any more") {
-		t.Errorf("%q waits, %v; %q", known.Waiting, err, s.said)
+	addFile(t, dir, "c", 240, 60)
+	next := s.at(t, someDay.Add(2*time.Hour))
+	known, err := s.record.Job("waves")
+	if err != nil || next == nil || len(known.Tests.Challengers) != 1 || known.Tests.Challengers[0].ID != schedule.Certificate(next) || !strings.Contains(fmt.Sprint(s.said), "not in the output any more") {
+		t.Errorf("%+v wait, %v; %q", known.Tests.Challengers, err, s.said)
 	}
 }
 

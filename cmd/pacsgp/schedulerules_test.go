@@ -2,6 +2,8 @@ package main
 
 import (
 	"math"
+	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,49 +15,79 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A challenger waits until there are rows that are new to both, and is compared on them; a
-// bad row among them that the job tolerates is left out. What came of it stands in the
-// record of its run.
-func TestComparedOnNewRows(t *testing.T) {
+// lotOf writes so many rows of a sine and a shift.
+func lotOf(t *testing.T, dir, name string, rows int, shift float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(len(name)), uint64(rows)))
+	x1, x2, y := make([]float64, rows), make([]float64, rows), make([]float64, rows)
+	for i := range rows {
+		x1[i], x2[i] = rng.Float64(), rng.Float64()
+		y[i] = math.Sin(4*x1[i]) + shift + 0.05*rng.NormFloat64()
+	}
+	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "lake", name+".parquet"))
+}
+
+// New rows first test the current model, and then train the next one: that waits until it is
+// better on rows that are new to both.
+func TestNewRowsTestFirst(t *testing.T) {
 	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(jobFile{"bad_rows": "{tolerance: 10 %}"}).write(t, dir)
-	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: {on_new_rows: 30}"))
+	lotOf(t, dir, "a", 400, 10)
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new", "promote: {error: 5 %}"))
 	s.at(t, someDay)
 	first := s.at(t, someDay.Add(time.Hour))
-	if first == nil || !first.Scheduled.Current {
+	if first == nil || !first.Scheduled.Current || first.Scheduled.Tested != "" {
 		t.Fatalf("the first run: %+v", first)
 	}
-	addFile(t, dir, "more", 180, 60)
+	lotOf(t, dir, "bb", 300, 0) // the source has changed
 	second := s.at(t, someDay.Add(2*time.Hour))
-	if second == nil || second.Scheduled.Current || !strings.Contains(second.Scheduled.Why, "waits for rows that are new to both: there are 0 of 30") {
+	if of := second.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 rows") {
 		t.Fatalf("the second run: %+v", second)
 	}
-	x, y := make([]any, 40), make([]float64, 40)
-	for i := range x {
-		x[i], y[i] = float64(i)/40, math.Sin(float64(i))
-	}
-	x[7] = nil
-	table{"x1": x, "x2": y, "y": y}.write(t, filepath.Join(dir, "lake", "new", "part-0.parquet"))
-	s.at(t, someDay.Add(2*time.Hour+time.Minute))
-	runs, err := s.job.Output.Runs()
-	fatal.If(t, err)
-	var run *pipeline.RunState
-	for r := range runs {
-		if r.Run == second.Run {
-			run = r
-		}
-	}
-	if !strings.Contains(run.Scheduled.Why, "on 39 rows that are new to both it loses") {
-		t.Errorf("the record says %q; %q", run.Scheduled.Why, s.said)
+	lotOf(t, dir, "ccc", 300, 0)
+	third := s.at(t, someDay.Add(3*time.Hour))
+	if of := third.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "in 600 of 600 rows") {
+		t.Errorf("the third run: %+v", third)
 	}
 	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
 	fatal.If(t, err)
-	if want := map[bool]string{true: schedule.Certificate(second), false: schedule.Certificate(first)}[run.Scheduled.Current]; p.ID != want {
-		t.Errorf("%.8s is current, the record says that of the second run: %v", p.ID, run.Scheduled.Current)
+	if p.ID != schedule.Certificate(second) {
+		t.Errorf("%.8s is current, and the second certificate is better; %q", p.ID, s.said)
 	}
-	if known, err := s.record.Job("waves"); err != nil || known.Waiting != "" {
-		t.Errorf("%q still waits, %v", known.Waiting, err)
+	runs, err := s.job.Output.Runs()
+	fatal.If(t, err)
+	for r := range runs {
+		if of := r.Scheduled; r.Run == second.Run && (!of.Current || of.Waits || !strings.Contains(of.Why, "of 300 that are new to both")) {
+			t.Errorf("the record of the second run: %+v", of)
+		}
+	}
+	// The next rows test the new one, against which the third certificate begins anew.
+	lotOf(t, dir, "dddd", 100, 0)
+	if fourth := s.at(t, someDay.Add(4*time.Hour)); strings.Contains(fourth.Scheduled.Tested, "alarm") || !strings.Contains(fourth.Scheduled.Tested, "of 100 rows") {
+		t.Errorf("the fourth run: %+v", fourth)
+	}
+	known, err := s.record.Job("waves")
+	if err != nil || len(known.Tests.Challengers) != 2 || known.Tests.Challengers[0].ID != schedule.Certificate(third) || known.Tests.Challengers[0].Paired.Rows != 100 {
+		t.Errorf("%+v, %v", known.Tests, err)
+	}
+}
+
+// A training file that was only written anew, in other row groups, has no new rows.
+func TestFilesWrittenAnewTestNothing(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "promote: {error: 5 %}"))
+	s.at(t, someDay)
+	s.at(t, someDay.Add(time.Hour))
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 1, 0, 180))
+	second := s.at(t, someDay.Add(2*time.Hour))
+	if second == nil || !second.Scheduled.Waits || !strings.Contains(second.Scheduled.Tested, "no labelled row has come yet") {
+		t.Fatalf("written anew: %+v", second)
+	}
+	addFile(t, dir, "more", 180, 60)
+	third := s.at(t, someDay.Add(3*time.Hour))
+	if third == nil || !strings.Contains(third.Scheduled.Tested, "of 60 rows") {
+		t.Fatalf("with new rows: %+v", third)
 	}
 }
 

@@ -21,9 +21,6 @@ func key(f pipeline.ManifestFile) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
 
-// content identifies a file by its footer, wherever it lies.
-func content(f pipeline.ManifestFile) string { return fmt.Sprintf("%d %s", f.Bytes, f.Footer) }
-
 // takenKey identifies a file by place and content.
 func takenKey(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 

@@ -113,11 +113,11 @@ type Clock interface {
 
 // A State is what the output of a job does not tell about it between its runs.
 type State struct {
-	Last    map[string]time.Time `json:"last"`           // last moment with a run, by trigger
-	Open    string               `json:"open,omitempty"` // the run at work
-	Retry   *Retry               `json:"retry,omitempty"`
-	Done    string               `json:"done,omitempty"`    // digest of what the last finished run took
-	Waiting string               `json:"waiting,omitempty"` // id of a certificate that waits for rows to be compared on
+	Last  map[string]time.Time `json:"last"`           // last moment with a run, by trigger
+	Open  string               `json:"open,omitempty"` // the run at work
+	Retry *Retry               `json:"retry,omitempty"`
+	Done  string               `json:"done,omitempty"` // digest of what the last finished run took
+	Tests Tests                `json:"tests"`
 
 	Unchosen  int       `json:"unchosen,omitempty"`    // consecutive runs whose files, or window, could not be chosen
 	NotBefore time.Time `json:"not_before,omitzero"`   // next count of rows, files and offsets

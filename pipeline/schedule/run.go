@@ -13,6 +13,7 @@ import (
 // A lot is the rows of a run: files, or a window.
 type lot struct {
 	rows      pipeline.Rows
+	files     []File // or none
 	digest    string
 	number    string // key of its number in the sequence
 	none      bool   // nothing new since the run before
@@ -46,6 +47,11 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 			return nil, err
 		}
 		return r, s.put(j, known)
+	}
+	if err := s.test(ctx, j, known, run, of, now); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
 	}
 	if known.Open, err = j.name(run, now); err != nil {
 		return nil, err
@@ -157,7 +163,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, known *State, at pipelin
 	}
 	run.Files = manifested(files)
 	of := j.lotOf(run)
-	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || known.Done == of.digest
+	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || known.Done == of.digest
 	return of, nil
 }
 
@@ -277,7 +283,7 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 		known.Done = chosen.digest
 		known.note(of.Files)
 		if of.Waits {
-			known.Waiting = Certificate(r)
+			known.Tests.challenger(Certificate(r))
 		}
 	}
 	at, err := j.sequence()

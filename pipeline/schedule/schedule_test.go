@@ -326,28 +326,36 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// Which certificate becomes current: one that is certified, and by the rule.
+// Which certificate becomes current: one that is certified, at once, or when it was better on new
+// rows, or when the current one is too old.
 func TestPromotion(t *testing.T) {
-	within := 0.0
-	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.Promote.NotWorseBy = []schedule.Trigger{{Key: "files 1", Files: 1}}, &within
-	}))
-	want := ""
-	for i, c := range []struct {
-		kl      float64
-		current bool
-	}{{61.25, true}, {50000, false}, {100, false}, {61.25, true}, {20, true}} { // the same evidence is no worse under a later number
-		s.kl = c.kl
-		s.lake.add(fmt.Sprint("e", i), 60)
-		r := s.at(someDay.Add(time.Duration(i) * time.Hour))
-		if r.Scheduled.Current != c.current {
-			t.Errorf("KL %v: %+v", c.kl, r.Scheduled)
-		}
-		if c.current {
-			want = schedule.Certificate(r)
-		}
-		if p, err := s.store.Current(); err != nil || p == nil || p.ID != want {
-			t.Errorf("KL %v: current is %+v, %v", c.kl, p, err)
+	for _, c := range []struct {
+		rule  schedule.Promotion
+		moves []bool
+	}{
+		{schedule.Promotion{}, []bool{true, true, false, true}},
+		{schedule.Promotion{Error: .05}, []bool{true, false, false, false}},
+		{schedule.Promotion{Error: .05, MaxAge: 150 * time.Minute}, []bool{true, false, false, true}},
+	} {
+		s := newStage(t, declared(func(j *schedule.Job) {
+			j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, c.rule
+		}))
+		want := ""
+		for i, moves := range c.moves {
+			if s.kl = 61.25; i == 2 { // certifies nothing
+				s.kl = 50000
+			}
+			s.lake.add(fmt.Sprint("e", i), 60)
+			r := s.at(someDay.Add(time.Duration(i) * time.Hour))
+			if waits := !moves && s.kl < 100; r.Scheduled.Current != moves || r.Scheduled.Waits != waits {
+				t.Errorf("%+v, run %d: %+v", c.rule, i, r.Scheduled)
+			}
+			if moves {
+				want = schedule.Certificate(r)
+			}
+			if p, err := s.store.Current(); err != nil || p == nil || p.ID != want {
+				t.Errorf("%+v, run %d: current is %+v, %v", c.rule, i, p, err)
+			}
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Scheduler decides when to run which job, from its record and the time that it is told.
@@ -24,8 +25,11 @@ type Scheduler struct {
 	Train func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
 	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
-	Looked    func(began time.Time)       // called after a look at all jobs
-	Lagged    func(j *Job, offsets int64) // called with the offsets of a job's topic that no window has yet
+	Looked    func(began time.Time) // called after a look at all jobs
+	// Tested is called with what new rows have said of the current model, and the bound on its
+	// expected loss on average over them.
+	Tested func(j *Job, t watch.Test, bound float64)
+	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic that no window has yet
 
 	said   string // the last message that is not repeated at every look
 	unseen error  // why the last look could not tell whether its job is due
@@ -144,11 +148,6 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 			return r, err
 		}
 		if at, err = j.sequence(); err != nil {
-			return nil, err
-		}
-	}
-	if known.Waiting != "" {
-		if _, err := held(j.Output, func() (any, error) { return nil, s.wait(ctx, j, known, now) }); err != nil {
 			return nil, err
 		}
 	}

@@ -19,6 +19,9 @@ import (
 // Format is the format of a state.
 const Format = "pacsgp-watch/1"
 
+// DefaultDelta is the probability of a false alarm.
+const DefaultDelta = 0.01
+
 // A State is what was counted, and where the rows were.
 type State struct {
 	Format string   `json:"format"`

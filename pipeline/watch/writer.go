@@ -46,67 +46,83 @@ func NewWriter[B any](cfg Config[B]) *Writer[B] {
 	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
 }
 
-// counted is what a piece adds.
-type counted[B any] struct {
+// counted is what some rows add to a test.
+type counted struct {
 	losses                 []uint64
 	unlabelled, bad, known int64
-	beside                 B
 }
 
-// Pack predicts a piece.
-func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
-	var c counted[B]
-	var n score.Tally
-	known, err := w.cfg.Known(ctx, p)
-	if err != nil {
-		return nil, n, err
+// see counts a row.
+func (c *counted) see(row *pipeline.Prediction) {
+	switch {
+	case row.Labelled:
+		c.losses = append(c.losses, row.Loss)
+	case row.Reason == "":
+		c.unlabelled++
+	default:
+		c.bad++
 	}
-	err = p.Predict(ctx, func(rows []pipeline.Prediction, beside B) error {
-		c.beside = beside
-		n = n.Plus(score.Count(rows))
-		for i := range rows {
-			switch row := &rows[i]; {
-			case known(beside, i):
-				c.known++
-			case row.Labelled:
-				c.losses = append(c.losses, row.Loss)
-			case row.Reason == "":
-				c.unlabelled++
-			default:
-				c.bad++
-			}
-		}
-		return nil
-	})
-	// What stands beside the rows is valid during the call above, but for places of records, which
-	// are the piece's own.
-	return func(context.Context) error { return w.add(p, c) }, n, err
 }
 
-// add counts a piece. A file counts when it is whole.
-func (w *Writer[B]) add(p score.Piece[B], c counted[B]) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p.First == 0 { // the file before may have ended early
-		w.now = w.done.clone()
-	}
-	t, err := w.now.of(p.By, w.cfg.Delta)
-	if err != nil {
-		return err
-	}
+// add adds what was counted.
+func (t *Test) add(c counted) error {
 	t.Unlabelled, t.Bad, t.Known = t.Unlabelled+c.unlabelled, t.Bad+c.bad, t.Known+c.known
 	for _, loss := range c.losses {
 		if err := t.Losses.AddUnits(loss); err != nil {
 			return err
 		}
 	}
-	if err := t.Alarm.Add(c.losses); err != nil {
+	return t.Alarm.Add(c.losses)
+}
+
+// Add adds predictions of rows that are new, of a source with the target behind the inputs.
+func (t *Test) Add(rows []pipeline.Prediction) error {
+	var c counted
+	for i := range rows {
+		c.see(&rows[i])
+	}
+	return t.add(c)
+}
+
+// Pack predicts a piece.
+func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
+	var c counted
+	var n score.Tally
+	var beside B // valid during the call below, but for places of records, which are the piece's own
+	known, err := w.cfg.Known(ctx, p)
+	if err != nil {
+		return nil, n, err
+	}
+	err = p.Predict(ctx, func(rows []pipeline.Prediction, of B) error {
+		beside = of
+		n = n.Plus(score.Count(rows))
+		for i := range rows {
+			if known(of, i) {
+				c.known++
+			} else {
+				c.see(&rows[i])
+			}
+		}
+		return nil
+	})
+	return func(context.Context) error { return w.add(p, c, beside) }, n, err
+}
+
+// add counts a piece. A file counts when it is whole.
+func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.First == 0 { // the file before may have ended early
+		w.now = w.done.clone()
+	}
+	t, err := w.now.of(p.By, w.cfg.Delta)
+	if err == nil {
+		err = t.add(c)
+	}
+	if err != nil || p.File != (score.File{}) && !p.Last {
 		return err
 	}
-	if p.File != (score.File{}) && !p.Last {
-		return nil
-	}
-	w.cfg.Placed(w.now, p, c.beside)
+	w.cfg.Placed(w.now, p, beside)
 	w.done, w.by, w.put = w.now, p.By, false
 	w.now = w.done.clone()
 	return nil
