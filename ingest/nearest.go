@@ -27,6 +27,11 @@ func Nearest(name string, candidates []string) string {
 			best, least = c, d
 		}
 	}
+	for _, c := range candidates {
+		if best == "" && len(name) >= 3 && strings.HasPrefix(c, name) {
+			best = c // eps for epsilon
+		}
+	}
 	return best
 }
 

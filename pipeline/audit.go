@@ -26,7 +26,7 @@ type Audit struct {
 // Misses are the losses on n hold-out rows, rounded up to whole rows.
 type Misses struct {
 	Lost, Rows int64
-	Bound      float64 // that follows from them
+	Bound      float64 // that follows from them, with the auditor's share of delta and look
 }
 
 // Share is the share of the rows.
@@ -41,7 +41,7 @@ const AuditLevel = 0.05
 // It comes after a [Verify] that found the rows to be the sample.
 func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env Environment) (*Audit, error) {
 	c := v.certificate
-	held, ok := c.Guarantee(certify.GuaranteeHoldout)
+	_, ok := c.Guarantee(certify.GuaranteeHoldout)
 	switch {
 	case !v.Evidence:
 		return nil, errors.New("pipeline: an audit takes the rows")
@@ -78,10 +78,27 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	if !ok {
 		return nil, errors.New("pipeline: the audited job has made no hold-out")
 	}
+	held, err := underDelta(c, r.Certificate.Delta)
+	if err != nil {
+		return nil, err
+	}
 	a := &Audit{Key: key, Result: r, Maker: misses(held), Own: misses(own)}
 	a.Chance = asLucky(a.Maker, a.Own)
 	a.Explained = explained(a.Maker, a.Own)
 	return a, nil
+}
+
+// underDelta is the hold-out guarantee that the evidence of a certificate gives with another share of
+// delta, or as another look at its rows: bounds of two certificates compare at the same ones.
+func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, error) {
+	ev, err := c.Evidence()
+	if err != nil {
+		return certify.Guarantee{}, err
+	}
+	ev.Delta = d
+	again, err := certify.Certify(ev)
+	g, _ := again.Guarantee(certify.GuaranteeHoldout)
+	return g, err
 }
 
 // auditedJob is the certificate's job under another key: of a sweep the alternative by

@@ -70,6 +70,9 @@ func TestAuditOfJobs(t *testing.T) {
 	if d := a.Result.Certificate.Delta; d.Sequence != nil || d.Alternatives != 1 || d.Declared != j.Delta {
 		t.Errorf("the auditor spends %+v", d)
 	}
+	if held, _ := sweep.certificate.Guarantee(certify.GuaranteeHoldout); !(a.Maker.Bound < held.Bound) {
+		t.Errorf("the maker's bound with the auditor's share of delta is %v, that with a part of it %v", a.Maker.Bound, held.Bound)
+	}
 	if got, want := a.Result.Certificate.Guarantees[0].Loss, sweep.certificate.Guarantees[0].Loss; got.Kind != want.Kind {
 		t.Errorf("the audit is about the loss %+v, want %+v", got, want)
 	}

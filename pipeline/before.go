@@ -94,12 +94,18 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	if p, err := s.out.Current(); err != nil {
 		current = err.Error()
 	} else if p != nil {
-		current = "Current is certificate " + p.ID
+		current = fmt.Sprintf("Current is certificate %.12s", p.ID)
+		if c, err := s.out.GetCertificate(ctx, p.ID); err == nil {
+			current += ": " + p.Predictor.Of(c).Headline
+		}
+		if o.Record.Exit == 0 {
+			current += fmt.Sprintf(". To make this one current: pacsgp promote %.12s DIR", o.Result.ID)
+		}
 		if p.ID == o.Result.ID {
 			current = "It is the current one"
 		}
 	}
-	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %s: nothing is trained (files are taken for the same by path, size and footer). %s", o.Result.ID, current))
+	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (files are taken for the same by path, size and footer). %s", o.Result.ID, current))
 	for _, c := range s.checkpoints {
 		if err := c.Clear(ctx); err != nil {
 			return err

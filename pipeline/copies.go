@@ -76,7 +76,7 @@ func (d CopiesDecl) allow(all, open Copies) error {
 	}
 	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
 		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are four ways on:\n"+
-		"hint: set roles: {by: content}, if rows come with such copies: equal rows have one role then, so that none is both trained on and held out, and the bounds speak of rows as they come, by role\n"+
+		"hint: set roles: {by: content}, if rows come with such copies: equal rows have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing\n"+
 		"hint: or remove the copies from the data, where a join or a repeated delivery made them\n"+
 		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
 		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+

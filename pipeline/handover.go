@@ -26,7 +26,7 @@ type Handover struct {
 	Model         string          `json:"model"`              // SHA-256 of its bytes
 	Sample        string          `json:"sample"`             // digest of the rows that training read
 	Targets       string          `json:"targets"`            // digest of their targets
-	Segments      []Segment       `json:"segments,omitempty"` // where they stand in a log
+	Segments      []Segment       `json:"segments,omitempty"` // their places in a log
 	Constant      float64         `json:"constant"`           // of the baseline
 	Attempt       certify.Attempt `json:"attempt"`
 
@@ -171,7 +171,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	if found.Digest.String() != h.Sample || found.Targets.String() != h.Targets {
 		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
-			"the source was changed meanwhile; run again on a source that stands still", ErrChanged, found.Digest, h.Sample)
+			"the source was changed meanwhile; run again on a source that does not change", ErrChanged, found.Digest, h.Sample)
 	}
 	if found.Constant != h.Constant {
 		return nil, fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, h.Constant)
@@ -192,7 +192,11 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		return nil, err
 	}
 	if r.Certificate.Dependence.Suspicious {
-		env.Observer.notice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; roles.holdout: {last: 10 %} holds out rows that are later than all others")
+		text := "near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low"
+		if job.Roles.By != RolesByContent { // where hold-out rows follow from values
+			text += "; roles.holdout: {last: 10 %} holds out rows that are later than all others"
+		}
+		env.Observer.notice(text)
 	}
 	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {

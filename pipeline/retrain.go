@@ -17,9 +17,6 @@ import (
 // speaks neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
-// NoiseNotChecked is the last entry of NotChecked, on which no guarantee rests.
-const NoiseNotChecked = "the noise of the model: predictive deviations rest on it, and no guarantee does"
-
 // NotChecked lists the unchecked premises of guarantees and predictive deviations, which are the
 // maker's word. Training again shows nothing of the rows of an ancestor.
 func (v *Verification) NotChecked() []string {
@@ -46,7 +43,7 @@ func (v *Verification) NotChecked() []string {
 		open = append(open, over)
 	}
 	if v.noise && !v.Retrained {
-		open = append(open, NoiseNotChecked)
+		open = append(open, "the noise of the model: predictive deviations rest on it, and no guarantee does")
 	}
 	return open
 }

@@ -128,7 +128,7 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 	}
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
-	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 	return c, t.Merge(faults, Overrides{}.flag), nil
 }
 

@@ -72,7 +72,7 @@ type Task struct {
 	Resources pipeline.Resources
 	Keep      int                             // finished runs whose artifacts stay; 0: all
 	Folder    string                          // of the job file
-	file      *yamlfile.File                  // that it stands in; nil: in none
+	file      *yamlfile.File                  // that it was read from; nil: from none
 	looks     func(durable.FS) pipeline.Looks // nil: they are not counted
 }
 
@@ -96,8 +96,8 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	return p, t.Merge(faults, o.flag), nil
 }
 
-// maxWorkers bounds the goroutines of a job. Each has buffers of its own.
-const maxWorkers = 1024
+// MaxWorkers bounds the goroutines of a job. Each has buffers of its own.
+const MaxWorkers = 1024
 
 // NewTask fills in the defaults. Its error joins all faults.
 func NewTask(c JobFile) (Task, error) {
@@ -132,7 +132,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step", "0 is not positive; leave it out for a step that goes by the number of rows")
 	faults.Unless(c.Limit >= 0 && c.Limit <= 1, "limit", "%v is no bound between 0 and 1", c.Limit)
 	faults.Unless(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge", "%q is neither mean nor draw", c.Judge)
-	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 	faults.Unless(c.Keep >= 0, "keep", "%d is negative", c.Keep)
 	faults.Unless(c.Checkpoint >= 0, "checkpoint", "%v is negative", time.Duration(c.Checkpoint))
 	resources := c.resources()

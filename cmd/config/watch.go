@@ -85,7 +85,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 	c.Serve.check(faults)
 	faults.Unless(c.Delay >= 0, "delay", "%v is negative", time.Duration(c.Delay))
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
-	faults.Unless(c.Workers >= 0 && c.Workers <= maxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(maxWorkers), c.Workers)
+	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 }
 
 // OnTopics reports whether rows come from a topic.

@@ -58,7 +58,7 @@ func auditCommand(w system) *cobra.Command {
 			}
 			printAudit(w, found, a, drawn)
 			if output != "" {
-				_, _ = fmt.Fprintf(w.stdout, "\nYour certificate  %s\nYour model        %s\n", filepath.Join(output, pipeline.CertificateName(a.Result.ID)), filepath.Join(output, pipeline.ModelName(a.Result.ModelDigest)))
+				_, _ = fmt.Fprintf(w.stdout, "\nYour certificate  %s\nYour model        %s\n", completed(filepath.Join(output, pipeline.CertificateName(a.Result.ID))), completed(filepath.Join(output, pipeline.ModelName(a.Result.ModelDigest))))
 			}
 			return a.Verdict()
 		},
@@ -68,7 +68,7 @@ func auditCommand(w system) *cobra.Command {
 	f.StringVarP(&output, "output", "o", "", "a directory for your model and certificate")
 	f.StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	f.StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
-	f.StringVar(&v.memory, "memory", "", memoryUsage)
+	v.flags(cmd)
 	return cmd
 }
 
@@ -107,6 +107,9 @@ func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 		m   pipeline.Misses
 	}{{"maker's", a.Maker}, {"yours", a.Own}} {
 		_, _ = fmt.Fprintf(w.stdout, "%-8s %d of %d hold-out rows missed (%.2f %%); bound %s\n", row.who, row.m.Lost, row.m.Rows, 100*row.m.Share(), certify.AtMost(row.m.Bound))
+	}
+	if g, _ := v.certificate.Guarantee(certify.GuaranteeHoldout); g.Bound != a.Maker.Bound {
+		_, _ = fmt.Fprintf(w.stdout, "         the certificate states %s, under another look or share of delta than yours\n", certify.AtMost(g.Bound))
 	}
 	report.WriteWrapped(w.stdout, "", a.Words(), w.style)
 	report.WriteWrapped(w.stdout, "NOT CHECKED: ", a.NotChecked(), w.style)

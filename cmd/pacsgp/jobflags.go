@@ -14,6 +14,8 @@ func (w system) environment() config.Environment {
 	return config.Environment{Lookup: w.lookup, Stdin: w.stdin, Notice: newDisplay(w).notice}
 }
 
+const workersUsage = "goroutines that compute (default: all processors)"
+
 // jobFlags declares the flags that name a job file and override it.
 func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	overrideFlags(cmd, path, o)
@@ -31,7 +33,7 @@ func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
 	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the optimiser")
-	f.IntVar(&o.Workers, "workers", 0, "goroutines that compute (default: all processors)")
+	f.IntVar(&o.Workers, "workers", 0, workersUsage)
 	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
 }
 

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/machine"
@@ -45,17 +49,29 @@ func (n needs) met(w system, budget int64, instead string) error {
 // less are ways of a job to less memory.
 const less = ", or set fewer workers or fewer inducing points"
 
-// lessHere is one for a command that uses all processors.
-const lessHere = ", or set GOMAXPROCS to fewer processors"
+// lessHere is one for a command without a job.
+const lessHere = ", or set fewer --workers"
 
-// memoryUsage explains --memory of a command without a job.
-const memoryUsage = "for counting copies and for large pages, as in 512MiB"
+// A budget has the flags for the resources of a command without a job.
+type budget struct {
+	memory  string
+	workers int
+}
 
-// budgetOf returns the resources of such a command.
-func budgetOf(memory string, workers int) (pipeline.Resources, error) {
-	res := pipeline.Resources{Workers: workers}
-	if memory != "" {
-		size, err := yamlfile.ParseSize(memory)
+func (b *budget) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.memory, "memory", "", "for counting copies and for large pages, as in 512MiB")
+	cmd.Flags().IntVar(&b.workers, "workers", 0, workersUsage)
+}
+
+// resources are those that the flags give.
+func (b budget) resources() (pipeline.Resources, error) {
+	var res pipeline.Resources
+	if b.workers < 0 || b.workers > config.MaxWorkers {
+		return res, config.Argument(fmt.Errorf("--workers: %d is not in 1 to %d", b.workers, config.MaxWorkers))
+	}
+	res.Workers = cmp.Or(b.workers, runtime.GOMAXPROCS(0))
+	if b.memory != "" {
+		size, err := yamlfile.ParseSize(b.memory)
 		if err != nil {
 			return res, config.Argument(fmt.Errorf("--memory: %w", err))
 		}

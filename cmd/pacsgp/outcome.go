@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -86,7 +87,7 @@ func (o *outcome) report(w system) error {
 	if err := asFirstLook(w, c); err != nil {
 		return err
 	}
-	path := func(name string) string { return filepath.Join(o.task.Output, name) }
+	path := func(name string) string { return completed(filepath.Join(o.task.Output, name)) }
 	retrain := ""
 	if len(c.Conditional()) > 0 {
 		retrain = " --retrain"
@@ -100,6 +101,11 @@ func (o *outcome) report(w system) error {
 		path(r.Model), path(r.Certificate), strings.Join(o.task.Source.Arguments(), " "), retrain)
 	return err
 }
+
+var digest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
+
+// completed is a path with 12 digits of each digest, and a star by which a shell completes it.
+func completed(path string) string { return digest.ReplaceAllString(path, "$1*") }
 
 // printJSON prints a document for machines: snake_case, times in seconds, lists
 // that are empty as [].
@@ -121,7 +127,6 @@ func (o *outcome) sweepTable(to system) error {
 		return nil
 	}
 	w := to.stdout
-	report.WriteDoubts(w, o.Result.Certificate, to.style)
 	_, _ = fmt.Fprintf(w, "Sweep of %d alternatives, declared together: all %d certificates hold at once, and any may be chosen\n", len(all), len(all))
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
 	for _, a := range all {
@@ -129,8 +134,8 @@ func (o *outcome) sweepTable(to system) error {
 		if a.Alternative == o.Record.Best {
 			mark = "*"
 		}
-		_, _ = fmt.Fprintf(table, "%s %d\t%s\tmean %s (%s)\tdraw %s (%s)\t%s\n", mark, a.Alternative, a.Changes,
-			certify.AtMost(a.Mean.Bound), a.Mean.Status, certify.AtMost(a.Draw.Bound), a.Draw.Status, a.Certificate)
+		_, _ = fmt.Fprintf(table, "%s %d\t%s\tmean %s (%s)\tdraw %s (%s)\t%.12s\n", mark, a.Alternative, a.Changes,
+			certify.AtMost(a.Mean.Bound), a.Mean.Status, certify.AtMost(a.Draw.Bound), a.Draw.Status, a.ID)
 	}
 	if err := table.Flush(); err != nil {
 		return err

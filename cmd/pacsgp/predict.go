@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,8 @@ import (
 )
 
 func predictCommand(w system) *cobra.Command {
-	var output, job, memory string
+	var output, job string
+	var within budget
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
@@ -44,7 +44,7 @@ func predictCommand(w system) *cobra.Command {
 			if err := config.MayCreate(output, from); err != nil {
 				return config.Argument(fmt.Errorf("-o: %w", err))
 			}
-			res, err := budgetOf(memory, runtime.GOMAXPROCS(0))
+			res, err := within.resources()
 			if err != nil {
 				return err
 			}
@@ -53,7 +53,7 @@ func predictCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
-	cmd.Flags().StringVar(&memory, "memory", "", memoryUsage)
+	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
@@ -189,7 +189,11 @@ func cautions(c certify.Certificate) []string {
 	case mean.Status == certify.StatusCertified:
 	case len(c.Conditional()) > 0 && c.Ledger.Holdout == 0: // for the column of the mean
 	case len(c.Conditional()) > 0:
-		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them (pacsgp verify --retrain and pacsgp audit check it)")
+		check := "pacsgp verify --retrain checks the first, pacsgp audit the second"
+		if c.Mean != nil || c.Roles.Last || c.Declared.Training.Ancestor != nil { // which an audit refuses
+			check = "pacsgp verify --retrain checks the first"
+		}
+		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them ("+check+")")
 	default:
 		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 	}

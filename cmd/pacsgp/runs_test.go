@@ -111,5 +111,7 @@ func TestOldRunsGo(t *testing.T) {
 		t.Errorf("%d records", len(all))
 	}
 	pointsToWhole(t, "after three runs", out)
-	unchanged(t, succeed(t, "train", "-c", tiny(jobFile{"delta": "0.051", "keep": "2"}).write(t, dir)), "Current is certificate "+third)
+	again := succeed(t, "train", "-c", tiny(jobFile{"delta": "0.051", "keep": "2"}).write(t, dir))
+	unchanged(t, again, "Current is certificate "+third[:12]+": predictions")
+	unchanged(t, again, "pacsgp promote "+second[:12]+" DIR")
 }

@@ -235,6 +235,6 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	for _, text := range cautions(c) {
 		show.notice(text)
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: now %s, before %s\n", filepath.Join(folder, config.CurrentFile), whole, before)
+	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
 	return err
 }

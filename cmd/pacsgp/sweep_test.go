@@ -51,7 +51,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("alternative %d: attempt %+v, want one for the whole sweep", i+1, c.Declared.Attempt)
 		}
 		pacsgp(t, "verify", filepath.Join(out, each.Model), filepath.Join(out, each.Certificate), filepath.Join(dir, "lake"), "--judge", "draw").says(t, 0, "verified:")
-		if !strings.Contains(a.stdout, each.Changes) || !strings.Contains(a.stdout, each.Certificate) {
+		if !strings.Contains(a.stdout, each.Changes) || !strings.Contains(a.stdout, each.ID[:12]) {
 			t.Errorf("train does not print alternative %d: %s", i+1, a.stdout)
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +70,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
-	cmd.Flags().StringVar(&v.memory, "memory", "", memoryUsage)
+	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
 	return cmd
@@ -86,8 +84,8 @@ type verification struct {
 	retrain                bool
 	audit                  func(context.Context, *pipeline.Verification, pipeline.OpenData, pipeline.Resources) error // nil: none
 	ancestor               string                                                                                     // reference of the model that training began with; "": none
-	memory                 string
-	judge                  pipeline.Judge // which guarantee the exit status speaks of
+	judge                  pipeline.Judge                                                                             // which guarantee the exit status speaks of
+	budget
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -127,7 +125,7 @@ func (v verification) foreseen(w system, open config.Opening, c certify.Certific
 
 // run checks a certificate.
 func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
-	res, err := budgetOf(v.memory, runtime.GOMAXPROCS(0))
+	res, err := v.resources()
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +249,7 @@ func (v *verified) uncertified() error {
 	case said.Status == certify.StatusCertified:
 		return nil
 	case v.judge != pipeline.JudgeDraw && v.byWord():
-		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word, %s%s",
-			strings.Join(slices.DeleteFunc(v.notChecked(), func(line string) bool { return line == pipeline.NoiseNotChecked }), "; "), v.advice())
+		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word (NOT CHECKED)%s", v.advice())
 	default:
 		return pipeline.NotCertified("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)
 	}

@@ -57,7 +57,7 @@ func (d decoder) value(key string, node ast.Node, v reflect.Value) {
 	}
 }
 
-// A wordReader is a section in the place of which a word may stand.
+// A wordReader is a section that may be given as a word.
 type wordReader interface {
 	ReadWord(word *ast.StringNode) error
 }
@@ -130,7 +130,7 @@ func fieldOf(v reflect.Value, key string) (reflect.Value, bool) {
 // badKey says what is wrong with a key of a section, "" if nothing is.
 func badKey(entry *ast.MappingValueNode) string {
 	if strings.ContainsAny(entry.Key.GetToken().Value, marks) {
-		return "variables of the environment stand in values, not in keys"
+		return "variables of the environment belong in values, not in keys"
 	}
 	if _, text := entry.Key.(*ast.StringNode); !text {
 		return "this is no key, which is a word " +

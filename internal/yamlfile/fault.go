@@ -207,16 +207,18 @@ func (t *File) Variables(key string) string {
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		section := other.Key[:max(strings.LastIndexByte(other.Key, '.'), 0)]
-		return other.meant != "" && (f.Key == other.meant || f.Key == section)
-	}
-	inside := func(key, section string) bool {
-		rest, ok := strings.CutPrefix(key, section)
-		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		return other.meant != "" && (inside(f.Key, other.meant) || f.Key == section)
 	}
 	return other.Key == "" || inside(f.Key, other.Key) || inside(other.Key, f.Key) || strings.Contains(f.Text, other.Key)
 }
 
-// nearest is where a key stands, or the innermost section that lacks it.
+// inside reports whether a key is a section or one of its keys.
+func inside(key, section string) bool {
+	rest, ok := strings.CutPrefix(key, section)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// nearest is the place of a key, or of the innermost section that lacks it.
 func (t *File) nearest(key string) (line, column int, missing bool) {
 	for key != "" {
 		if node := t.nodes[key]; node != nil {
@@ -231,7 +233,7 @@ func (t *File) nearest(key string) (line, column int, missing bool) {
 	return 0, 0, true
 }
 
-// Place is where a key stands in the file, for an error about it; empty if it does not.
+// Place is the place of a key in the file, for an error about it; empty if there is none.
 func (t *File) Place(key string) string {
 	node := t.nodes[key]
 	if node == nil {

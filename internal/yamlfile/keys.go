@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// paths are the places of keys by their names, each where it stands first.
+// paths are the places of keys by their names, each where it comes first.
 type paths struct {
 	names  []string
 	places map[string]string
@@ -59,6 +59,9 @@ func (t *File) meant(unknown, section string, of reflect.Type) string {
 	return all.places[t.Kind.Nearest(unknown, all.names)]
 }
 
+// shownKeys is how many keys of a section a fault names.
+const shownKeys = 8
+
 // wanted names the values that a key takes.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
@@ -72,6 +75,13 @@ func wanted(t reflect.Type) string {
 		return "text"
 	case reflect.Slice:
 		return "a list, as in [a, b]"
+	case reflect.Struct:
+		names := pathsOf(t, false).names
+		more := ""
+		if len(names) > shownKeys {
+			names, more = names[:shownKeys], ", …"
+		}
+		return "keys with values, of: " + strings.Join(names, ", ") + more
 	default:
 		return "keys with values"
 	}

@@ -35,7 +35,7 @@ func (p *Paths) UnmarshalYAML(node ast.Node) error {
 			faults = append(faults, yaml.NodeToValue(one, &path))
 		}
 		if path == "" {
-			faults = append(faults, At(one, "want a path; one that looks like a number stands in quotes"))
+			faults = append(faults, At(one, "want a path; one that looks like a number needs quotes"))
 			continue
 		}
 		*p = append(*p, path)

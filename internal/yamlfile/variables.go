@@ -47,7 +47,7 @@ func (k Kind) mark(text []byte) (string, error) {
 }
 
 // origins are the variables of which the scalars of a file are made, by line
-// and column, as they stand in the file.
+// and column, as they are in the file.
 type origins map[[2]int]string
 
 func (o origins) of(t *token.Token) string {

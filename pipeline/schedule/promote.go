@@ -102,7 +102,7 @@ func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.J
 		if g := who.Of(c); !g.Status.Promises() {
 			return "", pipeline.NotCertified("the pointer stays: the guarantee of %.12s… for the %s is %s", id, g.Predictor, g.Status)
 		}
-		before := "what could not be read"
+		before := "unreadable"
 		if current, err := out.Current(); err == nil {
 			if before = "nothing"; current != nil {
 				before = current.ID

@@ -7,7 +7,6 @@ from .derive import compare, derive, follows, is_before
 from .doubts import doubts
 from .forms import BEFORE
 from .findings import findings
-from .jsontext import compact
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .job import members
@@ -192,18 +191,47 @@ def verify(path, certificate, data, expected):
             "doubts": doubts(cert), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before), "certificate": cert, "rows": bool(data)}
 
 
+def headlines(guarantees):
+    """The best guarantee about each predictor, those on a condition last and all of them, as the Go program shows them."""
+    shown = []
+    for predictor in dict.fromkeys(g["predictor"] for g in guarantees):
+        shown.append(min((g for g in guarantees if g["predictor"] == predictor), key=lambda g: (g["status"] == "conditional", g["bound"])))
+    return shown + [g for g in guarantees if g["status"] == "conditional" and g not in shown]
+
+
+def declared(cert):
+    """The maker's word, in the words of the Go program."""
+    said, attempt, training = cert["declared"], cert["declared"]["attempt"], cert["declared"]["training"]
+    counted = lambda n, thing: f"{n} {thing}{'' if n == 1 else 's'}"
+    words = {"software": f'"{said["software"]}"', "attempt": f"{attempt['on_these_rows']} on these rows, {attempt['in_this_log']} in all, by its log of attempts",
+             "trained on": f'"{training["machine"]}"'}
+    if training.get("hurried_after"):
+        words["time limit"] = "reached after " + counted(training["hurried_after"], "step")
+    if "ancestor" in training:
+        words["began with"] = "the model of certificate " + training["ancestor"]["certificate"]
+    if "unit" in said:
+        words["unit"] = f'"{said["unit"]}"'
+    if said.get("scaling"):
+        words["scaling"] = f"constants of {counted(len(said['scaling']), 'column')} were declared, not computed from rows"
+    if s := cert["delta"].get("sequence"):
+        words["sequence"] = f'number {s["number"]} of "{s["name"]}": delta_policy {s["policy"]}' + (", by which the bounds depend on the number" if s["policy"] == "sequence" else "")
+    return words.items()
+
+
 def show(report):
-    """Prints the guarantees, those on a condition last, what speaks against believing them,
-    and apart from them the maker's word."""
+    """Prints the guarantees, what speaks against believing them, and apart from them the
+    maker's word."""
     cert = report["certificate"]
     for words in report["not_checked"]:
         print("NOT CHECKED: " + words)
     print(f"{report['verdict']}\nid {report['id']}")
-    for g in sorted(cert["guarantees"], key=lambda g: g["status"] == "conditional"):
+    for g in headlines(cert["guarantees"]):
         status = "claimed" if g["status"] in ("certified", "conditional") and not report["rows"] else g["status"]  # what was not held against rows
-        print(f"{status.upper():11} {g['headline']}")
+        print(f"{status.upper():12} {g['headline']}")
     for words in report["doubts"]:
-        print("DOUBT       " + words)
+        print(" " * 13 + words)
     if cert["ledger"]["holdout"]:
         print(split(cert))
-    print("declared, the maker's word, which model and rows do not show: " + compact(cert["declared"]))
+    print("\nWhat its maker says, and model and rows do not show")
+    for name, words in declared(cert):
+        print(f"  {name:13} {words}")

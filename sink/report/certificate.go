@@ -93,15 +93,8 @@ func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader)
 		words := wrap(fmt.Sprintf("%-*s", statusWidth, status), Escape(h.Words), style.width())
 		_, _ = io.WriteString(w, strings.Replace(words, status, style.paint(colour, status), 1)+"\n")
 	}
-	writeDoubts(w, strings.Repeat(" ", statusWidth), c, style)
-}
-
-// WriteDoubts prints the doubts about a certificate. The caller finds errors of w.
-func WriteDoubts(w io.Writer, c certify.Certificate, style Style) { writeDoubts(w, "", c, style) }
-
-func writeDoubts(w io.Writer, margin string, c certify.Certificate, style Style) {
 	for _, text := range c.Doubts() {
-		_, _ = io.WriteString(w, style.paint(yellow, wrap(margin, text, style.width()))+"\n")
+		_, _ = io.WriteString(w, style.paint(yellow, wrap(strings.Repeat(" ", statusWidth), text, style.width()))+"\n")
 	}
 }
 

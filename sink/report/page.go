@@ -140,7 +140,7 @@ func remarks(c certify.Certificate, who Reader) []string {
 	case who == Maker && c.SplitChosen():
 		words = append(words, "A key of your own may have been chosen for its easy rows: the number of the hold-out rows counts for nothing here. Leave roles.key out, or let an auditor draw a key (pacsgp audit).")
 	case who != Maker:
-		words = append(words, "What is CONDITIONAL rests on its maker's word: that training did not see the hold-out rows (pacsgp verify --retrain shows it), that their set was fixed before their values (pacsgp audit does, with a key of yours), and that the job owes nothing to them (only rows that come later do).")
+		words = append(words, "What is CONDITIONAL rests on its maker's word: pacsgp verify --retrain checks what training saw, pacsgp audit the split; only rows that come later test the job.")
 	}
 	return words
 }
