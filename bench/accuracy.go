@@ -131,7 +131,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 	return nil
 }
 
-// ourAccuracy trains, predicts the rows kept apart, and has the predictions judged. It also
+// ourAccuracy trains, predicts the rows kept apart, and scores the predictions. It also
 // returns the share of the rows that were held out.
 func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, objective string) (a accurate, share float64, err error) {
 	r, err := measured.Train(ctx, binary, c.Work, fmt.Sprintf("source: {paths: [train]}\ntarget: %s\nloss: {epsilon: %v}\ndelta: %v\ninducing: %d\ncopies: independent\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",

@@ -203,9 +203,8 @@ func (b *bench) interleave(ctx context.Context, turns []turn) (rounds, error) {
 	return all, nil
 }
 
-// A run during which the hypervisor gave more than stolenShare of the processors to
-// other machines is repeated, up to maxRepeats times and as long as that takes no
-// more than maxRepeating; the least disturbed run counts.
+// A run that lost more than stolenShare of its processors to other machines is repeated, up to
+// maxRepeats times within maxRepeating; the least disturbed run counts.
 const (
 	stolenShare  = 0.03
 	maxRepeats   = 5

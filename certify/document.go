@@ -237,7 +237,7 @@ type Sample struct {
 	Columns []string `json:"columns"` // the features in model order, the column of the mean if there is one, the target
 
 	// Segments are the shards as ranges of a log, in order, where rows came from one:
-	// who has the log can replay them. That the rows stand there is checked by a
+	// who has the log can replay them. That the rows are there is checked by a
 	// replay; against other copies of the rows it is the maker's word.
 	Segments []Segment `json:"segments,omitempty"`
 }

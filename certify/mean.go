@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A Mean is what a certificate says of a column of the rows that is the mean function of the
-// prior: of how far it is from the target, in deviations of the target and at most 1 a row.
+// A Mean describes the column that is the prior's mean function: its distance from the target, in
+// deviations of the target, at most 1 a row.
 type Mean struct {
 	Column    string  `json:"column"`
 	Reference RiskSum `json:"reference"` // on the reference rows; none where there are none

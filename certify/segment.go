@@ -11,9 +11,8 @@ import (
 // topicForm is the form of a topic's name.
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// validateSegments demands segments, if there are any, that can be the shards of the sample: as
-// many, with as many rows, and without gap or overlap in a partition: a gap could hide rows that
-// are hard to predict.
+// validateSegments demands that segments, if any, can be the shards of the sample: as many, with as
+// many rows, without gap or overlap in a partition. A gap could hide rows that are hard to predict.
 func (s Sample) validateSegments() error {
 	if len(s.Segments) == 0 {
 		return nil

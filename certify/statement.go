@@ -15,9 +15,8 @@ func doNotHold(assumptions []string) string {
 	return strings.Join(assumptions, " and ") + " do not hold"
 }
 
-// headline says in one line what the one who decides needs: about whom, with
-// which tolerance, how often at most, with what confidence. Every number is
-// rounded outwards.
+// headline is the one-line summary: predictor, tolerance, largest frequency, confidence. Every
+// number is rounded outwards.
 func headline(g Guarantee, c Certificate) string {
 	nothing, fresh := "nothing", "fresh rows"
 	if slices.ContainsFunc(c.Guarantees, func(o Guarantee) bool { return o.Predictor == g.Predictor && o.Status == StatusConditional }) {

@@ -45,7 +45,7 @@ const remembered = 50
 // asks twice, for value and gradient.
 const repeats = 20
 
-var errStalled = errors.New("model: the line search stands still")
+var errStalled = errors.New("model: the line search makes no progress")
 
 func (s *descent) minimize(from []float64, evaluations int) {
 	var at []float64

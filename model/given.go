@@ -8,10 +8,10 @@ import (
 )
 
 // NewTrainerFrom returns a trainer that starts from an earlier posterior, of a part of the rows or
-// of other rows, with θ moved into the grids. The weight of the risk is estimated on the judged
+// of other rows, with θ moved into the grids. The weight of the risk is estimated on start
 // rows, as in [NewTrainer]; they are not kept. The posterior must have the kernel and the features
 // of the configuration, and at most its number of inducing points.
-func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) {
+func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -19,13 +19,13 @@ func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) 
 	if err := from.Validate(); err != nil {
 		return nil, err
 	}
-	if err := judged.Validate(); err != nil {
+	if err := start.Validate(); err != nil {
 		return nil, err
 	}
 	m := from.Inducing()
-	if from.Dim() != cfg.Dim || from.Kernel.Family.Name != cfg.Kernel.Name || m > cfg.Inducing || judged.Len() == 0 || judged.Dim != cfg.Dim {
-		return nil, fmt.Errorf("%w: start values of %d features, kernel %s and %d inducing points, judged on %d rows of %d; want %d, %s and at most %d",
-			ErrConfig, from.Dim(), from.Kernel.Family.Name, m, judged.Len(), judged.Dim, cfg.Dim, cfg.Kernel.Name, cfg.Inducing)
+	if from.Dim() != cfg.Dim || from.Kernel.Family.Name != cfg.Kernel.Name || m > cfg.Inducing || start.Len() == 0 || start.Dim != cfg.Dim {
+		return nil, fmt.Errorf("%w: start values of %d features, kernel %s and %d inducing points, %d start rows of %d; want %d, %s and at most %d",
+			ErrConfig, from.Dim(), from.Kernel.Family.Name, m, start.Len(), start.Dim, cfg.Dim, cfg.Kernel.Name, cfg.Inducing)
 	}
 	t := &Trainer{cfg: cfg, pool: linalg.NewPool(cfg.Workers)}
 	t.z = linalg.NewMat(m, cfg.Dim)
@@ -41,8 +41,8 @@ func NewTrainerFrom(cfg Config, from *Posterior, judged Rows) (*Trainer, error) 
 		t.Close()
 		return nil, err
 	}
-	judged = usualRows(judged)
-	t.judge(judged.Slice(0, min(judged.Len(), judgedRows)))
+	start = usualRows(start)
+	t.estimateBound(start.Slice(0, min(start.Len(), boundRows)))
 	t.weigh(t.last)
 	t.expect(t.last)
 	t.skipEmptyPhases()
@@ -76,8 +76,8 @@ func (t *Trainer) invertCovariance(from *Posterior) error {
 	return nil
 }
 
-// Stand returns the posterior as it stands between two passes.
-func (t *Trainer) Stand() (*Posterior, error) {
+// Posterior returns the posterior between two passes.
+func (t *Trainer) Posterior() (*Posterior, error) {
 	p, _, err := t.cfg.posterior(t.theta, t.z, t.mean, t.precision)
 	return p, err
 }

@@ -81,8 +81,8 @@ func (t *Trainer) endJoint() {
 // mostRisks bounds the number of passes of the running risk.
 const mostRisks = 8
 
-// window returns how many passes the running risk is the mean of: those of an epoch, for
-// the rows of which each counts once, so that none is low by the luck of its rows.
+// window is the number of passes in the running risk: an epoch, in which each row counts once, so
+// that no mean is low by luck.
 func (p Plan) window(n int64) int {
 	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
 }
@@ -151,12 +151,10 @@ func (t *Trainer) progress() float64 {
 // about: q has lost its way.
 const rise = 1.15
 
-// restart takes up the posterior of the lowest running bound again, goes on
-// more slowly from there, and no longer with negative curvature: where the
-// targets have heavy tails it can cancel the positive, and the step of the mean,
-// which is Newton's, then knows no bounds. Each restart lets the bound rise a
-// little further before the next, so that a lucky mini-batch is not returned
-// to for ever.
+// restart returns to the posterior of the lowest running bound and continues more slowly, without
+// negative curvature: with heavy tails it can cancel the positive, and Newton's step of the mean
+// then knows no bounds. Each restart lets the bound rise a little further before the next, so that
+// a lucky mini-batch is not returned to for ever.
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
 	t.takeBest()

@@ -103,10 +103,9 @@ func (r *Predictor) take(w way) {
 // Close ends the predictor's workers.
 func (r *Predictor) Close() { r.pool.Close() }
 
-// Laws are the laws of f(x) under Q at some rows: means and variances as computed, and
-// bounds on how far each is from that of the stored numbers in exact arithmetic, in
-// scaled units. The bounds are proven (docs/proofs.md, 10) for posteriors that pass
-// [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
+// Laws are the laws of f(x) under Q at some rows, in scaled units: computed means and variances,
+// and bounds on their rounding errors. The bounds are proven (docs/proofs.md, 10) for posteriors
+// that pass [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
 type Laws struct {
 	Mean, Variance           []float64
 	MeanError, VarianceError []float64

@@ -126,7 +126,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 		if err := t.derive(); err != nil {
 			return err
 		}
-		t.judge(rows.Slice(0, min(rows.Len(), judgedRows)))
+		t.estimateBound(rows.Slice(0, min(rows.Len(), boundRows)))
 		if t.last.value < best {
 			best = t.last.value
 			t.best = t.last
@@ -157,11 +157,11 @@ func clipped(rows Rows) Rows {
 	return Rows{X: rows.X, Y: at, Dim: rows.Dim}
 }
 
-// judgedRows is how many start rows a bound is estimated on.
-const judgedRows = 4096
+// boundRows is how many start rows a bound is estimated on.
+const boundRows = 4096
 
-// judge estimates the bound of q on some rows.
-func (t *Trainer) judge(some Rows) {
+// estimateBound estimates the bound of q on some rows.
+func (t *Trainer) estimateBound(some Rows) {
 	t.sweep.reset(false)
 	t.sweep.add(some.X, some.Y)
 	t.sweep.flush()

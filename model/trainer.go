@@ -46,7 +46,7 @@ const (
 // String returns the phase's name.
 func (p Phase) String() string { return [...]string{"joint", "settle", "polish", "done"}[p] }
 
-// Progress says where a trainer stands. Bound, Risk, KL and LnInverseWeight are those of
+// Progress is the progress of training. Bound, Risk, KL and LnInverseWeight are those of
 // the last completed pass: estimates if it was a mini-batch, and never the
 // certificate's numbers.
 type Progress struct {
@@ -168,7 +168,7 @@ func (t *Trainer) Want() Pass {
 	return Pass{Kind: MiniBatch, Rows: n}
 }
 
-// Progress returns where training stands.
+// Progress returns the progress of training.
 func (t *Trainer) Progress() Progress {
 	p := t.last
 	p.Phase, p.Step = t.phase, t.stepsDone

@@ -101,7 +101,7 @@ func (c checkpoint) arriving(job Job) bool {
 	return job.Train.Mode == TrainArrival && !c.Arrived
 }
 
-// arrive makes the steps for which the rows are there, from where the checkpoint stands. Of
+// arrive makes the steps for which the rows are there, from the checkpoint on. Of
 // a whole sample it leaves a trainer that settles on it.
 func (t *training) arrive(ctx context.Context, whole bool) error {
 	c := t.candidates[0]
@@ -125,11 +125,11 @@ func (t *training) arrive(ctx context.Context, whole bool) error {
 	if text := trainer.Notice(); text != "" {
 		t.env.Observer.notice(text)
 	}
-	stands, err := trainer.Stand()
+	reached, err := trainer.Posterior()
 	if err != nil {
 		return err
 	}
-	settling, err := model.NewTrainerFrom(c.config, stands, t.start)
+	settling, err := model.NewTrainerFrom(c.config, reached, t.start)
 	if err != nil {
 		return err
 	}

@@ -211,8 +211,8 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 	return to
 }
 
-// sift finds the rows that are bad in the used columns, and where the job drops copies
-// those that equal an earlier row in them, or where roles follow from values the roles.
+// sift finds rows that are bad in the used columns, copies if the job drops them, and roles if they
+// follow from values.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped

@@ -87,8 +87,8 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	return o, err
 }
 
-// unchanged says that nothing is done, and which certificate is current, and removes what a run
-// left that was killed when it had finished.
+// unchanged says that nothing is trained and which certificate is current, and clears checkpoints
+// of a run that was killed after it had finished.
 func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	current := "No certificate is current"
 	if p, err := s.out.Current(); err != nil {

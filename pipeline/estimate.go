@@ -107,17 +107,17 @@ func candidates(job Job, s Sample) []model.Config {
 	return all
 }
 
-// operations are those of start values and of training that stops as early as it
-// can, and of all planned steps, in the unit of [rates]: a row of the last pass has
-// M² of them. A step takes about 3 M² a row and 7 M³ for the square matrices.
+// operations counts those of start values with the fewest and with all planned steps, in the unit
+// of [rates]: a row of the last pass has M². A step takes about 3 M² a row and 7 M³ for the square
+// matrices.
 func operations(c model.Config) (least, most float64) {
 	m := float64(c.Inducing)
 	step := func(batch int) float64 { return (3*float64(batch) + 7*m) * m * m }
 	starts := min(float64(c.N), startRows)
 	estimate := min(starts, float64(c.Plan.EstimateRows))
-	const estimateSteps, noises, judged = 50, 5, 2048
+	const estimateSteps, noises, scored = 50, 5, 2048
 	start := estimateSteps*1.5*estimate*estimate*estimate +
-		2*starts*m*m + noises*(3*m+2*min(starts, judged))*m*m
+		2*starts*m*m + noises*(3*m+2*min(starts, scored))*m*m
 	const fewestJoint, fewestSettle = 15, 3 // steps, before a bound that does not fall ends them
 	least = start/2 + float64(min(c.Plan.Joint, fewestJoint))*step(c.Plan.Batch) + float64(min(c.Plan.Settle, fewestSettle))*step(c.Plan.SettleBatch)
 	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(refinements(c))*step(c.Plan.SettleBatch)

@@ -9,10 +9,9 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// evidence derives what a certificate is made of from model, rows and job: what
-// the last pass found, what the job declared, and the maker's word. A run
-// certifies it, and verification certifies it again and compares the documents. A
-// model that does not follow from the job is an error.
+// evidence joins findings of the last pass, declarations of the job and the maker's word. A run
+// certifies it, and verification certifies it again and compares the documents. A model that does
+// not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Rows)
 	if err := job.placed(); err != nil {
@@ -146,10 +145,9 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	}
 }
 
-// describe derives the description of a model from the job, the scaling and what
-// only the model can tell: the family of its kernel, which values of the grid it has, where the
-// peaks of the grid's weights stand, and its posterior's jitter and size. Training writes
-// it; verification derives it again and compares.
+// describe derives the description of a model from job, scaling and the model itself: its kernel's
+// family, grid values, peaks of the grid's weights, jitter and size. Training writes it;
+// verification derives it again and compares.
 func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
 		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,

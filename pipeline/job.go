@@ -148,7 +148,7 @@ type TrainDecl struct {
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 
 	// WarmStart takes start values from the model of an earlier certificate, where there is
-	// one that suits: see [Environment]. Which one it was stands in the certificate.
+	// one that suits: see [Environment]. Which one it was is in the certificate.
 	WarmStart bool `json:"warm_start,omitempty"`
 }
 
@@ -351,7 +351,7 @@ func (g GridDecl) forRows(n int64) GridDecl {
 	return g
 }
 
-// withDefaults completes the grid of a job whose reference rows say where peaks stand
+// withDefaults completes the grid of a job whose reference rows say where peaks are
 // (estimated), or may not.
 func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
@@ -455,7 +455,7 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 	return t
 }
 
-// canonical is the job's JSON form, as it stands in the certificate: of an
+// canonical is the job's JSON form, as it is in the certificate: of an
 // alternative the whole declaration, and its number.
 func (j Job) canonical() ([]byte, error) {
 	if j.declaration != nil {

@@ -83,7 +83,7 @@ func (j Job) checkMean(fault func(string, ...any)) {
 }
 
 // insideMethods are the methods of a job whose column may have been fitted on train rows: a hold-out. What
-// train rows give stands beside it and certifies nothing, so that it gets next to nothing of delta.
+// train rows give certifies nothing, so that it gets next to nothing of delta.
 func insideMethods() []certify.MethodWeight {
 	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: certify.MaxWeight - 1}}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// holdoutFromRows is the number of rows from which on some are held out where the job does
-// not say: fewer leave too few of them for a bound that is worth their loss.
+// holdoutFromRows is the least number of rows of which some are held out by default: of fewer, the
+// hold-out bound is not worth their loss.
 const holdoutFromRows = 300
 
 // holdoutShare is the share of n rows that is held out where the job names none. A hold-out
@@ -78,11 +78,10 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	return j
 }
 
-// ForRows returns the job as it is for a sample of n rows: with the methods of its
-// certificate, the share of its hold-out rows and the step of its grid, where it names none.
-// From 300 rows on the methods are PAC-Bayes and a hold-out, below PAC-Bayes alone; also where
-// roles go by position. From 30,000 rows on the step is 0.05, below 0.25. What was declared
-// stays its identity.
+// ForRows fills in the defaults that depend on the number of rows n: methods, share of hold-out
+// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out, below
+// PAC-Bayes alone; also where roles go by position. From 30,000 rows on the step is 0.05, below
+// 0.25. What was declared stays its identity.
 func (j Job) ForRows(n int64) Job {
 	if j.before {
 		return j.forRows(n, n >= 2000, 0.1)

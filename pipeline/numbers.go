@@ -49,8 +49,8 @@ func (s Sequence) Check() error {
 type Windows struct {
 	Topic    string        `json:"topic"`
 	Identity TopicIdentity `json:"identity"`
-	// Ends are where the window that was frozen last ends, by partition, or where the first
-	// one is to begin; nil: that is where the job says.
+	// Ends are the ends of the last frozen window, by partition, or the begin of the first one;
+	// nil: the job says it.
 	Ends map[int]int64 `json:"ends,omitempty"`
 	// Window is frozen and has no certificate yet; nil: there is none that is to have one.
 	Window *TopicWindow `json:"window,omitempty"`

@@ -68,8 +68,8 @@ func (o *Plan) looks(job Job) error {
 	return nil
 }
 
-// NewPlan computes the plan of a job with its defaults filled in. Where peaks will
-// stand is not known; their parameters are charged for values one width away.
+// NewPlan computes the plan of a job with its defaults filled in. The places of peaks
+// are not known; their parameters are charged for values one width away.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
@@ -145,9 +145,8 @@ func (g GridDecl) peaksBeside(at float64) (below, above int) {
 	return g.place(math.Floor, at), g.place(math.Ceil, at)
 }
 
-// place is the index of the place near an estimate that rounding picks. Places are
-// so far apart, far above the digits in which instruction sets differ, that an
-// estimate gives the same one on all of them, or one of two neighbours.
+// place is the index of the place near an estimate that rounding picks. Places are far enough apart
+// that estimates on all instruction sets give the same one, or one of two neighbours.
 func (g GridDecl) place(rounding func(float64) float64, at float64) int {
 	apart := g.flat().Spacing()
 	last := (g.count() - 1) / apart

@@ -90,10 +90,9 @@ type Attempt struct {
 
 // Attempts is the log of the jobs that were begun. It outlives the process.
 type Attempts interface {
-	// Record notes an attempt, durably, and returns how many different ones
-	// the log holds on rows of these targets, and how many in all, up to and
-	// including the first time that this one was noted. It is called before
-	// training begins, so that no result can be seen and not be counted.
+	// Record logs an attempt, durably. It returns the numbers of different ones up to its first
+	// entry, on rows of these targets and in all. It is called before training begins, so that no
+	// result can be seen and not be counted.
 	Record(ctx context.Context, a Attempt) (onRows, inLog int, err error)
 }
 

@@ -65,7 +65,7 @@ type Result struct {
 	Shards      []Digest // of the sample, in order, as the last pass read them
 }
 
-// Diagnostics are findings of the last pass that no theorem covers. They stand in
+// Diagnostics are findings of the last pass that no theorem covers. They are in
 // the run record.
 type Diagnostics struct {
 	MeanRisk           float64            `json:"mean_empirical_risk"` // loss of the mean of Q on the train rows
@@ -241,8 +241,7 @@ func checkNumbers(m Model) (certify.JitterCheck, error) {
 	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
 }
 
-// plotRows predicts the rows that the constant of the baseline is chosen on: the
-// reference rows, or where there are none those that start values came from.
+// plotRows predicts the rows of the baseline: reference rows, or start rows where there are none.
 func plotRows(rows rawRows, m Model, workers int) (PlotRows, error) {
 	s, err := newScorer(m, workers)
 	if err != nil {

@@ -21,8 +21,8 @@ func (s scaler) centreOf(row []float64) float64 {
 func (s scaler) inputs() int { return len(s.features) }
 
 // scale writes rows [from, to) of a block: x row-major [(to−from)×d], y if it is
-// not nil. Each value is computed alone, so that it does not depend on where a
-// row stands.
+// not nil. Each value is computed alone, so that it does not depend on its row's
+// place.
 func (s scaler) scale(b block, from, to int, x, y []float64) {
 	d := len(s.features)
 	for j, a := range s.features {

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A PlacedRole is the role of a row, and where the row stands.
+// A PlacedRole is the role of a row, with the row's place.
 type PlacedRole struct {
 	File    string
 	Row     int64 // in the file, from 0 on
@@ -15,8 +15,8 @@ type PlacedRole struct {
 	Role    string
 }
 
-// Split hands on the role of each row of a sample, in their order. It reads no row, so that a row
-// that the job would leave out, as bad or as a copy, has the role that it would have otherwise.
+// Split hands on the role of each row of a sample, in their order. It reads no row: bad rows and
+// copies have the roles of their places.
 func (j Job) Split(ctx context.Context, src Source, workers int, use func(PlacedRole) error) error {
 	if j.Roles.By == RolesByContent || j.Copies.Policy == CopiesDropped {
 		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: leave out roles.by %s, and remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig, RolesByContent)

@@ -58,11 +58,10 @@ type ending struct {
 	targets multiset
 }
 
-// shards reads the shards, up to readers of them at a time, and hands over the
-// blocks of each in their order. fold gives the functions that take the blocks
-// and the end of a shard; worker says which of the readers asks, from 0 on. After an
-// error the shards behind it are given up, but not those before: the error is that
-// of the first shard that has one, whatever the number of readers.
+// shards reads the shards, up to readers of them at a time, and hands over the blocks of each in
+// their order. fold gives the functions that take the blocks and the end of a shard; worker says
+// which of the readers asks, from 0 on. An error gives up the shards after it, not those before:
+// the error is the first shard's, whatever the number of readers.
 func (r reading) shards(ctx context.Context, fold func(worker, shard int) (func(block) error, func(ending) error)) error {
 	var (
 		all     = r.src.Shards()

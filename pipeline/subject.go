@@ -37,9 +37,8 @@ func Subject(c certify.Certificate) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// CarriedID is the id that predictions carry: that of their certificate, with the word
-// conditional behind it if it guarantees something about the mean of Q, which they are, only on
-// its maker's word; "" if nothing.
+// CarriedID is the id that predictions carry: their certificate's, followed by the word conditional
+// if only its maker's word guarantees something about the mean of Q; "" if nothing.
 func CarriedID(c certify.Certificate, id string) string {
 	switch {
 	case c.About(certify.PredictorMean).Status == certify.StatusCertified:

@@ -63,10 +63,9 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// survey makes the first pass. Beside the error that there are too many bad rows it returns
-// what it found. Where the job leaves rows out it reads the rows twice,
-// for a row's role must be known before the row is used; and it begins again
-// where the columns that it left out told rows apart.
+// survey makes the first pass. Beside the error that there are too many bad rows it returns what it
+// found. Where the job leaves rows out it reads the rows twice, for a row's role must be known
+// before the row is used; it begins again if the columns that it left out distinguish rows.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
 	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards())}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
@@ -303,9 +302,8 @@ func (j Job) usualWithin() float64 {
 	return 100
 }
 
-// usual returns the values that are no more than so many times the spread of most away
-// from the median: a fill value such as −9999 among the reference rows would leave no
-// difference between all others. Where most values are one, all are usual.
+// usual drops outliers, by distance from the median in spreads of most values: a fill value such as
+// −9999 would leave no difference between all others. Where most values are one, all are usual.
 func usual(x []float64, within float64) []float64 {
 	low, middle, high := middleOf(x)
 	limit := within * (high - low)

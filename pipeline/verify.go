@@ -274,9 +274,9 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 // countableRows is how many rows are hashed for a check without rows: some seconds.
 const countableRows = 10_000_000
 
-// statedApart checks the number of rows of a role, which follows from that of all n rows but
-// where copies or bad rows are left out: then it is at most that. Of more rows than are worth the time,
-// rows have to be read to find out.
+// statedApart checks the number of rows of a role, which follows from n. Without copies or bad
+// rows, which are left out, there may be fewer. Of more rows than are worth the time, rows have to
+// be read to find out.
 func statedApart(ctx context.Context, n int64, job Job, share float64, has func(rank) bool, got int64, role string) error {
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
@@ -332,7 +332,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	v.note("the data are the sample: %s in %s, digest %.12s…", certify.Count(found.Rows, "row"), certify.Count(found.Shards, "shard"), c.Sample.Digest)
 	switch {
 	case len(c.Sample.Segments) == 0:
-		found.Segments = nil // of rows that were read elsewhere it does not matter that they stand in a log now
+		found.Segments = nil // of rows that were read elsewhere it does not matter that they are in a log now
 	case found.Segments == nil:
 		found.Segments = c.Sample.Segments
 	default:
@@ -395,7 +395,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 	return nil
 }
 
-// centre checks that a peaked prior stands where the reference rows put it: in
+// centre checks that a peaked prior is where the reference rows put it: in
 // one of the two cells beside the estimate. Instruction sets may put the estimate
 // on either side of the middle between two cells, and the weights pay for the
 // choice.

@@ -11,10 +11,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// BadRows writes rows that break a row rule as Parquet, so that they can be found and mended:
-// their file or topic (in), row group or partition (part) and row or offset (row), the first
-// bad column, the reason, and in the group values the row's columns as float64, null where they
-// are bad. It is for one goroutine at a time.
+// BadRows writes rows that break a row rule as Parquet, to be found and mended: their file or topic
+// (in), row group or partition (part) and row or offset (row), the first bad column, the reason,
+// and in the group values the row's columns as float64, null where they are bad. It is for one
+// goroutine at a time.
 type BadRows struct {
 	w       *parquet.GenericWriter[any]
 	columns []string

@@ -166,7 +166,7 @@ func IsCertificateRow(data []byte) bool {
 // check that the numbers follow from each other.
 func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
-		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate stands beside it as JSON)", ErrCertificateRow, err)
+		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate is beside it as JSON)", ErrCertificateRow, err)
 	}
 	c, err := decodeRow(data)
 	if err != nil {

@@ -57,7 +57,7 @@ func (o PredictionObjects) Append(to []byte, partition int, offset int64, row in
 	return o.append(to, int64(row), p, kept)
 }
 
-// append appends what stands behind the place of a row.
+// append appends what follows the place of a row.
 func (o PredictionObjects) append(to []byte, row int64, p pipeline.Prediction, kept [][]byte) []byte {
 	to = append(to, `,"row":`...)
 	to = strconv.AppendInt(to, row, 10)

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Kept column stands behind those of predictions, with its type.
+// A Kept column follows those of predictions, with its type.
 type Kept struct {
 	Name string
 	Node parquet.Node
@@ -202,8 +202,8 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 }
 
 // keep appends at most pieceRows values of a kept column. A page ends where its values have
-// keptPage: the library counts its memory for a page, which are indexes where there is a
-// dictionary, and looks only then at the length of the dictionary.
+// keptPage. The library itself counts the indexes of a page, and only then the length of its
+// dictionary.
 func (p *Predictions) keep(c int, values []parquet.Value) error {
 	at := predictionColumns + c
 	w := p.w.ColumnWriters()[at]

@@ -22,7 +22,7 @@ func CheckPlaces(ctx context.Context, from Origin, segments []certify.Segment, r
 		paths = from
 	case sampleOrigin:
 		paths = from.Lake
-	default: // a replay reads the rows where they stand
+	default: // a replay reads the rows at their places
 		return "", "", nil
 	}
 	files, _, err := ingestlake.Files(ctx, paths)

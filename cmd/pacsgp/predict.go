@@ -124,8 +124,8 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	return err
 }
 
-// rowCounts counts rows, those without a prediction, and of those with one those without a
-// deviation and those that are far.
+// rowCounts counts all rows, rows without a prediction, and predictions without a deviation and far
+// from the reference rows.
 type rowCounts struct{ rows, refused, vague, far int64 }
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those

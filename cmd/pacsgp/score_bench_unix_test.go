@@ -89,7 +89,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 			cfg := kafkalog.Config{Client: client, Topic: "features", Columns: []string{"x1", "x2"}}
 			decoders, err := cfg.Decoders(b.Context(), 1)
 			fatal.If(b, err)
-			err = cfg.Follow(b.Context(), nil, true, func(t kafkalog.Take) error {
+			err = cfg.Follow(b.Context(), nil, true, func(t kafkalog.Batch) error {
 				found, err := decoders[0].Rows(t.Records)
 				if err == nil {
 					found.Batch.Release()

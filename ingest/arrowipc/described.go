@@ -21,7 +21,7 @@ func describe(schema node, version int64) (described, bool) {
 	return d, good
 }
 
-// pairs reports whether texts stand in pairs.
+// pairs reports whether texts come in pairs.
 func pairs(all node) bool {
 	for _, pair := range all.list {
 		if !pair.at(0).set || !pair.at(1).set {

@@ -49,7 +49,7 @@ type Batch struct {
 	at block
 }
 
-// A block is where a message stands.
+// A block is the place of a message.
 type block struct{ offset, description, body int64 }
 
 var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
@@ -169,7 +169,7 @@ func (f *File) readSchema(r io.ReaderAt, footer []byte, root node, end int64) er
 func schemaMessage(footer []byte, version int64) []byte {
 	const (
 		prefix = 8  // mark and length
-		fields = 4  // where the list of fields stands
+		fields = 4  // the place of the list of fields
 		start  = 16 // the table
 		before = 40 // bytes before the footer
 		schema = 1  // the kind

@@ -8,9 +8,9 @@ import (
 // packed are the codecs of buffers: where the frame that begins a buffer ends, −1 if it is none.
 var packed = []func(b []byte) int{lz4End, zstdEnd}
 
-// whole reports whether the packed buffers of a body are one frame each, behind the length of what
-// is in it: the library unpacks as many bytes as that says, and looks at no more. Of columns
-// without nulls it does not look at the bits that say where they are.
+// whole reports whether each packed buffer of a body is a length and one frame of it: the library
+// unpacks that many bytes and ignores the rest. Of columns without nulls it does not look at the
+// bits that say where they are.
 func whole(batch node, fields []node, values bool, body []byte) bool {
 	if !batch.at(3).set {
 		return true

@@ -62,7 +62,7 @@ type Decoded struct {
 }
 
 // Rows decodes records. One that is no row is a row of bad cells.
-func (d *Decoder) Rows(records []Taken) (Decoded, error) {
+func (d *Decoder) Rows(records []Record) (Decoded, error) {
 	out := Decoded{Of: make([]int, 0, len(records)), Faults: map[int]string{}}
 	for j := range d.columns {
 		d.columns[j] = d.columns[j][:0]
@@ -126,7 +126,7 @@ func (d *Decoder) Rows(records []Taken) (Decoded, error) {
 }
 
 // record appends the rows of a record to the columns.
-func (d *Decoder) record(r *Taken) (int, error) {
+func (d *Decoder) record(r *Record) (int, error) {
 	if r.Value == nil {
 		return 0, errors.New("it is a tombstone, without a value")
 	}
@@ -134,7 +134,7 @@ func (d *Decoder) record(r *Taken) (int, error) {
 }
 
 // placeCell is what is known of a record beside its value.
-func placeCell(r *Taken, name string) (float64, error) {
+func placeCell(r *Record, name string) (float64, error) {
 	switch name {
 	case columnPartition:
 		return float64(r.Partition), nil

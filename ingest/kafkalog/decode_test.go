@@ -18,10 +18,10 @@ func TestDecoder(t *testing.T) {
 	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
 	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
 	fatal.If(t, err)
-	record := func(offset int64, key, value string) Taken {
-		return Taken{1, broker.Record{Offset: offset, Time: 1500, Key: []byte(key), Value: []byte(value)}}
+	record := func(offset int64, key, value string) Record {
+		return Record{1, broker.Record{Offset: offset, Time: 1500, Key: []byte(key), Value: []byte(value)}}
 	}
-	records := []Taken{
+	records := []Record{
 		record(7, "5", `{"a": 9007199254740993, "b": {"c": 2}, "id": "x"}`),
 		record(8, "none", `{"a": 1, "b": {"c": 2}, "id": [1, 2]}`),
 		record(9, "5", `{"id": "y", "a": 1, "b"`),
@@ -92,9 +92,9 @@ func TestDecoderKeepsOfBadRows(t *testing.T) {
 		{Fault: "the JSON object is cut off"},
 		{"", "", "2", ""},
 	}
-	var records []Taken
+	var records []Record
 	for _, text := range texts {
-		records = append(records, Taken{0, broker.Record{Value: []byte(text)}})
+		records = append(records, Record{0, broker.Record{Value: []byte(text)}})
 	}
 	rows, err := decoders[0].Rows(records)
 	fatal.If(t, err)

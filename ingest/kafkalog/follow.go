@@ -10,36 +10,36 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A Taken is a record with its partition.
-type Taken struct {
+// A Record is a broker's record with its partition.
+type Record struct {
 	Partition int
 	broker.Record
 }
 
-// A Take is records that came one after the other in each of their partitions.
-type Take struct {
-	Records []Taken
-	Ends    map[int]int64 // behind the take, of the partitions that it has something of
-	// Pause says that the next take comes after another look at the topic. A take may have nothing
+// A Batch is records that came one after the other in each of their partitions.
+type Batch struct {
+	Records []Record
+	Ends    map[int]int64 // behind the batch, of the partitions that it has something of
+	// Pause says that the next batch comes after another look at the topic. A batch may have nothing
 	// but this.
 	Pause bool
 }
 
 const (
-	takeRecords = 1 << 14
-	takeBytes   = 8 << 20
+	batchRecords = 1 << 14
+	batchBytes   = 8 << 20
 	// turnOffsets is how much is read of one partition before the others have their turn.
 	turnOffsets = 1 << 16
 	// identityEvery is the time between two looks whether the topic is still the same one.
 	identityEvery = 5 * time.Second
 )
 
-// Follow hands over what the topic has from these offsets on, by partition, and goes on as more
-// comes: until ctx is done, use returns an error or, with once, there is no more. use owns its
-// take. Other partitions begin at their earliest offset. Soon after the topic was made anew it
-// ends with an error that is [broker.ErrAnother], if brokers tell; the last takes may be of either
-// topic. Of cfg Client, Topic, Identity and SkipTombstones are used.
-func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Take) error) error {
+// Follow hands over records from these offsets on, by partition, and waits for more, until ctx is
+// done, use returns an error or, with once, the end is reached. use owns its batch. Other
+// partitions begin at their earliest offset. Soon after the topic was made anew it ends with an
+// error that is [broker.ErrAnother], if brokers tell; the last batches may be of either topic. Of
+// cfg Client, Topic, Identity and SkipTombstones are used.
+func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
 	for {
@@ -61,18 +61,18 @@ func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use
 	}
 }
 
-// A follower fills a take.
+// A follower fills a batch.
 type follower struct {
 	turns
 
 	cfg   Config
-	use   func(Take) error
-	ends  map[int]int64 // of the takes that were handed over
-	take  Take
+	use   func(Batch) error
+	ends  map[int]int64 // of the batches that were handed over
+	batch Batch
 	bytes int
 	room  []byte // for what records hold
 
-	going  bool      // the take before was not the last one before a pause
+	going  bool      // the batch before was not the last one before a pause
 	looked time.Time // whether the topic is the same one
 }
 
@@ -89,20 +89,20 @@ func (f *follower) same(ctx context.Context) error {
 }
 
 func (f *follower) clear() {
-	// The next take is as long as this one, most often.
-	f.take, f.bytes, f.room = Take{Records: make([]Taken, 0, len(f.take.Records)), Ends: map[int]int64{}}, 0, nil
+	// The next batch is as long as this one, most often.
+	f.batch, f.bytes, f.room = Batch{Records: make([]Record, 0, len(f.batch.Records)), Ends: map[int]int64{}}, 0, nil
 }
 
 // flush hands over what there is.
 func (f *follower) flush(pause bool) error {
-	if len(f.take.Ends) == 0 && (!pause || !f.going) {
+	if len(f.batch.Ends) == 0 && (!pause || !f.going) {
 		return nil
 	}
-	take := f.take
-	take.Pause, f.going = pause, !pause
-	maps.Copy(f.ends, take.Ends)
+	batch := f.batch
+	batch.Pause, f.going = pause, !pause
+	maps.Copy(f.ends, batch.Ends)
 	f.clear()
-	return f.use(take)
+	return f.use(batch)
 }
 
 // round gives each partition a turn, and reports whether none had anything.
@@ -124,7 +124,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 			return err
 		}
 		if f.next[p] = end; f.ends[p] != end {
-			f.take.Ends[p] = end // behind markers too
+			f.batch.Ends[p] = end // behind markers too
 		}
 		return nil
 	})
@@ -140,7 +140,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	return quiet && !short, f.cfg.explain(ctx, err)
 }
 
-// add takes a record, which is valid during the call.
+// add adds a record, which is valid during the call.
 func (f *follower) add(partition int, r *broker.Record) error {
 	if r.Value == nil && f.cfg.SkipTombstones {
 		return nil
@@ -150,9 +150,9 @@ func (f *follower) add(partition int, r *broker.Record) error {
 	for i := range kept.Headers {
 		kept.Headers[i].Value = f.keep(kept.Headers[i].Value)
 	}
-	f.take.Records = append(f.take.Records, Taken{partition, kept})
-	f.take.Ends[partition] = r.Offset + 1
-	if f.bytes += len(r.Key) + len(r.Value); len(f.take.Records) < takeRecords && f.bytes < takeBytes {
+	f.batch.Records = append(f.batch.Records, Record{partition, kept})
+	f.batch.Ends[partition] = r.Offset + 1
+	if f.bytes += len(r.Key) + len(r.Value); len(f.batch.Records) < batchRecords && f.bytes < batchBytes {
 		return nil
 	}
 	return f.flush(false)

@@ -14,7 +14,7 @@ func TestFollowBehindTheEnd(t *testing.T) {
 	cfg := c.config(t)
 	cfg.Group = "scorers"
 	rows := 0
-	count := func(taken Take) error { rows += len(taken.Records); return nil }
+	count := func(taken Batch) error { rows += len(taken.Records); return nil }
 	err := cfg.Follow(t.Context(), map[int]int64{0: 0, 1: 7}, true, count)
 	if err == nil || !strings.Contains(err.Error(), "partition 1 of topic \"rows\" ends at offset 1") || !strings.Contains(err.Error(), "made anew") {
 		t.Errorf("%v, want what is wrong with partition 1", err)

@@ -188,8 +188,8 @@ func (g *gathering) flushMost() error {
 	return nil
 }
 
-// elapsed waits until a record is so much later than the first one of the window, and returns the
-// window up to then: each partition up to its first record of that time or later, or its end.
+// elapsed waits for a record that is so much later than the window's first, and returns the window:
+// each partition up to its first record of that time or later, or its end.
 func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 	for {
 		spans, err := cfg.freeze(ctx)

@@ -105,39 +105,39 @@ func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 // Read hands on batches of records, while the next one is read.
 func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Records]) error) error {
 	ctx, stop := context.WithCancel(ctx)
-	takes, ended := make(chan Take, 1), make(chan error, 1)
+	batches, ended := make(chan Batch, 1), make(chan error, 1)
 	defer func() {
 		stop()
-		for range takes { // until nothing is read
+		for range batches { // until nothing is read
 		}
 	}()
 	go func() {
-		defer close(takes)
-		ended <- u.Follow(ctx, u.begin, u.Once, func(t Take) error {
+		defer close(batches)
+		ended <- u.Follow(ctx, u.begin, u.Once, func(t Batch) error {
 			select {
-			case takes <- t:
+			case batches <- t:
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		})
 	}()
-	for t := range takes {
-		if err := use(unpredictedTake{u, t}); err != nil {
+	for t := range batches {
+		if err := use(unpredictedBatch{u, t}); err != nil {
 			return err
 		}
 	}
 	return <-ended
 }
 
-// An unpredictedTake is records that one model predicts.
-type unpredictedTake struct {
+// An unpredictedBatch is records that one model predicts.
+type unpredictedBatch struct {
 	of *Unpredicted
-	Take
+	Batch
 }
 
 // File says that it is none.
-func (unpredictedTake) File(context.Context) (score.File, error) { return score.File{}, nil }
+func (unpredictedBatch) File(context.Context) (score.File, error) { return score.File{}, nil }
 
 // decodersOf are those of a model's features.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
@@ -150,7 +150,7 @@ func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) (
 }
 
 // Fits returns an error if no record has some feature of a model.
-func (t unpredictedTake) Fits(ctx context.Context, m pipeline.Model) error {
+func (t unpredictedBatch) Fits(ctx context.Context, m pipeline.Model) error {
 	decoders, err := t.of.decodersOf(ctx, m, 1)
 	if err != nil || len(t.Records) == 0 {
 		return err
@@ -172,11 +172,11 @@ func (t unpredictedTake) Fits(ctx context.Context, m pipeline.Model) error {
 const lotRecords = 1 << 11
 
 // Cut hands on some records at a time.
-func (t unpredictedTake) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
+func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
 	if err := t.of.decode(ctx, by); err != nil {
 		return err
 	}
-	t.of.tellOthers(t.Take, by)
+	t.of.tellOthers(t.Batch, by)
 	for from := 0; ; from += lotRecords {
 		to := min(len(t.Records), from+lotRecords)
 		l := &lot{records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
@@ -216,7 +216,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 }
 
 // tellOthers tells of which partitions the certificate does not speak.
-func (u *Unpredicted) tellOthers(t Take, by *score.Predictor) {
+func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
 		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
 		if by.SpeaksOf(u.Topic, p) || u.told[text] {
@@ -230,9 +230,9 @@ func (u *Unpredicted) tellOthers(t Take, by *score.Predictor) {
 	}
 }
 
-// A lot is some records of a take, with their rows when they are decoded.
+// A lot is some records of a batch, with their rows when they are decoded.
 type lot struct {
-	records []Taken
+	records []Record
 	keep    int           // members of a record
 	ends    map[int]int64 // behind it, of the partitions that it has something of
 	rows    Decoded
@@ -289,7 +289,7 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
-// Behind adds to an error of a partition that ends too early what holds the later offset: the
+// Behind names the holder of the later offset in the error of a partition that ends too early: the
 // group, or files of a folder.
 func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder string) error {
 	e, ok := errors.AsType[*BehindError](err)
@@ -300,13 +300,13 @@ func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder strin
 	case files[p] == e.Next && group[p] < e.Next:
 		err = fmt.Errorf("%w; the names of the files in %s say that rows up to there are predicted", err, folder)
 	case group[p] == e.Next:
-		err = fmt.Errorf("%w; group %q stands there", err, u.Group)
+		err = fmt.Errorf("%w; that is the offset of group %q", err, u.Group)
 	}
 	return err
 }
 
-// Hint adds what to do to an error of a topic that was made anew, or has lost rows without
-// predictions. output is what to choose anew beside the group.
+// Hint adds a remedy to the error of a topic that was made anew or lost rows without predictions.
+// output names what to choose anew besides the group.
 func (u *Unpredicted) Hint(err error, output string) error {
 	if gone, ok := errors.AsType[*GoneError](err); ok {
 		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+

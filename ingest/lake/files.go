@@ -147,7 +147,7 @@ func describeParquet(ctx context.Context, file Blob, l listed) (*dataFile, error
 	return f, nil
 }
 
-// places returns where each name stands among the columns.
+// places returns the index of each name among the columns.
 func places(columns []column) map[string]int {
 	p := make(map[string]int, len(columns))
 	for i := range columns {

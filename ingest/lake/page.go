@@ -160,7 +160,7 @@ func (p *pageReader) extend(b []byte, n int) ([]byte, error) {
 	return b, p.readAt(b[have:], have)
 }
 
-// readAt fills b with what stands n bytes after the start of the page.
+// readAt fills b from n bytes after the start of the page on.
 func (p *pageReader) readAt(b []byte, n int) error {
 	at := p.pos + int64(n)
 	if got, err := p.src.ReadAt(b, at); got < len(b) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// StoredColumns are columns that stand beside predictions as they stand in their file.
+// StoredColumns are columns beside predictions, as they are in their file.
 type StoredColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
@@ -21,7 +21,7 @@ var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 // UnpredictedConfig says which files to predict.
 type UnpredictedConfig struct {
 	Paths    []string // files, directories and globs
-	Keep     []string // columns that stand beside the predictions
+	Keep     []string // columns beside the predictions
 	Labels   bool     // the target is read too, to be compared with
 	Whole    bool     // a file is one piece; else each of its batches is
 	Decoders int

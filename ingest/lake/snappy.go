@@ -135,7 +135,7 @@ func (s *snappyReader) fill() (err error) {
 	return nil
 }
 
-// length reads the length of what is compressed, which stands first.
+// length reads the length of what is compressed, which comes first.
 func (s *snappyReader) length() (n uint64, err error) {
 	for shift := 0; shift < 35; shift += 7 {
 		b, err := s.src.ReadByte()

@@ -21,7 +21,7 @@ type Identity struct {
 }
 
 // ErrAnother says that a topic was replaced: the same offsets are those of other rows.
-var ErrAnother = errors.New("it was made anew, or stands on another cluster")
+var ErrAnother = errors.New("it was made anew, or is on another cluster")
 
 // Same returns an error that is [ErrAnother] if both are known and differ. than ends the sentence
 // "the topic is another one than …".

@@ -137,8 +137,8 @@ func (f *Faults) Err(err error) error {
 // verb is a place in a format for an argument.
 var verb = regexp.MustCompile(`%(?:%|[-+# 0-9.]*(?:\[[0-9]+\])?[a-zA-Z])`)
 
-// words are the fault with the names of variables, where there are some, in the place of
-// arguments; or that the value is refused, where arguments are all that it has.
+// words is the fault's text. Names of variables replace its arguments; a text of arguments alone
+// becomes a plain refusal.
 func (f found) words(variables string, k Kind) string {
 	if variables == "" || f.shown || len(f.args) == 0 {
 		return fmt.Sprintf(f.format, f.args...)
@@ -154,9 +154,9 @@ func (f found) words(variables string, k Kind) string {
 	})
 }
 
-// Merge joins the faults of the file's form with those of its values, in the order of their
-// places. Faults that may follow from a value that could not be read are left out. flag names the
-// flag that has set a key in the place of the file, or is "".
+// Merge joins the faults of the file's form with those of its values, in the order of their places.
+// Consequences of unreadable values are left out. flag names the flag that has set a key in the
+// place of the file, or is "".
 func (t *File) Merge(among Faults, flag func(key string) string) []Fault {
 	faults := slices.Clone(t.Faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
@@ -202,8 +202,8 @@ func (t *File) Variables(key string) string {
 	return names
 }
 
-// follows reports whether a fault speaks of a value that could not be read, or of a key that is
-// misspelt or its section: it may be there only because of that.
+// follows reports whether a fault may be a consequence of another one: of an unreadable value, or
+// of a misspelt key or section.
 func (f Fault) follows(other Fault) bool {
 	if !other.unread {
 		section := other.Key[:max(strings.LastIndexByte(other.Key, '.'), 0)]

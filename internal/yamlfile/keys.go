@@ -45,8 +45,8 @@ func pathsOf(of reflect.Type, deep bool) *paths {
 	return p
 }
 
-// meant is the key that an unknown one may stand for: one of the section, of this type, that is
-// written much like it, or else one of the file, or the same one where it belongs; or "".
+// meant is the key that an unknown one may stand for: a similar one of the section, which has this
+// type, or else of the file; or "".
 func (t *File) meant(unknown, section string, of reflect.Type) string {
 	if strings.ContainsFunc(unknown, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "" // a suggestion would hide what is wrong with it

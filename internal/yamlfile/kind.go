@@ -10,8 +10,8 @@ type Kind struct {
 
 	// Nearest is the known word that an unknown one is a misspelling of, or "".
 	Nearest func(word string, known []string) string
-	// Misplaced says what is wrong with a key of the file that a section does not take, or is
-	// "", which is that it is unknown; nil: it always is.
+	// Misplaced names a section that refuses keys known elsewhere in the file; "" or nil: such keys
+	// are unknown.
 	Misplaced func(section string) string
 	// Above is the key that a value comes from where this key has none, or ""; nil: there is
 	// none.

@@ -13,8 +13,8 @@ import (
 )
 
 // TestOutput checks the contract of [pipeline.Output], with those of its sink and its checkpoints.
-// place makes a new and empty place, and returns a function that opens it as another process
-// would, while others have it open.
+// place makes an empty place, and returns a function that opens it as another process does, beside
+// others.
 func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
 	TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {

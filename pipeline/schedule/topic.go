@@ -16,9 +16,9 @@ import (
 // lookPatience bounds the time of asking brokers for the end of a topic at a look.
 const lookPatience = 10 * time.Second
 
-// firstSeen notes the beginning of the first window of a job without a sequence: the end of
-// certificates of its name, if only the note was lost; or the latest offset now, if the job
-// begins there. It is nil, with a warning, if that is unknown.
+// firstSeen notes the begin of the first window of a job without a sequence: the end of its
+// certificates if only the note was lost, or the latest offset if the job begins there. It is nil,
+// with a warning, if that is unknown.
 func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, error) {
 	ends, err := j.certifiedEnds(ctx)
 	if err != nil {

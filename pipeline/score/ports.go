@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Reader hands on rows to predict, with what stands beside them: B.
+// A Reader hands on rows to predict, with what is kept beside them: B.
 type Reader[B any] interface {
 	// Read hands on one unit after the other, until there are no more or use returns an error,
 	// which it returns. An error of its own is [Later] if the next call may succeed.
@@ -40,7 +40,7 @@ type Piece[B any] struct {
 	Last  bool  // of its unit
 	Pause bool  // behind it nothing is there at the moment
 	// Predict hands on the predictions of the rows in their order, in one go or in several,
-	// with what stands beside them; where there are none it calls use with nothing. Both are
+	// with what is kept beside them; where there are none it calls use with nothing. Both are
 	// valid until use returns. It is called once, by any goroutine.
 	Predict func(ctx context.Context, use func([]pipeline.Prediction, B) error) error
 }
@@ -66,7 +66,7 @@ type Columns[T, V any] struct {
 
 // Records are the records that rows of a log are of.
 type Records interface {
-	// Place is where the record of row i stands.
+	// Place is the place of the record of row i.
 	Place(i int) (partition int, offset int64, key []byte)
 	// Kept are the members of the record of row i that are kept, as JSON; nil: it has none.
 	Kept(i int) [][]byte

@@ -24,9 +24,9 @@ type notedAncestor struct {
 	Of pipeline.TopicIdentity `json:"of,omitzero"` // of the topic of its rows
 }
 
-// ancestor is the model that the training of a window begins with, nil for none: the one that was
-// current when first asked, which a note keeps for resumed windows. Neither it nor an ancestor of
-// it may have seen rows of the window.
+// ancestor is the model that the training of a window begins with, or nil: the current one at the
+// first call, which a note keeps for resumed windows. Neither it nor an ancestor of it may have
+// seen rows of the window.
 func (s *Stream) ancestor(ctx context.Context, log Log, w *Window) (*pipeline.Ancestor, error) {
 	if !s.Job.Train.WarmStart {
 		return nil, nil

@@ -194,9 +194,8 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 
 var errTooMany = errors.New("the folders hold more")
 
-// snapshotOf orders the files that were read. The same certificate in two folders is one, and
-// current if it is so in either: a pointer is about its own folder, and of the windows of a stream
-// the latest with a pointer counts.
+// snapshotOf orders the files that were read. The same certificate in two folders is one, current
+// if either pointer names it; of a stream's windows the latest pointer counts.
 func snapshotOf(files map[string]read, pointed map[string]string, notices []string, whole bool) *Snapshot {
 	var entries []*Entry
 	var faults []*Fault

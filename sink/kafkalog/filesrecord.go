@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// The record is a compacted topic, of which partition 0 is used: under one key stands whose record
-// it is, under the key of each file how far its predictions go. Numbers of files, from 1 on, show
+// The record is a compacted topic, of which partition 0 is used: one key holds whose record
+// it is, that of each file how far its predictions go. Numbers of files, from 1 on, show
 // that none is missing.
 const (
 	recordFormat    = "pacsgp-scored/1"

@@ -108,8 +108,7 @@ type Publication struct {
 	fresh           bool              // what is put was not put before
 }
 
-// Fresh says that what will be put was not put before: the topic of certificates, with all that
-// was ever published, is not searched for it.
+// Fresh says that nothing put now was put before: the topic of certificates is not searched for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
 // Begin checks the topics and takes an id for the producer. With ExactlyOnce, it aborts what an
@@ -227,10 +226,10 @@ const (
 	AtEnd
 )
 
-// Follows demands that a group is in its topic where a window begins, or nowhere, or where it ends
-// if the certificates of these ids were published: otherwise another certificate of the same rows
-// has moved the group. Call it behind [Begin] and before anything is sent: with ExactlyOnce nobody
-// else of the name can commit in between.
+// Follows demands that a group is at the begin of a window, or nowhere, or at its end if the
+// certificates of these ids were published. Otherwise another certificate of the same rows has
+// moved the group. Call it behind [Begin] and before anything is sent: with ExactlyOnce nobody else
+// of the name can commit in between.
 func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (GroupAt, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)

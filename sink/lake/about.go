@@ -23,12 +23,12 @@ type About struct {
 	folder string
 
 	mu sync.Mutex // of what follows
-	at string     // where it stands; "": nowhere yet
+	at string     // its file; "": none yet
 }
 
 const (
 	aboutPrefix = "_certificate-"
-	anew        = "hint: to begin anew, choose another output, or remove %s and, unless both are to stand in one folder, the predictions"
+	anew        = "hint: to begin anew, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
 // ReadAbout returns what a folder keeps, with the certificate; nil: nobody predicted there.

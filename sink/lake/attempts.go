@@ -155,7 +155,7 @@ type attemptLines struct {
 	lines    int    // that the file has
 	whole    int64  // bytes of them
 	missing  []byte // the end of the last line, if the file lacks it
-	torn     bool   // whether anything stands behind them
+	torn     bool   // whether anything follows them
 	dropped  int    // bytes of the beginning of a further line
 }
 
@@ -224,9 +224,8 @@ func (l *AttemptLog) read() (attemptLines, error) {
 	return log, nil
 }
 
-// beginsLine reports whether data may be the beginning of a line whose writer died, and zeros,
-// which a file system leaves where a power cut lost content. Other bytes may be somebody's
-// notes.
+// beginsLine reports whether data may be the begin of a line whose writer died, followed by zeros,
+// as a power cut leaves them. Other bytes may be somebody's notes.
 func beginsLine(data []byte) bool {
 	if len(data) > len(anyLine) {
 		return false

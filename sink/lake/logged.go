@@ -31,11 +31,11 @@ type LoggedConfig struct {
 	Folder string // whose lock the caller has
 	Topic  string
 	ID     LogID
-	Keep   []string // members of records that stand beside predictions
+	Keep   []string // members of records beside predictions
 	About  *About
 	// Same demands that the topic is the one that it was.
 	Same func(ctx context.Context) error
-	// Commit notes how far rows are predicted to files that stand, about a subject.
+	// Commit notes how far rows are predicted to complete files, about a subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
 }
 

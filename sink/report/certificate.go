@@ -116,8 +116,8 @@ func (p *printer) assumption(a certify.Assumption) {
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 
-// WriteDeclared prints the declarations of a certificate, which do not follow from model and rows,
-// but those about training where that was repeated.
+// WriteDeclared prints declarations, which model and rows do not show; those about training only if
+// it was not repeated.
 func WriteDeclared(w io.Writer, c certify.Certificate, style Style, retrained bool) error {
 	p := &printer{w: bufio.NewWriter(w), style: style}
 	p.section(Section{Title: makersWord, Fields: slices.DeleteFunc(declared(c), func(f Field) bool { return retrained && f.Name == trainedOn })})

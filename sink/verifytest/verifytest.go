@@ -14,9 +14,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Python runs a program in the interpreter that PACSGP_PYTHON names, which has
-// the packages of python/requirements.txt, and returns what it prints and its
-// exit status. Without an interpreter it skips the test, or fails it in CI.
+// Python runs a program in the interpreter PACSGP_PYTHON, which has python/requirements.txt
+// installed, and returns its output and exit status. Without an interpreter it skips the test, or
+// fails it in CI.
 func Python(t testing.TB, args ...string) (output string, status int) {
 	t.Helper()
 	if os.Getenv("PACSGP_PYTHON") == "" {

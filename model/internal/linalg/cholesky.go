@@ -38,7 +38,7 @@ func (p *Pool) cholesky(a Mat) bool {
 
 // factorBlock factors a small matrix column by column. The columns are kept as rows of
 // mem: column j is what the earlier columns leave of a's, divided by a root. What
-// stands in a row before its own diagonal is of no account.
+// is in a row before its own diagonal is of no account.
 func (s *kernelSet) factorBlock(a Mat, mem []float64) bool {
 	const width = choleskyBlock
 	n := a.Rows

@@ -2,7 +2,7 @@ package linalg
 
 import "math"
 
-// A column is a vector that stands in a matrix as its only column, or row.
+// A column is a vector as the only column, or row, of a matrix.
 type column struct {
 	m     Mat
 	isRow bool

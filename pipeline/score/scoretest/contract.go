@@ -18,11 +18,11 @@ type FileWriter[B any] interface {
 	Has(f score.File) (bool, error)
 }
 
-// TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each
-// row has one prediction, whatever was sent by a process that ended before it was committed.
-// open begins to write to one place, as another process that ends the one before; beside is
-// what stands beside the predictions of so many rows; found are the numbers of the rows that
-// readers see of a file, in order. whole says that the writer takes files in one piece.
+// TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each row
+// has one prediction, whatever was sent by a process that ended before it was committed. open
+// begins to write to one place, as a process that ends the one before; beside are the kept values
+// of so many rows; found are the rows of a file that readers see, in order. whole: the writer takes
+// files in one piece.
 func TestFileWriter[B any](t *testing.T, whole bool, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
 	c := contract[B]{beside, found}
 	w, end := open(t)
@@ -121,7 +121,7 @@ func (c contract[B]) expect(t *testing.T, w FileWriter[B], name string, rows int
 	}
 }
 
-// PieceWith is the predictions of so many rows from one on: their numbers, with what stands
+// PieceWith is the predictions of so many rows from one on: their numbers, with what is
 // beside them.
 func PieceWith[B any](first, rows int, last bool, beside B) score.Piece[B] {
 	return score.Piece[B]{First: int64(first), Last: last, Predict: func(_ context.Context, use func([]pipeline.Prediction, B) error) error {
