@@ -176,8 +176,7 @@ func TestThetaIsOnItsGridBeforeTheLastRefinement(t *testing.T) {
 	}
 }
 
-// The bound that the trainer reports at its end is that of the posterior that
-// it hands out, evaluated by the predictor over the same rows.
+// The trainer's last bound is its result's, evaluated by the predictor over the same rows.
 func TestReportedBoundIsThatOfTheResult(t *testing.T) {
 	c, rows := smallRun(t, 800)
 	tr := newTestTrainer(t, c, rows)

@@ -27,8 +27,8 @@ func (p *published) audit(t testing.TB, key string) (*pipeline.Audit, error) {
 // 44,000 keys the one of the fewest misses on these rows. Of all rows 18 % do.
 const shopped = "13346"
 
-// An audit contradicts a number whose key was chosen for its easy rows, which training again
-// confirms, and none that comes from the default key.
+// An audit contradicts a number whose key was chosen for easy rows, though training again confirms
+// it, and none under the default key.
 func TestAuditTellsAShoppedKey(t *testing.T) {
 	columns := waves(2000, 0.3, 4)
 	l := &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{900, 1100}}

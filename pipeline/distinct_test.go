@@ -146,8 +146,8 @@ func (f *fullFile) Close() error {
 	return f.Temporary.Close()
 }
 
-// A full disk, a folder that is not there, a file that gives back something else:
-// an error that says what to do, and nothing is left.
+// A full disk, a missing folder, a file that was changed: an error with a remedy, and no file is
+// left.
 func TestCopiesThatCannotBeCounted(t *testing.T) {
 	marks := markSamples(5 * pipeline.LeastRecords)["all different"]
 	flip := func(b []byte) {

@@ -23,9 +23,8 @@ func counted(t *testing.T, out string, args ...string) [2]int64 {
 	return [2]int64{a.OnTheseRows, a.InThisLog}
 }
 
-// Who has seen a bound has been counted: a job that was interrupted or killed
-// in its last pass, or while it trained, is an attempt as any other, and the
-// same one when it is run again.
+// Every bound that was seen is counted: a job interrupted or killed in training or in its last pass
+// is an attempt, and the same one when it runs again.
 func TestStoppedJobsAreAttempts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

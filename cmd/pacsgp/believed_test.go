@@ -14,9 +14,9 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// What an earlier run has left is believed no further than it can be seen: a file that
-// was written since is another one, whatever its footer says, and a document that does
-// not follow from its own numbers was written by nobody who ran the job.
+// An earlier run counts only if its files are unchanged: a file written since is another one,
+// whatever its footer says, and a document that does not follow from its own numbers is no result
+// of the job.
 func TestWhatAnEarlierRunLeftIsLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)

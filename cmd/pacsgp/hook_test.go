@@ -5,11 +5,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
-// hooked is the real file system under a hook that decides what becomes of
-// every operation that changes something. It syncs nothing: a process that is
-// killed loses nothing that was written, so that only the order of operations
-// matters to these tests, and a disk's patience does not. (What a power cut
-// loses is tested in sink/lake.)
+// hooked is the real file system under a hook that decides what becomes of every operation that
+// changes something. It syncs nothing: a killed process loses nothing written, so that only the
+// order of operations matters here. (Power cuts are tested in sink/lake.)
 func hooked(hook func(op durabletest.Operation, effect func() error) error) durable.FS {
 	return durabletest.Hooked{FS: durable.OS{}, Hook: func(op durabletest.Operation, effect func() error) error {
 		if op.Kind == durabletest.Sync || op.Kind == durabletest.SyncDir {

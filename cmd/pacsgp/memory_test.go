@@ -86,8 +86,8 @@ func TestPlanSaysTheMemory(t *testing.T) {
 	}
 }
 
-// What verify and predict are refused for is what they take: at least 15 % less, at most
-// what is allowed for, or some MiB off: how much garbage there is when is a matter of luck.
+// verify and predict take the memory that they are refused for: from 15 % less up to the allowance,
+// or some MiB off, for garbage varies.
 func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 	if testing.Short() || raceDetector || runtime.GOOS != "linux" {
 		t.Skip("measures a process as Linux does")
@@ -133,9 +133,8 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 	}
 }
 
-// peakOf runs a command and returns the most bytes that it had in memory, by its file
-// under /proc, again and again: what a parent is told at the end would count what the
-// parent has.
+// peakOf runs a command and returns its peak of memory in bytes, from /proc: the number that a
+// parent gets at the end includes the parent's own.
 func peakOf(t *testing.T, cmd *exec.Cmd) (peak float64) {
 	t.Helper()
 	var log strings.Builder

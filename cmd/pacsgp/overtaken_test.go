@@ -37,8 +37,7 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestNoBroker: who waits for a broker that is not there is told so while it is tried
-// again, and at the end what to look at.
+// TestNoBroker: a missing broker is reported during retries, and at the end with what to check.
 func TestNoBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until no broker was found, which takes seconds by design")

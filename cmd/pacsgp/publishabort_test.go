@@ -9,9 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// TestFailedPublicationsLeaveNothingOpen: whatever request of a publication fails for good, its
-// transaction is aborted: who reads committed records of the topics is not kept waiting until
-// another process of the same name begins, or the broker gives up.
+// TestFailedPublicationsLeaveNothingOpen: whichever request of a publication fails for good, its
+// transaction is aborted, so that readers of committed records are not blocked.
 func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 	t.Parallel()
 	for _, k := range []struct {

@@ -16,8 +16,8 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// diesWith runs what is due on a scheduler that dies once its run has ended, before the records
-// know of that, and begins it anew a while later.
+// diesWith runs what is due on a scheduler that dies between the end of its run and the record of
+// it, and restarts it later.
 func diesWith(t *testing.T, path string, meanwhile func()) *stage {
 	t.Helper()
 	s := onStage(t, path)

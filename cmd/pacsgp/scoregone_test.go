@@ -7,8 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Rows that were deleted before they were predicted end score with their partition and
-// offsets, and with what to do; what it says to do is enough to go on.
+// Rows deleted before they were predicted end score with their partition and offsets, and with a
+// remedy that works.
 func TestScoreOfATopicThatHasLostRows(t *testing.T) {
 	t.Parallel()
 	for _, output := range []string{"topic", "directory"} {

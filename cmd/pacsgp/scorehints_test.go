@@ -42,8 +42,7 @@ func TestHintsFitTheCommand(t *testing.T) {
 	}
 }
 
-// A disk that is full is told with the folder that the score file names, whichever of its
-// files was written, and with what to do.
+// A full disk is reported with the folder that the score file names, and a remedy.
 func TestScoreToAFullDisk(t *testing.T) {
 	dir, _, score := following(t, 1, 20)
 	full := hooked(func(op durabletest.Operation, effect func() error) error {

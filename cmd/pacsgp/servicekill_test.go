@@ -36,8 +36,7 @@ func (k killedService) write(t *testing.T, dir string) string {
 	return job
 }
 
-// firstOnes drops certificates that begin where another one in the topic's order has
-// begun: of those that overlap the first one counts.
+// firstOnes drops certificates that begin where an earlier one on the topic has begun.
 func firstOnes(all []certify.Certificate) (first []certify.Certificate) {
 	type place struct{ partition, offset int64 }
 	seen := map[place]bool{}

@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// Columns stand in the order in which they are named, wherever they come from; what is kept
-// is kept as it stood, and what is no JSON object keeps nothing.
+// Columns have the order of their names; kept members are unchanged, and a value that is no JSON
+// object keeps nothing.
 func TestDecoder(t *testing.T) {
 	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
 	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")

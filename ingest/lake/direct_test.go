@@ -206,8 +206,8 @@ func (r *wrongOnce) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// The checksum is that of the bytes that became values, not of others that were
-// read in the same place: no wrong value gets through.
+// The checksum is of the bytes that became values, not of a second reading: no wrong value gets
+// through.
 func TestDirectChecksumIsOfTheValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	values := make([]float64, 40000)

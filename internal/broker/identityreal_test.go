@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// TestIdentity: a topic that was made anew, or that stands on another cluster, is another one;
+// TestIdentity: a topic that was made anew, or is on another cluster, is another one;
 // so says Apache Kafka too. Brokers that know no ids are no error.
 func TestIdentity(t *testing.T) {
 	t.Run("kfake", func(t *testing.T) {

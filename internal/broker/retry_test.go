@@ -31,8 +31,8 @@ func listen(t *testing.T, with func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// TestUnreachable: who waits for brokers that cannot be reached is told why after some
-// seconds, and the error at the end names the address and what to do.
+// TestUnreachable: unreachable brokers are reported after some seconds, and the error at the end
+// names address and remedy.
 func TestUnreachable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until no broker was found, which takes seconds by design")

@@ -51,7 +51,7 @@ var requests = []struct {
 }
 
 // TestCodes: every request that is answered by a code for which a retry helps is made
-// again, and what was published stands there once; every other code is an error with its
+// again, and what was published is there once; every other code is an error with its
 // name. REQUEST_TIMED_OUT does the work and loses the answer.
 func TestCodes(t *testing.T) {
 	for _, exactlyOnce := range []bool{true, false} {
