@@ -95,8 +95,8 @@ type Guarantee struct {
 	Loss            TargetLoss  `json:"loss"`
 	Delta           float64     `json:"delta"`
 	N               int64       `json:"n"`
-	EmpiricalRisk   Risk        `json:"empirical_risk"` // of a draw of Q on train rows, of the mean on hold-out rows
-	Unproven        int64       `json:"unproven"`       // train rows that are counted as a loss of 1
+	EmpiricalRisk   Risk        `json:"empirical_risk,omitzero"` // of a draw of Q on train rows, of the mean on hold-out rows, if losses are 0 or 1
+	Unproven        int64       `json:"unproven"`                // train rows that are counted as a loss of 1
 	KL              float64     `json:"kl,omitempty"`
 	LnInverseWeight float64     `json:"ln_inverse_weight,omitempty"`
 	LnXi            float64     `json:"ln_xi,omitempty"`

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // variants returns evidence of every loss, status and kind of grid.
@@ -79,7 +81,7 @@ func missAll(t testing.TB, ev *Evidence) {
 	t.Helper()
 	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
 	for tally.Risk.Count() < ev.Ledger.Holdout {
-		add(t, &tally.Risk, 1)
+		fatal.If(t, tally.AddSpread(1))
 	}
 }
 

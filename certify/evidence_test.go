@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // dependence is of so many rows whose neighbouring targets have this correlation, and of train rows
@@ -64,7 +66,7 @@ func sound(t testing.TB) Evidence {
 	}
 	for i := range ev.Ledger.Holdout {
 		missed := float64(1 - min(1, i/2)) // the first two rows
-		add(t, &ev.Tallies.At(PredictorMean, RoleHoldout).Risk, missed)
+		fatal.If(t, ev.Tallies.At(PredictorMean, RoleHoldout).AddSpread(missed))
 	}
 	return ev
 }

@@ -2,7 +2,8 @@ package certify
 
 // Names of the theorems in a certificate.
 const (
-	methodTail     = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
+	methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
+	// methodChernoff is that of the format before.
 	methodChernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
 )
 
@@ -14,7 +15,8 @@ const (
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
-		if ev.Delta.Looks.counted() { // the price of looks is for one of n+1 answers
+		counted := ev.Delta.Looks.counted() // the price of looks is for one of n+1 answers
+		if counted {
 			sum := g.EmpiricalRisk.Exact.whole()
 			g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
 		}
@@ -22,9 +24,13 @@ func holdout() method {
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		if g.Loss.Kind.Counts() {
+		switch {
+		case g.Loss.Kind.Counts():
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
-		} else {
+		case counted: // the answer is the bound
+			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
+			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
+		default:
 			g.Method = methodChernoff
 			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)
 		}

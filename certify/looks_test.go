@@ -60,15 +60,14 @@ func TestLooksSpendDelta(t *testing.T) {
 	}
 }
 
-// Whatever the loss, what a hold-out shows is one of n+1 answers, and never less than the sum.
-// A document that shows more is refused.
+// Whatever the loss, what a hold-out shows is one of n+1 answers: how many rows are missed, or the
+// bound in steps of one row, and nothing beside it. A document that shows more is refused.
 func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 	for _, part := range []float64{0, 0x1p-60, .3, 1} {
 		ev := sound(t)
-		ev.Loss = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, ev.Loss.Target}
 		held := ev.Tallies.At(PredictorMean, RoleHoldout)
-		n := held.Risk.Count()
-		held.Risk, held.Unproven = RiskSum{}, 1
+		*held = Tally{Unproven: 1}
+		n := ev.Ledger.Holdout
 		for i := range n {
 			loss := 0.0
 			switch {
@@ -77,23 +76,35 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 			case i < 3:
 				loss = part
 			}
-			fatal.If(t, held.Risk.Add(loss))
+			fatal.If(t, held.AddSpread(loss))
 		}
-		c := certificate(t, ev)
-		g, _ := c.Guarantee(GuaranteeHoldout)
+		g := guarantee(t, certificate(t, ev), GuaranteeHoldout)
 		if got, want := g.EmpiricalRisk.Exact.ones(), 1+int64(math.Ceil(2*part)); g.Unproven != 0 || g.EmpiricalRisk.Exact != g.EmpiricalRisk.Exact.whole() || got != want {
 			t.Errorf("two losses of %g and one unproven are shown as %d of %d, %d unproven", part, got, want, g.Unproven)
 		}
-		if want, err := holdoutBound(g.EmpiricalRisk.Upper, n, ev.Delta.Declared, ev.Delta.Share(MethodHoldout)); err != nil || g.Bound != want {
-			t.Errorf("the bound is %v, want that of the sum that is shown, %v (%v)", g.Bound, want, err)
+
+		ev.Loss = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, ev.Loss.Target}
+		c := certificate(t, ev)
+		want, err := BettingUpper(held.Spread, ev.Delta.Declared, ev.Delta.Share(MethodHoldout))
+		fatal.If(t, err)
+		g = guarantee(t, c, GuaranteeHoldout)
+		if g.Bound != want || !isStep(g.Bound, n) || g.EmpiricalRisk != (Risk{}) || g.Unproven != 0 {
+			t.Errorf("two losses of %g: the bound is %v beside %+v, want %v alone", part, g.Bound, g.EmpiricalRisk, want)
 		}
-		for i := range c.Guarantees {
-			if c.Guarantees[i].ID == GuaranteeHoldout {
-				c.Guarantees[i].EmpiricalRisk = Risk{Exact: held.Risk, Upper: held.Risk.Upper()}
+		fatal.If(t, Recompute(c))
+		at := slices.IndexFunc(c.Guarantees, func(g Guarantee) bool { return g.ID == GuaranteeHoldout })
+		for name, change := range map[string]func(*Guarantee){
+			"beside the sum":          func(g *Guarantee) { g.EmpiricalRisk = Risk{Exact: held.Risk, Upper: held.Risk.Upper()} },
+			"between two steps":       func(g *Guarantee) { g.Bound = math.Nextafter(g.Bound, 0) },
+			"below that of no losses": func(g *Guarantee) { g.Bound = stepsUp(1, n) },
+			"that is no number":       func(g *Guarantee) { g.Bound = math.NaN() },
+		} {
+			forged := c
+			forged.Guarantees = slices.Clone(c.Guarantees)
+			change(&forged.Guarantees[at])
+			if Recompute(forged) == nil {
+				t.Errorf("two losses of %g: a bound %s is accepted", part, name)
 			}
-		}
-		if shown := held.Risk == held.Risk.whole(); (Recompute(c) == nil) != shown {
-			t.Errorf("two losses of %g: a document with the exact sum is accepted: %t", part, !shown)
 		}
 	}
 }

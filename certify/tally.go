@@ -56,28 +56,76 @@ func compareKeys(a, b TallyKey) int {
 type Tally struct {
 	Risk     RiskSum // bounds on the losses, one a row: upper ones, but of the constant lower ones
 	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
+	Spread   *Spread // of the same bounds, where a bound rests on more than their sum; else nil
+	Bound    float64 // that a document states in their place; else 0
+}
+
+// AddSpread adds the loss of one row, and to the spread of losses.
+func (t *Tally) AddSpread(loss float64) error {
+	if t.Spread == nil {
+		t.Spread = &Spread{}
+	}
+	return errors.Join(t.Risk.Add(loss), t.Spread.Add(loss))
 }
 
 // merge adds the rows of other.
 func (t *Tally) merge(other Tally) error {
 	t.Unproven += other.Unproven
+	if other.Spread != nil {
+		if t.Spread == nil {
+			t.Spread = &Spread{}
+		}
+		t.Spread.merge(other.Spread)
+	}
 	return t.Risk.Merge(other.Risk)
 }
 
-// TallyBytes is the length of the binary form of a tally with its key.
-const TallyBytes = 24 + RiskSumBytes
+// tallyBytes is the length of the binary form of a tally, with its key and without a spread.
+const tallyBytes = 32 + RiskSumBytes
 
+// appendBinary appends the numbers of unproven rows and of multiples with losses, the sum, and for
+// each of these multiples its place and what lies there.
 func (t *Tally) appendBinary(b []byte) []byte {
+	var spread []uint64
+	if t.Spread != nil {
+		for i, parts := range t.Spread {
+			if parts > 0 {
+				spread = append(spread, uint64(i), parts)
+			}
+		}
+	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(t.Unproven)) //nolint:gosec // not negative
-	return t.Risk.AppendBinary(b)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(spread)/2))
+	b = t.Risk.AppendBinary(b)
+	for _, v := range spread {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
 }
 
-func (t *Tally) unmarshalBinary(data []byte) error {
+// readBinary reads the form of appendBinary, of at most so many rows, and returns what follows it.
+func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 	t.Unproven = int64(binary.LittleEndian.Uint64(data)) //nolint:gosec // a negative one is found below
-	if t.Unproven < 0 {
-		return fmt.Errorf("certify: %d unproven rows", t.Unproven)
+	multiples := binary.LittleEndian.Uint64(data[8:])
+	if err := t.Risk.UnmarshalBinary(data[16 : 16+RiskSumBytes]); err != nil {
+		return nil, err
 	}
-	return t.Risk.UnmarshalBinary(data[8:])
+	data = data[16+RiskSumBytes:]
+	if t.Unproven < 0 || max(t.Risk.Count(), t.Unproven) > rows || multiples > uint64(len(data)/16) {
+		return nil, fmt.Errorf("certify: %d losses, %d unproven, at %d multiples, of %d rows", t.Risk.Count(), t.Unproven, multiples, rows)
+	}
+	if multiples == 0 {
+		return data, nil
+	}
+	t.Spread = &Spread{}
+	for last := uint64(0); multiples > 0; multiples-- {
+		at, parts := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
+		if at >= uint64(len(t.Spread)) || at < last || parts == 0 {
+			return nil, fmt.Errorf("certify: %d parts at the multiple %d of 1/%d, after %d", parts, at, spreadCells, last)
+		}
+		t.Spread[at], last, data = parts, at+1, data[16:]
+	}
+	return data, t.Spread.validate(t.Risk.Count())
 }
 
 // validate reports all faults of the losses on n rows.
@@ -85,6 +133,9 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	faults := []error{t.Risk.validate()}
 	if n < 1 || t.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of %d rows, for %d rows: each needs exactly one", t.Risk.Count(), n))
+	}
+	if t.Spread != nil {
+		faults = append(faults, t.Spread.validate(n))
 	}
 	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
@@ -106,6 +157,9 @@ func (ev Evidence) guarantee(key TallyKey, id GuaranteeID, theorem string) Guara
 
 // tally is the tally that a guarantee states.
 func (g Guarantee) tally() Tally {
+	if g.EmpiricalRisk == (Risk{}) {
+		return Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
+	}
 	return Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
 }
 
@@ -145,6 +199,9 @@ func (all Tallies) Clone() Tallies {
 	own := make(Tallies, len(all))
 	for key, t := range all {
 		own[key] = new(*t)
+		if t.Spread != nil {
+			own[key].Spread = new(*t.Spread)
+		}
 	}
 	return own
 }
@@ -158,8 +215,8 @@ func (all Tallies) For(d Delta) Tallies {
 	return own
 }
 
-// AppendBinary appends the binary form, [TallyBytes] of each: the numbers of predictor and
-// role, then the tally, by the numbers.
+// AppendBinary appends the binary form: of each the numbers of predictor and role, then the
+// tally, by the numbers.
 func (all Tallies) AppendBinary(b []byte) []byte {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))        //nolint:gosec // small
@@ -173,20 +230,20 @@ func (all Tallies) AppendBinary(b []byte) []byte {
 // error.
 func ReadTallies(data []byte, rows int64) (Tallies, error) {
 	all, last := Tallies{}, uint64(0)
-	for ; len(data) >= TallyBytes; data = data[TallyBytes:] {
+	for len(data) >= tallyBytes {
 		p, r := binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])
 		if p < 1 || p > uint64(len(predictors)) || r < 1 || r > uint64(len(roles)) {
 			return nil, fmt.Errorf("a tally of predictor %d on role %d is none of this version", p, r)
 		}
-		t := all.At(predictors[p-1].predictor, roles[r-1])
-		if err := t.unmarshalBinary(data[16:TallyBytes]); err != nil {
-			return nil, err
-		}
 		at := p<<8 | r
-		if at <= last || max(t.Risk.Count(), t.Unproven) > rows {
-			return nil, fmt.Errorf("a tally is out of order, or has more than the %d rows that were read", rows)
+		if at <= last {
+			return nil, errors.New("a tally is out of order")
 		}
 		last = at
+		var err error
+		if data, err = all.At(predictors[p-1].predictor, roles[r-1]).readBinary(data[16:], rows); err != nil {
+			return nil, err
+		}
 	}
 	if len(data) > 0 {
 		return nil, fmt.Errorf("%d bytes are no tally", len(data))

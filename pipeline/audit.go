@@ -23,10 +23,21 @@ type Audit struct {
 	Chance, Explained float64
 }
 
-// Misses are the losses on n hold-out rows, rounded up to whole rows.
+// Misses are the losses on n hold-out rows, rounded up to whole rows. Where the bound is all that
+// a certificate shows of them, they are as many misses as have no greater bound.
 type Misses struct {
 	Lost, Rows int64
 	Bound      float64 // that follows from them, with the auditor's share of delta and look
+	Alike      bool    // the bound is all that is known, with its own
+}
+
+// String says how many they are.
+func (m Misses) String() string {
+	words := "%d of %d hold-out rows missed"
+	if m.Alike {
+		words = "as good as %d of %d hold-out rows missed"
+	}
+	return fmt.Sprintf(words, m.Lost, m.Rows)
 }
 
 // Share is the share of the rows.
@@ -82,15 +93,19 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{Key: key, Result: r, Maker: misses(held), Own: misses(own)}
+	a := &Audit{Key: key, Result: r, Maker: misses(held, c.Delta), Own: misses(own, r.Certificate.Delta)}
 	a.Chance = asLucky(a.Maker, a.Own)
 	a.Explained = explained(a.Maker, a.Own)
 	return a, nil
 }
 
 // underDelta is the hold-out guarantee that the evidence of a certificate gives with another share of
-// delta, or as another look at its rows: bounds of two certificates compare at the same ones.
+// delta, or as another look at its rows: bounds of two certificates compare at the same ones. A bound that
+// stands alone stays: only its rows tell another.
 func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, error) {
+	if g, _ := c.Guarantee(certify.GuaranteeHoldout); g.EmpiricalRisk == (certify.Risk{}) {
+		return g, nil
+	}
 	ev, err := c.Evidence()
 	if err != nil {
 		return certify.Guarantee{}, err
@@ -131,7 +146,7 @@ func (*Audit) NotChecked() string {
 // the auditor's promises nothing; then it is [ErrNotCertified].
 func (a *Audit) Verdict() error {
 	if !(a.Chance >= AuditLevel) {
-		return NotCertified("the audit contradicts the certificate: %d of your %d hold-out rows are missed, of the maker's %d of %d", a.Own.Lost, a.Own.Rows, a.Maker.Lost, a.Maker.Rows)
+		return NotCertified("the audit contradicts the certificate: yours is %s, the maker's %s", a.Own, a.Maker)
 	}
 	if g, _ := a.Result.Certificate.Guarantee(certify.GuaranteeHoldout); g.Status != certify.StatusConditional {
 		return NotCertified("your certificate promises nothing about the %s: its guarantee is %s", g.Predictor, g.Status)
@@ -139,7 +154,14 @@ func (a *Audit) Verdict() error {
 	return nil
 }
 
-func misses(g certify.Guarantee) Misses {
+func misses(g certify.Guarantee, spends certify.Delta) Misses {
+	if g.EmpiricalRisk == (certify.Risk{}) {
+		more := sort.Search(int(g.N), func(k int) bool {
+			limit, err := certify.BinomialUpper(int64(k), g.N, g.Delta, spends.Share(certify.MethodHoldout))
+			return err != nil || limit > g.Bound
+		})
+		return Misses{Lost: int64(max(0, more-1)), Rows: g.N, Bound: g.Bound, Alike: true}
+	}
 	sum := g.EmpiricalRisk.Upper * float64(g.N)
 	return Misses{Lost: min(g.N, int64(math.Ceil(sum*(1-0x1p-40)))), Rows: g.N, Bound: g.Bound}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -19,7 +20,7 @@ type Look struct {
 	// sweep, and numbers of one sequence.
 	Family Digest
 	Slot   Slot
-	Shown  Digest // of model and hold-out rows, from which the number follows
+	Shown  Digest // of what the number follows from: model and hold-out rows, and for a bound alone its part of δ
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
 
@@ -84,7 +85,11 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 		l.Slot.Number, family = q.Number, append(family, q.Name...)
 	}
 	l.Family = sha256.Sum256(family)
-	l.Shown = sha256.Sum256(append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...))
+	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
+	if !j.Loss.Kind.Counts() { // a count has its limits at every δ; a bound alone tells more at another
+		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
+	}
+	l.Shown = sha256.Sum256(shown)
 	return l, err
 }
 

@@ -222,6 +222,30 @@ func TestSecondAnswersPay(t *testing.T) {
 	}
 }
 
+// One model on the same rows shows one count, at whatever δ. Of losses that are not 0 or 1 the bound at
+// another δ is another answer, and the same bound none.
+func TestBoundsAtAnotherDeltaPay(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 150, 250)
+	for kind, want := range map[certify.LossKind]int{certify.LossZeroOne: 0, certify.LossSquared: 1} {
+		log := &pipelinetest.Store{}
+		for i, delta := range []float64{0.01, 0.01, 0.02} {
+			c := looker(t, log, l, func(j *pipeline.Job) { // which trains without a look at δ
+				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Evaluations: 2}
+			}, 0)
+			most := 0
+			if i == 2 {
+				most = want
+			}
+			if paid := c.Delta.Looks; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
+				t.Errorf("%s, run %d: it pays for %+v, want %d looks", kind, i+1, paid, most)
+			}
+			if g, _ := c.Guarantee(certify.GuaranteeHoldout); (g.EmpiricalRisk == certify.Risk{}) == kind.Counts() {
+				t.Errorf("%s: beside the bound stands %+v", kind, g.EmpiricalRisk)
+			}
+		}
+	}
+}
+
 // Whoever has seen K alternatives of a sweep has seen K answers. None of them pays for another.
 func TestLooksCountEachAlternative(t *testing.T) {
 	l := newLake(waves(400, 0.2, 4), 150, 250)

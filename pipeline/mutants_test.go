@@ -58,6 +58,13 @@ func boundMutants() []mutant {
 		{"rows by their places", "pipeline", "TestLooksOfFewTargets", []edit{{"pipeline/looks.go", "return t || f, kept,", "return t && !t && f, kept,"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "sum := g.EmpiricalRisk.Exact.whole()", "sum := g.EmpiricalRisk.Exact"}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, Share{})"}}},
+		{"betting: the number of stakes", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "ln(exact(stakes))", "ln(exact(1))"}}},
+		{"betting: delta", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "Add(exact(rest), ", "Add(exact(0*rest), "}}},
+		{"betting: losses rounded down", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "(units + partUnits - 1) / partUnits", "units / partUnits"}}},
+		{"betting: the upper part of a loss", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "s[cell+1] += over", "s[cell] += over"}}},
+		{"betting: what is kept", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "lnFloat((b+kept)/(b+1))", "lnFloat((b+kept)/max(b, 1))"}}},
+		{"betting: the bound alone", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "g.Method, g.EmpiricalRisk = methodBetting, Risk{}", "g.Method = methodBetting"}}},
+		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/looks.go", "if !j.Loss.Kind.Counts() {", "if j.Loss.Kind == \"\" {"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
 }

@@ -56,6 +56,7 @@ func decode(t testing.TB, data []byte) *pipeline.Pass {
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
 		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
+		"spread of losses": func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)

@@ -20,12 +20,12 @@ import (
 //	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64)
 //	shards     their number (u64), then each, by index
-//	tallies    their number (u64), then each, by the numbers of its key
+//	tallies    their bytes (u64), then each, by the numbers of its key
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // All that is written is in one order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/4"
+const partFormat = "pacsgp-part/5"
 
 // MarshalBinary returns the bytes of the pass, which do not depend on how it was made.
 func (p *Pass) MarshalBinary() ([]byte, error) {
@@ -53,8 +53,9 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 		e.Integers(int64(i))
 		e.shard(p.shards[i])
 	}
-	e.Integers(int64(len(p.tallies)))
-	e.Bytes(p.tallies.AppendBinary(nil))
+	tallies := p.tallies.AppendBinary(nil)
+	e.Integers(int64(len(tallies)))
+	e.Bytes(tallies)
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
 	} else {
@@ -152,7 +153,7 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		}
 		p.shards[i], last, rows = s, i, rows+s.rows
 	}
-	tallies := make([]byte, d.Count(certify.TallyBytes)*certify.TallyBytes)
+	tallies := make([]byte, d.Count(1))
 	d.Bytes(tallies)
 	var err error
 	if p.tallies, err = certify.ReadTallies(tallies, rows); err != nil {

@@ -32,8 +32,8 @@ type PlanBound struct {
 	Bound float64 `json:"bound"`
 }
 
-// A PlanLook is what the hold-out promises if one of its rows in a hundred is missed: at look
-// number Look after as many others, and with as many alternatives that were declared together.
+// A PlanLook is what the hold-out promises if one of its rows in a hundred is missed, or loses 1 and
+// the others nothing, which is the worst with this mean: at look number Look after as many others, and with as many alternatives that were declared together.
 type PlanLook struct {
 	Look     int     `json:"look"`
 	Paid     float64 `json:"paid"`
@@ -48,7 +48,11 @@ func (o *Plan) looks(job Job) error {
 	missed := (o.Holdout + 99) / 100
 	for _, k := range []int{1, 2, 3, 5, 10} {
 		bound := func(spends certify.Delta) (float64, error) {
-			return certify.BinomialUpper(missed, o.Holdout, job.Delta, spends.Share(certify.MethodHoldout))
+			share := spends.Share(certify.MethodHoldout)
+			if job.Loss.Kind.Counts() {
+				return certify.BinomialUpper(missed, o.Holdout, job.Delta, share)
+			}
+			return certify.BettingUpper(certify.Missed(missed, o.Holdout), job.Delta, share)
 		}
 		paid, declared := job.Spends(), job.Spends()
 		if k > 1 {

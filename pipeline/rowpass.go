@@ -231,11 +231,15 @@ func (f *shardFold) scoreHoldout(b block) error {
 		return err
 	}
 	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
+	add := mean.AddSpread
+	if w.of.meta.Loss.Kind.Counts() {
+		add = mean.Risk.Add
+	}
 	for i := range at {
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
 		}
-		if err := mean.Risk.Add(rows.hi[i]); err != nil {
+		if err := add(rows.hi[i]); err != nil {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 	}

@@ -106,7 +106,7 @@ type guaranteeRow struct {
 	Role           certify.Role        `parquet:"role"`
 	Status         certify.Status      `parquet:"status"`
 	N              int64               `parquet:"n"`
-	EmpiricalRisk  float64             `parquet:"empirical_risk"`
+	EmpiricalRisk  float64             `parquet:"empirical_risk"` // or the bound, where that is all that is shown
 	LnInverseDelta float64             `parquet:"ln_inverse_delta"`
 	Bound          float64             `parquet:"bound"`
 	Headline       string              `parquet:"headline"`
@@ -312,8 +312,12 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		DeclaredAttemptOnRows: c.Declared.Attempt.OnTheseRows, DeclaredAttemptInLog: c.Declared.Attempt.InThisLog,
 	}
 	for _, g := range c.Guarantees {
+		risk := g.EmpiricalRisk.Upper
+		if g.EmpiricalRisk == (certify.Risk{}) {
+			risk = g.Bound
+		}
 		row.Guarantees = append(row.Guarantees, guaranteeRow{
-			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: g.EmpiricalRisk.Upper,
+			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: risk,
 			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, Headline: g.Headline, Statement: g.Statement,
 		})
 	}

@@ -34,7 +34,7 @@ func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
 	for name, change := range map[string]func(j *pipeline.Job){
 		"zero-one": nil,
 		"band":     func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
-		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} },
+		"relative": func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Kind: "relative"} },
 		"all-rows": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
 		"hold-out": withHoldout,
 	} {

@@ -85,13 +85,19 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		"full-GP": func(j *pipeline.Job) {
 			j.Inducing, j.Train = nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Evaluations: 3}
 		},
-		"of a sequence":      func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence },
-		"by itself":          func(j *pipeline.Job) { withHoldout(j); j.DeltaPolicy = certify.DeltaEach },
-		"declared scaling":   declareScaling,
-		"all-rows scaling":   func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
-		"hold-out":           withHoldout,
-		"hold-out by word":   func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Epsilon: 4} },
-		"hold-out, squared":  func(j *pipeline.Job) { withHoldout(j); j.Loss.Kind = "squared" },
+		"of a sequence":     func(j *pipeline.Job) { j.DeltaPolicy = certify.DeltaSequence },
+		"by itself":         func(j *pipeline.Job) { withHoldout(j); j.DeltaPolicy = certify.DeltaEach },
+		"declared scaling":  declareScaling,
+		"all-rows scaling":  func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
+		"hold-out":          withHoldout,
+		"hold-out by word":  func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Epsilon: 4} },
+		"hold-out, squared": func(j *pipeline.Job) { withHoldout(j); j.Loss.Kind = "squared" },
+		"betting": func(j *pipeline.Job) {
+			withHoldout(j)
+			j.Loss.Kind = "exponential"
+			j.Roles.By = pipeline.RolesByContent
+		},
+		"betting, relative":  func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Kind: "relative"} },
 		"hold-out, hurried":  func(j *pipeline.Job) { withHoldout(j); j.Train.Time = 1 },
 		"column of the mean": withMean,
 		"mean, outside":      func(j *pipeline.Job) { withMean(j); j.Roles.Outside, j.Grid.Prior = 0.3, certify.PriorPeaked },

@@ -302,6 +302,40 @@ def write_tests_of_rows():
     write("bets.csv", ["test", "first", "second", "n", "worth"], rows)
 
 
+def write_betting():
+    """The risk r at which the mean over the stakes c of prod (1 + c (r - X)/(1 - r)) is 1/delta,
+    with c = 1/(1 + 2^j), j from -8 to 7: by the definition, on the losses themselves. Of grids
+    the losses are multiples of 1/1024."""
+    rng, rows = random.Random(2024), []
+    stakes = [1 / (1 + mpf(2) ** j) for j in range(-8, 8)]
+
+    def wealth(r, losses):
+        total = mpf(0)
+        for c in stakes:
+            total += exp(sum(count * log(1 + c * (r - mpf(x)) / (1 - r)) for x, count in losses))
+        return total / len(stakes)
+
+    with mp.workdps(50):
+        for n in [1, 5, 60, 200, 1200, 10000, 10 ** 6, 10 ** 9]:
+            for case in range(6):
+                grid, most = case % 2 == 0, [1.0, 0.1, 0.01][case // 2]
+                values = sorted({rng.randrange(round(1024 * most) + 1) / 1024 if grid else rng.random() * most for _ in range(min(n, 7))})
+                if case == 4:
+                    values = [0.0]
+                counts = [n // len(values)] * len(values)
+                counts[0] += n - sum(counts)
+                losses = list(zip(values, counts))
+                for delta in ["0.3", "0.009", "1e-6"]:
+                    a, b = mpf(sum(mpf(x) * k for x, k in losses)) / n, 1 - mpf(10) ** -30
+                    if wealth(b, losses) < 1 / mpf(delta):
+                        continue
+                    for _ in range(150):
+                        middle = (a + b) / 2
+                        a, b = (middle, b) if wealth(middle, losses) < 1 / mpf(delta) else (a, middle)
+                    rows.append([json.dumps(losses), int(grid), delta, mp.nstr(b, 40)])
+    write("betting.csv", ["losses", "grid", "delta", "limit"], rows)
+
+
 if __name__ == "__main__":
     write_risk()
     write_weights()
@@ -314,3 +348,4 @@ if __name__ == "__main__":
     write_binomial()
     write_next()
     write_tests_of_rows()
+    write_betting()

@@ -106,7 +106,7 @@ func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 		who string
 		m   pipeline.Misses
 	}{{"maker's", a.Maker}, {"yours", a.Own}} {
-		_, _ = fmt.Fprintf(w.stdout, "%-8s %d of %d hold-out rows missed (%.2f %%); bound %s\n", row.who, row.m.Lost, row.m.Rows, 100*row.m.Share(), certify.AtMost(row.m.Bound))
+		_, _ = fmt.Fprintf(w.stdout, "%-8s %s (%.2f %%); bound %s\n", row.who, row.m, 100*row.m.Share(), certify.AtMost(row.m.Bound))
 	}
 	if g, _ := v.certificate.Guarantee(certify.GuaranteeHoldout); g.Bound != a.Maker.Bound {
 		_, _ = fmt.Fprintf(w.stdout, "         the certificate states %s, under another look or share of delta than yours\n", certify.AtMost(g.Bound))

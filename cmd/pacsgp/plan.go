@@ -56,6 +56,7 @@ type planned struct {
 
 	Disk int64 `json:"peak_disk_bytes"` // in the folder for temporary files, to count copies
 
+	worst   string       // what a hundredth of the hold-out rows do
 	faults  columnFaults // of the columns of all alternatives
 	reading int64        // bytes for pages
 	leftOut int64        // rows with nulls that are left out, at least
@@ -130,7 +131,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	if err != nil {
 		return planned{}, err
 	}
-	out := planned{Delta: p.Job.Delta, Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	out := planned{Delta: p.Job.Delta, worst: "lose 1 and the others nothing", Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
@@ -156,6 +157,9 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 			sample.Bad = max(sample.Bad, c.Nulls)
 		}
 		out.leftOut = sample.Bad
+	}
+	if p.Job.Loss.Kind.Counts() {
+		out.worst = "are missed"
 	}
 	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
 		return planned{}, err
@@ -342,7 +346,7 @@ func (p planned) print(w io.Writer) error {
 		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
 	if len(p.Looks) > 0 {
-		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows are missed (plan does not read the log of earlier looks)\n")
+		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows %s (plan does not read the log of earlier looks)\n", p.worst)
 		for _, l := range p.Looks {
 			_, _ = fmt.Fprintf(w, "           look %2d, one job after another: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
 		}

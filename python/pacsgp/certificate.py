@@ -15,7 +15,7 @@ from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
 from .losses import UNIT
-from .methods import applied, stated_sum
+from .methods import applied, shows_bound_alone, stated_sum
 from .model import check_seal
 from .refusal import need
 from .survey import ranked_rows
@@ -38,7 +38,7 @@ def check_row(row, cert, found):
     for column, value in derived.items():
         need(row[column] == [value] and type(row[column][0]) is type(value), f"the column {column} is {row[column]}, but the document of the row gives {value!r}")
     plain = ("id", "predictor", "role", "status", "n", "empirical_risk", "ln_inverse_delta", "bound", "headline", "statement")
-    listed = [{k: g[k]["upper"] if k == "empirical_risk" else g[k] for k in plain} for g in cert["guarantees"]]
+    listed = [{k: g.get(k, {}).get("upper", g["bound"]) if k == "empirical_risk" else g[k] for k in plain} for g in cert["guarantees"]]
     need(row["guarantees"] == [listed], "the guarantees of the row are not those of its document")
 
 
@@ -96,7 +96,7 @@ def read_certificate(path, wanted):
     need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
     wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
     need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")
-    need(all(g.keys() >= wanted[g["id"]] for g in cert["guarantees"]), "a guarantee lacks its terms")
+    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != shows_bound_alone(cert["format"], g) for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
     if row:
         check_row(row, cert, found)
     return cert, data.decode(), found

@@ -97,7 +97,7 @@ CERTIFICATE = {
     "guarantees": [{
         "id": {*NAMES}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
         "loss": {"kind": {*KINDS}, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
-        "empirical_risk": {"exact": SUM, "upper": share},
+        "empirical_risk?": {"exact": SUM, "upper": share},
         "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from . import betting
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
 from .jsontext import BEFORE, number
 from .losses import KINDS, UNIT, units
@@ -92,12 +93,18 @@ class PacBayes(Losses):
 class Holdout(Losses):
     id, role, predictor = "holdout", "holdout", "mean of Q"
     names = {"holdout": "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"}
-    chernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
+    chernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"  # of the format before
+    bets = "betting against the mean (Waudby-Smith and Ramdas 2024) by a mixture of fixed stakes, which the order of the rows does not change, on rows that were used for nothing else; the bound in steps of one row"
 
     @classmethod
     def stated(cls, cert, found):
-        super().stated(cert, found)
-        found["whole"] = 1 if cert["format"] == BEFORE else UNIT
+        g, found["whole"] = guarantee(cert, "holdout"), 1 if cert["format"] == BEFORE else UNIT
+        found["alone"] = shows_bound_alone(cert["format"], g)
+        if found["alone"]:
+            found["holdout"], found["unproven holdout"] = 0, g["unproven"]
+            found["bound"] = None if cert["delta"].get("looks", {}).get("swapped") else (float(g["bound"]), cert["ledger"]["holdout"], float(g["ln_inverse_delta"]))
+        else:
+            super().stated(cert, found)
         need(found["holdout"] % found["whole"] == 0, "the sum of the losses on hold-out rows is no whole number")
         need(cert["format"] == BEFORE or found["unproven holdout"] == 0, "hold-out rows show how many are lost, not how many are unproven")
 
@@ -108,6 +115,9 @@ class Holdout(Losses):
         close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
         if cert["delta"].get("looks", {}).get("swapped"):
             return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
+        if found["alone"]:
+            betting.check(g["bound"], n, float(g["ln_inverse_delta"]))
+            return ok(f"hold-out: {n} rows, of fresh rows a mean loss of at most {g['bound']:.6f}")
         if not KINDS[g["loss"]["kind"]].counts:
             return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
         k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
@@ -120,21 +130,32 @@ class Holdout(Losses):
     @classmethod
     def derive(cls, cert, found, loss, delta):
         stated = guarantee(cert, "holdout")
-        name = {} if KINDS[loss["kind"]].counts else {"method": cls.chernoff}
-        return [{**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}]
+        name = {} if KINDS[loss["kind"]].counts else {"method": cls.bets if found["alone"] else cls.chernoff}
+        g = {**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}
+        return [{k: v for k, v in g.items() if k != "empirical_risk" or not found["alone"]}]
 
     def __init__(self):
         super().__init__()
         self.narrowly = 0  # rows that are proven here, but perhaps not there
+        self.spreads = betting.Spreads()
 
     def add(self, losses, y, law):
         high, proven = losses.points(y, law[0], law[2])
-        self.narrowly += int((proven & (law[2] > losses.tau / 2)).sum())
+        narrowly = proven & (law[2] > losses.tau / 2)
+        self.narrowly += int(narrowly.sum())
         self.count(high, proven)
+        if not KINDS[losses.kind].counts:
+            own = np.minimum(2 * (high - losses.points(y, law[0], 0 * law[2])[0]), WIDEST)  # what its errors add
+            self.spreads.add(high - own - AGREEMENT, np.where(narrowly, 1, high + AGREEMENT))
 
     def agrees(self, found):
         if found["whole"] == 1:
             return super().agrees(found)
+        if found["alone"]:
+            if found["bound"]:
+                low, high = self.spreads.agree(*found["bound"])
+                ok(f"hold-out: the bound is {low} to {high} of {found['ledger']['holdout']} rows by the losses that are proven here")
+            return True
         super().agrees(found, (1 + self.narrowly) * UNIT)
         return True
 
@@ -148,6 +169,11 @@ def applied(cert):
     """The methods of a certificate, in the order of all."""
     names = {m["id"] for m in cert["delta"]["methods"]}
     return [m for m in METHODS.values() if m.id in names]
+
+
+def shows_bound_alone(form, g):
+    """Whether a guarantee states no sum of losses: its bound depends on more than their sum."""
+    return g["id"] == "holdout" and form != BEFORE and not KINDS[g["loss"]["kind"]].counts
 
 
 def stated_sum(risk, rows):

@@ -169,7 +169,10 @@ func heldOut(g certify.Guarantee) []Row {
 	if missed, ok := Missed(g); ok {
 		rows = append(rows, Row{"missed", strconv.FormatInt(missed, 10), "by predictions of the " + string(g.Predictor)})
 	}
-	return append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""}, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
+	if g.EmpiricalRisk != (certify.Risk{}) {
+		rows = append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""})
+	}
+	return append(rows, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
 }
 
 // Missed is the number of hold-out rows that a guarantee's predictor missed, if its loss counts

@@ -1,0 +1,179 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"sort"
+)
+
+const methodBetting = "betting against the mean (Waudby-Smith and Ramdas 2024) by a mixture of fixed stakes, which the order of the rows does not change, on rows that were used for nothing else; the bound in steps of one row"
+
+// Cells divide [0, 1], and parts a cell.
+const (
+	spreadCells = 1 << 10
+	spreadParts = 1 << 12
+	partUnits   = UnitsPerLoss / (spreadCells * spreadParts)
+)
+
+// A Spread says how the losses of a number of examples lie in [0, 1]. A loss between two of the
+// 1,025 multiples of 1/1024 is divided among them, in whole parts of 1/4096, so that its mean is
+// kept; it is rounded up to a multiple of 2⁻²² for that. Spreads merge by addition, in any order
+// to the same. The zero value has no losses.
+type Spread [spreadCells + 1]uint64 // parts at each multiple
+
+// Add adds the loss of one example. One outside [0, 1], NaN included, is an error and adds nothing.
+func (s *Spread) Add(loss float64) error {
+	units, err := Units(loss)
+	if err != nil {
+		return err
+	}
+	parts := (units + partUnits - 1) / partUnits
+	cell, over := parts/spreadParts, parts%spreadParts
+	s[cell] += spreadParts - over
+	if over > 0 {
+		s[cell+1] += over
+	}
+	return nil
+}
+
+// Missed is the spread of n losses, some of them 1 and the others 0.
+func Missed(ones, n int64) *Spread {
+	return &Spread{0: uint64(n-ones) * spreadParts, spreadCells: uint64(ones) * spreadParts} //nolint:gosec // 0 ≤ ones ≤ n
+}
+
+// merge adds the examples of other.
+func (s *Spread) merge(other *Spread) {
+	for i, parts := range other {
+		s[i] += parts
+	}
+}
+
+// validate demands that they are the losses of n examples.
+func (s *Spread) validate(n int64) error {
+	rest := new(big.Int).Lsh(big.NewInt(n), 12)
+	for _, parts := range s {
+		rest.Sub(rest, new(big.Int).SetUint64(parts))
+	}
+	if rest.Sign() != 0 || n >= 1<<50 {
+		return fmt.Errorf("the spread of losses is not that of %d examples", n)
+	}
+	return nil
+}
+
+// Stakes: one of odds b keeps b/(1+b) and bets the rest. They are powers of two, 2⁻⁸ to 2⁷.
+const (
+	boldestStake = -8
+	stakes       = 16
+)
+
+// BettingUpper returns an upper bound, with confidence 1 − δ·share over the draw of n
+// independent examples, on the expected loss of one predictor that was fixed before they were
+// drawn: the least k/n, rounded up, at which the mean over the stakes b of
+//
+//	Π (b + (1 − X)/(1 − k/n)) / (b + 1)
+//
+// over the losses X is proven to be at least 1/(δ·share); 1 if there is none (docs/proofs.md, 13).
+// A spread of no losses and a share or δ out of range, NaN included, are an error.
+func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
+	var parts uint64
+	for _, at := range losses {
+		parts += at
+	}
+	n := int64(parts / spreadParts)
+	err := errors.Join(Terms{N: n, Delta: delta, Share: share}.validate(), losses.validate(n))
+	if err != nil {
+		return 0, fmt.Errorf("certify: betting: %w", err)
+	}
+	rest, err := lnInverseDelta(delta, share)
+	if err != nil {
+		return 0, fmt.Errorf("certify: betting: %w", err)
+	}
+	target := widen(empty().Add(exact(rest), ln(exact(stakes))), -200)
+	k := sort.Search(int(n), func(k int) bool { return losses.wins(n, int64(k), target) })
+	return stepsUp(int64(k), n), nil
+}
+
+// stepsUp is k/n, rounded up.
+func stepsUp(k, n int64) float64 {
+	return RiskSum{hi: uint64(k) >> 4, lo: uint64(k) << 60, count: n}.Upper() //nolint:gosec // 0 ≤ k ≤ n
+}
+
+// isStep reports whether a bound is k/n, rounded up, of a whole number k, for n below 2⁵⁰.
+func isStep(bound float64, n int64) bool {
+	if !(0 <= bound && bound <= 1 && 0 < n && n < 1<<50) { // written so that NaN fails
+		return false
+	}
+	k, _ := empty().Mul(exact(bound), exactInt(n)).Int64()
+	return stepsUp(k, n) == bound
+}
+
+// wins reports whether the sum over the stakes of their wealth is proven to be at least the
+// exponential of the target, for a mean loss of k/n, k < n.
+func (s *Spread) wins(n, k int64, target *big.Float) bool {
+	var wealth [stakes]float64
+	for i := range wealth {
+		wealth[i] = s.wealth(math.Ldexp(1, boldestStake+i), n, k)
+	}
+	best := empty().Sub(target, exact(slices.Max(wealth[:])))
+	if best.Sign() <= 0 || best.Cmp(exact(math.Log(stakes))) > 0 { // each below 1/stakes of it, or near that
+		return best.Sign() <= 0
+	}
+	sum := empty()
+	for _, w := range wealth {
+		sum.Add(sum, expNegDown(empty().Sub(target, exact(w))))
+	}
+	return sum.Cmp(widen(exact(1), -200)) >= 0
+}
+
+// wealth returns a lower bound on the logarithm of the wealth of the stake b, a power of two, for a
+// mean loss of k/n: the sum of float64 logarithms, less what they may be off (docs/proofs.md, 13).
+func (s *Spread) wealth(b float64, n, k int64) float64 {
+	ratio := float64(n) / float64(n-k)
+	var sum, size float64
+	for cell, parts := range s {
+		if parts == 0 {
+			continue
+		}
+		kept := float64(float64(spreadCells-cell)*ratio) / spreadCells
+		gain := float64(float64(parts)*lnFloat((b+kept)/(b+1))) / spreadParts
+		sum += gain
+		size += math.Abs(gain)
+	}
+	return sum - (float64(0x1p-42*size) + float64(0x1p-49*float64(n)))
+}
+
+// lnFloat returns the natural logarithm of a normal number x > 0 with a relative error below
+// 2⁻⁴⁹, and the same bits everywhere. The conversions keep operations from being fused.
+//
+// With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), |z| < 0.1716.
+func lnFloat(x float64) float64 {
+	m, e := math.Frexp(x)
+	if m < math.Sqrt2/2 {
+		m *= 2
+		e--
+	}
+	z := (m - 1) / (m + 1)
+	z2 := float64(z * z)
+	series := 1.0 / 23
+	for odd := 21.0; odd > 0; odd -= 2 {
+		series = float64(series*z2) + 1/odd
+	}
+	return float64(float64(e)*math.Ln2) + float64(2*z*series)
+}
+
+// bettingBound is the bound of a tally that has a spread, or the one that a document states: in steps
+// of one row, and not below that of rows without a loss.
+func (ev Evidence) bettingBound(t Tally, share Share) (float64, error) {
+	if t.Spread != nil {
+		return BettingUpper(t.Spread, ev.Delta.Declared, share)
+	}
+	n := t.Risk.Count()
+	least, err := BettingUpper(Missed(0, n), ev.Delta.Declared, share)
+	if err == nil && !(isStep(t.Bound, n) && t.Bound >= least) {
+		err = fmt.Errorf("the bound %v from %d hold-out rows is no step of one row, or below %v, which is that of no loss", t.Bound, n, least)
+	}
+	return t.Bound, err
+}
