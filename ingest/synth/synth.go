@@ -80,9 +80,6 @@ func (g *Generator) Columns() []string {
 	return append(names, "y")
 }
 
-// Lengthscales returns the lengthscales of the function's kernel, whose variance is 1.
-func (g *Generator) Lengthscales() []float64 { return append([]float64(nil), g.lengthscales...) }
-
 // Rows returns rows [first, first+n) as columns, the target last.
 func (g *Generator) Rows(first int64, n int) [][]float64 {
 	columns := make([][]float64, g.cfg.Features+1)

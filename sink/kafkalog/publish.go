@@ -127,12 +127,8 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// Put sends an artifact, its model first, unless its certificate was published before.
-func (p *Publication) Put(ctx context.Context, a Artifact) error {
-	return p.put(ctx, a, digest(a.Model))
-}
-
-// put is Put of a model with the SHA-256 sum, which needs no bytes if they were sent.
+// put sends an artifact, its model first, unless its certificate was published before. The model,
+// with the SHA-256 sum, needs no bytes if they were sent.
 func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
