@@ -8,7 +8,7 @@ import (
 )
 
 func numbered(policy DeltaPolicy, k int64) Delta {
-	return Delta{Declared: .01, Alternatives: 1, Alternative: 1, Methods: alone(), Sequence: &Sequence{policy, "s", k}}
+	return Delta{Declared: .01, Alternatives: 1, Alternative: 1, Methods: alone(), Sequence: &Sequence{policy, "s", k, 0}}
 }
 
 // The union bound: the first n certificates spend δ·n/(n+1), exactly, which is never more
@@ -23,6 +23,15 @@ func TestSequenceSpendsDelta(t *testing.T) {
 	}
 	if s := numbered(DeltaEach, 9).Share(MethodPACBayes); s.String() != "1" {
 		t.Errorf("by itself a certificate has %s of delta, want all", s)
+	}
+	spent.SetInt64(0)
+	for k := range int64(365) {
+		d := numbered(DeltaSequence, k+1)
+		d.Sequence.Horizon = 365
+		spent.Add(spent, d.Share(MethodPACBayes).rational())
+	}
+	if spent.Cmp(big.NewRat(1, 1)) != 0 {
+		t.Errorf("with a horizon all spend %s of delta", spent)
 	}
 	d := numbered(DeltaSequence, 3)
 	d.Alternatives, d.Methods = 5, []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}
@@ -69,16 +78,17 @@ func TestSequenceIsPaidFor(t *testing.T) {
 		}
 		return g.Bound
 	}
-	alone, first, later := bound(nil), bound(&Sequence{DeltaSequence, "s", 1}), bound(&Sequence{DeltaSequence, "s", 100})
+	alone, first, later := bound(nil), bound(&Sequence{DeltaSequence, "s", 1, 0}), bound(&Sequence{DeltaSequence, "s", 100, 0})
 	if !(alone < first && first < later) {
 		t.Errorf("bounds %v without a sequence, %v and %v in one: want them to rise", alone, first, later)
 	}
-	if each := bound(&Sequence{DeltaEach, "s", 100}); each != alone {
+	if each := bound(&Sequence{DeltaEach, "s", 100, 0}); each != alone {
 		t.Errorf("by itself the bound is %v, want %v", each, alone)
 	}
 	for name, s := range map[string]Sequence{
-		"no number": {DeltaSequence, "s", 0}, "a negative one": {DeltaSequence, "s", -3}, "too large": {DeltaSequence, "s", MaxNumber + 1},
-		"no name": {DeltaSequence, "", 1}, "half a sentence": {DeltaSequence, `s" and`, 1}, "no policy": {"", "s", 1}, "unknown policy": {"all", "s", 1},
+		"no number": {DeltaSequence, "s", 0, 0}, "a negative one": {DeltaSequence, "s", -3, 0}, "too large": {DeltaSequence, "s", MaxNumber + 1, 0},
+		"no name": {DeltaSequence, "", 1, 0}, "half a sentence": {DeltaSequence, `s" and`, 1, 0}, "no policy": {"", "s", 1, 0}, "unknown policy": {"all", "s", 1, 0},
+		"beyond the horizon": {DeltaSequence, "s", 8, 7}, "a horizon of each": {DeltaEach, "s", 1, 7}, "a negative horizon": {DeltaSequence, "s", 1, -7},
 	} {
 		ev := sound(t)
 		ev.Delta.Sequence = &s

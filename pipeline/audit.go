@@ -124,7 +124,7 @@ func (v *Verification) auditedJob(key string) (Job, error) {
 		return job, err
 	}
 	job = job.withoutSweep()
-	job.DeltaPolicy, job.Roles.Key = "", key
+	job.DeltaPolicy, job.Horizon, job.Roles.Key = "", 0, key
 	return job.WithDefaults()
 }
 

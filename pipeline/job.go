@@ -46,6 +46,9 @@ type Job struct {
 	// DeltaPolicy says how the certificates that the job makes of one window of rows
 	// after another share Delta; "": it makes one. See [Job.Numbered].
 	DeltaPolicy certify.DeltaPolicy `json:"delta_policy,omitempty"`
+	// Horizon is how many certificates there are at most, under [certify.DeltaSequence]; 0: any
+	// number.
+	Horizon int64 `json:"horizon,omitempty"`
 
 	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
 	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one

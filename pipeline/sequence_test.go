@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -33,6 +34,38 @@ func TestSequenceVerifies(t *testing.T) {
 		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 			t.Errorf("%s: %v", policy, err)
 		}
+	}
+}
+
+// With a horizon each number has as much of δ, and beyond it there is none. Both verifiers derive
+// it from the job.
+func TestHorizon(t *testing.T) {
+	l := newLake(waves(150, 0.2, 4), 70, 80)
+	p := &published{lake: l, store: &pipelinetest.Store{}}
+	j := job(t, func(j *pipeline.Job) {
+		tiny(j)
+		j.DeltaPolicy, j.Horizon = certify.DeltaSequence, 30
+	})
+	p.result = run(t, j.Numbered("waves", 7), l.environment(p.store))
+	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
+	if s := p.certificate.Delta.Share(certify.MethodPACBayes); s.String() != "1/30" {
+		t.Errorf("number 7 of 30 has %s of delta", s)
+	}
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+		t.Error(err)
+	}
+	for name, horizon := range map[string]int64{"a nearer one": 7, "none": 0} {
+		f := forge(t, p.certificate, func(ev *certify.Evidence) {
+			own := *ev.Delta.Sequence
+			own.Horizon = horizon
+			ev.Delta.Sequence = &own
+		})
+		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("%s: Verify = %v, want a refusal", name, err)
+		}
+	}
+	if _, err := pipeline.Run(t.Context(), j.Numbered("waves", 31), l.environment(&pipelinetest.Store{})); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "all 30 certificates") {
+		t.Errorf("beyond the horizon: %v", err)
 	}
 }
 

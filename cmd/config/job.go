@@ -26,6 +26,7 @@ type JobFile struct {
 	Delta    *Share        `yaml:"delta"`
 
 	DeltaPolicy string `yaml:"delta_policy"`
+	Horizon     int64  `yaml:"horizon"`
 
 	Kernel   kernelConfig  `yaml:"kernel"`
 	Grid     gridConfig    `yaml:"grid"`
@@ -178,7 +179,7 @@ func (c JobFile) job() pipeline.Job {
 		},
 		Guarantees:  c.Guarantees,
 		Sweep:       c.alternatives(),
-		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy),
+		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy), Horizon: c.Horizon,
 	}
 }
 

@@ -51,6 +51,7 @@ type planned struct {
 	pipeline.Plan
 	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
 	Delta        float64              `json:"delta"`
+	Horizon      int64                `json:"horizon,omitempty"`
 	Copies       string               `json:"copies"`                 // in words: plan reads no row
 	Alternatives []plannedAlternative `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
 
@@ -126,12 +127,16 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 
 // planOne plans a job without a sweep, or one alternative, by footers.
 func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(rows int64)) (planned, error) {
+	if job.Horizon > 0 {
+		job.DeltaPolicy = certify.DeltaSequence
+		job = job.Numbered("plan", 1)
+	}
 	p.Job = job
 	src, err := p.Open(ctx, spooled)
 	if err != nil {
 		return planned{}, err
 	}
-	out := planned{Delta: p.Job.Delta, worst: "lose 1 and the others nothing", Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	out := planned{Delta: p.Job.Delta, Horizon: p.Job.Horizon, worst: "lose 1 and the others nothing", Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
@@ -345,6 +350,13 @@ func (p planned) print(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
 		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
+	if p.Horizon > 0 {
+		dearer := int64(1)
+		for dearer*(dearer+1) <= p.Horizon {
+			dearer++
+		}
+		_, _ = fmt.Fprintf(w, "horizon    each of %d certificates spends delta/%d, as all bounds here do; without a horizon number k spends delta/(k(k+1)), which is less from number %d on\n", p.Horizon, p.Horizon, dearer)
+	}
 	if len(p.Looks) > 0 {
 		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows %s (plan does not read the log of earlier looks)\n", p.worst)
 		for _, l := range p.Looks {

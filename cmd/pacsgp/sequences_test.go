@@ -2,9 +2,12 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // A list of numbers that is older than the certificates gives none, and what cannot go on is no
@@ -48,4 +51,30 @@ func TestChangedJobStopsNoRunHalfway(t *testing.T) {
 	if all := sequenceOf(t, filepath.Join(dir, "first")); len(all) != 1 {
 		t.Errorf("%d certificates", len(all))
 	}
+}
+
+// With a horizon of 2 there are two certificates, each with half of delta, and no third one. Both
+// verifiers agree.
+func TestHorizonOfASchedule(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	job := tiny(jobFile{"horizon": "2"}).write(t, dir)
+	pacsgp(t, "train", "-c", job).says(t, exitConfig, "horizon: it is of a job that makes one certificate after another")
+	succeed(t, "plan", "-c", job).says(t, 0, "each of 2 certificates spends delta/2", "less from number 2 on")
+	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]")
+	succeed(t, "schedule", "-c", path, "--once")
+	addFile(t, dir, "b", 180, 60)
+	succeed(t, "schedule", "-c", path, "--once")
+	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
+	fatal.If(t, err)
+	artifact := []string{filepath.Join(dir, "out", sinklake.ModelName(p.Model)), filepath.Join(dir, "out", sinklake.CertificateName(p.ID)), filepath.Join(dir, "lake")}
+	succeed(t, append([]string{"verify"}, artifact...)...)
+	if said, status := verifytest.Python(t, append([]string{"-m", "pacsgp", "verify"}, artifact...)...); status != 0 || !strings.Contains(said, "the same to the last byte") {
+		t.Errorf("status %d: %s", status, said)
+	}
+	if c := readFile(t, artifact[1]); !strings.Contains(string(c), "number 2 of a sequence of certificates that hold all at once, at most 2: it has spent delta/2.") {
+		t.Errorf("the certificate: %s", c)
+	}
+	addFile(t, dir, "c", 240, 60)
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "all 2 certificates of the sequence are made")
 }

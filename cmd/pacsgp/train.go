@@ -32,6 +32,9 @@ func trainCommand(w system) *cobra.Command {
 			if c.Job.DeltaPolicy != "" {
 				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
 			}
+			if c.Job.Horizon != 0 {
+				return fmt.Errorf("%w: horizon: it is of a job that makes one certificate after another, which pacsgp stream and schedule run", pipeline.ErrConfig)
+			}
 			outcome, err := train(cmd.Context(), w, c, noPass)
 			if err != nil || outcome == nil {
 				return err

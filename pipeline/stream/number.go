@@ -34,7 +34,11 @@ func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) 
 			return noted.Number, err
 		}
 	}
-	return log.TakeNumber(ctx)
+	k, err := log.TakeNumber(ctx)
+	if h := s.Job.Horizon; err == nil && h > 0 && k > h {
+		err = s.Job.Spent()
+	}
+	return k, err
 }
 
 // keepNumber notes a number, so that a window that is resumed keeps it.

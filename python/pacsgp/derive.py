@@ -62,7 +62,9 @@ def place(job, stated):
     """The place of the certificate in its sequence: the policy is the job's, name and
     number are the maker's word."""
     need(("delta_policy" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
-    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"]}
+    horizon = job.get("horizon", 0)
+    need(not horizon or stated is not None and job["delta_policy"] == "sequence" and stated["number"] <= horizon <= 1 << 40, "the number lies beyond the horizon of its sequence")
+    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"], **members(("horizon", horizon))}
 
 
 def earlier_looks(stated, holdout):

@@ -88,7 +88,7 @@ SETTINGS = {
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
-    "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}}
+    "sweep?": [ALTERNATIVE], "alternative?": count, "delta_policy?": {"sequence", "each"}, "horizon?": count}
 
 total = lambda v: integer(v) and abs(v) < 1 << 63
 SERIES = {"rows": count, "sum": total, "squares": count, "products": [total]}
@@ -111,7 +111,7 @@ CERTIFICATE = {
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "by_content?": flag, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {*METHODS}, "weight": weight}],
-              "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40},
+              "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40, "horizon?": lambda v: integer(v) and 1 <= v <= 1 << 40},
               "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},

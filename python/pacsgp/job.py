@@ -49,7 +49,7 @@ def canonical_settings(v):
                       ("train", {**members(*floats(a.get("train", {}), "passes")), **{k: a["train"][k] for k in ("seed",) if k in a.get("train", {})}}))} for a in v["sweep"]]
     job.update(members(("alternative", v.get("alternative"))))
     job.update(members(("guarantees", [{"id": m["id"], "weight": m["weight"]} for m in v.get("guarantees", [])])))
-    job.update(members(("delta_policy", v.get("delta_policy"))))
+    job.update(members(("delta_policy", v.get("delta_policy")), ("horizon", v.get("horizon"))))
     return job
 
 

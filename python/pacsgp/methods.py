@@ -201,7 +201,8 @@ def check_bounds(cert, model, found):
     weights = {m["id"]: m["weight"] for m in delta["methods"]}
     shared = delta["alternatives"] * sum(weights.values())
     if delta.get("sequence", {}).get("policy") == "sequence":
-        shared *= delta["sequence"]["number"] * (delta["sequence"]["number"] + 1)
+        number = delta["sequence"]["number"]
+        shared *= delta["sequence"].get("horizon") or number * (number + 1)
     for m in applied(cert):
         m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.id]) / declared).ln())
     n = found["ledger"]["train"]

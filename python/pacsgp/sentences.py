@@ -179,6 +179,8 @@ class Sentences:
         k = s["number"]
         if s["policy"] == "each":
             return f". It is number {k} of a sequence of certificates each of which holds by itself: nothing is said of several at once, nor of one that was chosen among them"
+        if "horizon" in s:
+            return f". It is number {k} of a sequence of certificates that hold all at once, at most {s['horizon']}: it has spent delta/{s['horizon']}"
         if k == 1:
             return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
         return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1})"
