@@ -50,11 +50,12 @@ type Config struct {
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
 	// end earlier when the bound stops falling. Zero means 1,800,000/N, at
-	// least 60 and at most 120, twice that for [GoalELBO]; negative means none: θ and Z stay where they
-	// start.
+	// least 60 and at most 120, three times that for [GoalELBO]; negative means none: θ and Z stay where
+	// they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
-	// max(min(N/5, 32,000), 2M, 2500), at most N; N means full passes.
+	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [GoalELBO], at most N; N means full
+	// passes.
 	Batch int
 	// Settle is the greatest number of steps that refine q after θ has been
 	// put on its grid; they end earlier when the bound stops falling. Zero
@@ -126,18 +127,24 @@ const (
 	batchMost     = 32_000
 	defaultSettle = 30
 	largePass     = 200_000
+	evidenceSteps = 3 // times the joint steps
+	evidenceBatch = 6000
 )
 
 func (p Plan) withDefaults(n int64, m int, goal Goal) Plan {
 	if p.Joint == 0 {
 		p.Joint = int(min(jointMost, max(jointLeast, jointRows/max(1, n))))
 		if goal == GoalELBO {
-			p.Joint *= 2
+			p.Joint *= evidenceSteps
 		}
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
-		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), batchLeast)))
+		least := int64(batchLeast)
+		if goal == GoalELBO {
+			least = evidenceBatch
+		}
+		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), least)))
 	}
 	p.Batch = int(min(n, int64(p.Batch)))
 	if p.Settle == 0 {

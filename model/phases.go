@@ -12,7 +12,7 @@ type schedule struct{ natural, theta, z float64 }
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z
 // spoil the whitened q more than they gain; the ramp lets Adam find the
 // direction before Z takes steps of full size. The evidence bound bears faster moves, for a
-// natural-gradient step of full length finds its best q.
+// natural-gradient step of full length finds its best q; it falls for longer, by ever smaller ones.
 const (
 	naturalRate = 0.15
 	naturalLast = 0.03
@@ -24,9 +24,10 @@ const (
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
 	flatGain    = 1e-3
 
-	evidenceNatural = 3.3 // times the rate of q
-	evidenceHyper   = 2   // times those of θ and Z
-	evidenceFlat    = 0.1 // times flatGain
+	evidenceNatural = 3.3   // times the rate of q
+	evidenceHyper   = 2     // times those of θ and Z
+	evidenceFlat    = 0.1   // times flatGain
+	evidenceSlowest = 0.125 // times all rates
 )
 
 // schedule returns the rates of this step of the joint phase: constant for a
@@ -106,7 +107,8 @@ func (t *Trainer) expect(p Progress) {
 }
 
 // noticeFlat ends the joint phase early if the running bound has ceased to
-// fall: no fall of flatGain, relative, in 15 to 30 steps. The rest of
+// fall: no fall of flatGain, relative, in 15 to 30 steps. Where the evidence bound is minimised, it
+// halves the rates a few times before, for moves that are too large keep a bound from falling. The rest of
 // the schedule then takes windSteps steps, for with falling rates q comes nearer
 // to its optimum than the noise of mini-batches let it so far.
 func (t *Trainer) noticeFlat(bound float64) {
@@ -118,7 +120,11 @@ func (t *Trainer) noticeFlat(bound float64) {
 	case t.flatAt > 0:
 	case bound < t.gainBound*(1-gain):
 		t.gainBound, t.gainStep = bound, t.step
-	case t.step-t.gainStep >= t.cfg.Plan.flatSteps() && t.step+t.cfg.Plan.windSteps() < t.cfg.Plan.Joint:
+	case t.step-t.gainStep < t.cfg.Plan.flatSteps() || t.step+t.cfg.Plan.windSteps() >= t.cfg.Plan.Joint:
+	case t.cfg.Goal == GoalELBO && t.slowed > evidenceSlowest:
+		t.slowed /= 2
+		t.gainBound, t.gainStep = bound, t.step
+	default:
 		t.flatAt = t.step
 	}
 }

@@ -106,13 +106,19 @@ func (t *Trainer) halfway() error {
 const (
 	coarseStep = 0.05 // grids with larger steps are approached in stages
 	gridStages = 6
+	// The stages end with the phase, or, where the evidence bound is minimised, when this part of it has passed.
+	evidenceFrozen = 0.8
 )
 
-// freeze has parameters with coarse grids put on their values in stages over the
-// second half of the joint phase, those nearest to a value first, while the
+// freeze has parameters with coarse grids put on their values in stages from the
+// middle of the joint phase on, those nearest to a value first, while the
 // others and q make up for it.
 func (t *Trainer) freeze() {
-	stage := int(2 * (t.progress() - 0.5) * gridStages)
+	end := 1.0
+	if t.cfg.Goal == GoalELBO {
+		end = evidenceFrozen
+	}
+	stage := min(gridStages, int((t.progress()-0.5)/(end-0.5)*gridStages))
 	if stage <= t.stage {
 		return
 	}

@@ -172,15 +172,15 @@ func (t *Trainer) Want() Pass {
 func (t *Trainer) Progress() Progress {
 	p := t.last
 	p.Phase, p.Step = t.phase, t.stepsDone
-	p.Steps = t.cfg.Plan.Joint + t.settleSteps
-	switch {
-	case t.phase == Settle || t.phase == Polish:
-		p.Steps = t.stepsDone - t.step + t.settleSteps
-	case t.flatAt > 0:
-		p.Steps = t.jointSteps() + t.settleSteps
+	if p.Steps = t.stepsDone; t.phase == Settled {
+		return p
 	}
-	if t.phase == Settled {
-		p.Steps = t.stepsDone
+	p.Steps += t.settleSteps - t.step
+	if t.phase == Joint {
+		p.Steps += t.jointSteps()
+	}
+	if t.phase != Polish && t.cfg.Goal != GoalBound {
+		p.Steps += t.cfg.Plan.Settle
 	}
 	return p
 }

@@ -393,3 +393,27 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 		t.Error("resumed while it winds down, the run ends in other bits")
 	}
 }
+
+// The most steps that there will be only ever fall, to those that were made; and the evidence bound is flat at
+// the lowest rates only.
+func TestMostStepsOnlyFall(t *testing.T) {
+	for goal := range goals {
+		c, rows := smallRun(t, 200)
+		c.Goal, c.Plan.Joint, c.Plan.Batch = Goal(goal), 400, 200
+		tr := newTestTrainer(t, c, rows)
+		most := tr.Progress().Steps
+		drive(t, tr, rows, 1000, func() {
+			p := tr.Progress()
+			if p.Steps > most || p.Steps < p.Step {
+				t.Errorf("%v: step %d of at most %d, and of at most %d before", c.Goal, p.Step, p.Steps, most)
+			}
+			most = p.Steps
+			if c.Goal == GoalELBO && tr.flatAt > 0 && tr.slowed > evidenceSlowest {
+				t.Errorf("step %d: the evidence bound is taken for flat at %g of its rates", p.Step, tr.slowed)
+			}
+		})
+		if p := tr.Progress(); p.Steps != p.Step || c.Goal == GoalELBO && tr.flatAt == 0 {
+			t.Errorf("%v: done at step %d of %d, flat at %d", c.Goal, p.Step, p.Steps, tr.flatAt)
+		}
+	}
+}

@@ -38,7 +38,7 @@ func TestAuditTellsAShoppedKey(t *testing.T) {
 	}{"shopped": {shopped, true}, "default": {"", false}} {
 		p := publish(t, l, func(j *pipeline.Job) {
 			withHoldout(0.1)(j)
-			j.Loss, j.Inducing, j.Train.Passes, j.Roles.Key = pipeline.LossDecl{Epsilon: 0.4}, []int{12}, 12, c.key
+			j.Loss, j.Inducing, j.Train.Passes, j.Roles.Key = pipeline.LossDecl{Epsilon: 0.4}, []int{12}, 40, c.key
 		})
 		a, err := p.audit(t, "auditor")
 		fatal.If(t, err)
