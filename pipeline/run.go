@@ -88,7 +88,14 @@ type Residuals struct {
 	RMSE   float64 `json:"rmse"`
 	MAE    float64 `json:"mae"`
 	R2     float64 `json:"r2"` // 0 if all their targets are equal
+	// Column is the RMSE of the column of the mean alone, without Q's correction; 0: there is none.
+	Column float64 `json:"column_rmse,omitempty"`
+	// Known says that the column may have been fitted on these rows, so that all here may be too small.
+	Known bool `json:"column_may_know,omitempty"`
 }
+
+// fewForR2 are too few rows for a share of their variance.
+const fewForR2 = 10
 
 // String says it in words.
 func (f Residuals) String() string {
@@ -96,7 +103,18 @@ func (f Residuals) String() string {
 	if f.Fitted {
 		on = "train rows, to which Q is fitted"
 	}
-	return fmt.Sprintf("RMSE %.4g, MAE %.4g, R² %.3f on %d %s", f.RMSE, f.MAE, f.R2, f.Rows, on)
+	share := fmt.Sprintf("R² %.3f", f.R2)
+	if f.Rows < fewForR2 {
+		share = "too few rows for R²"
+	}
+	alone := ""
+	if f.Column > 0 {
+		alone = fmt.Sprintf("; the column of mean alone has RMSE %.4g", f.Column)
+	}
+	if f.Known {
+		alone += " (it may have been fitted on them)"
+	}
+	return fmt.Sprintf("RMSE %.4g, MAE %.4g, %s on %d %s%s", f.RMSE, f.MAE, share, f.Rows, on, alone)
 }
 
 // residuals compares observed and predicted.
@@ -114,6 +132,11 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 		f.MAE += math.Abs(off) / n
 	}
 	f.RMSE = math.Sqrt(squares)
+	for i, c := range p.Column {
+		off := p.Observed[i] - c
+		f.Column += off * off / n
+	}
+	f.Column = math.Sqrt(f.Column)
 	if total > 0 {
 		f.R2 = 1 - squares/total
 	}
@@ -124,6 +147,7 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 // for a plot.
 type PlotRows struct {
 	Observed, Mean, Deviation []float64
+	Column                    []float64 // of the mean; nil: there is none
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
@@ -257,6 +281,9 @@ func plotRows(rows rawRows, m Model, workers int) (PlotRows, error) {
 	o := PlotRows{Observed: rows.column(rows.columns - 1)}
 	for i, mean := range laws.Mean {
 		o.Mean = append(o.Mean, mean*s.scale.target.Scale+s.scale.centreOf(rows.row(i)))
+		if m.Meta.Mean != "" {
+			o.Column = append(o.Column, s.scale.centreOf(rows.row(i)))
+		}
 		o.Deviation = append(o.Deviation, math.Sqrt(max(0, laws.Variance[i]))*s.scale.target.Scale)
 	}
 	return o, nil

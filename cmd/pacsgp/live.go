@@ -71,7 +71,7 @@ func (l *liveRun) progress(p pipeline.Progress) {
 	}
 	l.mu.Unlock()
 	if p.Steps > 0 {
-		l.fact("training", fmt.Sprintf("M = %d, step %d of %d, bound about %.4f, risk about %.4f, KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
+		l.fact("training", fmt.Sprintf("M = %d, step %d of at most %d, bound about %.4f, risk about %.4f, KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
 	} else {
 		l.fact("training", phaseWords(p.Phase))
 	}

@@ -96,7 +96,7 @@ func (d *display) progress(p pipeline.Progress) {
 		d.line(phaseWords(p.Phase))
 		return
 	case d.w.terminal == 0:
-		d.line(fmt.Sprintf("train M=%d  step %d of %d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
+		d.line(fmt.Sprintf("train M=%d  step %d of at most %d  bound ~%.4f  risk ~%.4f  KL %.0f", p.Inducing, p.Step, p.Steps, p.Bound, p.Risk, p.KL))
 		return
 	}
 	if stage := fmt.Sprint(p.Phase, p.Inducing); stage != d.stage || d.bar == nil {
