@@ -158,6 +158,7 @@ type Copies struct {
 	Distinct int64        `json:"distinct"` // rows that equal no earlier one
 	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
 	Features int64        `json:"features"` // rows that equal an earlier one in all features
+	Frequent int64        `json:"frequent,omitempty"` // where roles follow from features, the most rows with the same ones
 }
 
 // Findings are what the first reference and train rows by rank show, and independent draws of
@@ -165,24 +166,24 @@ type Copies struct {
 type Findings struct {
 	Rows       int64    `json:"rows"` // looked at
 	NearCopies int64    `json:"near_copies,omitempty"`
-	Ordered    []string `json:"ordered,omitempty"` // features that rise or fall with the order of the rows
-	Grids      []string `json:"grids,omitempty"`   // features that have each value of an even grid once
+	Ordered    []string `json:"ordered,omitempty"` // features, or the column of the mean, that rise or fall with the order of the rows
+	Grids      []string `json:"grids,omitempty"`   // those that have each value of an even grid once
 }
 
 // NearCopies is how many near copies of so many rows are suspicious: a hundredth, and three.
 func NearCopies(rows int64) int64 { return max(3, rows/100) }
 
 // validate checks the findings against ledger and columns. Nothing suspicious is nil.
-func (f *Findings) validate(rows int64, features []string) error {
+func (f *Findings) validate(rows int64, inputs []string) error {
 	if f == nil {
 		return nil
 	}
 	for _, names := range [][]string{f.Ordered, f.Grids} {
-		rest := features
+		rest := inputs
 		for _, name := range names {
 			at := slices.Index(rest, name)
 			if at < 0 {
-				return fmt.Errorf("the ordered columns %q or the grids %q are no features in their order", f.Ordered, f.Grids)
+				return fmt.Errorf("the ordered columns %q or the grids %q are no features, nor the column of the mean, in their order", f.Ordered, f.Grids)
 			}
 			rest = rest[at+1:]
 		}
@@ -273,8 +274,9 @@ type Coordinate struct {
 // Roles says how rows got their roles.
 type Roles struct {
 	Key       string `json:"key"`
-	ByContent bool   `json:"by_content,omitempty"` // from their values, equal rows the same; else from their place
-	Last      bool   `json:"last,omitempty"`       // hold-out rows are the last ones
+	ByContent bool    `json:"by_content,omitempty"` // from their features, rows of equal ones the same; else from their place
+	Holdout   float64 `json:"holdout,omitempty"`    // by content: the share of all hashes that hold-out rows have
+	Last      bool    `json:"last,omitempty"`       // hold-out rows are the last ones
 }
 
 // An Optimiser names what training depends on beside configuration and rows.
@@ -397,7 +399,7 @@ func (c Certificate) Split() string {
 	case c.Roles.Last:
 		how = "the last ones in the order of the rows"
 	case c.Roles.ByContent:
-		how = "by " + key + " and their values"
+		how = "by " + key + " and their features"
 	}
 	return fmt.Sprintf("Hold-out rows: %d of %s, %s.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), how) + c.Delta.Looks.told()
 }

@@ -30,7 +30,7 @@ func (c Certificate) Doubts() []string {
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
 	}
 	if c.Roles.ByContent {
-		said = append(said, c.Ledger.oneRole())
+		said = append(said, c.oneRole()...)
 	}
 	if f := c.Findings; f != nil && f.NearCopies > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
@@ -65,11 +65,23 @@ func (c Certificate) OtherJobs() string {
 	return "1 other job was"
 }
 
-// oneRole says of which fresh rows a bound speaks where roles follow from values.
-func (l Ledger) oneRole() string {
-	held := ""
+// frequent is the share of rows of the same features from which on they are a doubt where they have one role.
+const frequent = 0.05
+
+// oneRole says of which fresh rows a bound speaks where roles follow from features, and whether few of
+// these decide it.
+func (c Certificate) oneRole() []string {
+	l, held := c.Ledger, ""
 	if l.Holdout > 0 {
 		held = fmt.Sprintf(", or with the hold-out role, as %d", l.Holdout)
 	}
-	return fmt.Sprintf("Roles follow from values: a bound is about fresh rows with the train role, as %d of %s here%s, and says nothing of the others. The role of a fresh row shows with its target.", l.Train, Count(l.Rows, "row"), held)
+	said := []string{fmt.Sprintf("Roles follow from features: a bound is about fresh rows with the train role, as %d of %s here%s, and says nothing of the others.", l.Train, Count(l.Rows, "row"), held)}
+	rows := float64(l.Rows - l.Bad)
+	if most := c.Copies.Frequent; float64(most) > frequent*rows {
+		said = append(said, fmt.Sprintf("%d of %d reference and train rows have the same features, and so one role: a bound may be mostly about them, and says less of other rows than it seems.", most, c.Copies.Distinct+c.Copies.Rows))
+	}
+	if float64(l.Holdout) > (c.Roles.Holdout+2*frequent)*rows {
+		said = append(said, fmt.Sprintf("%d of %s have the hold-out role in place of a share of %v: few features repeat very often among them. The hold-out bound is mostly about these, and says less of other rows than it seems.", l.Holdout, Count(l.Rows, "row"), c.Roles.Holdout))
+	}
+	return said
 }

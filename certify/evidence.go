@@ -218,7 +218,7 @@ func validateDigest(of, digest string) error {
 // validateFindings checks what was measured of the rows.
 func (ev Evidence) validateFindings() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.features())}
+	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.inputs())}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
@@ -236,6 +236,9 @@ func (ev Evidence) validateFindings() error {
 	}
 	if c.Policy != CopiesDropped && ev.Delta.Looks.counted() {
 		rows -= ev.Ledger.Holdout + ev.Ledger.Outside
+	}
+	if r := ev.Roles; r.ByContent != (c.Frequent > 0) || c.Frequent > c.Features+1 || (r.ByContent && ev.Ledger.Holdout > 0) != (r.Holdout > 0) || !(0 <= r.Holdout && r.Holdout <= 1) {
+		faults = append(faults, fmt.Errorf("roles %+v do not go with %d rows of the same features and %d hold-out rows", r, c.Frequent, ev.Ledger.Holdout))
 	}
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))

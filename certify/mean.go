@@ -37,6 +37,9 @@ func (ev Evidence) features() []string { return ev.Sample.features(ev.Mean) }
 // Features are the columns of the sample that are features.
 func (c Certificate) Features() []string { return c.Sample.features(c.Mean) }
 
+// inputs are all columns but the target.
+func (s Sample) inputs() []string { return s.Columns[:max(0, len(s.Columns)-1)] }
+
 func (s Sample) features(beside *Mean) []string {
 	last := len(s.Columns) - 1
 	if beside != nil {

@@ -52,13 +52,13 @@ func headline(g Guarantee, c Certificate) string {
 	}
 }
 
-// ofRole says of which fresh rows a guarantee speaks where roles follow from values.
+// ofRole says of which fresh rows a guarantee speaks where roles follow from features.
 func ofRole(g Guarantee) string {
 	role := "train"
 	if g.Role == RoleHoldout {
 		role = "hold-out"
 	}
-	return "whose values have the " + role + " role"
+	return "whose features have the " + role + " role"
 }
 
 // sure says with what confidence, and of a hold-out or a column of the mean on which condition.

@@ -180,7 +180,7 @@ type sieve struct {
 	out     leftOut
 	copies  Copies           // of the rows that are not bad; if copies are dropped
 	bad     string           // which rows are, in words
-	content *contentRoles    // nil: roles do not follow from values
+	content *contentRoles    // nil: roles do not follow from features
 	columns [][]ColumnDigest // of the rows that were read, by shard
 }
 
@@ -212,7 +212,7 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 }
 
 // sift finds rows that are bad in the used columns, copies if the job drops them, and roles if they
-// follow from values.
+// follow from features.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped

@@ -11,15 +11,25 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// With [RolesByContent] the role of a row follows from a keyed hash of its values, so that equal
-// rows have one role: they are hold-out rows from a hash on, as by ordinal, reference rows
-// below the share that [ReferenceCount] is of all rows, and else train rows. How many there are
-// of each depends on the rows. docs/format.md, section "Roles", specifies it.
+// With [RolesByContent] the role of a row follows from a keyed hash of its features, so that rows
+// of equal features have one role, which is known before their targets: they are hold-out rows from
+// a hash on, as by ordinal, reference rows below the share that [ReferenceCount] is of all rows, and
+// else train rows. How many there are of each depends on the rows. docs/format.md, section "Roles",
+// specifies it.
+
+// stated is what a certificate says of the roles.
+func (d RolesDecl) stated() certify.Roles {
+	r := certify.Roles{Key: d.Key, ByContent: d.By == RolesByContent, Last: d.Last}
+	if r.ByContent {
+		r.Holdout = d.Holdout
+	}
+	return r
+}
 
 // contentRoles gathers roles while all rows are read, in whatever order.
 type contentRoles struct {
 	key         string
-	used        []int  // columns, the target last
+	features    []int  // columns
 	hash        byHash // of hold-out rows
 	referenceTo uint64 // no reference row has this hash or a higher one
 
@@ -29,15 +39,15 @@ type contentRoles struct {
 	lowest    rankHeap // of all other rows those of lowest rank
 }
 
-// maxReferenceByContent bounds the reference rows, of which the most frequent row may be one.
+// maxReferenceByContent bounds the reference rows, of which those of the most frequent features may be some.
 const maxReferenceByContent = 2 * MaxReference
 
-// newContentRoles is nil where roles do not follow from values.
+// newContentRoles is nil where roles do not follow from features. The target is the last used column.
 func newContentRoles(job Job, n int64, used []int) *contentRoles {
 	if job.Roles.By != RolesByContent {
 		return nil
 	}
-	c := &contentRoles{key: job.Roles.Key, used: used, holdout: newOrdinalSet(n)}
+	c := &contentRoles{key: job.Roles.Key, features: used[:len(used)-1], holdout: newOrdinalSet(n)}
 	c.hash = byHash{held: hashUnits(job.Roles.Holdout), last: n}
 	if job.Scaling.byReference() {
 		c.referenceTo = hashUnits(float64(ReferenceCount(n)) / float64(n))
@@ -47,7 +57,7 @@ func newContentRoles(job Job, n int64, used []int) *contentRoles {
 
 // add takes the rows of a block but some, ascending.
 func (c *contentRoles) add(b block, but []int) {
-	text := append([]byte("pacsgp/roles/content/1\x00"+c.key), 0)
+	text := append([]byte("pacsgp/roles/features/1\x00"+c.key), 0)
 	prefix := len(text)
 	var ranks []rank
 	var reference []int64
@@ -57,7 +67,7 @@ func (c *contentRoles) add(b block, but []int) {
 			continue
 		}
 		text = text[:prefix]
-		for _, column := range c.used {
+		for _, column := range c.features {
 			text = binary.LittleEndian.AppendUint64(text, numberBits(b.columns[column][i]))
 		}
 		sum := sha256.Sum256(text)
@@ -88,7 +98,7 @@ func (c *contentRoles) add(b block, but []int) {
 func (c *contentRoles) roles(n int64, out leftOut) (Roles, error) {
 	r := Roles{Rows: n, reference: c.reference, out: out}
 	if len(c.reference) > maxReferenceByContent {
-		return r, fmt.Errorf("%w: more than %s are reference rows, for few rows repeat so often: leave roles.by out", ErrData, certify.Count(maxReferenceByContent, "row"))
+		return r, fmt.Errorf("%w: more than %s are reference rows, for few features repeat so often: leave roles.by out", ErrData, certify.Count(maxReferenceByContent, "row"))
 	}
 	if c.hash.held > 0 {
 		c.holdout.seal()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,16 +23,16 @@ func byContent(j *pipeline.Job) {
 	j.Roles = pipeline.RolesDecl{By: pipeline.RolesByContent, Holdout: 0.3}
 }
 
-// Roles by content follow from the hash of a row's values: equal rows have one, wherever they
-// stand, whatever the workers, and whether a column that the job leaves out tells them apart. The
+// Roles by content follow from the hash of a row's features: rows of equal ones have one role, wherever
+// they stand, whatever the workers, their targets and a column that the job leaves out. The
 // certificate verifies, and speaks of fresh rows with the role.
 func TestRolesByContent(t *testing.T) {
 	columns := repeated(400, 3, 0.3, 61)
 	columns[1][0] = math.Copysign(0, -1)
 	var held, reference int64
 	for i := range columns[0] {
-		text := []byte("pacsgp/roles/content/1\x00pacsgp\x00")
-		for _, column := range columns {
+		text := []byte("pacsgp/roles/features/1\x00pacsgp\x00")
+		for _, column := range columns[:2] {
 			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(column[i]+0))
 		}
 		sum := sha256.Sum256(text)
@@ -66,16 +67,51 @@ func TestRolesByContent(t *testing.T) {
 		t.Errorf("doubts %q, want %q", p.certificate.Doubts(), want)
 	}
 	for _, g := range p.certificate.Guarantees {
-		role := map[certify.Role]string{certify.RoleTrain: "whose values have the train role", certify.RoleHoldout: "whose values have the hold-out role"}[g.Role]
+		role := map[certify.Role]string{certify.RoleTrain: "whose features have the train role", certify.RoleHoldout: "whose features have the hold-out role"}[g.Role]
 		if !strings.Contains(g.Headline, "fresh rows "+role) && g.Status != certify.StatusVacuous || g.Status != certify.StatusVacuous && !strings.Contains(g.Statement, "satisfies the row rules and "+role) {
 			t.Errorf("%s: %s; %s", g.ID, g.Headline, g.Statement)
 		}
 	}
+	other := slices.Clone(columns)
+	other[2] = slices.Clone(columns[2])
+	slices.Reverse(other[2])
+	if got := publish(t, newLake(other, 1200), byContent).certificate.Ledger; got != p.certificate.Ledger {
+		t.Errorf("with other targets the ledger is %+v, want %+v", got, p.certificate.Ledger)
+	}
 	l := newLake(append([][]float64{make([]float64, 1200)}, columns...), 1200)
 	l.names = []string{"none", "a", "b", "y"}
-	if got := publish(t, l, byContent).certificate.Ledger; got != p.certificate.Ledger {
-		t.Errorf("with a constant column the ledger is %+v, want %+v", got, p.certificate.Ledger)
+	if _, err := pipeline.Run(t.Context(), job(t, byContent), l.environment(&pipelinetest.Store{})); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `"none"`) {
+		t.Errorf("a column of one value: %v", err)
 	}
+}
+
+// One vector of features that most rows have, with one of two targets: they are all train rows or all
+// hold-out rows, whatever their targets, so that no bound is about some of them alone; and a doubt says how much of
+// the sample they are.
+func TestFrequentFeaturesRaiseADoubt(t *testing.T) {
+	columns := waves(1000, 0.2, 63)
+	for i := range 600 {
+		columns[0][i], columns[1][i], columns[2][i] = 0.3, 0.3, float64(i%2)
+	}
+	said := map[string]bool{}
+	for key := range 40 {
+		p := publish(t, newLake(columns, 1000), func(j *pipeline.Job) {
+			byContent(j)
+			j.Roles.Key, j.Train.Passes = fmt.Sprint("key ", key), 1
+		})
+		l, doubts := p.certificate.Ledger, fmt.Sprint(p.certificate.Doubts())
+		want := "600 of "
+		if l.Holdout > 500 {
+			want = "place of a share of 0.3"
+		}
+		if said[want] = true; !strings.Contains(doubts, want) || l.Holdout > 500 && l.Holdout < 600 || l.Holdout <= 500 && p.certificate.Copies.Frequent != 600 {
+			t.Errorf("key %d: %+v, %+v, doubts %s", key, l, p.certificate.Copies, doubts)
+		}
+		if len(said) == 2 {
+			return
+		}
+	}
+	t.Errorf("all keys gave the rows one role: %v", said)
 }
 
 // The last rows are hold-out rows whatever the key is, stay so as few others do when rows come,

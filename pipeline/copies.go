@@ -27,7 +27,7 @@ func (d CopiesDecl) withDefaults(by RolesBy, fault func(string, ...any)) CopiesD
 			d.Policy = CopiesIndependent
 		}
 		if d.Policy != CopiesIndependent {
-			fault("copies: with roles.by %s equal rows have one role, and all are kept", RolesByContent)
+			fault("copies: with roles.by %s rows of equal features have one role, and all are kept", RolesByContent)
 		}
 	}
 	switch d.Policy {
@@ -56,6 +56,7 @@ type Copies struct {
 	Rows             int64 `json:"rows"`
 	Distinct         int64 `json:"distinct"`          // different rows
 	DistinctFeatures int64 `json:"distinct_features"` // different rows without the target
+	Frequent         int64 `json:"-"`                 // the most rows with the same features; where copies are dropped, 0
 }
 
 // OfRows is how many rows equal an earlier one.
@@ -76,7 +77,7 @@ func (d CopiesDecl) allow(all, open Copies) error {
 	}
 	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
 		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are four ways on:\n"+
-		"hint: set roles: {by: content}, if rows come with such copies: equal rows have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing\n"+
+		"hint: set roles: {by: content}, if rows come with such copies: rows of equal features have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing\n"+
 		"hint: or remove the copies from the data, where a join or a repeated delivery made them\n"+
 		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
 		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+
@@ -85,8 +86,12 @@ func (d CopiesDecl) allow(all, open Copies) error {
 }
 
 // counted is what a certificate says of copies.
-func (d CopiesDecl) counted(c Copies) certify.Copies {
-	return certify.Copies{Policy: d.Policy, Limit: d.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
+func (j Job) counted(c Copies) certify.Copies {
+	found := certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
+	if j.Roles.By == RolesByContent {
+		found.Frequent = c.Frequent
+	}
+	return found
 }
 
 // notice says what becomes of the copies that there are.
@@ -123,7 +128,7 @@ func percent(share float64) string {
 }
 
 // copies are the counts for a document.
-func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures} }
+func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures, v.frequent} }
 
 // everyShard are the indices of all shards, in their order.
 func everyShard(shards []Shard) []int {

@@ -20,12 +20,14 @@ type variety struct {
 	rows             int64
 	distinct         int64 // different rows
 	distinctFeatures int64 // different rows, if the target is left out
+	frequent         int64 // the most rows with the same features
 }
 
 func (v *variety) merge(other variety) {
 	v.rows += other.rows
 	v.distinct += other.distinct
 	v.distinctFeatures += other.distinctFeatures
+	v.frequent = max(v.frequent, other.frequent)
 }
 
 // varieties are those of all rows, and of those that are not hold-out rows.
@@ -224,7 +226,7 @@ func (c *counter[R]) different(records []R, digit int) varieties {
 		for _, r := range records {
 			open += 1 - heldBit(r)
 		}
-		return varieties{variety{n, n, n}, variety{open, open, open}}
+		return varieties{variety{n, n, n, min(n, 1)}, variety{open, open, open, min(open, 1)}}
 	}
 	sortRecords(records, digit)
 	s := scanner[R]{later: c.later}
@@ -257,34 +259,38 @@ func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) }
 type scanner[R rowRecord] struct {
 	found varieties
 	last  R
-	open  bool // a row of these features is not held out
+	alike struct{ all, open int64 } // rows of these features
 	later *ordinalSet
 }
 
 func (s *scanner[R]) add(r R) {
 	features := s.found.all.rows == 0 || r[0] != s.last[0]
 	row := features || r[1]>>1 != s.last[1]>>1
-	s.open = s.open && !features
+	if features {
+		s.alike.all, s.alike.open = 0, 0
+	}
 	if s.later != nil && !row {
 		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
 	}
-	s.found.all.count(row, features)
+	s.alike.all++
+	s.found.all.count(row, s.alike.all)
 	if heldBit(r) == 0 { // before equal rows that are
-		s.found.open.count(row, !s.open)
-		s.open = true
+		s.alike.open++
+		s.found.open.count(row, s.alike.open)
 	}
 	s.last = r
 }
 
-// count counts a row.
-func (v *variety) count(row, features bool) {
+// count counts a row, the so manieth of its features.
+func (v *variety) count(row bool, alike int64) {
 	v.rows++
 	if row {
 		v.distinct++
 	}
-	if features {
+	if alike == 1 {
 		v.distinctFeatures++
 	}
+	v.frequent = max(v.frequent, alike)
 }
 
 // mergeBuffers is the memory of a merge, in bytes.

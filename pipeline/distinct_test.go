@@ -17,7 +17,7 @@ import (
 // countByMap is the dumb way.
 func countByMap(marks [][2]uint64) (c [2]pipeline.Copies, later []int64) {
 	for k := range c {
-		rows, features := map[[2]uint64]bool{}, map[uint64]bool{}
+		rows, features := map[[2]uint64]bool{}, map[uint64]int64{}
 		for i, m := range marks {
 			if k == 1 && m[1]&1 == 1 { // a hold-out row
 				continue
@@ -26,8 +26,10 @@ func countByMap(marks [][2]uint64) (c [2]pipeline.Copies, later []int64) {
 			if k == 0 && rows[m] {
 				later = append(later, int64(i))
 			}
-			rows[m], features[m[0]] = true, true
+			rows[m] = true
+			features[m[0]]++
 			c[k].Rows++
+			c[k].Frequent = max(c[k].Frequent, features[m[0]])
 		}
 		c[k].Distinct, c[k].DistinctFeatures = int64(len(rows)), int64(len(features))
 	}

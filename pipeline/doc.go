@@ -43,7 +43,7 @@
 //
 // A row is a reference row (scaling, start values, the prior), a train row (fitting and
 // certifying), a hold-out row (certifying only) or a copy (nothing). Which one follows
-// from its ordinal and the job: a roleRule; or from its values: contentRoles. Files, row groups
+// from its ordinal and the job: a roleRule; or from its features: contentRoles. Files, row groups
 // and workers do not matter.
 //
 // # Ports

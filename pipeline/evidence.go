@@ -49,7 +49,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
 		Dependence: found.Dependence,
-		Copies:     job.Copies.counted(found.Open),
+		Copies:     job.counted(found.Open),
 		Findings:   found.Findings,
 		Mean:       found.Mean,
 		Ledger: certify.Ledger{
@@ -63,7 +63,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
 		Configuration: configuration,
-		Roles:         certify.Roles{Key: job.Roles.Key, ByContent: job.Roles.By == RolesByContent, Last: job.Roles.Last},
+		Roles:         job.Roles.stated(),
 		OptimiserSeed: job.Train.Seed,
 		Jitter:        jitter,
 		Declared:      word,

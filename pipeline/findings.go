@@ -8,25 +8,25 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// leastOrdered is the least number of different values of an ordered feature: independent rows
+// leastOrdered is the least number of different values of an ordered column: independent rows
 // have so many in order once in 10¹⁸ times.
 const leastOrdered = 20
 
-// findings are what was seen of the rows that were kept, features in model order and then
-// the target: near copies, features that rise or fall with the order of the rows, and even grids.
+// findings are what was seen of the rows that were kept, of which the last column is the target and the
+// others are inputs: near copies, inputs that rise or fall with the order of the rows, and even grids.
 // nil: nothing.
-func findings(kept rawRows, features []string) *certify.Findings {
+func findings(kept rawRows, inputs []string) *certify.Findings {
 	f := certify.Findings{Rows: int64(kept.n)}
 	exact, rounded := make([][]byte, kept.n), make([][]byte, kept.n)
 	for c := range kept.columns {
 		column := kept.column(c)
-		if c < len(features) {
+		if c < len(inputs) {
 			in := &f.Grids
 			if ordered(column) {
 				in = &f.Ordered
 			}
 			if in == &f.Ordered || evenGrid(column) {
-				*in = append(*in, features[c])
+				*in = append(*in, inputs[c])
 				continue // a counter keeps copies apart
 			}
 		}

@@ -105,7 +105,7 @@ type RolesBy string
 const (
 	RolesByHash     RolesBy = ""      // those of the lowest keyed hash: the default
 	RolesByPosition RolesBy = "first" // the first ones, as many as are declared
-	// RolesByContent hashes values in place of ordinals, so that equal rows have one role.
+	// RolesByContent hashes features in place of ordinals, so that rows of equal features have one role.
 	RolesByContent RolesBy = "content"
 )
 
@@ -303,7 +303,7 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 		fault("roles.by: %q is neither hash, %s nor %s", d.By, RolesByContent, RolesByPosition)
 	}
 	if d.Last && d.By == RolesByContent {
-		fault("roles.holdout: with roles.by %s hold-out rows follow from their values, and are not the last ones", RolesByContent)
+		fault("roles.holdout: with roles.by %s hold-out rows follow from their features, and are not the last ones", RolesByContent)
 	}
 	if d.Last && d.Holdout == 0 {
 		fault("roles.holdout: how many of the last rows are hold-out rows?")

@@ -110,7 +110,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	found := &lastPassResult{
 		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
 		Tallies:    p.tallies,
-		Dependence: certify.NewDependence(p.measured()), Findings: findings(all, m.Meta.FeatureNames()),
+		Dependence: certify.NewDependence(p.measured()), Findings: findings(all, m.Meta.Inputs()),
 	}
 	var err error
 	if found.Copies, found.Open, err = p.counted(ctx); err != nil {

@@ -19,7 +19,7 @@ func FuzzPass(f *testing.F) {
 	fatal.If(f, marks.add(f.Context(), []mark{{3, 1}, {2, 9}, {2, 1}}))
 	for _, p := range []*Pass{
 		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
-		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{3, 2, 2}},
+		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2, DistinctFeatures: 2}},
 		{
 			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},
 			shards: map[int]*shardPass{2: {

@@ -230,7 +230,7 @@ func (d decoder) inOrder(s *series, most int64) {
 func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
-		p.copies = Copies{d.natural(), d.natural(), d.natural()}
+		p.copies = Copies{Rows: d.natural(), Distinct: d.natural(), DistinctFeatures: d.natural()}
 		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
 			d.Failf("%+v are no counts of %d rows", p.copies, p.of.rows)
 		}

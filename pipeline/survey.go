@@ -135,7 +135,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	}
 	s.Digest, s.Targets = found.digests(s.Used)
 	for c, each := range summaries {
-		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && (!each.one || job.Roles.By == RolesByContent) {
+		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !each.one {
 			return false, nil
 		}
 	}
@@ -217,6 +217,9 @@ func (s *Survey) scale(job Job, found []summary) error {
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant:
+			if job.Roles.By == RolesByContent {
+				return fmt.Errorf("%w: column %q has one value, %v, on all reference rows: roles follow from all features, which this is not: leave it out (exclude)", ErrData, name, a.Centre)
+			}
 			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
 			continue
 		default:

@@ -210,7 +210,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Dependence: ev.Dependence,
-		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
+		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features, Frequent: ev.Copies.Frequent},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
 		Findings:   ev.Findings,
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
@@ -380,6 +380,9 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		return err
 	}
 	if sameColumns(src.Columns(), m.Meta) != nil {
+		if job.Roles.By == RolesByContent {
+			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
+		}
 		s, err := survey(ctx, src, job, res)
 		if err != nil {
 			return err

@@ -196,4 +196,6 @@ def stated_copies(copies, job, ledger, before):
     need(policy["policy"] != "limited" or not float(copies["rows"]) > policy["limit"] * rows, f"{copies['rows']} of {rows} rows are copies, and the job allows {policy['limit']}")
     rows -= 0 if before or policy["policy"] == "drop" else ledger["holdout"] + ledger.get("outside", 0)
     need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
-    return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}}
+    most = copies.get("frequent", 0) if by(job) == "content" else 0
+    need((most > 0) == (by(job) == "content") and most <= copies["features"] + 1, f"{most} rows of the same features do not go with the others")
+    return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}, **members(("frequent", most))}

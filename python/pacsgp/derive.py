@@ -42,7 +42,7 @@ def derive(model, job, raw, cert, found, jitter):
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
-        "roles": {"key": job["roles"]["key"], **members(("by_content", by(job) == "content"), ("last", job["roles"].get("last")))}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
+        "roles": {"key": job["roles"]["key"], **members(("by_content", by(job) == "content"), ("holdout", by(job) == "content" and job["roles"].get("holdout")), ("last", job["roles"].get("last")))}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
         "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"],
                   **members(("sequence", place(job, cert["delta"].get("sequence"))), ("looks", earlier_looks(cert["delta"].get("looks"), ledger["holdout"])))},
         "declared": declared}

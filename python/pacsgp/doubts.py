@@ -3,9 +3,11 @@ from fractions import Fraction
 
 from . import dependence
 from .bound import mean_of
+from .jsontext import plain
 from .sentences import decimals
 
 FEW_COPIES = 0.01  # of the rows, without a word
+FREQUENT = 0.05    # of the rows, with the same features and so one role
 
 
 def fitted(cert):
@@ -20,7 +22,7 @@ def fitted(cert):
 def doubts(cert):
     """One text each, as the Go program has them."""
     said, rows, copies = [], cert["sample"]["rows"], cert["copies"]
-    looked = copies["rows"] + copies["distinct"]
+    looked, bad = copies["rows"] + copies["distinct"], cert["ledger"]["bad"]
     others = cert["declared"]["attempt"]["on_these_rows"] - 1
     if others > 0:
         said.append(f"{others} other {'job was' if others == 1 else 'jobs were'} tried on these rows before this one, says its maker. "
@@ -32,13 +34,17 @@ def doubts(cert):
         said.append(f"{n} of {looked} rows equal an earlier row" + (
             " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
             else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
-    bad = cert["ledger"]["bad"]
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
                     "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")
     if cert.get("roles", {}).get("by_content"):
         held = f", or with the hold-out role, as {cert['ledger']['holdout']}" if cert["ledger"]["holdout"] else ""
-        said.append(f"Roles follow from values: a bound is about fresh rows with the train role, as {cert['ledger']['train']} of {rows} row{'' if rows == 1 else 's'} here{held}, and says nothing of the others. The role of a fresh row shows with its target.")
+        said.append(f"Roles follow from features: a bound is about fresh rows with the train role, as {cert['ledger']['train']} of {rows} row{'' if rows == 1 else 's'} here{held}, and says nothing of the others.")
+        if copies["frequent"] > FREQUENT * (rows - bad):
+            said.append(f"{copies['frequent']} of {looked} reference and train rows have the same features, and so one role: a bound may be mostly about them, and says less of other rows than it seems.")
+        if cert["ledger"]["holdout"] > (cert["roles"].get("holdout", 0) + 2 * FREQUENT) * (rows - bad):
+            said.append(f"{cert['ledger']['holdout']} of {rows} row{'' if rows == 1 else 's'} have the hold-out role in place of a share of {plain(cert['roles'].get('holdout', 0))}: few features repeat very often among them. "
+                        "The hold-out bound is mostly about these, and says less of other rows than it seems.")
     found = cert.get("findings", {})
     if "near_copies" in found:
         said.append(f"{found['near_copies']} of {found['rows']} rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.")

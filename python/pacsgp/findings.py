@@ -21,13 +21,13 @@ def even_grid(column):
         return bool(pairs >= LEAST_REPEATS and k - len(unique) <= min(pairs / 4, k / 20) and (np.abs(steps - np.floor(steps + 0.5)) <= 0.01).all())
 
 
-def findings(rows, features):
-    """Near copies, ordered features and even grids among rows [columns, n], features first, in
+def findings(rows, inputs):
+    """Near copies, ordered inputs and even grids among rows [columns, n], the target last, in
     the order of their ordinals. None: nothing."""
     n, exact, rounded = rows.shape[1], rows + 0.0, []  # no -0
-    ordered = [name for name, column in zip(features, exact) if in_order(column)]
-    grids = [name for name, column in zip(features, exact) if name not in ordered and even_grid(column)]
-    exact = exact[[not (name in ordered or name in grids) for name in features] + [True] * (len(exact) - len(features))]  # a counter keeps copies apart
+    ordered = [name for name, column in zip(inputs, exact) if in_order(column)]
+    grids = [name for name, column in zip(inputs, exact) if name not in ordered and even_grid(column)]
+    exact = exact[[not (name in ordered or name in grids) for name in inputs] + [True]]  # a counter keeps copies apart
     for column in exact:
         up = np.sort(column)
         grid = (up[9 * (n - 1) // 10] - up[(n - 1) // 10]) * 2.0 ** -20

@@ -123,7 +123,7 @@ def check_job(job):
             ("declared scaling lacks its constants", mode != "declared" or {"features", "target"} <= job["scaling"].keys()),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if by(job) == "first" else "reference" not in job["roles"]),
-            ("the last rows are no hold-out rows by their values, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
+            ("the last rows are no hold-out rows by their features, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),

@@ -86,8 +86,8 @@ class Sentences:
         return " and ".join(words)
 
     def of_role(self, g):
-        """Of which fresh rows a guarantee speaks where roles follow from values."""
-        return f" whose values have the {'hold-out' if g['role'] == 'holdout' else 'train'} role" if self.cert["roles"].get("by_content") else ""
+        """Of which fresh rows a guarantee speaks where roles follow from features."""
+        return f" whose features have the {'hold-out' if g['role'] == 'holdout' else 'train'} role" if self.cert["roles"].get("by_content") else ""
 
     def headline(self, g):
         fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), " that satisfy the row rules" if self.cert["ledger"]["bad"] else "")))

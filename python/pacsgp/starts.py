@@ -5,6 +5,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from .bound import spacing
+from .job import by
 from .kernels import FAMILIES
 from .refusal import need, ok
 from .survey import Digests, standardise
@@ -98,7 +99,7 @@ def check_default_features(model, job, lake, survey):
          f"the model has features that are not among the default ones, {columns}")
     if more:
         mode = job["scaling"]["mode"]
-        need(mode != "declared", f"the data have the columns {more}, which the job does not leave out")
+        need(mode != "declared" and by(job) != "content", f"the data have the columns {more}, which the job does not leave out")
         wanted, kept, used = survey.reference, [], model.inputs + [job["target"]]
         again = Digests(lake, len(used), targets=False)
         for shard, first, block in lake.blocks(used + more):

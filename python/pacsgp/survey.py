@@ -102,7 +102,7 @@ class Copies:
     def __init__(self, lake, columns, job):
         self.lake = lake
         every, features, good, hashes = bytearray(), bytearray(), [], []
-        content = b"pacsgp/roles/content/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
+        content = b"pacsgp/roles/features/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
         self.read = Digests(lake, len(columns), targets=False)
         for shard, first, block in lake.blocks(columns):
             self.read.add(shard, first, block)
@@ -113,7 +113,7 @@ class Copies:
             data = rows.tobytes()
             for at in range(0, len(data), whole):
                 if content:
-                    hashes.append(int.from_bytes(hashlib.sha256(content + data[at:at + whole]).digest()[:8], "big"))
+                    hashes.append(int.from_bytes(hashlib.sha256(content + data[at:at + part]).digest()[:8], "big"))
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
         first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)[1]
@@ -125,18 +125,18 @@ class Copies:
         self.good, self.every, self.features = good, np.frombuffer(every, dtype="V16"), np.frombuffer(features, dtype="V16")
 
     def roles(self, holdout, reference):
-        """Hold-out rows, reference rows, and all but hold-out rows in the order of their rank, by their values."""
+        """Hold-out rows, reference rows, and all but hold-out rows in the order of their rank, by their features."""
         least, most = (1 << 64) - int(Fraction(holdout) * (1 << 64)), int(Fraction(reference) * (1 << 64))
         held = self.hashes >= np.uint64(least) if least < 1 << 64 else np.zeros(len(self.hashes), dtype=bool)
         order = np.lexsort((self.good, self.hashes))
-        need((self.hashes < np.uint64(most)).sum() <= 40000, "more than 40,000 rows are reference rows by their values")
+        need((self.hashes < np.uint64(most)).sum() <= 40000, "more than 40,000 rows are reference rows by their features")
         return self.good[held], self.good[self.hashes < np.uint64(most)], self.good[order[~held[order]]]
 
     def counts(self, without=()):
         """Those among the good rows without some."""
         among = ~np.isin(self.good, without)
-        n, distinct, features = (len(np.unique(x) if i else x) for i, x in enumerate((self.good[among], self.every[among], self.features[among])))
-        return {"distinct": distinct, "rows": n - distinct, "features": n - features}
+        n, distinct, alike = len(self.good[among]), len(np.unique(self.every[among])), np.unique(self.features[among], return_counts=True)[1]
+        return {"distinct": distinct, "rows": n - distinct, "features": n - len(alike), "frequent": int(alike.max(initial=0))}
 
 
 def within(ordinals, first, rows):

@@ -53,7 +53,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments, and its sentences speak of no topic"
     follows(model, job, survey.scaling(model), survey.train)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
-       + {"": "", "first": "position, hold-out rows by ", "content": "values and "}[job["roles"].get("by", "")] + f"the key {job['roles']['key']!r}")
+       + {"": "", "first": "position, hold-out rows by ", "content": "features and "}[job["roles"].get("by", "")] + f"the key {job['roles']['key']!r}")
     looked_at = survey.values(survey.targets_from)
     constant = best_constant(model.loss, looked_at[-1])
     if found_mean := cert.get("mean"):
@@ -67,7 +67,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
-    found["findings"] = None if before else findings(survey.values(np.sort(survey.start)), model.features)
+    found["findings"] = None if before else findings(survey.values(np.sort(survey.start)), model.inputs)
     found["baseline"], found["mean"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
@@ -147,7 +147,7 @@ def split(cert):
     follows = cert["delta"].get("sequence", {}).get("number", 1) > 1 and cert["sample"].get("segments")
     words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence," if follows else "which its maker chose,")
     n = cert["ledger"]["rows"]
-    how = "the last ones in the order of the rows" if cert["roles"].get("last") else f"by {words} and " + ("their values" if cert["roles"].get("by_content") else "the order of the rows")
+    how = "the last ones in the order of the rows" if cert["roles"].get("last") else f"by {words} and " + ("their features" if cert["roles"].get("by_content") else "the order of the rows")
     return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, {how}." + looked(cert["delta"].get("looks"))
 
 

@@ -190,7 +190,7 @@ func roles(c certify.Certificate) string {
 	}
 	key := "by the key \"" + c.Roles.Key + "\""
 	if c.Roles.ByContent {
-		return key + " and their values"
+		return key + " and their features"
 	}
 	if c.Roles.Last {
 		key = "the last ones"
