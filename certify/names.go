@@ -25,7 +25,7 @@ func RowRuleText(id string) string {
 	case RowRulePresent:
 		return "every used value is present (not null)"
 	case RowRuleFinite:
-		return "every used value is a finite number (no NaN, no infinity)"
+		return "every used value is a finite number (no NaN, no infinity) of at most 1e30 in magnitude"
 	case RowRuleIntegers:
 		return "integers, and decimals without their point, are at most 2^53 in absolute value"
 	default:

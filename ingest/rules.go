@@ -32,6 +32,10 @@ const ReasonColumn = "_reason"
 // row: beyond it float64 skips integers.
 const MaxInteger = 1 << 53
 
+// MaxMagnitude is the largest magnitude of a number in a row: squares of larger ones, and sums of
+// these, do not stay within float64.
+const MaxMagnitude = 1e30
+
 // A Fault is the rule that a cell breaks.
 type Fault uint8
 
@@ -44,6 +48,7 @@ const (
 	TooLong        // an integer or decimal beyond MaxInteger
 	TooFar         // a point in time that the stored form cannot give as seconds
 	Mistyped       // a value that the declared type of its column does not have
+	TooLarge       // a number beyond ±MaxMagnitude
 )
 
 // String returns the fault in words, as messages use it.
@@ -63,6 +68,8 @@ func (f Fault) String() string {
 		return "is a time out of range"
 	case Mistyped:
 		return "is beyond the declared type of its column"
+	case TooLarge:
+		return "is beyond 1e30 in magnitude"
 	default:
 		return fmt.Sprintf("has fault %d", uint8(f))
 	}
@@ -79,23 +86,25 @@ func (f Fault) Cell() float64 { return math.Float64frombits(faultCell | uint64(f
 // FaultOf returns the fault of a decoded cell.
 func FaultOf(v float64) Fault {
 	switch {
-	case !math.IsNaN(v) && !math.IsInf(v, 0):
+	case math.Abs(v) <= MaxMagnitude:
 		return None
 	case math.IsInf(v, 0):
 		return Infinite
+	case !math.IsNaN(v):
+		return TooLarge
 	}
-	if b := math.Float64bits(v); b&^0xFF == faultCell && b&0xFF != 0 && b&0xFF <= uint64(Mistyped) {
+	if b := math.Float64bits(v); b&^0xFF == faultCell && b&0xFF != 0 && b&0xFF <= uint64(TooLarge) {
 		return Fault(b & 0xFF)
 	}
 	return NotANum
 }
 
-// Check reports whether all values are finite, and the smallest and largest of
+// Check reports whether all values are good numbers, and the smallest and largest of
 // the values that are numbers (+Inf, −Inf if there is none).
 //
 // It compares the bits as integers in the order of the numbers, which needs no
-// branch: NaN and the infinities are the integers beyond those of ±MaxFloat64.
-func Check(values []float64) (lo, hi float64, finite bool) {
+// branch: NaN and what is too large are the integers beyond those of ±MaxMagnitude.
+func Check(values []float64) (lo, hi float64, good bool) {
 	lo0, lo1, hi0, hi1 := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64)
 	n := len(values) &^ 3
 	for i := 0; i < n; i += 4 {
@@ -108,7 +117,7 @@ func Check(values []float64) (lo, hi float64, finite bool) {
 		lo0, hi0 = min(lo0, order(v)), max(hi0, order(v))
 	}
 	least, most := min(lo0, lo1), max(hi0, hi1)
-	if len(values) == 0 || least < order(-math.MaxFloat64) || most > order(math.MaxFloat64) {
+	if len(values) == 0 || least < order(-MaxMagnitude) || most > order(MaxMagnitude) {
 		lo, hi = numbers(values)
 		return lo, hi, len(values) == 0
 	}
@@ -153,6 +162,8 @@ func (e *BadRowError) Error() string {
 	switch e.Fault {
 	case TooLong:
 		hint = "store the column as a double if it is a quantity, or leave it out of the features if it is an identifier"
+	case TooLarge:
+		hint = "if it stands for a missing value, store a null; else change the unit of the column, or leave it out of the features if it is one"
 	case Mistyped:
 		hint = "other programs read another value or none: write the column with a type that has all its values, or leave it out of the features if it is one"
 	default:

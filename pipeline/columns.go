@@ -241,6 +241,9 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 	return reasons, nil
 }
 
+// maxMagnitude is that of the row rule values-finite.
+const maxMagnitude = 1e30
+
 // faultOf says which row rule a number breaks; "": none.
 func faultOf(v float64) string {
 	switch {
@@ -248,6 +251,8 @@ func faultOf(v float64) string {
 		return "is NaN"
 	case math.IsInf(v, 0):
 		return "is infinite"
+	case math.Abs(v) > maxMagnitude:
+		return "is beyond 1e30 in magnitude"
 	default:
 		return ""
 	}

@@ -183,6 +183,28 @@ func (d MeanDecl) knowsTarget(rows rawRows) error {
 	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from it, and says nothing of rows whose target is not known", ErrData, d.Column, equal, rows.n)
 }
 
+// farthest is how many deviations of the target the column of the mean may be off in half of the rows.
+// From about a thousand on, training loses all digits of what it is to learn.
+const farthest = 100
+
+// near returns an error if the column is far from the target in most of some rows, in which they are the
+// last columns. scale is the target's.
+func (d MeanDecl) near(rows rawRows, scale float64) error {
+	if !d.given() {
+		return nil
+	}
+	off := make([]float64, rows.n)
+	for i := range off {
+		row := rows.row(i)
+		off[i] = math.Abs(row[rows.columns-1]-row[rows.columns-2]) / scale
+	}
+	slices.Sort(off)
+	if half := off[len(off)/2]; !(half <= farthest) {
+		return fmt.Errorf("%w: the column %q of the mean is off by more than %.3g deviations of the target in half of the rows looked at: name a column of predictions of the target, in its unit", ErrData, d.Column, half)
+	}
+	return nil
+}
+
 // Lacks explains an error of rows without the column of the mean.
 func (m ModelMeta) Lacks(err error) error {
 	if err == nil || m.Mean == "" || !strings.Contains(err.Error(), strconv.Quote(m.Mean)) {

@@ -54,6 +54,42 @@ func line(_ int, a, _ float64) float64 { return a / 2 }
 
 func outside(j *pipeline.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
 
+// A column of another unit, or of nothing, is refused before it spoils the arithmetic of training.
+func TestMeanFarFromTheTarget(t *testing.T) {
+	columns := waves(400, 0.2, 4)
+	p := make([]float64, 400)
+	for i := range p {
+		p[i] = 1e17 * (1 + columns[2][i])
+	}
+	table := pipelinetest.NewMemory([]string{"a", "y", "p"}, [][]float64{columns[0], columns[2], p}, 100)
+	j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil; outside(j) })
+	env := environment(nil, &pipelinetest.Store{})
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
+	}
+	if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `"p"`) {
+		t.Errorf("Run = %v", err)
+	}
+}
+
+// A counter as the column is found, in the order of the rows and in another one.
+func TestCounterAsMeanIsFound(t *testing.T) {
+	for name, column := range map[string]func(i int, a, y float64) float64{
+		"in order": func(i int, _, _ float64) float64 { return float64(i) / 100 },
+		"shuffled": func(i int, _, _ float64) float64 { return float64(i*77%400) / 100 },
+	} {
+		r := corrected(t, waves(400, 0.2, 4), column, outside)
+		f := r.result.Certificate.Findings
+		if f == nil || fmt.Sprint(f.Ordered, f.Grids) != map[string]string{"in order": "[p] []", "shuffled": "[] [p]"}[name] {
+			t.Errorf("%s: the findings are %+v", name, f)
+		}
+		if !strings.Contains(fmt.Sprint(r.result.Certificate.Doubts()), "it is a counter or a clock") {
+			t.Errorf("%s: doubts %q", name, r.result.Certificate.Doubts())
+		}
+		r.verify(t)
+	}
+}
+
 // A column that may have been fitted on train rows leaves the hold-out alone; one that was fitted
 // on outside rows leaves all guarantees, each on its maker's word.
 func TestMeanIsConditional(t *testing.T) {

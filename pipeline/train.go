@@ -97,6 +97,9 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 	if steps := env.hurried; steps != nil {
 		t.late = func() bool { return int64(len(t.state.Trace)) == *steps }
 	}
+	if err := job.Mean.near(s.yardstick(), s.Target.Scale); err != nil {
+		return nil, err
+	}
 	x, y := s.scaler().scaleRaw(s.start)
 	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
 	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {

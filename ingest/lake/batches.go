@@ -158,7 +158,7 @@ func badRows(columns [][]float64) []int {
 	var bad []int
 	for i := range columns[0] {
 		for _, c := range columns {
-			if v := c[i]; v-v != 0 {
+			if ingest.FaultOf(c[i]) != ingest.None {
 				bad = append(bad, i)
 				break
 			}

@@ -3,8 +3,6 @@
 package lake
 
 import (
-	"math"
-
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -31,7 +29,7 @@ func copyExtent(dst []float64, src []byte) (lo, hi float64, finite bool) {
 		least, most, ok := ingest.Check(rest)
 		lo, hi, finite = min(lo, least), max(hi, most), finite && ok
 	}
-	if !finite || lo < -math.MaxFloat64 || hi > math.MaxFloat64 {
+	if !finite || lo < -ingest.MaxMagnitude || hi > ingest.MaxMagnitude {
 		return ingest.Check(dst) // which leaves the NaN out
 	}
 	return lo, hi, true

@@ -16,6 +16,7 @@ DIGITS = {1: 3, 2: 6, 3: 9}  # of the units of time
 OLDER = {0: (STRING,), 4: (ENUM,), 19: (JSON,), 20: (BSON,), 5: (DECIMAL,), 6: (DATE,), 7: (TIME, 1), 8: (TIME, 2), 9: (TIMESTAMP, 1), 10: (TIMESTAMP, 2),
          **{11 + i: (INTEGER, 0, 8 << i, False) for i in range(4)}, **{15 + i: (INTEGER, 0, 8 << i, True) for i in range(4)}}
 EXACT = 1 << 53       # the largest magnitude of an integer
+LARGEST = 1e30        # the largest magnitude of a number
 MOST_SCALE = 22       # 10^22 is the largest power of ten that float64 holds
 ROWS_OF_PAGE = (1 << 31) - 1
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from .arrowfile import MAGIC, ArrowFile
-from .footer import Footer
+from .footer import LARGEST, Footer
 from .listing import Listing, hive_keys, hive_number
 from .pages import Pages
 from .refusal import Refused, need
@@ -113,7 +113,7 @@ class Lake:
                     for j, (name, c) in enumerate(zip(names, columns)):
                         if c is None:
                             out[j] = hive_number(keys[name])
-                    bad = ~np.isfinite(out)
+                    bad = ~(np.abs(out) <= LARGEST)
                     need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
                     out[bad] = BAD
                     yield shard, first, out

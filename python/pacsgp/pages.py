@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import thrift
-from .footer import BROTLI, DELTA, DICTIONARY, EXACT, GZIP, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
+from .footer import BROTLI, DELTA, DICTIONARY, EXACT, GZIP, LARGEST, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
 from .refusal import Refused, need
 from .thrift import has, i32
 
@@ -318,7 +318,7 @@ class Pages:
     def seen(self, values, null):
         self.nulls += int(null.sum())
         present = values[~np.isnan(values)]
-        self.faults = self.faults or len(present) + int(null.sum()) < len(values) or bool(np.isinf(present).any())
+        self.faults = self.faults or len(present) + int(null.sum()) < len(values) or bool((np.abs(present) > LARGEST).any())
         self.low, self.high = min(self.low, present.min(initial=math.inf)), max(self.high, present.max(initial=-math.inf))
         need(not (self.low < self.least or self.high > self.most), f"values from {self.low} to {self.high}, but the footer says {self.least} to {self.most}")
 

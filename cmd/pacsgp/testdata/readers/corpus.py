@@ -253,6 +253,7 @@ def odd_rows(r, rows):
         lambda: rows.rename_columns([n.upper() if n == name else n for n in rows.column_names]),
         lambda: rows.set_column(at, name, pa.array([None, *column.to_pylist()[1:]], column.type)),
         lambda: rows.set_column(at, name, column.dictionary_encode()),
+        lambda: rows.set_column(at, name, pa.array([r.choice([1e30, 1.01e30, -1e155]), *([float(at)] * (len(column) - 1))])),
         lambda: rows.set_column(at, name, pa.array([[v] for v in column.to_pylist()])),
         lambda: rows.select(rows.column_names[::-1]),
         *[lambda t=t: cast(t) for t in (pa.float32(), pa.float64(), pa.int64(), pa.string(), pa.int8(), pa.uint16(), pa.bool_(), pa.date32(), pa.date64(), pa.float16(),
