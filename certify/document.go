@@ -154,10 +154,10 @@ const (
 // among reference and train rows.
 type Copies struct {
 	Policy   CopiesPolicy `json:"policy"`
-	Limit    float64      `json:"limit"`    // share of the rows, for the policy limited
-	Distinct int64        `json:"distinct"` // rows that equal no earlier one
-	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
-	Features int64        `json:"features"` // rows that equal an earlier one in all features
+	Limit    float64      `json:"limit"`              // share of the rows, for the policy limited
+	Distinct int64        `json:"distinct"`           // rows that equal no earlier one
+	Rows     int64        `json:"rows"`               // rows that equal an earlier one in all used columns
+	Features int64        `json:"features"`           // rows that equal an earlier one in all features
 	Frequent int64        `json:"frequent,omitempty"` // where roles follow from features, the most rows with the same ones
 }
 
@@ -273,7 +273,7 @@ type Coordinate struct {
 
 // Roles says how rows got their roles.
 type Roles struct {
-	Key       string `json:"key"`
+	Key       string  `json:"key"`
 	ByContent bool    `json:"by_content,omitempty"` // from their features, rows of equal ones the same; else from their place
 	Holdout   float64 `json:"holdout,omitempty"`    // by content: the share of all hashes that hold-out rows have
 	Last      bool    `json:"last,omitempty"`       // hold-out rows are the last ones

@@ -193,7 +193,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	if r.Certificate.Dependence.Suspicious {
 		text := "near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low"
-		if job.Roles.By != RolesByContent { // where hold-out rows follow from values
+		if job.Roles.By != RolesByContent { // where hold-out rows follow from features
 			text += "; roles.holdout: {last: 10 %} holds out rows that are later than all others"
 		}
 		env.Observer.notice(text)

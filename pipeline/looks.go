@@ -27,7 +27,7 @@ type Look struct {
 	Trained []uint64 // digests of all its other rows, as Marks
 }
 
-// A Slot is the place of a job in its family.
+// A Slot is the place of a job in its family; zero: it is the only one.
 type Slot struct{ Number, Alternative int64 }
 
 // HeldOut names hold-out rows by their values, whatever their files and columns' names.
@@ -43,17 +43,50 @@ const maxMarks = 2048
 
 // Looks is the log of looks. It outlives the process and the output.
 type Looks interface {
-	// Look notes a look, durably, unless the same was Shown before, and returns those that the
-	// log had before it. It is called before the number is known. An error that wraps
+	// Look notes a look, durably, unless it has one that [Look.Same] reports, and returns those that
+	// the log had before it. It is called before the number is known. An error that wraps
 	// [ErrUncounted] leaves the look uncounted.
 	Look(ctx context.Context, l Look) (earlier []Look, err error)
+	// Noted returns all looks that the log has, in their order.
+	Noted(ctx context.Context) ([]Look, error)
+}
+
+// Same reports whether two looks are one: of the same slot, with the same answer.
+func (l Look) Same(o Look) bool {
+	return l.Family == o.Family && l.Slot == o.Slot && l.Shown == o.Shown
 }
 
 // ErrUncounted says that a log does not count a look. The certificate says so.
 var ErrUncounted = errors.New("looks at the hold-out rows are not counted")
 
+const noPrice = "the hold-out rows promise nothing: a job before this one looked at some of them and trained on others of them, and no price is known for that (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)"
+
+// warnOfLooks tells before training whether the hold-out bound will be worth nothing. The same job again
+// pays what it paid.
+func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told bool, err error) {
+	if s.held.Rows == 0 || env.Looks == nil {
+		return false, nil
+	}
+	l, err := job.look(s, "")
+	if err != nil {
+		return false, err
+	}
+	noted, err := env.Looks.Noted(ctx)
+	if err != nil {
+		return false, err
+	}
+	if at := slices.IndexFunc(noted, func(o Look) bool { return o.Family == l.Family && o.Slot == l.Slot }); at >= 0 {
+		noted = noted[:at]
+	}
+	if paid := l.charge(noted, true); paid != nil && paid.Swapped {
+		env.Observer.notice(noPrice)
+		return true, nil
+	}
+	return false, nil
+}
+
 // look notes that the hold-out rows are looked at with a model, and says what that costs.
-func look(ctx context.Context, job Job, s *Survey, model string, env Environment) (*certify.Looks, error) {
+func look(ctx context.Context, job Job, s *Survey, model string, env Environment, told bool) (*certify.Looks, error) {
 	if s.held.Rows == 0 {
 		return nil, nil
 	}
@@ -70,8 +103,8 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 		return &certify.Looks{Uncounted: true}, nil
 	}
 	paid := l.paid(earlier)
-	if paid != nil && paid.Swapped {
-		env.Observer.notice("the hold-out rows promise nothing: a job before this one looked at some of them and trained on others of them, and no price is known for that (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)")
+	if paid != nil && paid.Swapped && !told {
+		env.Observer.notice(noPrice)
 	}
 	return paid, err
 }
@@ -79,7 +112,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 // look is that of a job with the model of the digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
-	l := Look{Slot: Slot{Alternative: j.Spends().Alternative}, Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
+	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
 	family := append([]byte("pacsgp/family/1\x00"), identity[:]...)
 	if q := j.sequence; q != nil {
 		l.Slot.Number, family = q.Number, append(family, q.Name...)
@@ -93,17 +126,36 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	return l, err
 }
 
-// paid is what a look has to pay for. A family's jobs were fixed before its first look, so that its
-// slots do not pay for each other, unless one of them has had a second answer, or features of
-// the rows were computed anew since.
+// paid is what a look has to pay for. An answer that was shown before tells nothing new: it costs what
+// it cost then, if that look spent no smaller part of δ than this one may.
 func (l Look) paid(earlier []Look) *certify.Looks {
 	fixed := !l.again(earlier)
+	if at := shownAt(earlier, l.Shown); at < len(earlier) {
+		if first := earlier[at]; first.Slot == (Slot{}) || fixed && first.Family == l.Family {
+			earlier = earlier[:at]
+		}
+	}
+	return l.charge(earlier, fixed)
+}
+
+// shownAt is the first look with an answer, or how many looks there are.
+func shownAt(looks []Look, shown Digest) int {
+	if at := slices.IndexFunc(looks, func(o Look) bool { return o.Shown == shown }); at >= 0 {
+		return at
+	}
+	return len(looks)
+}
+
+// charge is what a look pays for some before it. A family's jobs were fixed before its first look, so that its
+// slots do not pay for each other, unless one of them has had a second answer, or features of
+// the rows were computed anew since. One answer is paid for once.
+func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 	var all certify.Looks
-	for _, o := range slices.Backward(earlier) {
+	for i, o := range slices.Backward(earlier) {
 		meets, kept, changed := l.meets(o)
 		other := o.Family != l.Family
 		fixed = fixed && (other || !changed)
-		if meets && (other || !fixed) {
+		if meets && (other || !fixed) && shownAt(earlier, o.Shown) == i {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
 			all.Swapped = all.Swapped || !kept
 		}

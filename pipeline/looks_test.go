@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -246,6 +248,67 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 	}
 }
 
+// That a hold-out bound will promise nothing is told before training, once, and so if
+// the job runs again.
+func TestVoidHoldoutIsToldBeforeTraining(t *testing.T) {
+	l, log := newLake(waves(400, 0.2, 4), 400), &pipelinetest.Store{}
+	looker(t, log, l, func(*pipeline.Job) {}, 0)
+	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes, j.Roles.Key = 4, "another" })
+	for i := range 2 {
+		var told []string
+		env := l.environment(&pipelinetest.Store{})
+		env.Looks = log
+		env.Observer.Notice = func(text string) {
+			if strings.Contains(text, "promise nothing") {
+				told = append(told, "void")
+			}
+		}
+		env.Observer.Progress = func(p pipeline.Progress) {
+			if p.Step > 0 && !slices.Contains(told, "step") {
+				told = append(told, "step")
+			}
+		}
+		c := run(t, j, env).Certificate
+		if want := "[void step]"; fmt.Sprint(told) != want || c.Delta.Looks == nil || !c.Delta.Looks.Swapped {
+			t.Errorf("run %d: told %v, want %s; looks %+v", i, told, want, c.Delta.Looks)
+		}
+	}
+}
+
+// A number that another family has shown before is a slot's answer all the same: a second one of that slot is
+// seen as such, and every later slot pays for all. It is paid for once, and again only if this slot may
+// spend more of delta than that one did.
+func TestAnswersThatFamiliesShare(t *testing.T) {
+	a, b, lone := pipeline.Digest{1}, pipeline.Digest{2}, pipeline.Digest{3}
+	type answer struct {
+		family pipeline.Digest
+		slot   pipeline.Slot
+		shown  byte
+		pays   int
+	}
+	one, two := pipeline.Slot{Number: 1}, pipeline.Slot{Number: 2}
+	for name, answers := range map[string][]answer{
+		"a second answer":               {{b, one, 'x', 0}, {a, one, 'x', 1}, {a, one, 'y', 1}, {a, two, 'z', 2}, {b, two, 'w', 2}, {a, two, 'z', 2}},
+		"of a slot that may spend more": {{a, one, 'x', 0}, {lone, pipeline.Slot{}, 'x', 1}, {a, two, 'z', 0}},
+		"of one that may not":           {{lone, pipeline.Slot{}, 'x', 0}, {a, one, 'x', 0}, {a, two, 'z', 1}, {b, pipeline.Slot{}, 'x', 0}, {b, pipeline.Slot{}, 'v', 2}},
+		"alternatives":                  {{a, pipeline.Slot{Alternative: 1}, 'x', 0}, {b, one, 'y', 1}, {a, pipeline.Slot{Alternative: 2}, 'x', 0}, {a, pipeline.Slot{Alternative: 3}, 'u', 1}},
+	} {
+		log := &pipelinetest.Store{}
+		for i, x := range answers {
+			l := pipeline.Look{Family: x.family, Slot: x.slot, Shown: pipeline.Digest{x.shown}, Sample: 100, Held: pipeline.HeldOut{Rows: 3, Marks: []uint64{1, 2, 3}}, Trained: []uint64{9}}
+			earlier, err := log.Look(t.Context(), l)
+			fatal.If(t, err)
+			pays := 0
+			if paid := l.Paid(earlier); paid != nil {
+				pays = len(paid.Earlier)
+			}
+			if pays != x.pays {
+				t.Errorf("%s: look %d pays for %d, want %d", name, i, pays, x.pays)
+			}
+		}
+	}
+}
+
 // Whoever has seen K alternatives of a sweep has seen K answers. None of them pays for another.
 func TestLooksCountEachAlternative(t *testing.T) {
 	l := newLake(waves(400, 0.2, 4), 150, 250)
@@ -302,6 +365,8 @@ type killedLooks struct {
 	log    *pipelinetest.Store
 	before bool
 }
+
+func (k killedLooks) Noted(ctx context.Context) ([]pipeline.Look, error) { return k.log.Noted(ctx) }
 
 func (k killedLooks) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
 	if !k.before {

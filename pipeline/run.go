@@ -193,6 +193,10 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 // fit trains, stores the model, and leaves what the last pass needs.
 func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Handover, error) {
 	surveyed := time.Since(began)
+	told, err := warnOfLooks(ctx, job, s, env)
+	if err != nil {
+		return nil, err
+	}
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
 		return nil, err
@@ -209,7 +213,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}
-	h.Looks, err = look(ctx, job, s, h.Model, env) // before anything is known of their number
+	h.Looks, err = look(ctx, job, s, h.Model, env, told) // before anything is known of their number
 	return h, err
 }
 

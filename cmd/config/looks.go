@@ -45,6 +45,9 @@ func (why unlogged) Look(context.Context, pipeline.Look) ([]pipeline.Look, error
 	return nil, fmt.Errorf("%w: %s (hint: name a file that lasts by the job's key attempts)", pipeline.ErrUncounted, string(why))
 }
 
+// Noted knows of none.
+func (unlogged) Noted(context.Context) ([]pipeline.Look, error) { return nil, nil }
+
 // contained reports whether the process runs in a container.
 func contained(lookup func(string) (string, bool)) bool {
 	for _, name := range []string{"container", "KUBERNETES_SERVICE_HOST"} {

@@ -117,12 +117,17 @@ func (s *Store) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 
 // Look notes a look.
 func (s *Store) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
-	at := slices.IndexFunc(s.Seen, func(o pipeline.Look) bool { return o.Shown == l.Shown })
+	at := slices.IndexFunc(s.Seen, l.Same)
 	if at < 0 {
 		at = len(s.Seen)
 		s.Seen = append(s.Seen, l)
 	}
 	return slices.Clone(s.Seen[:at]), ctx.Err()
+}
+
+// Noted returns the looks that were noted.
+func (s *Store) Noted(ctx context.Context) ([]pipeline.Look, error) {
+	return slices.Clone(s.Seen), ctx.Err()
 }
 
 // Save keeps a copy of the checkpoint.

@@ -51,7 +51,13 @@ const (
 	maxLookLog  = 128 << 20
 )
 
-// Look appends a look, unless the log has it, and returns those before it. The line is durable
+// Noted reads the log.
+func (l *LookLog) Noted(context.Context) ([]pipeline.Look, error) {
+	all, _, _, err := l.read()
+	return all, err
+}
+
+// Look appends a look, unless the log has the same, and returns those before it. The line is durable
 // when Look returns. It waits for other processes that write.
 func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipeline.Look, err error) {
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
@@ -66,7 +72,7 @@ func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipel
 	if err != nil {
 		return nil, err
 	}
-	if at := slices.IndexFunc(all, func(o pipeline.Look) bool { return o.Shown == look.Shown }); at >= 0 {
+	if at := slices.IndexFunc(all, look.Same); at >= 0 {
 		return all[:at], nil
 	}
 	line, err := encodeLook(look)

@@ -45,6 +45,14 @@ func TestLookLog(t *testing.T) {
 	if diff := cmp.Diff([]pipeline.Look{first}, noted(second)); diff != "" {
 		t.Errorf("noted again: %s", diff)
 	}
+	if all, err := lake.NewLookLog(path, nil).Noted(t.Context()); err != nil || len(all) != 3 {
+		t.Errorf("%d looks are noted, %v", len(all), err)
+	}
+	other := first // of another family, with the same answer
+	other.Family[0]++
+	if diff := cmp.Diff([]pipeline.Look{first, second, third}, noted(other)); diff != "" {
+		t.Error(diff)
+	}
 	whole := content(t, path)
 	for name, damaged := range map[string][]byte{
 		"another format": bytes.Replace(whole, []byte("looks/1"), []byte("looks/2"), 1),
