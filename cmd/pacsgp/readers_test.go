@@ -26,32 +26,35 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 	corpus(t, "lake", filepath.Join(dir, "lake"))
 	named := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "train": "{passes: 1}", "inducing": "8"})
 	tolerant := retrained(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop", "train": "{passes: 1}", "inducing": "8"})
+	content := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "roles": "{by: content}", "bad_rows": "{tolerance: 0.2}", "train": "{passes: 1}", "inducing": "8"})
+	all := []artifact{named, tolerant, content}
 	fatal.If(t, os.Remove(filepath.Join(named.out, "manifest-"+named.id+".json"))) // one of them finds its files by the manifest
 	t.Run("cases", func(t *testing.T) {
 		folder := t.TempDir()
 		said := corpus(t, "cases", named.lake, folder)
-		compareReaders(t, append(said, said...), func(i int) []string {
-			a := []artifact{named, tolerant}[i/len(said)]
+		compareReaders(t, slices.Concat(said, said, said), func(i int) []string {
+			a := all[i/len(said)]
 			return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i%len(said)))}
 		})
 	})
-	const atOnce = 500
+	atOnce := mutants / 10 // one of the two certificates after the other
 	for first := 0; first < mutants; first += atOnce {
 		n, seed := strconv.Itoa(min(atOnce, mutants-first)), strconv.Itoa(first)
 		t.Run("files from "+seed, func(t *testing.T) {
 			folder := t.TempDir()
 			said := corpus(t, "mutants", named.lake, folder, seed, n)
 			compareReaders(t, said, func(i int) []string {
-				a := []artifact{named, tolerant}[i%2]
+				a := all[i%3]
 				return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i))}
 			})
 		})
 		t.Run("certificates from "+seed, func(t *testing.T) {
+			of := []artifact{named, content}[first/atOnce%2]
 			folder := t.TempDir()
-			row := strings.TrimSuffix(named.certificate, ".json") + ".parquet"
-			said := corpus(t, "certificates", named.certificate, row, folder, seed, n)
+			row := strings.TrimSuffix(of.certificate, ".json") + ".parquet"
+			said := corpus(t, "certificates", of.certificate, row, folder, seed, n)
 			compareReaders(t, said, func(i int) []string {
-				return []string{named.model, filepath.Join(folder, strconv.Itoa(i)), named.lake}[:3-i%2]
+				return []string{of.model, filepath.Join(folder, strconv.Itoa(i)), of.lake}[:3-i%2]
 			})
 		})
 	}
