@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -131,11 +128,8 @@ func (d *dated) since(id string) time.Time {
 
 // lake counts rows of files.
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
-	files := &watchedFiles{of: w, counted: map[string]bool{}, digests: map[string]string{}, known: map[score.File]bool{}}
-	for _, digest := range cfg.State.Files {
-		files.counted[digest] = true
-	}
-	cfg.Known = files.knownTo
+	files := newWatchedFiles(w, cfg.State.Files)
+	cfg.Known, cfg.Again = files.knownTo, files.again
 	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
@@ -145,93 +139,6 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err
-}
-
-// watchedFiles says which files are news.
-type watchedFiles struct {
-	of *Watching
-
-	mu      sync.Mutex
-	counted map[string]bool     // digests of files that were counted
-	digests map[string]string   // of the values of files on their way, with their paths
-	known   map[score.File]bool // of files on their way
-}
-
-// has reports whether a file was counted, or waits for its labels.
-func (f *watchedFiles) has(file score.File) (bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.counted[file.Name+" "+file.Digest] || f.of.Delay == 0 {
-		return f.counted[file.Name+" "+file.Digest], nil
-	}
-	info, err := os.Stat(file.Path)
-	return err == nil && time.Since(info.ModTime()) < time.Duration(f.of.Delay), err
-}
-
-// knownTo reports whether the rows of a file are no news to a certificate.
-func (f *watchedFiles) knownTo(ctx context.Context, p score.Piece[ingestlake.StoredColumns]) (func(ingestlake.StoredColumns, int) bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	is, found := f.known[p.File]
-	if !found {
-		var err error
-		if is, err = f.look(ctx, p.File, p.By); err != nil {
-			return nil, err
-		}
-		f.known[p.File] = is
-	}
-	return func(ingestlake.StoredColumns, int) bool { return is }, nil
-}
-
-// look compares a file with what was counted, with the sample, and with the pointer's time.
-func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Predictor) (bool, error) {
-	info, err := os.Stat(file.Path)
-	if err != nil {
-		return false, err
-	}
-	if info.ModTime().Before(f.of.since(by.ID)) {
-		return true, nil
-	}
-	res := f.of.scoring().Resources()
-	src, err := ingestlake.Rows{file.Path}.Open(ctx, pipeline.Choice{Features: by.Model.Meta.Inputs(), Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
-	if err != nil {
-		return false, by.Model.Meta.Lacks(err)
-	}
-	digest, err := pipeline.RowsDigest(ctx, src, res.Workers)
-	if err != nil {
-		return false, err
-	}
-	if f.digests[file.Path] = digest.String(); f.counted[digest.String()] {
-		return true, nil
-	}
-	folder := f.of.Model.Folder
-	if f.of.Files.Certificate != "" {
-		folder = filepath.Dir(f.of.Files.Certificate)
-	}
-	list, err := sinklake.ReadManifest(f.of.FS, filepath.Join(folder, sinklake.ManifestName(by.ID)), by.Certificate, by.ID)
-	if folder == "" || errors.Is(err, fs.ErrNotExist) { // rows-after-model is assumed then
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return list.Holds(ctx, src, res.Workers)
-}
-
-// count notes a file that was counted whole, and returns what tells it again.
-func (f *watchedFiles) count(file score.File) []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := []string{file.Name + " " + file.Digest}
-	if digest := f.digests[file.Path]; digest != "" && !f.counted[digest] {
-		all = append(all, digest)
-	}
-	for _, digest := range all {
-		f.counted[digest] = true
-	}
-	delete(f.digests, file.Path)
-	delete(f.known, file)
-	return all
 }
 
 // records counts rows of a topic.

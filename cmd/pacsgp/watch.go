@@ -140,11 +140,11 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	} else {
 		_, err = fmt.Fprintf(w.stdout, "certificate %s\n%s\n", last.By.ID, r.Statement)
 	}
+	if err == nil && r.Alarm != "" { // also where files failed: it is not told again
+		err = pipeline.NotCertified("alarm: %s", r.Alarm)
+	}
 	if last.Failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%s could not be counted", certify.Count(int64(last.Failed), "file")))
-	}
-	if err == nil && r.Alarm != "" {
-		err = pipeline.NotCertified("alarm: %s", r.Alarm)
 	}
 	return err
 }

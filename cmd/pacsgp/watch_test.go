@@ -63,10 +63,44 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if last.Rows != 80+27 || last.Unlabelled != 1 || last.Bad != 2 || last.Alarm == "" || last.Evidence < 100 {
 		t.Errorf("%+v", last)
 	}
+	// Neither another run nor a file that cannot be read hides the alarm.
+	writeFile(t, filepath.Join(dir, "new", "half.parquet"), []byte("PAR1"))
 	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
 		t.Errorf("the alarm is forgotten: %+v", again)
 	}
+	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "1 file could not be counted") {
+		t.Errorf("the message is %q", a.message)
+	}
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
+}
+
+// Copies that come together count once, and so do rows of a file that grows. Whoever has no manifest
+// is told that rows of the sample would count.
+func TestWatchCountsNoRowTwice(t *testing.T) {
+	dir, pointers, _ := following(t, 4, 40)
+	for i := range 4 {
+		for _, name := range []string{"a", "b", "c"} {
+			writeFile(t, filepath.Join(dir, "new", fmt.Sprintf("part-0%d%s.parquet", i, name)), readFile(t, filepath.Join(dir, "new", fmt.Sprintf("part-0%d.parquet", i))))
+		}
+	}
+	args := watchedBy(t, dir, pointers[0])
+	if d := seen(t, 0, args...); d.Rows != 160 || d.Known != 3*160 {
+		t.Errorf("copies: %+v", d)
+	}
+	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "grown"), 1, 1000, 50))
+	writeFile(t, filepath.Join(dir, "new", "part-00.parquet"), readFile(t, filepath.Join(dir, "grown", "part-00.parquet")))
+	if a := pacsgp(t, args...); !strings.Contains(a.stdout, `"rows": 160`) || !strings.Contains(a.log, "part-00.parquet was written again") {
+		t.Errorf("a file that has grown: %s%s", a.stdout, a.log)
+	}
+	manifests, err := filepath.Glob(filepath.Join(dir, "out", "manifest-*.json"))
+	fatal.If(t, err)
+	for _, path := range manifests {
+		fatal.If(t, os.Remove(path))
+	}
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "watch")))
+	if a := pacsgp(t, args...); a.status != 0 || !strings.Contains(a.log, "files of its sample would be counted") {
+		t.Errorf("without a manifest: %s", a.log)
+	}
 }
 
 // A pointer that moves begins another test, by rows that were not counted; the one before stays.

@@ -20,8 +20,11 @@ type Config[B any] struct {
 	State *State  // to go on with
 	Delta float64 // of the alarm
 	// Known returns what tells which rows of a piece are no news to a certificate: those of its
-	// sample, from before it, of elsewhere, or counted already.
+	// sample, from before it, or of elsewhere.
 	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
+	// Again reports whether the rows of a file were counted already, as those of a copy. It is
+	// asked when all files before it were placed. nil: none were.
+	Again func(p score.Piece[B]) bool
 	// Placed notes in the state where a piece was that is counted now. Of files it gets the last.
 	Placed func(s *State, p score.Piece[B], beside B)
 	// Told is told what was counted durably.
@@ -114,6 +117,9 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	defer w.mu.Unlock()
 	if p.First == 0 { // the file before may have ended early
 		w.now = w.done.clone()
+	}
+	if w.cfg.Again != nil && w.cfg.Again(p) {
+		c = counted{known: int64(len(c.losses)) + c.unlabelled + c.bad + c.known}
 	}
 	t, err := w.now.of(p.By, w.cfg.Delta)
 	if err == nil {
