@@ -148,9 +148,11 @@ func (o *outcome) sweepTable(to system) error {
 	return err
 }
 
-// asFirstLook says what the looks before this one cost: the bound without them.
+// asFirstLook says what the looks before this one cost: the bound without them. A bound that stands
+// alone has no evidence beside it from which another could follow.
 func asFirstLook(w system, c certify.Certificate) error {
-	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped {
+	held, _ := c.Guarantee(certify.GuaranteeHoldout)
+	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped || held.EmpiricalRisk == (certify.Risk{}) {
 		return nil
 	}
 	ev, err := c.Evidence()
