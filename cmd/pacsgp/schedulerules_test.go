@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,14 @@ func TestNewRowsTestFirst(t *testing.T) {
 		t.Fatalf("the second run: %+v", second)
 	}
 	lotOf(t, dir, "ccc", 300, 0)
+	puts := 0
+	s.step = func(effect func() error) error { // a process that is killed there has not moved the pointer
+		p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
+		if puts++; err != nil || puts == 1 && p.ID != schedule.Certificate(first) {
+			t.Errorf("the pointer has moved before the rows that decided it are recorded; %v", err)
+		}
+		return effect()
+	}
 	third := s.at(t, someDay.Add(3*time.Hour))
 	if of := third.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "in 600 of 600 rows") {
 		t.Errorf("the third run: %+v", third)
@@ -88,6 +97,15 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	third := s.at(t, someDay.Add(3*time.Hour))
 	if third == nil || !strings.Contains(third.Scheduled.Tested, "of 60 rows") {
 		t.Fatalf("with new rows: %+v", third)
+	}
+	addFile(t, dir, "more", 180, 90) // with the rows that it had
+	fourth := s.at(t, someDay.Add(4*time.Hour))
+	if fourth == nil || !strings.Contains(fourth.Scheduled.Tested, "of 60 rows") || !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "was written again") }) {
+		t.Errorf("a file that has grown: %+v; %q", fourth, s.said)
+	}
+	known, err := s.record.Job("waves")
+	if err != nil || len(known.Tests.Challengers) < 2 || known.Tests.Challengers[0].Paired.Rows != 60 || known.Tests.Challengers[1].Paired.Rows != 0 {
+		t.Errorf("%+v, %v", known.Tests, err)
 	}
 }
 

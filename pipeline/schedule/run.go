@@ -48,7 +48,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 		}
 		return r, s.put(j, known)
 	}
-	if err := s.test(ctx, j, known, run, of, now); ctx.Err() != nil {
+	if err := s.test(ctx, j, known, run, of); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
 		s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
@@ -59,6 +59,11 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	known.Retry = repeat(run, now) // if it dies before its record
 	if err := s.put(j, known); err != nil {
 		return nil, err
+	}
+	if err := s.replace(ctx, j, known, now); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		s.tell(true, fmt.Sprintf("%s: the model that is current stays for now: %v", j.Name, err))
 	}
 	if r, err = pipeline.BeginRun(j.Output, known.Open, j.Job, now, run); err != nil {
 		return nil, err

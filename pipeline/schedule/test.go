@@ -15,7 +15,7 @@ import (
 type Tests struct {
 	Current     *watch.Test  `json:"current,omitempty"`     // of the current certificate
 	Challengers []Challenger `json:"challengers,omitempty"` // the newest last
-	Lots        []string     `json:"lots,omitempty"`        // what tells files and windows that have tested: by name, and by their values
+	Lots        []string     `json:"lots,omitempty"`        // what tells files and windows that have tested: by name, by path, and by their values
 }
 
 // A Challenger is a certificate that is to become current once it is better on new rows.
@@ -35,19 +35,40 @@ const (
 // A part is new rows of a run: a file, or a window.
 type part struct {
 	key    string
+	path   string // of a file
 	rows   pipeline.Rows
 	window *pipeline.TopicWindow // or nil
 }
 
 // parts are those of a run's files or its window that have tested no model.
 func (of lot) parts(j *Job, run *pipeline.Scheduled, known *State) (all []part) {
-	if run.Window != nil {
-		all = append(all, part{of.digest, of.rows, run.Window})
+	had := map[string]bool{}
+	for _, key := range known.Tests.Lots {
+		had[key] = true
+	}
+	if run.Window != nil && !had[of.digest] {
+		all = append(all, part{of.digest, "", of.rows, run.Window})
 	}
 	for _, f := range of.files {
-		all = append(all, part{takenKey(f.ManifestFile), j.Lake.Rows([]File{f}), nil})
+		if key := takenKey(f.ManifestFile); !had[key] {
+			all = append(all, part{key, f.Path, j.Lake.Rows([]File{f}), nil})
+		}
 	}
-	return slices.DeleteFunc(all, func(p part) bool { return slices.Contains(known.Tests.Lots, p.key) })
+	return all
+}
+
+// note notes a part that tests, and reports whether its path had other rows before: then some of
+// its rows may have been there.
+func (t *Tests) note(p part) (again bool) {
+	t.Lots = append(t.Lots, p.key)
+	if p.path == "" {
+		return false
+	}
+	key := hexOf(p.path)[:24]
+	if again = slices.Contains(t.Lots, key); !again {
+		t.Lots = append(t.Lots, key)
+	}
+	return again
 }
 
 // A tested model is one that rows test.
@@ -60,9 +81,9 @@ type tested struct {
 }
 
 // test tests the current model and its challengers by the rows of a run that are new to them, before
-// anything is trained on them, and makes a challenger current that is better. Its result is in
-// known, to be stored by the caller: rows that could not be read have tested nothing.
-func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipeline.Scheduled, of lot, now time.Time) error {
+// anything is trained on them. Its result is in known, to be stored by the caller: rows that could
+// not be read have tested nothing.
+func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipeline.Scheduled, of lot) error {
 	parts := of.parts(j, run, known)
 	current, err := j.Output.Current()
 	if err != nil || len(parts) == 0 {
@@ -70,7 +91,7 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 	}
 	if current == nil {
 		for _, p := range parts {
-			known.Tests.Lots = append(known.Tests.Lots, p.key)
+			known.Tests.note(p)
 		}
 		return nil
 	}
@@ -85,6 +106,11 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 	}
 	for _, p := range parts {
 		next := known.Tests.clone()
+		if next.note(p) {
+			s.tell(true, fmt.Sprintf("%s: %s was written again since it tested: it has no new rows (hint: put rows that come into new files)", j.Name, p.path))
+			known.Tests = *next
+			continue
+		}
 		if err := j.testBy(ctx, p, models, next); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
@@ -93,10 +119,7 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 		}
 		known.Tests = *next
 	}
-	if err := s.tellTest(j, known, run, models[0].Certificate); err != nil {
-		return err
-	}
-	return s.replace(j, known, models, now)
+	return s.tellTest(j, known, run, models[0].Certificate)
 }
 
 // models are the current model and its challengers, ready to predict, with their tests in known. A
@@ -151,7 +174,7 @@ func (j *Job) ready(ctx context.Context, id string) (t tested, err error) {
 // testBy tests models by some rows. Rows that were tested by under another name, and those of a
 // model's sample, are no news to it.
 func (j *Job) testBy(ctx context.Context, p part, models []tested, to *Tests) error {
-	to.Lots = append(to.Lots, p.key)
+	before := to.Lots
 	res := j.How.Resources.WithDefaults()
 	open := func(m tested) (pipeline.Opened, error) {
 		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.model.Meta.Inputs(), Target: m.model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
@@ -165,7 +188,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []tested, to *Tests) er
 		if err != nil {
 			return err
 		}
-		news, err := j.isNews(ctx, p, m, src, to)
+		news, err := j.isNews(ctx, p, m, src, before, to)
 		if err != nil {
 			return err
 		}
@@ -183,7 +206,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []tested, to *Tests) er
 
 // isNews reports whether rows are none of a model's sample, and were not tested by before under
 // another name.
-func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened, to *Tests) (bool, error) {
+func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened, before []string, to *Tests) (bool, error) {
 	if p.window != nil {
 		return !slices.ContainsFunc(m.Sample.Segments, func(s certify.Segment) bool {
 			return s.Topic == p.window.Topic && slices.ContainsFunc(p.window.Partitions, func(of pipeline.WindowPart) bool { return int64(of.Partition) == s.Partition && s.End > of.First })
@@ -194,15 +217,18 @@ func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened,
 	if err != nil {
 		return false, err
 	}
-	// What tells the rows stands behind the key of the file that brought them.
-	if at := slices.Index(to.Lots, digest.String()); at >= 0 && to.Lots[at-1] != p.key {
+	if slices.Contains(before, digest.String()) {
 		return false, nil
-	} else if at < 0 {
+	}
+	if !slices.Contains(to.Lots[len(before):], digest.String()) {
 		to.Lots = append(to.Lots, digest.String())
 	}
 	list, err := j.Output.GetManifest(m.Certificate, m.id)
 	if err != nil {
 		return false, err
+	}
+	if slices.ContainsFunc(list.Files, func(f pipeline.ManifestFile) bool { return f.Path == p.path }) {
+		return false, nil // these rows, or others before it was written again
 	}
 	has, err := list.Holds(ctx, src, workers)
 	return !has, err
@@ -269,15 +295,23 @@ func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c ce
 }
 
 // replace makes the newest challenger current that is better. Those behind it begin anew against it.
-func (s *Scheduler) replace(j *Job, known *State, models []tested, now time.Time) error {
+// It comes when the rows that decided are recorded as such, lest they test the new one too.
+func (s *Scheduler) replace(ctx context.Context, j *Job, known *State, now time.Time) error {
 	all := known.Tests.Challengers
+	current, err := j.Output.Current()
+	if err != nil || current == nil {
+		return err
+	}
 	for i, c := range slices.Backward(all) {
-		if c.Paired.Better == 0 {
+		if c.Paired.Better == 0 || c.Against != current.ID {
 			continue
 		}
-		m := models[slices.IndexFunc(models, func(m tested) bool { return m.id == c.ID })]
+		next, err := j.contender(ctx, c.ID)
+		if err != nil {
+			return err
+		}
 		why := fmt.Sprintf("it was better at row %d of %d that are new to both: if it were not, the probability of that would be at most %g", c.Paired.Better, c.Paired.Rows, c.Paired.Error)
-		if err := pipeline.PointTo(j.Output, m.Certificate, pipeline.ArtifactRef{ID: c.ID, Model: m.Model.Digest}, j.Judge, now); err != nil {
+		if err := pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: c.ID, Model: next.Model.Digest}, j.Judge, now); err != nil {
 			return err
 		}
 		s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, c.ID, why))
