@@ -57,7 +57,7 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e.Integers(int64(len(tallies)))
 	e.Bytes(tallies)
 	if p.marks == nil {
-		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
+		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures, p.copies.Frequent)
 	} else {
 		e.Integers(0, p.marks.rows)
 		e.Fail(p.marks.each(ctx, func(m mark) error {
@@ -230,8 +230,8 @@ func (d decoder) inOrder(s *series, most int64) {
 func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
-		p.copies = Copies{Rows: d.natural(), Distinct: d.natural(), DistinctFeatures: d.natural()}
-		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
+		p.copies = Copies{d.natural(), d.natural(), d.natural(), d.natural()}
+		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct || p.copies.Frequent > p.copies.Rows {
 			d.Failf("%+v are no counts of %d rows", p.copies, p.of.rows)
 		}
 	case 0:
