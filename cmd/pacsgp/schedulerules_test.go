@@ -107,6 +107,39 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	if err != nil || len(known.Tests.Challengers) < 2 || known.Tests.Challengers[0].Paired.Rows != 60 || known.Tests.Challengers[1].Paired.Rows != 0 {
 		t.Errorf("%+v, %v", known.Tests, err)
 	}
+	// Merged under another name: the current model was trained on none of the later ones.
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
+	addFile(t, dir, "merged", 0, 270)
+	if merged := s.at(t, someDay.Add(5*time.Hour)); merged == nil || !strings.Contains(merged.Scheduled.Tested, "of 60 rows") {
+		t.Errorf("merged: %+v", merged)
+	}
+}
+
+// A challenger for which rows speak waits on, however many come after it.
+func TestAGoodChallengerStays(t *testing.T) {
+	dir := t.TempDir()
+	lotOf(t, dir, "a", 400, 10)
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new", "promote: {error: 5 %}"))
+	s.at(t, someDay)
+	s.at(t, someDay.Add(time.Hour))
+	var good string
+	for i, lot := range []struct {
+		name  string
+		rows  int
+		shift float64
+	}{
+		{"bb", 300, 0}, {"few", 3, 0}, {"dddd", 300, 100}, {"eeeee", 300, 200}, {"ffffff", 300, 300}, {"ggggggg", 300, 400},
+	} {
+		lotOf(t, dir, lot.name, lot.rows, lot.shift)
+		run := s.at(t, someDay.Add(time.Duration(i+2)*time.Hour))
+		if i == 0 {
+			good = schedule.Certificate(run)
+		}
+	}
+	known, err := s.record.Job("waves")
+	if err != nil || len(known.Tests.Challengers) != 3 || known.Tests.Challengers[0].ID != good {
+		t.Errorf("the challenger %.8s is gone: %+v, %v; %q", good, known.Tests.Challengers, err, s.said)
+	}
 }
 
 // within_limit makes current what is certified below the job's limit, and nothing else.

@@ -171,37 +171,24 @@ func (j *Job) ready(ctx context.Context, id string) (t tested, err error) {
 	return t, err
 }
 
-// testBy tests models by some rows. Rows that were tested by under another name, and those of a
-// model's sample, are no news to it.
+// testBy tests models by some rows. Those that were tested by under another name are no news, nor are
+// those of the sample of one of the models: before it was trained on them they have tested.
 func (j *Job) testBy(ctx context.Context, p part, models []tested, to *Tests) error {
 	before := to.Lots
 	res := j.How.Resources.WithDefaults()
-	open := func(m tested) (pipeline.Opened, error) {
-		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.model.Meta.Inputs(), Target: m.model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
-		return src, m.model.Meta.Lacks(err)
-	}
 	var sources []pipeline.Source
 	var readies []*pipeline.Ready
-	places := map[string]int{} // of models to which the rows are new
 	for _, m := range models {
-		src, err := open(m)
+		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.model.Meta.Inputs(), Target: m.model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
 		if err != nil {
+			return m.model.Meta.Lacks(err)
+		}
+		if news, err := j.isNews(ctx, p, m, src, before, to); !news || err != nil {
 			return err
 		}
-		news, err := j.isNews(ctx, p, m, src, before, to)
-		if err != nil {
-			return err
-		}
-		if !news {
-			continue
-		}
-		places[m.id] = len(sources)
 		sources, readies = append(sources, src), append(readies, m.ready)
 	}
-	if len(sources) == 0 {
-		return nil
-	}
-	return pipeline.PredictInStep(ctx, readies, sources, func(rows [][]pipeline.Prediction) error { return to.add(places, rows) })
+	return pipeline.PredictInStep(ctx, readies, sources, to.add)
 }
 
 // isNews reports whether rows are none of a model's sample, and were not tested by before under
@@ -234,25 +221,16 @@ func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened,
 	return !has, err
 }
 
-// add adds the losses of some rows, by the places of models among rows.
-func (t *Tests) add(places map[string]int, rows [][]pipeline.Prediction) error {
-	place, isNew := places[t.Current.Certificate]
-	if !isNew {
-		return nil
-	}
-	champion := rows[place]
+// add adds the losses of some rows: those of the current model, and those of each challenger.
+func (t *Tests) add(rows [][]pipeline.Prediction) error {
+	champion := rows[0]
 	if err := t.Current.Add(champion); err != nil {
 		return err
 	}
 	for i := range t.Challengers {
-		c := &t.Challengers[i]
-		place, isNew := places[c.ID]
-		if !isNew {
-			continue
-		}
 		for k := range champion {
-			if a, b := &champion[k], &rows[place][k]; a.Labelled && b.Labelled {
-				if err := c.Paired.Add(a.Loss, b.Loss); err != nil {
+			if a, b := &champion[k], &rows[i+1][k]; a.Labelled && b.Labelled {
+				if err := t.Challengers[i].Paired.Add(a.Loss, b.Loss); err != nil {
 					return err
 				}
 			}
@@ -326,11 +304,31 @@ func (s *Scheduler) replace(ctx context.Context, j *Job, known *State, now time.
 	return nil
 }
 
-// challenger notes a certificate that waits for rows to be compared on.
+// challenger notes a certificate that waits for rows to be compared on. If there is no room, the one
+// goes for which rows speak least, of equal ones the oldest.
 func (t *Tests) challenger(id string) {
 	if slices.ContainsFunc(t.Challengers, func(c Challenger) bool { return c.ID == id }) {
 		return
 	}
+	for len(t.Challengers) >= mostChallengers {
+		least := 0
+		for i := range t.Challengers {
+			if t.Challengers[i].worth() < t.Challengers[least].worth() {
+				least = i
+			}
+		}
+		t.Challengers = slices.Delete(t.Challengers, least, least+1)
+	}
 	t.Challengers = append(t.Challengers, Challenger{ID: id})
-	t.Challengers = t.Challengers[max(0, len(t.Challengers)-mostChallengers):]
+}
+
+// worth is the evidence for a challenger: 1 without any row.
+func (c *Challenger) worth() (sum float64) {
+	if c.Paired.Rows == 0 {
+		return 1
+	}
+	for _, s := range c.Paired.Stakes {
+		sum += s
+	}
+	return sum
 }
