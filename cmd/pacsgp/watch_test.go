@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -72,6 +74,9 @@ func TestWatchCountsNewRows(t *testing.T) {
 		t.Errorf("the message is %q", a.message)
 	}
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
+	path := filepath.Join(dir, "watch", "watch.json")
+	writeFile(t, path, bytes.Replace(readFile(t, path), []byte(`"alarm":{"bound":0.3`), []byte(`"alarm":{"bound":0.9`), 1))
+	pacsgp(t, args...).says(t, exitFailure, "was begun above a bound of 0.9")
 }
 
 // Copies that come together count once, and so do rows of a file that grows. Whoever has no manifest
@@ -125,7 +130,8 @@ func TestWatchFollowsThePointer(t *testing.T) {
 	old := filepath.Join(dir, "new", "part-00.parquet")
 	info, err := os.Stat(filepath.Join(dir, "lake"))
 	fatal.If(t, err)
-	fatal.If(t, os.Chtimes(old, info.ModTime(), info.ModTime()))
+	before := info.ModTime().Add(-time.Second) // pointers tell whole seconds
+	fatal.If(t, os.Chtimes(old, before, before))
 	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 70 || d.Known != 40 {
 		t.Errorf("%+v", d)
 	}
@@ -178,6 +184,9 @@ func TestWatchOfATopic(t *testing.T) {
 	}
 	send(t, address, append(records, value(1, ""), value(2, `, "y": null`), &kgo.Record{Topic: "labelled", Value: []byte("no JSON")})...)
 	want := seen(t, exitNotCertified, "watch", "-c", path, "--json")
+	if a := pacsgp(t, "watch", "-c", path, "--state", filepath.Join(dir, "again")); !strings.Contains(a.log, "its sample has no offsets of labelled") {
+		t.Errorf("the sample is of files, and the log says %s", a.log)
+	}
 	if want.Rows != 50 || want.Unlabelled != 2 || want.Bad != 1 || want.Loss != 1 || want.Alarm == "" {
 		t.Errorf("%+v", want)
 	}

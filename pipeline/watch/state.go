@@ -88,6 +88,9 @@ func (s *State) of(by *score.Predictor, delta float64) (*Test, error) {
 			if t.Alarm.Delta != delta {
 				return nil, fmt.Errorf("the alarm was begun with a probability of %g that it is false, and cannot go on with %g", t.Alarm.Delta, delta)
 			}
+			if bound := BoundOf(by.Certificate); t.Alarm.Bound != bound {
+				return nil, fmt.Errorf("the alarm of certificate %.12s… was begun above a bound of %g, and has to watch %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
+			}
 			return t, nil
 		}
 	}
