@@ -51,10 +51,10 @@ func Certify(ev Evidence) (Certificate, error) {
 // status says what a guarantee is worth. A broken assumption voids it; a bound that
 // is not below 1 and below the baseline's, NaN included, says nothing. One from
 // hold-out rows rests on what no document can show, and so does each about a column of the mean;
-// rows that the column may have been fitted on certify nothing.
+// rows that the column may have been fitted on certify nothing, nor do hold-out rows after a curve of them.
 func (c Certificate) status(g Guarantee) Status {
 	switch {
-	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain:
+	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain, c.Delta.Looks.ended() && g.Role == RoleHoldout:
 		return StatusIndicative
 	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound):
 		return StatusVacuous
@@ -145,7 +145,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	needs := c.Delta.needs()
 	for _, g := range c.Guarantees {
 		// Of two guarantees from one tally the one about its predictor states it.
-		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) {
+		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) && (ev.Tallies[key] == nil || g.Curve != nil) {
 			ev.Tallies[key] = new(g.tally())
 		}
 	}

@@ -15,6 +15,7 @@ type GuaranteeID string
 // Identifiers of guarantees.
 const (
 	GuaranteeHoldout GuaranteeID = "holdout" // about the mean of Q, from rows kept apart
+	GuaranteeCurve   GuaranteeID = "curve"   // the same, at every tolerance at once
 	GuaranteeMean    GuaranteeID = "mean-2b" // about the mean of Q, from the one about a draw
 	GuaranteeDraw    GuaranteeID = "pb-full" // about a draw of Q
 )
@@ -104,6 +105,7 @@ type Guarantee struct {
 	Exponent        float64     `json:"exponent,omitempty"` // (the four terms)/N
 	Bound           float64     `json:"bound"`
 	BoundPinsker    float64     `json:"bound_pinsker,omitempty"`
+	Curve           *Curve      `json:"curve,omitempty"` // of the guarantee about every tolerance
 }
 
 // A Risk bounds an empirical risk from above: the exact sum of upper bounds on
@@ -326,6 +328,15 @@ type Scaled struct {
 type Attempt struct {
 	OnTheseRows int64 `json:"on_these_rows"`
 	InThisLog   int64 `json:"in_this_log"`
+}
+
+// HeldOut returns the first guarantee from hold-out rows.
+func (c Certificate) HeldOut() (Guarantee, bool) {
+	i := slices.IndexFunc(c.Guarantees, func(g Guarantee) bool { return g.Role == RoleHoldout })
+	if i < 0 {
+		return Guarantee{}, false
+	}
+	return c.Guarantees[i], true
 }
 
 // About returns what a headline says about a predictor: the guarantee of the least

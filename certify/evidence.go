@@ -72,7 +72,7 @@ func (ev Evidence) validateRisks() error {
 		faults = append(faults, fmt.Errorf("%d tallies, which are more than the %d that the methods need", len(ev.Tallies), len(needs)))
 	}
 	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
-		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the method %q uses", ev.Ledger.Holdout, MethodHoldout))
+		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
 	}
 	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))

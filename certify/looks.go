@@ -19,6 +19,9 @@ type Looks struct {
 	// Swapped says that rows of an earlier look's training are hold-out rows now. No price
 	// is known for such a look, and nothing is promised.
 	Swapped bool `json:"swapped,omitempty"`
+	// Ended says that an earlier look showed a curve, which tells far more than a count: what
+	// follows from these rows is indicative, and its bound 1.
+	Ended bool `json:"ended,omitempty"`
 
 	before bool // of the format before, which knew no looks and spent δ on each
 }
@@ -50,7 +53,10 @@ func (l *Looks) share() Share {
 func (l *Looks) counted() bool { return l == nil || !l.before }
 
 // unpriced reports whether no share of δ pays for the look.
-func (l *Looks) unpriced() bool { return l != nil && l.Swapped }
+func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }
+
+// ended reports whether the looks at the rows had come to an end before this one.
+func (l *Looks) ended() bool { return l != nil && l.Ended }
 
 // validate reports all faults; nil has none.
 func (l *Looks) validate(heldOut bool) error {
@@ -61,8 +67,8 @@ func (l *Looks) validate(heldOut bool) error {
 	if !heldOut {
 		faults = append(faults, errors.New("looks at hold-out rows, of which there are none"))
 	}
-	if some := len(l.Earlier) > 0; some == l.Uncounted || l.Swapped && !some || len(l.Earlier) >= MaxLooks {
-		faults = append(faults, fmt.Errorf("%d looks before this one, uncounted %t, swapped %t: want 1 to %d looks, or none counted", len(l.Earlier), l.Uncounted, l.Swapped, MaxLooks-1))
+	if some := len(l.Earlier) > 0; some == l.Uncounted || (l.Swapped || l.Ended) && !some || len(l.Earlier) >= MaxLooks {
+		faults = append(faults, fmt.Errorf("%d looks before this one, uncounted %t, swapped %t, ended %t: want 1 to %d looks, or none counted", len(l.Earlier), l.Uncounted, l.Swapped, l.Ended, MaxLooks-1))
 	}
 	for _, n := range l.Earlier {
 		if n < 1 || n > MaxNumber {
@@ -92,6 +98,9 @@ func (l *Looks) told() string {
 	words := fmt.Sprintf(" Look %d at them by its maker's log of looks", len(l.Earlier)+1)
 	if l.Swapped {
 		words += "; an earlier one was trained on some of them, for which no price is known"
+	}
+	if l.Ended {
+		words += "; an earlier one showed a curve of them, which ends the looks"
 	}
 	return words + "."
 }

@@ -20,11 +20,12 @@ type MethodID string
 const (
 	MethodPACBayes MethodID = "pac-bayes"
 	MethodHoldout  MethodID = "holdout"
+	MethodCurve    MethodID = "curve"
 )
 
 // methods are all methods, in the order of the document.
 func methods() []method {
-	return []method{pacBayes(), holdout()}
+	return []method{pacBayes(), holdout(), curve()}
 }
 
 // Methods returns the identifiers of all methods.
@@ -48,16 +49,23 @@ func methodByID(id MethodID) (method, bool) {
 // applied are the methods of the certificate, in the order of the document.
 func (d Delta) applied() []method {
 	return slices.DeleteFunc(methods(), func(m method) bool {
-		return !slices.ContainsFunc(d.Methods, func(w MethodWeight) bool { return w.ID == m.id })
+		return !d.Applies(m.id)
 	})
 }
 
-// needs are the keys of the tallies that the certificate's methods need.
+// needs are the keys of the tallies that the certificate's methods need, each once.
 func (d Delta) needs() (all []TallyKey) {
 	for _, m := range d.applied() {
-		all = append(all, m.needs)
+		if !slices.Contains(all, m.needs) {
+			all = append(all, m.needs)
+		}
 	}
 	return all
+}
+
+// Applies reports whether the certificate applies a method.
+func (d Delta) Applies(id MethodID) bool {
+	return slices.ContainsFunc(d.Methods, func(w MethodWeight) bool { return w.ID == id })
 }
 
 // Uses reports whether a method of the certificate rests on rows of a role.

@@ -34,6 +34,8 @@ func headline(g Guarantee, c Certificate) string {
 	}
 	form := g.Loss.Kind.form()
 	switch {
+	case c.spent(g):
+		return fmt.Sprintf("nothing is certified about %s: an earlier look at these hold-out rows showed a curve of them", subject(g))
 	case g.Status == StatusIndicative && !broken(c.Assumptions):
 		return fmt.Sprintf("nothing is certified about %s: the column %s may have been fitted on the train rows", subject(g), quoted(c.Mean.Column))
 	case g.Status == StatusIndicative:
@@ -44,12 +46,17 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
 			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s, %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(c.Declared.Unit), c.sure(g))
 	case form.average != "":
 		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
 		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}
+}
+
+// spent reports whether a guarantee is indicative because looks at its rows had ended.
+func (c Certificate) spent(g Guarantee) bool {
+	return !broken(c.Assumptions) && g.Role == RoleHoldout && c.Delta.Looks.ended()
 }
 
 // ofRole says of which fresh rows a guarantee speaks where roles follow from features.
@@ -183,9 +190,12 @@ func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant st
 func indicative(g Guarantee, c Certificate) string {
 	var words strings.Builder
 	words.WriteString("Indicative only: NOTHING IS CERTIFIED, because ")
-	if broken(c.Assumptions) {
+	switch {
+	case broken(c.Assumptions):
 		words.WriteString("an assumption of the theorem is broken.")
-	} else {
+	case c.spent(g):
+		words.WriteString("an earlier look at these hold-out rows showed a curve of them. It tells far more than a count, and nobody can pay for what a job may have learnt from it.")
+	default:
 		fmt.Fprintf(&words, "the theorem needs a prior that was fixed without the train rows, and the column %s, which is its mean, may have been fitted on them.", quoted(c.Mean.Column))
 	}
 	for _, a := range c.Assumptions {
@@ -201,6 +211,9 @@ func indicative(g Guarantee, c Certificate) string {
 // probability, for others an expectation.
 func claim(g Guarantee, unit string) string {
 	limit := "at most " + AtMost(g.Bound)
+	if g.Curve != nil {
+		return fmt.Sprintf("for every tolerance at once, %s are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; %s with probability %s%s", subject(g), miss(g.Loss.Loss, unit, plain), limit, g.Curve.intervals(unit))
+	}
 	if g.Loss.Kind.Counts() {
 		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss.Loss, unit, plain), limit)
 	}

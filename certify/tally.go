@@ -57,6 +57,7 @@ type Tally struct {
 	Risk     RiskSum // bounds on the losses, one a row: upper ones, but of the constant lower ones
 	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
 	Spread   *Spread // of the same bounds, where a bound rests on more than their sum; else nil
+	Beyond   []int64 // of a [Curve]: rows that are not proven to be within each of its tolerances; or nil
 	Bound    float64 // that a document states in their place; else 0
 }
 
@@ -77,14 +78,30 @@ func (t *Tally) merge(other Tally) error {
 		}
 		t.Spread.merge(other.Spread)
 	}
+	if t.Beyond == nil && other.Beyond != nil {
+		t.Beyond = make([]int64, curveTolerances)
+	}
+	for i, n := range other.Beyond {
+		t.Beyond[i] += n
+	}
 	return t.Risk.Merge(other.Risk)
 }
 
-// tallyBytes is the length of the binary form of a tally, with its key and without a spread.
-const tallyBytes = 32 + RiskSumBytes
+// clone is a tally that shares nothing with this one.
+func (t *Tally) clone() *Tally {
+	own := *t
+	if t.Spread != nil {
+		own.Spread = new(*t.Spread)
+	}
+	own.Beyond = slices.Clone(t.Beyond)
+	return &own
+}
+
+// tallyBytes is the length of the binary form of a tally with its key, without spread and counts of errors.
+const tallyBytes = 40 + RiskSumBytes
 
 // appendBinary appends the numbers of unproven rows and of multiples with losses, the sum, and for
-// each of these multiples its place and what lies there.
+// each of these multiples its place and what lies there; then how many counts of errors there are, and these.
 func (t *Tally) appendBinary(b []byte) []byte {
 	var spread []uint64
 	if t.Spread != nil {
@@ -99,6 +116,10 @@ func (t *Tally) appendBinary(b []byte) []byte {
 	b = t.Risk.AppendBinary(b)
 	for _, v := range spread {
 		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Beyond)))
+	for _, n := range t.Beyond {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // not negative
 	}
 	return b
 }
@@ -115,7 +136,7 @@ func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 		return nil, fmt.Errorf("certify: %d losses, %d unproven, at %d multiples, of %d rows", t.Risk.Count(), t.Unproven, multiples, rows)
 	}
 	if multiples == 0 {
-		return data, nil
+		return t.readBeyond(data, rows)
 	}
 	t.Spread = &Spread{}
 	for last := uint64(0); multiples > 0; multiples-- {
@@ -125,7 +146,34 @@ func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 		}
 		t.Spread[at], last, data = parts, at+1, data[16:]
 	}
-	return data, t.Spread.validate(t.Risk.Count())
+	if err := t.Spread.validate(t.Risk.Count()); err != nil {
+		return nil, err
+	}
+	return t.readBeyond(data, rows)
+}
+
+// readBeyond reads the counts of errors, if there are any.
+func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
+	if len(data) < 8 {
+		return nil, errors.New("certify: a tally ends too early")
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if data = data[8:]; n == 0 {
+		return data, nil
+	}
+	if n != curveTolerances || len(data) < 8*curveTolerances {
+		return nil, fmt.Errorf("certify: errors are counted at %d tolerances", n)
+	}
+	t.Beyond = make([]int64, curveTolerances)
+	last := rows
+	for i := range t.Beyond {
+		k := int64(binary.LittleEndian.Uint64(data[8*i:])) //nolint:gosec // a negative one is found here
+		if k < 0 || k > last {
+			return nil, fmt.Errorf("certify: %d rows are beyond tolerance %d, of %d", k, i, last)
+		}
+		t.Beyond[i], last = k, k
+	}
+	return data[8*curveTolerances:], nil
 }
 
 // validate reports all faults of the losses on n rows.
@@ -140,7 +188,7 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
-	if err := errors.Join(faults...); err != nil {
+	if err := errors.Join(append(faults, t.validateBeyond(n, ev.Loss.Loss))...); err != nil {
 		return err
 	}
 	return Terms{Risk: t.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
@@ -160,7 +208,11 @@ func (g Guarantee) tally() Tally {
 	if g.EmpiricalRisk == (Risk{}) {
 		return Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 	}
-	return Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
+	t := Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
+	if g.Curve != nil {
+		t.Beyond = g.Curve.beyond(g.N, g.Loss.Epsilon)
+	}
+	return t
 }
 
 // Tallies are the sums of a pass over rows.
@@ -198,10 +250,7 @@ func (all Tallies) Merge(other Tallies) error {
 func (all Tallies) Clone() Tallies {
 	own := make(Tallies, len(all))
 	for key, t := range all {
-		own[key] = new(*t)
-		if t.Spread != nil {
-			own[key].Spread = new(*t.Spread)
-		}
+		own[key] = t.clone()
 	}
 	return own
 }
@@ -210,7 +259,8 @@ func (all Tallies) Clone() Tallies {
 func (all Tallies) For(d Delta) Tallies {
 	own := Tallies{}
 	for _, key := range d.needs() {
-		own[key] = new(all.Of(key.Predictor, key.Role))
+		t := all.Of(key.Predictor, key.Role)
+		own[key] = t.clone()
 	}
 	return own
 }

@@ -52,7 +52,7 @@ const AuditLevel = 0.05
 // It comes after a [Verify] that found the rows to be the sample.
 func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env Environment) (*Audit, error) {
 	c := v.certificate
-	_, ok := c.Guarantee(certify.GuaranteeHoldout)
+	_, ok := c.HeldOut()
 	switch {
 	case !v.Evidence:
 		return nil, errors.New("pipeline: an audit takes the rows")
@@ -85,7 +85,7 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	if got := r.Certificate.Sample; got.Targets != c.Sample.Targets || got.Rows != c.Sample.Rows {
 		return nil, fmt.Errorf("%w: the targets have the digest %s now, not %s", ErrChanged, got.Targets, c.Sample.Targets)
 	}
-	own, ok := r.Certificate.Guarantee(certify.GuaranteeHoldout)
+	own, ok := r.Certificate.HeldOut()
 	if !ok {
 		return nil, errors.New("pipeline: the audited job has made no hold-out")
 	}
@@ -112,7 +112,7 @@ func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, erro
 	}
 	ev.Delta = d
 	again, err := certify.Certify(ev)
-	g, _ := again.Guarantee(certify.GuaranteeHoldout)
+	g, _ := again.HeldOut()
 	return g, err
 }
 
@@ -148,7 +148,7 @@ func (a *Audit) Verdict() error {
 	if !(a.Chance >= AuditLevel) {
 		return NotCertified("the audit contradicts the certificate: yours is %s, the maker's %s", a.Own, a.Maker)
 	}
-	if g, _ := a.Result.Certificate.Guarantee(certify.GuaranteeHoldout); g.Status != certify.StatusConditional {
+	if g, _ := a.Result.Certificate.HeldOut(); g.Status != certify.StatusConditional {
 		return NotCertified("your certificate promises nothing about the %s: its guarantee is %s", g.Predictor, g.Status)
 	}
 	return nil

@@ -20,6 +20,7 @@ type Look struct {
 	// sweep, and numbers of one sequence.
 	Family Digest
 	Slot   Slot
+	Curve  bool   // it shows a curve, which ends the looks at its rows
 	Shown  Digest // of what the number follows from: model and hold-out rows, and for a bound alone its part of δ
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
@@ -61,6 +62,8 @@ var ErrUncounted = errors.New("looks at the hold-out rows are not counted")
 
 const noPrice = "the hold-out rows promise nothing: a job before this one looked at some of them and trained on others of them, and no price is known for that (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)"
 
+const looksEnded = "what follows from the hold-out rows is indicative: a job before this one has shown a curve of some of them, which ends the looks at them (hint: declare what is to be tried together, as a sweep, or let new rows come)"
+
 // warnOfLooks tells before training whether the hold-out bound will be worth nothing. The same job again
 // pays what it paid.
 func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told bool, err error) {
@@ -78,8 +81,13 @@ func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told
 	if at := slices.IndexFunc(noted, func(o Look) bool { return o.Family == l.Family && o.Slot == l.Slot }); at >= 0 {
 		noted = noted[:at]
 	}
-	if paid := l.charge(noted, true); paid != nil && paid.Swapped {
+	switch paid := l.charge(noted, true); {
+	case paid == nil:
+	case paid.Swapped:
 		env.Observer.notice(noPrice)
+		return true, nil
+	case paid.Ended:
+		env.Observer.notice(looksEnded)
 		return true, nil
 	}
 	return false, nil
@@ -103,8 +111,12 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 		return &certify.Looks{Uncounted: true}, nil
 	}
 	paid := l.paid(earlier)
-	if paid != nil && paid.Swapped && !told {
+	switch {
+	case paid == nil || told:
+	case paid.Swapped:
 		env.Observer.notice(noPrice)
+	case paid.Ended:
+		env.Observer.notice(looksEnded)
 	}
 	return paid, err
 }
@@ -112,7 +124,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 // look is that of a job with the model of the digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
-	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
+	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
 	family := append([]byte("pacsgp/family/1\x00"), identity[:]...)
 	if q := j.sequence; q != nil {
 		l.Slot.Number, family = q.Number, append(family, q.Name...)
@@ -121,6 +133,9 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
 	if !j.Loss.Kind.Counts() { // a count has its limits at every δ; a bound alone tells more at another
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
+	}
+	if l.Curve {
+		shown = append(shown, "curve"...)
 	}
 	l.Shown = sha256.Sum256(shown)
 	return l, err
@@ -158,6 +173,7 @@ func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 		if meets && (other || !fixed) && shownAt(earlier, o.Shown) == i {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
 			all.Swapped = all.Swapped || !kept
+			all.Ended = all.Ended || o.Curve
 		}
 	}
 	if all.Earlier == nil {

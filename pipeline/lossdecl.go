@@ -15,16 +15,44 @@ type LossDecl struct {
 	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
 	Below      float64          `json:"below,omitempty"`       // band, raw units
 	Above      float64          `json:"above,omitempty"`
-	Unit       string           `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+	// Tolerance is [AnyTolerance] where no tolerance is known beforehand: a curve bounds the errors at
+	// all of them. Training and PAC-Bayes then take ε, and 0.6 standard deviations if there is none.
+	Tolerance string `json:"tolerance,omitempty"`
+	Unit      string `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+}
+
+// AnyTolerance is every tolerance at once.
+const AnyTolerance = "any"
+
+// trainedStd is the tolerance of training, in standard deviations, where none is known.
+const trainedStd = 0.6
+
+// any reports whether the loss has every tolerance at once.
+func (l LossDecl) any() bool { return l.Tolerance == AnyTolerance }
+
+// heldOut is the method of hold-out rows where the job names none.
+func (l LossDecl) heldOut() certify.MethodID {
+	if l.any() {
+		return certify.MethodCurve
+	}
+	return certify.MethodHoldout
 }
 
 const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +
 	"give it in the target's units, or as {std: 0.6} in standard deviations of the target; " +
-	"it has no default because only you know which error hurts"
+	"or say tolerance: any for all at once; it has no default because only you know which error hurts"
 
 func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 	if l.Kind == "" {
 		l.Kind = certify.LossZeroOne
+	}
+	switch {
+	case l.any() && l.Kind == certify.LossZeroOne:
+		if l.Epsilon == 0 && l.EpsilonStd == 0 {
+			l.EpsilonStd = trainedStd
+		}
+	case l.Tolerance != "":
+		fault("loss.tolerance: %q with the %s loss: it is %s or nothing, and goes with %s", l.Tolerance, l.Kind, AnyTolerance, certify.LossZeroOne)
 	}
 	tolerances := l.Kind.Tolerances()
 	switch tolerances {

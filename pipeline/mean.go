@@ -82,19 +82,21 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	}
 }
 
-// insideMethods are the methods of a job whose column may have been fitted on train rows: a hold-out. What
-// train rows give certifies nothing, so that it gets next to nothing of delta.
-func insideMethods() []certify.MethodWeight {
-	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: certify.MaxWeight - 1}}
+// insideMethods are the methods of a job whose column may have been fitted on train rows: one of hold-out
+// rows. What train rows give certifies nothing, so that it gets next to nothing of delta.
+func insideMethods(id certify.MethodID) []certify.MethodWeight {
+	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: id, Weight: certify.MaxWeight - 1}}
 }
 
-// withInside completes the methods of such a job, which may name the hold-out alone.
+// withInside completes the methods of such a job, which may name that of the hold-out rows alone.
 func (j Job) withInside(fault func(string, ...any)) Job {
 	switch methods := j.Guarantees; {
-	case len(methods) == 0, len(methods) == 1 && methods[0].ID == certify.MethodHoldout:
-		j.Guarantees = insideMethods()
-	case !slices.ContainsFunc(methods, func(m certify.MethodWeight) bool { return m.ID == certify.MethodHoldout }):
+	case len(methods) == 0:
+		j.Guarantees = insideMethods(j.Loss.heldOut())
+	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
 		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (roles.outside)", certify.MethodHoldout)
+	case len(methods) == 1:
+		j.Guarantees = insideMethods(methods[0].ID)
 	}
 	return j
 }

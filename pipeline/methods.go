@@ -28,17 +28,18 @@ func holdoutShare(n int64) float64 {
 // thousands of nats that a PAC-Bayes bound pays, a smaller part of delta costs it little
 // (ln 10 nats), and a hold-out pays for nothing else.
 func defaultWeight(method certify.MethodID) int64 {
-	if method == certify.MethodHoldout {
+	if method != certify.MethodPACBayes {
 		return 9
 	}
 	return 1
 }
 
-// both are the methods of a job that has hold-out rows and names none.
-func both() []certify.MethodWeight {
+// both are the methods of a job that has hold-out rows and names none: PAC-Bayes, and that of the
+// hold-out rows.
+func both(id certify.MethodID) []certify.MethodWeight {
 	return []certify.MethodWeight{
 		{ID: certify.MethodPACBayes, Weight: defaultWeight(certify.MethodPACBayes)},
-		{ID: certify.MethodHoldout, Weight: defaultWeight(certify.MethodHoldout)},
+		{ID: id, Weight: defaultWeight(id)},
 	}
 }
 
@@ -49,11 +50,11 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 		j = j.withInside(fault)
 	}
 	if len(j.Guarantees) == 0 {
-		if j.Roles.Holdout == 0 {
+		if j.Roles.Holdout == 0 && !j.Loss.any() {
 			j.Guarantees = nil
 			return j
 		}
-		j.Guarantees = both()
+		j.Guarantees = both(j.Loss.heldOut())
 	}
 	j.Guarantees = slices.Clone(j.Guarantees)
 	for i := range j.Guarantees {
@@ -64,6 +65,12 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	if err := certify.ValidMethods(j.Guarantees); err != nil {
 		fault("guarantees: %w", err)
 	}
+	switch curve := (certify.Delta{Methods: j.Guarantees}).Applies(certify.MethodCurve); {
+	case curve && j.Loss.Kind != certify.LossZeroOne:
+		fault("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
+	case !curve && j.Loss.any():
+		fault("loss.tolerance: %s takes the method %s, which guarantees does not name", AnyTolerance, certify.MethodCurve)
+	}
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
 	case holdout && share == 0:
@@ -73,7 +80,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case holdout && !(0 < share && share <= 0.9):
 		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
-		fault("roles.holdout: hold-out rows are for the method %s, which guarantees does not name", certify.MethodHoldout)
+		fault("roles.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
 	}
 	return j
 }
@@ -96,7 +103,7 @@ func (j Job) forRows(n int64, enough bool, share float64) Job {
 	}
 	j.Grid = j.Grid.forRows(n)
 	if len(j.Guarantees) == 0 {
-		if j.Guarantees = both(); !enough || j.Roles.By == RolesByPosition {
+		if j.Guarantees = both(certify.MethodHoldout); !enough || j.Roles.By == RolesByPosition {
 			j.Guarantees = j.Guarantees[:1]
 		}
 	}

@@ -65,6 +65,12 @@ func boundMutants() []mutant {
 		{"betting: what is kept", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "lnFloat((b+kept)/(b+1))", "lnFloat((b+kept)/max(b, 1))"}}},
 		{"betting: the bound alone", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "g.Method, g.EmpiricalRisk = methodBetting, Risk{}", "g.Method = methodBetting"}}},
 		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/looks.go", "if !j.Loss.Kind.Counts() {", "if j.Loss.Kind == \"\" {"}}},
+		{"the probability that a band fails", "certify", "TestBandIsSoundOnVectors", []edit{{"certify/band.go", "for m := k; m >= least; m-- {", "for m := k; m >= k; m-- {"}}},
+		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part {", "*(1+bandRoom) <= 30*part {"}}},
+		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
+		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
+		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/looks.go", "all.Ended = all.Ended || o.Curve", "all.Ended = all.Ended && o.Curve"}}},
+		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/certify.go", "c.Delta.Looks.ended() && g.Role == RoleHoldout:", "c.Delta.Looks.ended() && g.Role == RoleTrain && g.N < 0:"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
 }

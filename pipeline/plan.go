@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +21,8 @@ type Plan struct {
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
-	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows
+	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows; none with a curve, which ends them
+	Curve           []PlanCurve `json:"curve,omitempty"` // of the hold-out rows
 	KeptBytes       int64       `json:"kept_bytes"`      // what keeping the train rows would take
 	Kept            bool        `json:"kept"`            // whether they fit the memory budget
 }
@@ -40,9 +42,41 @@ type PlanLook struct {
 	Declared float64 `json:"declared"`
 }
 
+// A PlanCurve is what hold-out rows promise if a share of them is missed: at one declared tolerance, and
+// at every tolerance at once. Both have the job's part of delta for them.
+type PlanCurve struct {
+	Missed float64 `json:"missed"`
+	One    float64 `json:"one"`
+	Every  float64 `json:"every"`
+}
+
+// curve compares a curve of the hold-out rows with one tolerance.
+func (o *Plan) curve(job Job) error {
+	if o.Holdout == 0 || job.Loss.Kind != certify.LossZeroOne {
+		return nil
+	}
+	share := job.Spends().Share(certify.MethodHoldout)
+	if job.Spends().Applies(certify.MethodCurve) {
+		share = job.Spends().Share(certify.MethodCurve)
+	}
+	for _, missed := range []float64{0.01, 0.05, 0.1} {
+		k := int64(math.Ceil(missed * float64(o.Holdout)))
+		one, err := certify.BinomialUpper(k, o.Holdout, job.Delta, share)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		every, err := certify.CurveUpper(k, o.Holdout, job.Delta, share)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		o.Curve = append(o.Curve, PlanCurve{missed, one, every})
+	}
+	return nil
+}
+
 // looks are the prices of looks at the hold-out rows.
 func (o *Plan) looks(job Job) error {
-	if o.Holdout == 0 {
+	if o.Holdout == 0 || job.Spends().Applies(certify.MethodCurve) {
 		return nil
 	}
 	missed := (o.Holdout + 99) / 100
@@ -106,7 +140,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 			o.Bounds = append(o.Bounds, PlanBound{risk, kl, b.Upper})
 		}
 	}
-	if err := o.looks(job); err != nil {
+	if err := errors.Join(o.looks(job), o.curve(job)); err != nil {
 		return o, err
 	}
 	o.KeptBytes = o.Train * int64(d+1) * 8

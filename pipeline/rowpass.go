@@ -27,6 +27,7 @@ type rowPass struct {
 	summaries bool      // of the columns
 	moments   bool      // of the columns, in their summaries
 	scorer    *scorer   // nil: no row is scored
+	curve     bool      // counts the errors of the mean on hold-out rows
 	held      *heldRows // gathers the hold-out rows; nil: nobody asks for them
 }
 
@@ -37,9 +38,9 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	if err != nil {
 		return nil, err
 	}
-	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden}
 	n := rowsOf(src)
 	job = job.ForRows(n)
+	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden, curve: job.Spends().Applies(certify.MethodCurve)}
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
@@ -241,6 +242,9 @@ func (f *shardFold) scoreHoldout(b block) error {
 		}
 		if err := add(rows.hi[i]); err != nil {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
+		}
+		if f.pass.curve {
+			mean.AddError(w.off(rows, i), w.of.meta.Loss.Epsilon, rows.hi[i] > 0)
 		}
 	}
 	return nil

@@ -149,6 +149,17 @@ func (w *workspace) point(s scored, i int) float64 {
 	return p
 }
 
+// off bounds from above, in raw units, how far predictions that are within the accuracy of the mean
+// of Q are from the target of row i. It is +Inf where that is not known.
+func (w *workspace) off(s scored, i int) float64 {
+	m, y, err := s.laws.Mean[i], s.y[i], s.laws.MeanError[i]
+	if !(err <= w.of.accuracy) {
+		return math.Inf(1)
+	}
+	room := err + float64(6*0x1p-53*(math.Abs(m)+math.Abs(y))) // as of losses: docs/proofs.md, 10
+	return (math.Abs(m-y) + room + w.of.accuracy) * w.of.meta.Target.Scale * (1 + 0x1p-38)
+}
+
 // residual is the error of the mean of Q at row i, in raw units.
 func (w *workspace) residual(s scored, i int) float64 {
 	return (s.y[i] - s.laws.Mean[i]) * w.of.meta.Target.Scale

@@ -336,6 +336,51 @@ def write_betting():
     write("betting.csv", ["losses", "grid", "delta", "limit"], rows)
 
 
+def band_limits(n, level):
+    """The p with P(at most k of n) = level, for k = 0 .. n/2."""
+    def tail(k, p):
+        term, total = (1 - p) ** n, mpf(0)
+        for j in range(k + 1):
+            total, term = total + term, term * (n - j) / (j + 1) * p / (1 - p)
+        return total
+    found = []
+    for k in range(n // 2 + 1):
+        a, b = mpf(k) / n, mpf(1)
+        for _ in range(30):
+            middle = (a + b) / 2
+            a, b = (middle, b) if tail(k, middle) > level else (a, middle)
+        found.append(mp.findroot(lambda p: log(tail(k, p)) - log(level), (a, b), solver="anderson", tol=mpf(10) ** -80, maxsteps=200, verify=False))
+    return found
+
+
+def write_band():
+    """One-sided band of Berk and Jones: limits at a level, and the probability that of n uniform
+    numbers at most k are at most limit k for some k of every step-th: from count to count, each binomial given the one before."""
+    limits, crossings = [], []
+    with mp.workdps(60):
+        for n, step, ratio, part in [(1, 1, "1.5", "0.01"), (2, 1, "2", "0.3"), (5, 1, "4", "0.01"), (20, 1, "5.9072", "0.01"), (20, 1, "9", "1e-30"), (60, 1, "10", "0.05"), (60, 7, "5", "0.05"), (110, 1, "12", "0.01"), (110, 20, "4", "0.3")]:
+            level = mpf(part) / mpf(ratio)
+            bounds = band_limits(n, level)
+            for k in sorted({0, min(1, n // 2), n // 4, n // 2}):
+                if step == 1:
+                    limits.append([n, k, part, ratio, mp.nstr(bounds[k], 40)])
+            alive, before, failed = {0: mpf(1)}, mpf(0), mpf(0)
+            for k in [*range(0, n // 2, step), n // 2]:
+                bound = bounds[k]
+                p, after = (bound - before) / (1 - before), {}
+                for m, chance in alive.items():
+                    term = chance * (1 - p) ** (n - m)
+                    for more in range(n - m + 1):
+                        if more:
+                            term = term * (n - m - more + 1) / more * p / (1 - p)
+                        after[m + more] = after.get(m + more, mpf(0)) + term
+                failed += mp.fsum(chance for m, chance in after.items() if m <= k)
+                alive, before = {m: chance for m, chance in after.items() if m > k}, bound
+            crossings.append([n, step, part, ratio, mp.nstr(failed, 40)])
+    write("bandlimits.csv", ["n", "k", "part", "ratio", "limit"], limits)
+    write("crossings.csv", ["n", "step", "part", "ratio", "probability"], crossings)
+
+
 if __name__ == "__main__":
     write_risk()
     write_weights()
@@ -349,3 +394,4 @@ if __name__ == "__main__":
     write_next()
     write_tests_of_rows()
     write_betting()
+    write_band()

@@ -77,6 +77,8 @@ type LossSection struct {
 	Below   float64 `yaml:"below"`
 	Above   float64 `yaml:"above"`
 	Unit    string  `yaml:"unit"`
+
+	Tolerance string `yaml:"tolerance"`
 }
 
 type kernelConfig struct {
@@ -161,7 +163,7 @@ func (c JobFile) job() pipeline.Job {
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean),
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
-			Below: c.Loss.Below, Above: c.Loss.Above, Unit: c.Loss.Unit,
+			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
 		},
 		Delta:    float64(given(c.Delta, 0)),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},

@@ -108,7 +108,7 @@ func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 	}{{"maker's", a.Maker}, {"yours", a.Own}} {
 		_, _ = fmt.Fprintf(w.stdout, "%-8s %s (%.2f %%); bound %s\n", row.who, row.m, 100*row.m.Share(), certify.AtMost(row.m.Bound))
 	}
-	if g, _ := v.certificate.Guarantee(certify.GuaranteeHoldout); g.Bound != a.Maker.Bound {
+	if g, _ := v.certificate.HeldOut(); g.Bound != a.Maker.Bound {
 		_, _ = fmt.Fprintf(w.stdout, "         the certificate states %s, under another look or share of delta than yours\n", certify.AtMost(g.Bound))
 	}
 	report.WriteWrapped(w.stdout, "", a.Words(), w.style)

@@ -65,6 +65,9 @@ func figure(r *pipeline.Result) report.Figure {
 			f.Subtitles = append(f.Subtitles, strings.ToUpper(string(g.Status))+": "+g.Headline)
 		}
 	}
+	if g, ok := c.Guarantee(certify.GuaranteeCurve); ok {
+		f.Curve, f.Held = g.Curve, g.N
+	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"
 	}
@@ -152,7 +155,7 @@ func (o *outcome) sweepTable(to system) error {
 // alone has no evidence beside it from which another could follow.
 func asFirstLook(w system, c certify.Certificate) error {
 	held, _ := c.Guarantee(certify.GuaranteeHoldout)
-	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped || held.EmpiricalRisk == (certify.Risk{}) {
+	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped || l.Ended || held.EmpiricalRisk == (certify.Risk{}) {
 		return nil
 	}
 	ev, err := c.Evidence()

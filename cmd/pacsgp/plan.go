@@ -363,6 +363,12 @@ func (p planned) print(w io.Writer) error {
 			_, _ = fmt.Fprintf(w, "           look %2d, one job after another: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
 		}
 	}
+	if len(p.Curve) > 0 {
+		_, _ = fmt.Fprintf(w, "curve      hold-out bound at one declared tolerance, and at every tolerance at once (guarantees: [pac-bayes, curve]), which ends the looks at these rows\n")
+		for _, c := range p.Curve {
+			_, _ = fmt.Fprintf(w, "           %2.0f %% missed: %s   every tolerance: %s\n", 100*c.Missed, certify.AtMost(c.One), certify.AtMost(c.Every))
+		}
+	}
 	_, _ = fmt.Fprintln(w)
 	if err := p.sweep(w); err != nil {
 		return err

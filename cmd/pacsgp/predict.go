@@ -20,6 +20,7 @@ func predictCommand(w system) *cobra.Command {
 	var output, job string
 	var within budget
 	var asJSON bool
+	var share float64
 	cmd := &cobra.Command{
 		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
@@ -28,7 +29,8 @@ func predictCommand(w system) *cobra.Command {
 			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
 			"alone, and null if no guarantee for it is certified or conditional. No\n" +
 			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets\n" +
-			"nulls and a reason.",
+			"nulls and a reason. With --interval two columns more, lower and upper: the ends of an\n" +
+			"interval that covers so large a share of fresh rows, by the curve of the certificate.",
 		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -48,17 +50,18 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, share, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
+	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
-func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
 	m, digest, err := config.ReadModel(ctx, modelPath)
 	if err != nil {
 		return err
@@ -72,6 +75,10 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 		return err
 	}
 	if _, err := pipeline.Verify(ctx, c, m, digest, nil, res); err != nil {
+		return err
+	}
+	ends, err := newInterval(c, share)
+	if err != nil {
 		return err
 	}
 	id = pipeline.CarriedID(c, id)
@@ -99,20 +106,21 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := replaces(ctx, output, show.notice); err != nil {
 		return err
 	}
-	n, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id)
+	n, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id, ends)
 	if err != nil {
 		return err
 	}
 	if asJSON {
 		return printJSON(w.stdout, struct {
-			Doubts  []string `json:"doubts"`
-			Output  string   `json:"output"`
-			Rows    int64    `json:"rows"`
-			Refused int64    `json:"rows_without_prediction"`
-			Vague   int64    `json:"rows_without_deviation"` // that have a prediction
-			Far     int64    `json:"rows_far"`               // from the reference rows, that have a prediction
-			ID      string   `json:"certificate"`            // "" if nothing is certified about the predictions
-		}{append([]string{}, c.Doubts()...), output, n.rows, n.refused, n.vague, n.far, id})
+			Doubts   []string  `json:"doubts"`
+			Output   string    `json:"output"`
+			Rows     int64     `json:"rows"`
+			Refused  int64     `json:"rows_without_prediction"`
+			Vague    int64     `json:"rows_without_deviation"` // that have a prediction
+			Far      int64     `json:"rows_far"`               // from the reference rows, that have a prediction
+			ID       string    `json:"certificate"`            // "" if nothing is certified about the predictions
+			Interval *interval `json:"interval,omitempty"`
+		}{append([]string{}, c.Doubts()...), output, n.rows, n.refused, n.vague, n.far, id, ends})
 	}
 	if n.vague > 0 {
 		show.notice(certify.Count(n.vague, "prediction") + " without a deviation: it is too small to be computed to a part in 256")
@@ -120,7 +128,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if n.far > 0 {
 		show.notice(fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.far, "prediction"), pipeline.FarScales))
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n", output, certify.Count(n.rows, "row"), n.refused)
+	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.rows, "row"), n.refused, ends.words())
 	return err
 }
 
@@ -130,13 +138,13 @@ type rowCounts struct{ rows, refused, vague, far int64 }
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
 // that were read.
-func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string) (n rowCounts, err error) {
+func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipeline.Model, workers int, output string, read []string, id string, ends *interval) (n rowCounts, err error) {
 	file, err := config.NewFile(w.fs, output, read, newDisplay(w).notice)
 	if err != nil {
 		return n, err
 	}
 	defer file.Abort()
-	out := sink.NewPredictions(file, id)
+	out := sink.NewPredictions(file, id, ends.columns()...)
 	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			n.rows++
@@ -150,7 +158,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 				n.far++
 			}
 		}
-		return out.Write(batch)
+		return out.Write(batch, ends.ends(batch)...)
 	})
 	if err == nil {
 		err = out.Close()

@@ -51,7 +51,7 @@ def derive(model, job, raw, cert, found, jitter):
     broken, column = any(a["status"] == "broken" for a in document["assumptions"]), "mean" in document
     for g in document["guarantees"]:
         useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
-        void = broken or column and not ledger.get("outside") and g["role"] == "train"
+        void = broken or g["role"] == "holdout" and "ended" in document["delta"].get("looks", {}) or column and not ledger.get("outside") and g["role"] == "train"
         g["status"] = "indicative" if void else "vacuous" if not useful else "conditional" if column or g["role"] == "holdout" else "certified"
     for g in document["guarantees"]:
         g["method"], g["headline"], g["statement"] = g["method"] or NAMES[g["id"]], words.headline(g), words.statement(g)
@@ -72,8 +72,8 @@ def earlier_looks(stated, holdout):
     if stated is None:
         return None
     earlier, uncounted = stated.get("earlier", []), "uncounted" in stated
-    need(holdout and bool(earlier) != uncounted and len(earlier) < 1000 and not ("swapped" in stated and uncounted), "the looks before this one are none that there can be")
-    return members(("uncounted", uncounted), ("earlier", earlier), ("swapped", "swapped" in stated))
+    need(holdout and bool(earlier) != uncounted and len(earlier) < 1000 and not ({"swapped", "ended"} & stated.keys() and uncounted), "the looks before this one are none that there can be")
+    return members(("uncounted", uncounted), ("earlier", earlier), ("swapped", "swapped" in stated), ("ended", "ended" in stated))
 
 
 def grid_of(p):

@@ -82,7 +82,7 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
 
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "delta": positive, "kernel": KERNEL,
-    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "unit?": unit_word},
+    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
@@ -112,7 +112,7 @@ CERTIFICATE = {
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "by_content?": flag, "holdout?": share, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "alternatives": count, "alternative": count, "methods": [{"id": {*METHODS}, "weight": weight}],
               "sequence?": {"policy": {"sequence", "each"}, "name": word(128), "number": lambda v: integer(v) and 1 <= v <= 1 << 40, "horizon?": lambda v: integer(v) and 1 <= v <= 1 << 40},
-              "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag}},
+              "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag, "ended?": flag}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},
                  "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}

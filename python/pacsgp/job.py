@@ -27,7 +27,7 @@ def canonical_settings(v):
     refused here."""
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
     job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("mean", v.get("mean")))}
-    job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("unit", loss.get("unit")))}
+    job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("unit", loss.get("unit")))}
     job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
     job.update(members(("inducing", v.get("inducing"))))
@@ -125,12 +125,13 @@ def check_job(job):
             ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if by(job) == "first" else "reference" not in job["roles"]),
             ("the last rows are no hold-out rows by their features, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
+            ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or bool(wanted) and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
-            ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "holdout" in methods),
+            ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or any(METHODS[m].role == "holdout" for m in methods)),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),

@@ -9,7 +9,9 @@ import numpy as np
 
 from . import betting
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
-from .jsontext import BEFORE, number
+from .curve import LOOSE, check_level, limits, ranks, tolerances
+from .jsontext import BEFORE, count, number
+from .kernels import U
 from .losses import KINDS, UNIT, units
 from .refusal import need, ok
 
@@ -113,7 +115,7 @@ class Holdout(Losses):
         g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
         need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
         close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
-        if cert["delta"].get("looks", {}).get("swapped"):
+        if unpriced(cert):
             return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
         if found["alone"]:
             betting.check(g["bound"], n, float(g["ln_inverse_delta"]))
@@ -160,7 +162,69 @@ class Holdout(Losses):
         return True
 
 
-METHODS = {m.id: m for m in (PacBayes, Holdout)}
+class Curve(Losses):
+    id, role, predictor = "curve", "holdout", "mean of Q"
+    names = {"curve": "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"}
+    members = {"curve": {"level": number, "steps": [{"tolerance": number, "misses": count, "bound": number}]}}
+
+    def __init__(self):
+        super().__init__()
+        self.least = self.most = 0  # rows beyond each tolerance
+
+    @classmethod
+    def stated(cls, cert, found):
+        g = guarantee(cert, "curve")
+        found["curve"], found["unproven curve"] = stated_sum(g["empirical_risk"], cert["ledger"]["holdout"]), g["unproven"]
+        need(found["curve"] % UNIT == 0 and g["unproven"] == 0, "a curve counts rows that are lost, and none that are unproven")
+        found["curve of errors"] = {"steps": g["curve"]["steps"], "epsilon": g["loss"]["epsilon"], "empty": g["curve"]["level"] == 0}
+        need(g["loss"]["kind"] == "zero-one" and 2.0 ** -900 <= g["loss"]["epsilon"] <= 2.0 ** 900, "a curve takes a tolerance")
+
+    @staticmethod
+    def check(cert, model, found, inverse):
+        g, n = guarantee(cert, "curve"), cert["ledger"]["holdout"]
+        level, steps, own = g["curve"]["level"], g["curve"]["steps"], g["loss"]["epsilon"]
+        close(g["ln_inverse_delta"], inverse, "ln 1/delta of the curve")
+        if unpriced(cert):
+            return need(level == 0 and steps == [] and g["bound"] == 1, "the curve of a look that cannot be paid for is not empty")
+        check_level(n, level, inverse)
+        need(level > 0 or steps == [], "a curve without a level has steps")
+        grid, at, last = tolerances(own).tolist(), -1, n
+        k, p = (ranks(n), limits(n, level)) if steps else ([], [])
+        for s in steps:
+            here = grid.index(s["tolerance"]) if s["tolerance"] in grid else -1
+            need(here > at and s["misses"] < last and s["misses"] <= n // 2, "the steps of the curve are not at its tolerances, or its counts do not fall")
+            at, last, limit = here, s["misses"], p[np.searchsorted(k, s["misses"])]
+            need(abs(s["bound"] / limit - 1) <= LOOSE, f"the curve states {s['bound']} for {s['misses']} of {n} rows, which is not the limit {limit}")
+        here = [s for s in steps if s["tolerance"] <= own]
+        need(g["bound"] == (here[-1]["bound"] if here else 1), "the bound of the curve is not that at the tolerance")
+        need(not here or here[-1]["misses"] * UNIT == found["curve"], "the curve and the empirical risk count other rows")
+        ok(f"curve: at the tolerance {found['curve'] // UNIT} of {n} rows lose, of fresh rows at most {g['bound']:.6f}; {len(steps)} steps hold at once")
+
+    @classmethod
+    def derive(cls, cert, found, loss, delta):
+        stated = guarantee(cert, "curve")
+        curve = {"level": float(stated["curve"]["level"]), "steps": [{"tolerance": float(s["tolerance"]), "misses": s["misses"], "bound": float(s["bound"])} for s in stated["curve"]["steps"]]}
+        return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
+
+    def add(self, losses, y, law):
+        """Counts the rows beyond each tolerance: those that have to be, and those that may be."""
+        mean, error, tau, scale = law[0], law[2], losses.tau, losses.scale
+        room = (error + 6 * U * (np.abs(mean) + np.abs(y))) * (1 + 2.0 ** -30)
+        off, grid = np.abs(mean - y), tolerances(losses.model.loss["epsilon"])
+        beyond = lambda e: (e[:, None] > grid).sum(axis=0)
+        self.least = self.least + beyond(np.where(error <= tau, off - room + tau, np.inf) * scale * (1 - 2.0 ** -30))
+        self.most = self.most + beyond(np.where(error <= tau / 2, off + room + 3 * tau, np.inf) * scale * (1 + 2.0 ** -30))
+
+    def agrees(self, found):
+        n, own = found["ledger"]["holdout"], found["curve of errors"]
+        stated = np.array([next((s["misses"] for s in reversed(own["steps"]) if s["tolerance"] <= t), n) for t in tolerances(own["epsilon"])])
+        need(np.all(self.least <= stated), "fewer rows are beyond a tolerance of the curve than have to be")
+        need(np.all((stated <= self.most) | (stated == n) & ((self.most > n // 2) | own["empty"])), "more rows are beyond a tolerance of the curve than can be")
+        ok("curve: as many rows are beyond each tolerance as are proven here, but for those within the accuracy of it")
+        return True
+
+
+METHODS = {m.id: m for m in (PacBayes, Holdout, Curve)}
 SUBJECTS = {predictor: words for m in METHODS.values() for predictor, words in m.subjects.items()}
 NAMES = {name: words for m in METHODS.values() for name, words in m.names.items()}
 
@@ -182,6 +246,11 @@ def stated_sum(risk, rows):
     total = int(risk["exact"]["sum"], 16)
     need(total <= rows * UNIT, "a risk is above 1")
     return total
+
+
+def unpriced(cert):
+    """Whether no part of delta pays for the look (format.md, 6.6)."""
+    return bool({"swapped", "ended"} & cert["delta"].get("looks", {}).keys())
 
 
 def looked(cert):

@@ -2,6 +2,7 @@
 from fractions import Fraction
 
 from .bound import decimal_fraction
+from .curve import within
 from .job import members
 from .jsontext import at_most_digits, few_digits, plain
 from .losses import KINDS
@@ -96,6 +97,8 @@ class Sentences:
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
         if g["status"] == "indicative":
             broken = ["the assumption " + a["id"] for a in self.cert["assumptions"] if a["status"] == "broken"]
+            if not broken and self.ended(g):
+                return f"nothing is certified about {who}: an earlier look at these hold-out rows showed a curve of them"
             if not broken:
                 return f"nothing is certified about {who}: the column {self.column()} may have been fitted on the train rows"
             return f"nothing is certified about {who}: {' and '.join(broken)} {'does' if len(broken) == 1 else 'do'} not hold"
@@ -105,10 +108,19 @@ class Sentences:
             return f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below {self.yardstick(percent_up, g, 'a constant')}"
         kind, words = KINDS[loss["kind"]], self.words(loss, at_most_digits)
         if kind.counts:
-            return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}, {sure}"
+            return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}{self.halves(g)} {sure}"
         if kind.average:
             return f"{who} are {kind.average.format(percent_up(g['bound']), fresh)}, {sure}"
         return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {words}, {sure}"
+
+    def halves(self, g):
+        """Where half and nine tenths of fresh rows are, as far as a curve tells."""
+        known = [(words, within(g["curve"], share)) for share, words in ((0.5, "half of all"), (0.9, "nine of ten"))] if "curve" in g else []
+        known = [f"{words} within {self.amount(t, at_most_digits)}" for words, t in known if t is not None]
+        return f"; {', '.join(known)};" if known else ","
+
+    def ended(self, g):
+        return g["role"] == "holdout" and "ended" in self.cert["delta"].get("looks", {})
 
     def column(self):
         return f'"{self.cert["mean"]["column"]}"'
@@ -127,6 +139,8 @@ class Sentences:
             words = "Indicative only: NOTHING IS CERTIFIED, because "
             if any(a["status"] == "broken" for a in self.cert["assumptions"]):
                 words += "an assumption of the theorem is broken."
+            elif self.ended(g):
+                words += "an earlier look at these hold-out rows showed a curve of them. It tells far more than a count, and nobody can pay for what a job may have learnt from it."
             else:
                 words += f"the theorem needs a prior that was fixed without the train rows, and the column {self.column()}, which is its mean, may have been fitted on them."
             for a in self.cert["assumptions"]:
@@ -187,6 +201,11 @@ class Sentences:
 
     def claim(self, g):
         most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)
+        if "curve" in g:
+            known = [(percent, within(g["curve"], percent / 100)) for percent in (50, 90, 95, 99)]
+            known = [f", mean - {self.amount(t, plain)} to mean + {self.amount(t, plain)} covers at least {percent} %" for percent, t in known if t is not None]
+            return (f"for every tolerance at once, {self.subject(g)} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
+                    f"{words} with probability {most}" + (f". Read sideways{''.join(known)} of fresh rows, all at once" if known else ""))
         if KINDS[g["loss"]["kind"]].counts:
             return f"{self.subject(g)} are {words} with probability {most}"
         return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {words}"

@@ -158,7 +158,8 @@ def looked(looks):
     if looks.get("uncounted"):
         return " Looks not counted."
     words = f" Look {len(looks['earlier']) + 1} at them by its maker's log of looks"
-    return words + ("; an earlier one was trained on some of them, for which no price is known." if looks.get("swapped") else ".")
+    words += "; an earlier one was trained on some of them, for which no price is known" if looks.get("swapped") else ""
+    return words + ("; an earlier one showed a curve of them, which ends the looks" if looks.get("ended") else "") + "."
 
 
 def verdict(cert, rows):

@@ -39,6 +39,7 @@ type lookLine struct {
 	Number      int64  `json:"number"`
 	Alternative int64  `json:"alternative"`
 	Shown       string `json:"shown"`
+	Curve       bool   `json:"curve,omitempty"`
 	Sample      int64  `json:"sample_rows"`
 	Rows        int64  `json:"rows"`
 	Marks       []byte `json:"marks"`
@@ -108,7 +109,7 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 
 func encodeLook(l pipeline.Look) ([]byte, error) {
 	text, err := json.Marshal(lookLine{
-		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(),
+		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(), Curve: l.Curve,
 		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places), Trained: encodeNumbers(l.Trained),
 	})
 	return append(text, '\n'), err
@@ -124,7 +125,7 @@ func parseLook(text []byte) (pipeline.Look, error) {
 	if line.Format != looksFormat || line.Rows < 1 || line.Sample < line.Rows {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
-	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
+	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Curve: line.Curve, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
 	var faults [3]error
 	l.Held.Marks, faults[0] = parseNumbers(line.Marks)
 	l.Held.Places, faults[1] = parseNumbers(line.Places)

@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // A Step is the state of training at one time.
@@ -29,8 +31,8 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is the plot of one run: the bound during training, and predictions against observations
-// with the tolerance as a band.
+// A Figure is the plot of one run: the bound during training, or the curve of errors, and predictions
+// against observations with the tolerance as a band.
 type Figure struct {
 	Title     string   // the certified statement, in one line
 	Subtitles []string // a line each
@@ -40,6 +42,10 @@ type Figure struct {
 	Unit     string  // of Step.Pass; "" means passes over the train rows
 	Bound    float64 // for a draw of Q, after the last pass
 	Baseline float64 // the yardstick
+
+	// Curve takes the place of training where a certificate has one, of so many hold-out rows.
+	Curve *certify.Curve
+	Held  int64
 
 	Points       []Point
 	PointsTitle  string  // names their rows
@@ -93,7 +99,11 @@ func (f Figure) draw(c draw.Canvas) error {
 	}
 	body := draw.Crop(inner, 0, 0, 0, -head)
 	split := (body.Max.X - body.Min.X) * 0.54
-	f.progressPanel().Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))
+	left := f.progressPanel
+	if f.Curve != nil && len(f.Curve.Steps) > 0 {
+		left = f.curvePanel
+	}
+	left().Draw(draw.Crop(body, 0, split-(body.Max.X-body.Min.X)-margin/2, 0, 0))
 	f.rowsPanel().Draw(draw.Crop(body, split+margin/2, 0, 0, 0))
 	return nil
 }

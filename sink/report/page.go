@@ -172,7 +172,17 @@ func heldOut(g certify.Guarantee) []Row {
 	if g.EmpiricalRisk != (certify.Risk{}) {
 		rows = append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""})
 	}
-	return append(rows, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
+	rows = append(rows, Row{"bound", certify.RoundUp(g.Bound, 5), ""})
+	if g.Curve == nil {
+		return rows
+	}
+	rows = append(rows, Row{"steps of the curve", strconv.Itoa(len(g.Curve.Steps)), "all at once"})
+	for _, percent := range []int{50, 90, 95, 99} {
+		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
+			rows = append(rows, Row{fmt.Sprintf("%d %% lie within", percent), strconv.FormatFloat(t, 'g', -1, 64), "at least, of fresh rows"})
+		}
+	}
+	return rows
 }
 
 // Missed is the number of hold-out rows that a guarantee's predictor missed, if its loss counts

@@ -1,0 +1,310 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"sync"
+)
+
+// A band bounds how many of n independent draws can be beyond any threshold: with k beyond it, the
+// probability to be beyond is at most limits[i] of the first rank that is at least k, for all
+// thresholds at once (Berk and Jones 1979, one-sided; docs/proofs.md, 19). The limits are those of
+// Clopper and Pearson at one local level, at ranks that follow from n.
+type band struct {
+	level  float64 // 0: there are no ranks
+	ranks  []int64 // ascending, from 0 to ⌊n/2⌋
+	limits []float64
+}
+
+const (
+	ranksPerDouble = 256     // from this rank on the next is a part 1/ranksPerDouble further
+	mostDraws      = 1 << 17 // of more the ranks are fewer, and their levels are added up
+	fewRanks       = 64      // in place of ranksPerDouble there
+	leastPart      = 1e-200  // of δ; below it there is no band
+	bandRoom       = 0x1p-20 // a crossing probability is demanded to be below the part by this part of it
+	ratiosPerTwo   = 16      // of the ratios δ/level that are tried
+)
+
+// bandRanks are the ranks for n draws.
+func bandRanks(n int64) (ranks []int64) {
+	last, per := n/2, int64(ranksPerDouble)
+	if n > mostDraws {
+		per = fewRanks
+	}
+	for k := int64(0); k < last; k += max(1, k/per) {
+		ranks = append(ranks, k)
+	}
+	return append(ranks, last)
+}
+
+// bands are those that were computed, by number of draws and part of δ: a document is derived
+// again and again.
+var bands sync.Map
+
+// newBand returns the band for n draws that fails with a probability of at most part. It has the
+// largest level of a list that is proven to do: ratios part/level that are powers of 2^(1/16).
+func newBand(n int64, part float64) *band {
+	type key struct {
+		n    int64
+		part float64
+	}
+	if b, ok := bands.Load(key{n, part}); ok {
+		return b.(*band)
+	}
+	b := &band{}
+	if part >= leastPart {
+		t := newTails(n, bandRanks(n))
+		b = t.widest(part)
+	}
+	bands.Store(key{n, part}, b)
+	return b
+}
+
+// limit is the bound for k draws beyond a threshold.
+func (b *band) limit(k int64) float64 {
+	i, _ := slices.BinarySearch(b.ranks, k)
+	if i == len(b.ranks) {
+		return 1
+	}
+	return b.limits[i]
+}
+
+// tails are what is the same of all levels.
+type tails struct {
+	n      int64
+	ranks  []int64
+	choose []float64 // ln C(n,k)
+	fallen []float64 // ln n!/((n−k)! nᵏ)
+}
+
+func newTails(n int64, ranks []int64) *tails {
+	t := &tails{n: n, ranks: ranks}
+	_, whole := lnFactorial(n)
+	lnN := ln(exactInt(n))
+	for _, k := range ranks {
+		above, _ := lnFactorial(n - k)
+		below, _ := lnFactorial(k)
+		x := empty().Sub(whole, above)
+		fallen, _ := empty().Sub(x, empty().Mul(exactInt(k), lnN)).Float64()
+		choose, _ := x.Sub(x, below).Float64()
+		t.choose, t.fallen = append(t.choose, choose), append(t.fallen, fallen)
+	}
+	return t
+}
+
+// widest is the band of the largest level of the list that passes.
+func (t *tails) widest(part float64) *band {
+	if t.n > mostDraws { // a union over the ranks
+		level := part / float64(len(t.ranks)+1)
+		return &band{level, t.ranks, t.limits(level)}
+	}
+	try := func(ratio int) *band {
+		level := part / ratioOf(ratio)
+		b := &band{level, t.ranks, t.limits(level)}
+		if t.crossing(b.limits, part)*(1+bandRoom) <= part { // written so that NaN fails
+			return b
+		}
+		return nil
+	}
+	// 2 ln n ln ln n is a little more than needed.
+	ln1 := max(1, portableLn(float64(t.n)))
+	high := 0
+	for ratioOf(high) < 2*ln1*max(0.5, portableLn(ln1)) {
+		high++
+	}
+	found := try(high)
+	for found == nil { // a union over the ranks ends it
+		high += ratiosPerTwo
+		found = try(high)
+	}
+	low := -1 // no ratio below 1 does
+	for step := 4; high > 0; step *= 2 {
+		below := max(0, high-step)
+		b := try(below)
+		if b == nil {
+			low = below
+			break
+		}
+		high, found = below, b
+	}
+	for high-low > 1 {
+		middle := (low + high) / 2
+		if b := try(middle); b != nil {
+			high, found = middle, b
+		} else {
+			low = middle
+		}
+	}
+	return found
+}
+
+// ratioOf is 2^(i/16), or near it.
+func ratioOf(i int) float64 {
+	return math.Ldexp([ratiosPerTwo]float64{
+		1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152,
+	}[i%ratiosPerTwo], i/ratiosPerTwo)
+}
+
+// limits are, to some 10⁻¹³ of themselves, the p with P(at most k of n) = level at every rank.
+// Nothing rests on that: see crossing.
+//
+// Newton's steps on ln P, which is concave in p and falls: after the first all are on one side.
+func (t *tails) limits(level float64) []float64 {
+	limits, target := make([]float64, len(t.ranks)), portableLn(level)
+	p := 0.5
+	for i, k := range t.ranks {
+		mean := float64(k) / float64(t.n)
+		if i > 0 {
+			p = limits[i-1] + (mean - float64(t.ranks[i-1])/float64(t.n))
+		}
+		for range 100 {
+			sum := t.sum(k, p)
+			at := t.choose[i] + float64(float64(k)*portableLn(p)) + float64(float64(t.n-k)*portableLn(1-p)) + portableLn(sum)
+			next := p + (at-target)*(1-p)*sum/float64(t.n-k)
+			next = min(max(next, mean+(p-mean)/2), p+(1-p)/2)
+			done := math.Abs(next-p) <= 0x1p-50*p
+			if p = next; done {
+				break
+			}
+		}
+		limits[i] = p
+	}
+	return limits
+}
+
+// sum is P(at most k of n)/P(k of n) for p > k/n.
+func (t *tails) sum(k int64, p float64) float64 {
+	odds := (1 - p) / p
+	sum, term := 1.0, 1.0
+	for j := k; j > 0 && term > 0x1p-60*sum; j-- {
+		term = term * (float64(j) * odds) / float64(t.n-j+1)
+		sum += term
+	}
+	return sum
+}
+
+// crossing returns an upper bound on the probability that of n independent uniform numbers at most
+// k are at most limits[i], for some rank k = ranks[i]; +Inf if the limits do not rise within (0, 1).
+//
+// The numbers are the points of a Poisson process of rate n, given that there are n. From limit to
+// limit it adds up the probabilities of the counts that have failed nowhere, which are positive, so
+// that rounding errs by a part of 10⁻⁸ of them at most; what is dropped counts as failing.
+func (t *tails) crossing(limits []float64, part float64) float64 {
+	n, cut := float64(t.n), part*0x1p-80
+	least, alive := 0, []float64{1} // probabilities of the counts from least on
+	var next []float64
+	var failed, dropped, at float64
+	for i, limit := range limits {
+		if !(at < limit && limit < 1) {
+			return math.Inf(1)
+		}
+		from, kernel, lost := poisson(n*(limit-at), cut)
+		dropped += lost
+		next = slices.Grow(next[:0], len(alive)+len(kernel)-1)[:len(alive)+len(kernel)-1]
+		clear(next)
+		for a, x := range alive {
+			to := next[a : a+len(kernel)]
+			for j, y := range kernel {
+				to[j] += float64(x * y)
+			}
+		}
+		least, at = least+from, limit
+		k := int(t.ranks[i])
+		// P(n points in all, given k up to here)/P(n points in all)
+		weight := portableExp(t.fallen[i] + float64(n*limit) + float64((n-float64(k))*portableLn(1-limit)))
+		for m := k; m >= least; m-- {
+			if m-least < len(next) {
+				failed += float64(next[m-least] * weight)
+			}
+			weight = weight * (1 - limit) * n / (n - float64(m) + 1)
+		}
+		gone := min(len(next), max(0, k+1-least))
+		for gone < len(next) && next[gone] < cut {
+			dropped += next[gone]
+			gone++
+		}
+		least, next = least+gone, next[gone:]
+		for len(next) > 0 && next[len(next)-1] < cut {
+			dropped += next[len(next)-1]
+			next = next[:len(next)-1]
+		}
+		alive, next = next, alive
+	}
+	// 3√n is more than 1/P(n points in all).
+	return failed + dropped*3*math.Sqrt(n)
+}
+
+// poisson returns the probabilities of a Poisson law from the count from on, none of them too
+// small but for rounding, and a bound on those left out, each of which is below cut.
+func poisson(mean, cut float64) (from int, kernel []float64, lost float64) {
+	mode := int(mean)
+	sum := 1.0
+	var below []float64
+	for j, x := mode, 1.0; j > 0; j-- {
+		if x = x * float64(j) / mean; x < cut {
+			break
+		}
+		below = append(below, x)
+		sum += x
+	}
+	slices.Reverse(below)
+	kernel = append(below, 1)
+	last := mode
+	for x := 1.0; ; {
+		last++
+		if x = x * mean / float64(last); x < cut {
+			break
+		}
+		kernel = append(kernel, x)
+		sum += x
+	}
+	for j := range kernel {
+		kernel[j] /= sum
+	}
+	// Those below are fewer than the mean; those above fall by the ratio mean/(last+1) or faster.
+	return mode - len(below), kernel, cut * (mean + float64(last) + 1)
+}
+
+// partDown is the largest float64 that is not above δ·share.
+func partDown(delta float64, share Share) (float64, error) {
+	part, err := decimal(delta)
+	if err != nil {
+		return 0, err
+	}
+	part.Mul(part, share.rational())
+	f, _ := part.Float64()
+	if new(big.Rat).SetFloat64(f).Cmp(part) > 0 {
+		f = math.Nextafter(f, 0)
+	}
+	return f, nil
+}
+
+// portableLn is ln x for normal x > 0 to 10⁻¹⁵, with the same bits everywhere: of its operations
+// none is fused.
+func portableLn(x float64) float64 {
+	m, e := math.Frexp(x)
+	if m < math.Sqrt2/2 {
+		m, e = 2*m, e-1
+	}
+	z := (m - 1) / (m + 1)
+	square, sum := float64(z*z), 0.0
+	for k := 25; k > 0; k -= 2 {
+		sum = 1/float64(k) + float64(square*sum)
+	}
+	return float64(2*z*sum) + float64(float64(e)*math.Ln2)
+}
+
+// portableExp is exp(x) likewise; 0 or +Inf far out.
+func portableExp(x float64) float64 {
+	if !(math.Abs(x) < 700) {
+		return math.Exp(math.Copysign(1000, x))
+	}
+	k := math.Floor(float64(x*math.Log2E) + 0.5)
+	r := x - float64(k*6.93147180369123816490e-01) - float64(k*1.90821492927058770002e-10)
+	sum := 1.0
+	for i := 20; i > 0; i-- {
+		sum = 1 + float64(r*sum)/float64(i)
+	}
+	return math.Ldexp(sum, int(k))
+}

@@ -1,0 +1,205 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"sort"
+	"strings"
+)
+
+const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"
+
+// curve bounds, at every tolerance at once, how often the mean of Q is off by more: as holdout
+// does at one tolerance, and on the same conditions. Read sideways, mean ± tolerance covers all but the
+// bound (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
+func curve() method {
+	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
+		g := ev.guarantee(needs, GuaranteeCurve, methodCurve)
+		sum := g.EmpiricalRisk.Exact.whole()
+		g.EmpiricalRisk, g.Unproven, g.Bound = Risk{Exact: sum, Upper: sum.Upper()}, 0, 1
+		var err error
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
+			return nil, err
+		}
+		part, err := partDown(ev.Delta.Declared, share)
+		if err != nil {
+			return nil, err
+		}
+		if ev.Delta.Looks.unpriced() {
+			part = 0
+		}
+		b := newBand(g.N, part)
+		g.Curve = &Curve{Level: b.level, Steps: []Step{}}
+		beyond, last := ev.Tallies.Of(needs.Predictor, needs.Role).Beyond, g.N
+		if beyond == nil {
+			return nil, errors.New("certify: a curve without counts of errors")
+		}
+		for i, k := range beyond {
+			if limit := b.limit(k); k < last && limit < 1 {
+				g.Curve.Steps = append(g.Curve.Steps, Step{Tolerance: curveTolerance(ev.Loss.Epsilon, i), Misses: k, Bound: limit})
+			}
+			last = k
+		}
+		if at, ok := g.Curve.At(ev.Loss.Epsilon); ok {
+			g.Bound = at.Bound
+		}
+		return []Guarantee{g}, nil
+	}}
+}
+
+// CurveUpper is the bound of a curve for k of n rows beyond a tolerance, at every tolerance at once: see
+// [BinomialUpper] for one. Numbers out of range, NaN included, are an error.
+func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
+	if n < 1 || k < 0 || k > n {
+		return 0, fmt.Errorf("certify: %d losses of %d examples", k, n)
+	}
+	if err := (Terms{N: n, Delta: delta, Share: share}).validate(); err != nil {
+		return 0, fmt.Errorf("certify: curve: %w", err)
+	}
+	part, err := partDown(delta, share)
+	if err != nil {
+		return 0, err
+	}
+	return newBand(n, part).limit(k), nil
+}
+
+// A Curve bounds the share of rows that are off by more, at every tolerance at once.
+type Curve struct {
+	Level float64 `json:"level"` // at which each rank has Clopper and Pearson's limit; 0: nothing is promised
+	Steps []Step  `json:"steps"` // by rising tolerances; below the first the bound is 1
+}
+
+// A Step holds from its tolerance up to that of the next.
+type Step struct {
+	Tolerance float64 `json:"tolerance"` // raw units of the target
+	Misses    int64   `json:"misses"`    // hold-out rows that are not proven to be within it
+	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
+}
+
+// At is the step that holds at a tolerance; false below the first.
+func (c *Curve) At(tolerance float64) (at Step, ok bool) {
+	for _, s := range c.Steps {
+		if s.Tolerance <= tolerance {
+			at, ok = s, true
+		}
+	}
+	return at, ok
+}
+
+// Within is the least tolerance within which a share of all fresh rows is: an interval around the
+// mean that covers at least so much. It is false if none is known.
+func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
+	if c == nil {
+		return 0, false
+	}
+	for _, s := range c.Steps {
+		if covers(s.Bound, share) {
+			return s.Tolerance, true
+		}
+	}
+	return 0, false
+}
+
+// covers reports whether 1 − bound is no less than the decimal number share.
+func covers(bound, share float64) bool {
+	part, err := decimal(share)
+	return err == nil && part.Add(part, new(big.Rat).SetFloat64(bound)).Cmp(big.NewRat(1, 1)) <= 0
+}
+
+// A [Tally] counts errors at so many tolerances: 32 from ε·2^k up to
+// ε·2^(k+1), k = −10 … 5, evenly spaced.
+const (
+	curveTolerances = 512
+	perTwo          = 32
+	toleranceOwn    = 10 * perTwo // the number of ε itself
+	mostTolerance   = 0x1p900     // so that all tolerances are normal numbers
+)
+
+// curveTolerance is number i of them.
+func curveTolerance(epsilon float64, i int) float64 {
+	return math.Ldexp(epsilon, i/perTwo-10) * (1 + float64(i%perTwo)/perTwo)
+}
+
+// AddError counts a row whose error is proven to be at most within, raw: NaN and +Inf are beyond
+// every tolerance. At ε another proof says whether it is lost, and that one counts.
+func (t *Tally) AddError(within, epsilon float64, lost bool) {
+	if t.Beyond == nil {
+		t.Beyond = make([]int64, curveTolerances)
+	}
+	first := sort.Search(curveTolerances, func(i int) bool { return within <= curveTolerance(epsilon, i) })
+	if lost {
+		first = max(first, toleranceOwn+1)
+	} else {
+		first = min(first, toleranceOwn)
+	}
+	for i := range t.Beyond[:first] {
+		t.Beyond[i]++
+	}
+}
+
+// validateBeyond reports faults of the counts of errors, if there are any.
+func (t *Tally) validateBeyond(n int64, loss Loss) error {
+	if t.Beyond == nil {
+		return nil
+	}
+	if loss.Kind != LossZeroOne || !(1/mostTolerance <= loss.Epsilon && loss.Epsilon <= mostTolerance) {
+		return fmt.Errorf("a curve of a %s loss with a tolerance of %g: it takes %s and a tolerance from %g to %g", loss.Kind, loss.Epsilon, LossZeroOne, 1/mostTolerance, mostTolerance)
+	}
+	last := n
+	for _, k := range t.Beyond {
+		if k < 0 || k > last {
+			return errors.New("the counts of errors do not fall with the tolerance")
+		}
+		last = k
+	}
+	// What a certificate does not state is counted as all rows.
+	if own := t.Beyond[toleranceOwn]; own != n && own != t.Risk.ones() {
+		return fmt.Errorf("%d rows are lost, and %d are off by more than the tolerance", t.Risk.ones(), own)
+	}
+	return nil
+}
+
+// beyond are the counts that the steps state, of n rows.
+func (c *Curve) beyond(n int64, epsilon float64) []int64 {
+	all := make([]int64, curveTolerances)
+	for i := range all {
+		all[i] = n
+		if at, ok := c.At(curveTolerance(epsilon, i)); ok {
+			all[i] = at.Misses
+		}
+	}
+	return all
+}
+
+// within says in a headline where half and nine tenths of fresh rows are, as far as a curve tells.
+func (c *Curve) within(unit string) string {
+	var words []string
+	for _, of := range []struct {
+		share float64
+		words string
+	}{{0.5, "half of all"}, {0.9, "nine of ten"}} {
+		if t, ok := c.Within(of.share); ok {
+			words = append(words, fmt.Sprintf("%s within %s", of.words, amountText(atMostDigits(t), unit)))
+		}
+	}
+	if words == nil {
+		return ","
+	}
+	return "; " + strings.Join(words, ", ") + ";"
+}
+
+// intervals says in a statement what intervals cover.
+func (c *Curve) intervals(unit string) string {
+	var words strings.Builder
+	for _, percent := range []int{50, 90, 95, 99} {
+		if t, ok := c.Within(float64(percent) / 100); ok {
+			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", amountText(plain(t), unit), percent)
+		}
+	}
+	if words.Len() == 0 {
+		return ""
+	}
+	return ". Read sideways" + words.String() + " of fresh rows, all at once"
+}

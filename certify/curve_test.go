@@ -1,0 +1,191 @@
+package certify
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// withCurve is evidence with a curve of the hold-out rows, whose errors rise evenly up to most.
+func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
+	t.Helper()
+	ev := sound(t)
+	ev.Delta.Methods = nil
+	for _, id := range methods {
+		ev.Delta.Methods = append(ev.Delta.Methods, MethodWeight{id, 1})
+	}
+	tally := &Tally{}
+	for i := range ev.Ledger.Holdout {
+		err := most * float64(i+1) / float64(ev.Ledger.Holdout)
+		lost := err > ev.Loss.Epsilon
+		loss := 0.
+		if lost {
+			loss = 1
+		}
+		add(t, &tally.Risk, loss)
+		tally.AddError(err, ev.Loss.Epsilon, lost)
+	}
+	ev.Tallies[TallyKey{PredictorMean, RoleHoldout}] = tally
+	return ev
+}
+
+func TestCurveFollowsFromItsDocument(t *testing.T) {
+	for _, methods := range [][]MethodID{{MethodPACBayes, MethodCurve}, {MethodPACBayes, MethodHoldout, MethodCurve}} {
+		for _, most := range []float64{.001, 10, 16, 40, 1e9} {
+			c := certificate(t, withCurve(t, most, methods...))
+			if err := Recompute(c); err != nil {
+				t.Errorf("errors up to %g: %v", most, err)
+			}
+			data, err := Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Recompute(again); err != nil {
+				t.Errorf("errors up to %g, read again: %v", most, err)
+			}
+		}
+	}
+}
+
+// Each step is the limit of the band for rows of the next larger error, and the bound of the
+// guarantee is that at its tolerance.
+func TestCurveSteps(t *testing.T) {
+	ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
+	g, _ := certificate(t, ev).Guarantee(GuaranteeCurve)
+	n := ev.Ledger.Holdout
+	part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBand(n, part)
+	for _, s := range g.Curve.Steps {
+		beyond := int64(0)
+		for i := range n {
+			if 16*float64(i+1)/float64(n) > s.Tolerance {
+				beyond++
+			}
+		}
+		if s.Misses != beyond || s.Bound != b.limit(beyond) || s.Bound >= 1 {
+			t.Errorf("at %g: %d rows and %g, want %d and %g", s.Tolerance, s.Misses, s.Bound, beyond, b.limit(beyond))
+		}
+	}
+	at, ok := g.Curve.At(15)
+	if !ok || g.Bound != at.Bound || at.Misses != g.EmpiricalRisk.Exact.ones() || g.Loss.Epsilon != 15 {
+		t.Errorf("at its tolerance the curve has %+v, the guarantee %g", at, g.Bound)
+	}
+	if holdout, err := BinomialUpper(at.Misses, n, ev.Delta.Declared, ev.Delta.Share(MethodCurve)); err != nil || g.Bound <= holdout {
+		t.Errorf("all tolerances at once cost %g, one %g, %v", g.Bound, holdout, err)
+	}
+	if !strings.Contains(g.Headline, "; half of all within ") || strings.Contains(g.Headline, "nine of ten within 1.") || !strings.HasPrefix(g.Statement, "If training") {
+		t.Error(g.Headline, g.Statement)
+	}
+}
+
+// What an earlier curve has shown is paid by nobody.
+func TestCurveEndsTheLooks(t *testing.T) {
+	ev := withCurve(t, 10, MethodPACBayes, MethodHoldout, MethodCurve)
+	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
+	c := certificate(t, ev)
+	for _, g := range c.Guarantees {
+		if g.Role == RoleHoldout && (g.Status != StatusIndicative || g.Bound != 1 || !strings.Contains(g.Headline+g.Statement, "showed a curve of them")) {
+			t.Errorf("%s: %s, %g: %s", g.ID, g.Status, g.Bound, g.Statement)
+		}
+		if g.Role == RoleTrain && g.Status == StatusIndicative {
+			t.Errorf("%s is %s", g.ID, g.Status)
+		}
+	}
+	if err := Recompute(c); err != nil {
+		t.Error(err)
+	}
+	ev.Delta.Looks = &Looks{Ended: true}
+	if _, err := Certify(ev); err == nil {
+		t.Error("looks ended before the first one")
+	}
+}
+
+func TestCurveFaultsAreErrors(t *testing.T) {
+	for name, spoil := range map[string]func(*Evidence, *Tally){
+		"rising counts":          func(_ *Evidence, c *Tally) { c.Beyond[400]++; c.Beyond[399] = 0 },
+		"a negative count":       func(_ *Evidence, c *Tally) { c.Beyond[511] = -1 },
+		"more than all":          func(ev *Evidence, c *Tally) { c.Beyond[0] = ev.Ledger.Holdout + 1 },
+		"another count at ε":     func(_ *Evidence, c *Tally) { c.Risk.hi, c.Risk.lo = 0, 0 },
+		"no tolerance":           func(ev *Evidence, _ *Tally) { ev.Loss.Kind = LossSquared },
+		"a tolerance far out":    func(ev *Evidence, _ *Tally) { ev.Loss.Epsilon = 1e-300 },
+		"the method, no numbers": func(_ *Evidence, c *Tally) { c.Beyond = nil },
+	} {
+		ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
+		spoil(&ev, ev.Tallies.At(PredictorMean, RoleHoldout))
+		if _, err := Certify(ev); err == nil {
+			t.Error(name + ": no error")
+		}
+	}
+}
+
+// A document cannot state other steps than follow.
+func TestForgedCurvesAreRefused(t *testing.T) {
+	for name, forge := range map[string]func(*Curve){
+		"the level":        func(c *Curve) { c.Level *= 2 },
+		"a bound":          func(c *Curve) { c.Steps[0].Bound *= 0.999 },
+		"a count":          func(c *Curve) { c.Steps[0].Misses-- },
+		"a tolerance":      func(c *Curve) { c.Steps[0].Tolerance *= 0.999 },
+		"a step of nobody": func(c *Curve) { c.Steps = append(c.Steps, Step{Tolerance: 1e9, Misses: 0, Bound: .01}) },
+	} {
+		c := certificate(t, withCurve(t, 16, MethodPACBayes, MethodCurve))
+		for i := range c.Guarantees {
+			if g := &c.Guarantees[i]; g.Curve != nil {
+				g.Curve = &Curve{g.Curve.Level, slices.Clone(g.Curve.Steps)}
+				forge(g.Curve)
+			}
+		}
+		if err := Recompute(c); err == nil {
+			t.Error(name + " is believed")
+		}
+	}
+}
+
+func TestTalliesWithErrorsMergeAndAreReadAgain(t *testing.T) {
+	of := func(errors ...float64) Tallies {
+		all := Tallies{}
+		for _, e := range errors {
+			tally := all.At(PredictorMean, RoleHoldout)
+			add(t, &tally.Risk, 0)
+			tally.AddError(e, 1, !(e <= 1))
+		}
+		add(t, &all.At(PredictorDraw, RoleTrain).Risk, .5)
+		return all
+	}
+	a, whole := of(.5, 3), of(.5, 3, math.NaN(), 1)
+	if err := a.Merge(of(math.NaN(), 1)); err != nil {
+		t.Fatal(err)
+	}
+	a[TallyKey{PredictorDraw, RoleTrain}] = whole[TallyKey{PredictorDraw, RoleTrain}]
+	data := a.AppendBinary(nil)
+	if !slices.Equal(data, whole.AppendBinary(nil)) {
+		t.Error("parts have other bytes than the whole")
+	}
+	again, err := ReadTallies(data, 4)
+	if err != nil || !slices.Equal(again.AppendBinary(nil), data) {
+		t.Fatal(err)
+	}
+	if beyond := again.Of(PredictorMean, RoleHoldout).Beyond; beyond[0] != 4 || beyond[toleranceOwn] != 2 || beyond[curveTolerances-1] != 1 {
+		t.Error(beyond)
+	}
+	own := again.Clone()
+	own.At(PredictorMean, RoleHoldout).Beyond[0] = 7
+	if again.Of(PredictorMean, RoleHoldout).Beyond[0] == 7 {
+		t.Error("a clone shares the counts")
+	}
+	for cut := range len(data) - 1 {
+		if _, err := ReadTallies(data[:cut+1], 4); err == nil && cut+1 != tallyBytes {
+			t.Fatalf("%d of %d bytes are read", cut+1, len(data))
+		}
+	}
+	if _, err := ReadTallies(data, 3); err == nil {
+		t.Error("more rows than were read")
+	}
+}

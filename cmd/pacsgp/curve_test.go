@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// A job without a tolerance gets a curve; plan says what it would promise, train and inspect what it
+// promises, and predict writes the ends of its intervals.
+func TestEveryToleranceFromOneJob(t *testing.T) {
+	dir := t.TempDir()
+	lines(700).write(t, lakeFile(dir, 0))
+	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	say := func(args ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		fatal.If(t, run(t.Context(), args, testSystem(&stdout, &stderr, durable.OS{}, nil)))
+		return strings.Join(strings.Fields(stdout.String()), " ")
+	}
+	if text := say("plan", "-c", job); !strings.Contains(text, "every tolerance: ") || strings.Contains(text, "look 2") {
+		t.Errorf("plan says %s", text)
+	}
+	if text := say("train", "-c", job); !strings.Contains(text, "; half of all within ") {
+		t.Errorf("train says %s", text)
+	}
+	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
+	if text := say("inspect", certificate); !strings.Contains(text, "90 % lie within") {
+		t.Errorf("inspect says %s", text)
+	}
+	out := filepath.Join(dir, "predictions.parquet")
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "cover at least 0.9 of fresh rows") {
+		t.Errorf("predict says %s", text)
+	}
+	rows, err := parquet.ReadFile[struct {
+		Mean  float64 `parquet:"mean"`
+		Lower float64 `parquet:"lower"`
+		Upper float64 `parquet:"upper"`
+	}](out)
+	fatal.If(t, err)
+	for _, r := range rows {
+		if !(r.Lower < r.Mean && r.Mean < r.Upper) || (r.Upper-r.Mean)/(r.Mean-r.Lower) > 1.000001 {
+			t.Fatalf("%+v is no interval around its mean", r)
+		}
+	}
+	for share, says := range map[string]string{"1": "no share of fresh rows", "-0.1": "no share", "0.999": "covers no share"} {
+		var stdout, stderr bytes.Buffer
+		err := run(t.Context(), []string{"predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval=" + share}, testSystem(&stdout, &stderr, durable.OS{}, nil))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("--interval %s: %v", share, err)
+		}
+	}
+}

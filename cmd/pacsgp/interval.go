@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// An interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
+// fresh rows. nil: none is asked for.
+type interval struct {
+	Share     float64 `json:"covers"`
+	Tolerance float64 `json:"tolerance"` // raw units of the target
+}
+
+// newInterval is that for a share; nil for 0.
+func newInterval(c certify.Certificate, share float64) (*interval, error) {
+	if share == 0 {
+		return nil, nil
+	}
+	if !(0 < share && share < 1) {
+		return nil, config.Argument(fmt.Errorf("--interval: %v is no share of fresh rows between 0 and 1, such as 0.9", share))
+	}
+	g, ok := c.Guarantee(certify.GuaranteeCurve)
+	switch {
+	case !ok:
+		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
+	case !g.Status.Promises():
+		return nil, pipeline.NotCertified("--interval: the curve is %s", g.Status)
+	}
+	tolerance, ok := g.Curve.Within(share)
+	if !ok {
+		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
+	}
+	return &interval{share, tolerance}, nil
+}
+
+// columns are those behind the columns of predictions.
+func (v *interval) columns() []sink.Kept {
+	if v == nil {
+		return nil
+	}
+	node := parquet.Leaf(parquet.DoubleType)
+	return []sink.Kept{{Name: "lower", Node: node}, {Name: "upper", Node: node}}
+}
+
+// ends are the values of the columns, rounded outwards.
+func (v *interval) ends(batch []pipeline.Prediction) [][]parquet.Value {
+	if v == nil {
+		return nil
+	}
+	lower, upper := make([]parquet.Value, len(batch)), make([]parquet.Value, len(batch))
+	for i, p := range batch {
+		if p.Reason == "" {
+			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-v.Tolerance, math.Inf(-1)))
+			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+v.Tolerance, math.Inf(1)))
+		}
+	}
+	return [][]parquet.Value{lower, upper}
+}
+
+// words say what the columns are.
+func (v *interval) words() string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("lower and upper are mean -/+ %v, and cover at least %v of fresh rows, on average over them\n", v.Tolerance, v.Share)
+}

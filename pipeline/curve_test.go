@@ -1,0 +1,140 @@
+package pipeline_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// anyTolerance asks for every tolerance at once.
+func anyTolerance(j *pipeline.Job) {
+	tiny(j)
+	j.Loss, j.Roles.Holdout, j.Guarantees = pipeline.LossDecl{Tolerance: pipeline.AnyTolerance}, 0.3, nil
+}
+
+// A job without a tolerance gets a curve, which is verified with and without rows; half of the hold-out
+// rows and more lie within the tolerances that the curve promises for fresh ones.
+func TestCurveThroughThePipeline(t *testing.T) {
+	l := newLake(waves(900, 0.2, 4), 400, 500)
+	p := publish(t, l, func(j *pipeline.Job) { anyTolerance(j); j.Inducing, j.Train.Passes = []int{20}, 20 })
+	g, ok := p.certificate.Guarantee(certify.GuaranteeCurve)
+	if !ok || g.Status != certify.StatusConditional || g.Loss.Kind != certify.LossZeroOne || len(g.Curve.Steps) < 20 {
+		t.Fatalf("%t, %+v", ok, g)
+	}
+	for _, rows := range []*lake{l, nil} {
+		_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, rows)
+		fatal.If(t, err)
+	}
+	off := errorsOf(t, p.result.Model, l, 900, 0.3)
+	for i, s := range g.Curve.Steps {
+		beyond := int64(0)
+		for _, e := range off {
+			if e > s.Tolerance {
+				beyond++
+			}
+		}
+		if beyond != s.Misses {
+			t.Errorf("step %d at %g has %d rows, want %d", i, s.Tolerance, s.Misses, beyond)
+		}
+	}
+	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
+		beyond := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Beyond
+		for i := 330; i < len(beyond); i++ {
+			beyond[i] = 0
+		}
+	})
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("a curve with fewer rows far out: %v", err)
+	}
+}
+
+// errorsOf are the errors of the mean on hold-out rows.
+func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (off []float64) {
+	t.Helper()
+	r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
+	fatal.If(t, err)
+	src, err := l.open(t.Context(), m.Meta.Inputs())
+	fatal.If(t, err)
+	var means []float64
+	fatal.If(t, pipeline.Predict(t.Context(), src, m, 1, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			means = append(means, p.Mean)
+		}
+		return nil
+	}))
+	for _, i := range r.HoldoutRows(77) {
+		off = append(off, math.Abs(means[i]-l.columns[len(l.columns)-1][i]))
+	}
+	return off
+}
+
+func TestToleranceAny(t *testing.T) {
+	j := job(t, anyTolerance)
+	if j.Loss.EpsilonStd != 0.6 || !j.Spends().Applies(certify.MethodCurve) || j.Spends().Applies(certify.MethodHoldout) {
+		t.Errorf("%+v", j)
+	}
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		says   string
+	}{
+		"another loss":       {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "loss.tolerance"},
+		"another word":       {func(j *pipeline.Job) { j.Loss.Tolerance = "all" }, "loss.tolerance"},
+		"without its method": {func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} }, "takes the method curve"},
+		"a curve of squares": {func(j *pipeline.Job) {
+			j.Loss = pipeline.LossDecl{Kind: certify.LossSquared, Epsilon: 1}
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
+		}, "goes with loss.kind zero-one"},
+	} {
+		j := pipeline.Job{Target: "y", Delta: 0.05}
+		anyTolerance(&j)
+		c.change(&j)
+		if _, err := j.WithDefaults(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A curve ends the looks at its rows. A count beforehand is one look; jobs that were declared together,
+// and other rows, are free of it.
+func TestCurveEndsTheLooks(t *testing.T) {
+	l, other := newLake(waves(400, 0.2, 4), 150, 250), newLake(waves(400, 0.2, 9), 150, 250)
+	log := &pipelinetest.Store{}
+	curve := func(j *pipeline.Job) {
+		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodCurve, Weight: 1}}
+	}
+	count := func(*pipeline.Job) {}
+	for _, c := range []struct {
+		name  string
+		on    *lake
+		what  func(*pipeline.Job)
+		ended bool
+		looks int
+	}{
+		{"a count", l, count, false, 0},
+		{"the curve of the same model", l, curve, false, 1},
+		{"the same curve again", l, curve, false, 1},
+		{"the same count again", l, count, false, 0},
+		{"another count", l, func(j *pipeline.Job) { j.Train.Seed = 5 }, true, 2},
+		{"other rows", other, curve, false, 0},
+	} {
+		got := looker(t, log, c.on, c.what, 0)
+		looks := got.Delta.Looks
+		if looks == nil {
+			looks = &certify.Looks{}
+		}
+		if looks.Ended != c.ended || len(looks.Earlier) != c.looks {
+			t.Errorf("%s: %+v, want ended %t after %d looks", c.name, looks, c.ended, c.looks)
+		}
+		for _, g := range got.Guarantees {
+			if c.ended && g.Role == certify.RoleHoldout && (g.Status != certify.StatusIndicative || g.Bound != 1) {
+				t.Errorf("%s: %s is %s, %g", c.name, g.ID, g.Status, g.Bound)
+			}
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// The panel of a curve takes the place of training; each step reaches to the next tolerance.
+func TestFigureOfACurve(t *testing.T) {
+	plain, curved := testFigure(), testFigure()
+	curved.Held = 100
+	curved.Curve = &certify.Curve{Level: .001, Steps: []certify.Step{{Tolerance: .2, Misses: 40, Bound: .6}, {Tolerance: .5, Misses: 5, Bound: .15}, {Tolerance: 1, Misses: 0, Bound: .05}}}
+	missed, bound := curved.stairs()
+	if len(missed) != 6 || missed[1].X != .5 || missed[1].Y != .4 || bound[2].X != .5 || bound[2].Y != .15 || bound[5].Y != .05 {
+		t.Errorf("stairs %v and %v", missed, bound)
+	}
+	if area := between(missed, bound); len(area) != 12 || area[0] != bound[0] || area[6] != missed[5] {
+		t.Errorf("area %v", area)
+	}
+	var one, other bytes.Buffer
+	fatal.If(t, plain.WritePNG(&one))
+	fatal.If(t, curved.WritePNG(&other))
+	if bytes.Equal(one.Bytes(), other.Bytes()) {
+		t.Error("the curve is not drawn")
+	}
+	curved.Curve.Steps = nil
+	other.Reset()
+	fatal.If(t, curved.WritePNG(&other))
+	if !bytes.Equal(one.Bytes(), other.Bytes()) {
+		t.Error("a curve without steps is drawn")
+	}
+}
