@@ -21,7 +21,8 @@ const (
 	ranksPerDouble = 256     // from this rank on the next is a part 1/ranksPerDouble further
 	mostDraws      = 1 << 17 // of more the ranks are fewer, and their levels are added up
 	fewRanks       = 64      // in place of ranksPerDouble there
-	leastPart      = 1e-200  // of δ; below it there is no band
+	leastDigits    = 200     // of less than 10 to the minus this there is no band, nor of less than 10⁻ⁿ
+	mostRows       = 1e9     // of more there is none
 	bandRoom       = 0x1p-20 // a crossing probability is demanded to be below the part by this part of it
 	ratiosPerTwo   = 16      // of the ratios δ/level that are tried
 )
@@ -38,26 +39,50 @@ func bandRanks(n int64) (ranks []int64) {
 	return append(ranks, last)
 }
 
-// bands are those that were computed, by number of draws and part of δ: a document is derived
-// again and again.
-var bands sync.Map
+// bands are the last ones that were computed, by number of draws and part of δ: a document is
+// derived again and again.
+var bands struct {
+	sync.Mutex
+	of map[bandKey]*band
+}
+
+type bandKey struct {
+	n    int64
+	part float64
+}
+
+const mostBands = 16
+
+// leastPart is the part of δ below which there is no band for n draws. All limits of one for 10⁻ⁿ
+// would be above 0.9, and some too near to 1 for a float64.
+func leastPart(n int64) float64 {
+	if n > mostRows {
+		return math.Inf(1)
+	}
+	return math.Pow10(-int(min(n, leastDigits)))
+}
 
 // newBand returns the band for n draws that fails with a probability of at most part. It has the
 // largest level of a list that is proven to do: ratios part/level that are powers of 2^(1/16).
 func newBand(n int64, part float64) *band {
-	type key struct {
-		n    int64
-		part float64
+	key := bandKey{n, part}
+	bands.Lock()
+	b := bands.of[key]
+	bands.Unlock()
+	if b != nil {
+		return b
 	}
-	if b, ok := bands.Load(key{n, part}); ok {
-		return b.(*band)
-	}
-	b := &band{}
-	if part >= leastPart {
+	b = &band{}
+	if part >= leastPart(n) {
 		t := newTails(n, bandRanks(n))
 		b = t.widest(part)
 	}
-	bands.Store(key{n, part}, b)
+	bands.Lock()
+	defer bands.Unlock()
+	if bands.of == nil || len(bands.of) >= mostBands {
+		bands.of = make(map[bandKey]*band, mostBands)
+	}
+	bands.of[key] = b
 	return b
 }
 
@@ -108,13 +133,13 @@ func (t *tails) widest(part float64) *band {
 		return nil
 	}
 	// 2 ln n ln ln n is a little more than needed.
-	ln1 := max(1, portableLn(float64(t.n)))
+	ln1 := max(1, lnFloat(float64(t.n)))
 	high := 0
-	for ratioOf(high) < 2*ln1*max(0.5, portableLn(ln1)) {
+	for ratioOf(high) < 2*ln1*max(0.5, lnFloat(ln1)) {
 		high++
 	}
 	found := try(high)
-	for found == nil { // a union over the ranks ends it
+	for found == nil { // a union over the ranks ends it: see leastPart
 		high += ratiosPerTwo
 		found = try(high)
 	}
@@ -151,7 +176,7 @@ func ratioOf(i int) float64 {
 //
 // Newton's steps on ln P, which is concave in p and falls: after the first all are on one side.
 func (t *tails) limits(level float64) []float64 {
-	limits, target := make([]float64, len(t.ranks)), portableLn(level)
+	limits, target := make([]float64, len(t.ranks)), lnFloat(level)
 	p := 0.5
 	for i, k := range t.ranks {
 		mean := float64(k) / float64(t.n)
@@ -160,7 +185,7 @@ func (t *tails) limits(level float64) []float64 {
 		}
 		for range 100 {
 			sum := t.sum(k, p)
-			at := t.choose[i] + float64(float64(k)*portableLn(p)) + float64(float64(t.n-k)*portableLn(1-p)) + portableLn(sum)
+			at := t.choose[i] + float64(float64(k)*lnFloat(p)) + float64(float64(t.n-k)*ln1mFloat(p)) + lnFloat(sum)
 			next := p + (at-target)*(1-p)*sum/float64(t.n-k)
 			next = min(max(next, mean+(p-mean)/2), p+(1-p)/2)
 			done := math.Abs(next-p) <= 0x1p-50*p
@@ -212,7 +237,7 @@ func (t *tails) crossing(limits []float64, part float64) float64 {
 		least, at = least+from, limit
 		k := int(t.ranks[i])
 		// P(n points in all, given k up to here)/P(n points in all)
-		weight := portableExp(t.fallen[i] + float64(n*limit) + float64((n-float64(k))*portableLn(1-limit)))
+		weight := portableExp(t.fallen[i] + float64(n*limit) + float64((n-float64(k))*ln1mFloat(limit)))
 		for m := k; m >= least; m-- {
 			if m-least < len(next) {
 				failed += float64(next[m-least] * weight)
@@ -280,22 +305,8 @@ func partDown(delta float64, share Share) (float64, error) {
 	return f, nil
 }
 
-// portableLn is ln x for normal x > 0 to 10⁻¹⁵, with the same bits everywhere: of its operations
-// none is fused.
-func portableLn(x float64) float64 {
-	m, e := math.Frexp(x)
-	if m < math.Sqrt2/2 {
-		m, e = 2*m, e-1
-	}
-	z := (m - 1) / (m + 1)
-	square, sum := float64(z*z), 0.0
-	for k := 25; k > 0; k -= 2 {
-		sum = 1/float64(k) + float64(square*sum)
-	}
-	return float64(2*z*sum) + float64(float64(e)*math.Ln2)
-}
-
-// portableExp is exp(x) likewise; 0 or +Inf far out.
+// portableExp is exp(x) to some 10⁻¹⁵ with the same bits everywhere: of its operations none is fused.
+// It is 0 or +Inf far out.
 func portableExp(x float64) float64 {
 	if !(math.Abs(x) < 700) {
 		return math.Exp(math.Copysign(1000, x))

@@ -69,7 +69,7 @@ func TestBandLevels(t *testing.T) {
 // With fewer draws beyond, the limit is no larger, and one for a count between ranks is that of the next.
 func TestBandLimits(t *testing.T) {
 	for _, n := range []int64{1, 2, 3, 10, 700, mostDraws + 1} {
-		b := newBand(n, 1e-4)
+		b := newBand(n, max(1e-4, leastPart(n)))
 		if got := b.limit(n/2 + 1); n > 1 && got != 1 {
 			t.Errorf("beyond the last rank of %d the limit is %g", n, got)
 		}
@@ -82,8 +82,36 @@ func TestBandLimits(t *testing.T) {
 			}
 		}
 	}
-	if b := newBand(100, 1e-201); b.level != 0 || b.limit(0) != 1 {
-		t.Errorf("next to no part gives the level %g", b.level)
+}
+
+// There is a band down to a part of 10⁻ⁿ, and none below it, where limits would be too near to 1 for a
+// float64, nor of more rows than anybody waits for.
+func TestBandsThatThereAre(t *testing.T) {
+	for n := int64(1); n < 230; n += 1 + n/9 {
+		least := leastPart(n)
+		if b := newBand(n, least); !(0 < b.level && b.level < least && b.limits[len(b.limits)-1] < 1-0x1p-20) {
+			t.Errorf("%d draws, part %g: level %g, limits to %g", n, least, b.level, b.limit(n/2))
+		}
+		if b := newBand(n, least*0.99); b.level != 0 || b.limit(0) != 1 {
+			t.Errorf("%d draws, part %g: level %g", n, least*0.99, b.level)
+		}
+	}
+	if b := newBand(mostRows+1, 0.01); b.level != 0 {
+		t.Errorf("%g rows give the level %g", mostRows+1, b.level)
+	}
+}
+
+// Limits of many draws are near 0, and no less precise: the other program holds them to 10⁻¹¹.
+func TestBandLimitsOfManyDraws(t *testing.T) {
+	for _, n := range []int64{1e5, 1e7, mostRows} {
+		got := newTails(n, []int64{0, 1}).limits(1e-5)
+		if want := -math.Expm1(math.Log(1e-5) / float64(n)); !(math.Abs(got[0]/want-1) <= 1e-14) {
+			t.Errorf("the limit of none of %d is %.17g, want %.17g", n, got[0], want)
+		}
+		x := float64(n) * got[1] // (1−p)ⁿ(1 + np/(1−p)) = level
+		if off := float64(n)*math.Log1p(-got[1]) + math.Log1p(x/(1-got[1])) - math.Log(1e-5); !(math.Abs(off) <= 1e-12) {
+			t.Errorf("1 of %d at %.17g: ln of the tail is off by %g", n, got[1], off)
+		}
 	}
 }
 

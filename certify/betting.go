@@ -155,13 +155,25 @@ func lnFloat(x float64) float64 {
 		m *= 2
 		e--
 	}
-	z := (m - 1) / (m + 1)
+	return float64(float64(e)*math.Ln2) + twiceArtanh((m-1)/(m+1))
+}
+
+// ln1mFloat is ln(1−p) for 0 ≤ p < 1 likewise, also where 1 − p would round most of p away.
+func ln1mFloat(p float64) float64 {
+	if p < 0.25 {
+		return -twiceArtanh(p / (2 - p))
+	}
+	return lnFloat(1 - p)
+}
+
+// twiceArtanh is 2 artanh z for |z| < 0.1716.
+func twiceArtanh(z float64) float64 {
 	z2 := float64(z * z)
 	series := 1.0 / 23
 	for odd := 21.0; odd > 0; odd -= 2 {
 		series = float64(series*z2) + 1/odd
 	}
-	return float64(float64(e)*math.Ln2) + float64(2*z*series)
+	return float64(2 * z * series)
 }
 
 // bettingBound is the bound of a tally that has a spread, or the one that a document states: in steps

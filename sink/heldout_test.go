@@ -51,20 +51,21 @@ func TestBettingBoundsAreHeldToTheRows(t *testing.T) {
 		writeFile(t, path, document)
 		return path
 	}
-	other := func(k int64) string {
+	after := func(k int64, looks *certify.Looks) string {
 		bound := float64(k) / float64(n)
 		if math.FMA(bound, float64(n), -float64(k)) < 0 {
 			bound = math.Nextafter(bound, 1)
 		}
 		ev, err := p.result.Certificate.Evidence()
 		fatal.If(t, err)
-		ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Bound = bound
+		ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Bound, ev.Delta.Looks = bound, looks
 		c, err := certify.Certify(ev)
 		fatal.If(t, err)
 		document, err := certify.Marshal(c)
 		fatal.If(t, err)
 		return write(document)
 	}
+	other := func(k int64) string { return after(k, p.result.Certificate.Delta.Looks) }
 	edited := func(from, to string) string { // in the guarantee
 		before, after, _ := strings.Cut(string(document), `"id": "holdout",`)
 		if !strings.Contains(after, from) {
@@ -83,8 +84,11 @@ func TestBettingBoundsAreHeldToTheRows(t *testing.T) {
 	} {
 		calls = append(calls, []string{"verify", p.model, path})
 	}
+	for _, looks := range []*certify.Looks{{Earlier: []int64{n}, Swapped: true}, {Earlier: []int64{n}, Ended: true}} {
+		calls = append(calls, []string{"verify", p.model, after(n, looks), p.data})
+	}
 	for i, r := range verifytest.Verify(t, calls) {
-		refused := i == 3 || i >= 5 // another bound with the rows, and what needs no rows
+		refused := i == 3 || i >= 5 && i < 9 // another bound with the rows, and what needs no rows
 		if err := goVerifies(t, calls[i]); (err != nil) != refused || (r.Refused != "") != refused {
 			t.Errorf("call %d: pacsgp says %v, Python %q", i, err, r.Refused)
 		}

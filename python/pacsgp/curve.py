@@ -10,7 +10,8 @@ from .refusal import need
 
 RATIOS = (1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152)
 MOST_DRAWS = 1 << 17      # of more the levels of fewer ranks are added up
-LEAST_PART = 1e-200
+LEAST_DIGITS = 200        # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
+MOST_ROWS = 10 ** 9       # nor of more
 TOLERANCES, OWN = 512, 320
 LOOSE = 1e-11             # by which limits of two programs differ at most
 
@@ -60,8 +61,8 @@ def crossing(n, bounds, part):
 def check_level(n, level, inverse):
     """The level is the largest of the list for which the bounds at all ranks hold at once."""
     part = float((-inverse).exp())
-    if part < LEAST_PART:
-        return need(level == 0, "there is a curve for next to no part of delta")
+    if n > MOST_ROWS or part < 10.0 ** -min(n, LEAST_DIGITS):
+        return need(level == 0, "there is a curve for next to no part of delta, or too many rows")
     need(level > 0, "there is no curve")
     if n > MOST_DRAWS:
         return need(abs(level * (len(ranks(n)) + 1) / part - 1) < 1e-9, "the level of the curve is not that of its ranks")

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import betting
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
-from .curve import LOOSE, check_level, limits, ranks, tolerances
+from .curve import LOOSE, OWN, check_level, limits, ranks, tolerances
 from .jsontext import BEFORE, count, number
 from .kernels import U
 from .losses import KINDS, UNIT, units
@@ -104,7 +104,7 @@ class Holdout(Losses):
         found["alone"] = shows_bound_alone(cert["format"], g)
         if found["alone"]:
             found["holdout"], found["unproven holdout"] = 0, g["unproven"]
-            found["bound"] = None if cert["delta"].get("looks", {}).get("swapped") else (float(g["bound"]), cert["ledger"]["holdout"], float(g["ln_inverse_delta"]))
+            found["bound"] = None if unpriced(cert) else (float(g["bound"]), cert["ledger"]["holdout"], float(g["ln_inverse_delta"]))
         else:
             super().stated(cert, found)
         need(found["holdout"] % found["whole"] == 0, "the sum of the losses on hold-out rows is no whole number")
@@ -218,6 +218,8 @@ class Curve(Losses):
     def agrees(self, found):
         n, own = found["ledger"]["holdout"], found["curve of errors"]
         stated = np.array([next((s["misses"] for s in reversed(own["steps"]) if s["tolerance"] <= t), n) for t in tolerances(own["epsilon"])])
+        lost = found["curve"] // UNIT
+        need(self.least[OWN] <= lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")
         need(np.all(self.least <= stated), "fewer rows are beyond a tolerance of the curve than have to be")
         need(np.all((stated <= self.most) | (stated == n) & ((self.most > n // 2) | own["empty"])), "more rows are beyond a tolerance of the curve than can be")
         ok("curve: as many rows are beyond each tolerance as are proven here, but for those within the accuracy of it")
