@@ -18,19 +18,9 @@ func doNotHold(assumptions []string) string {
 // headline is the one-line summary: predictor, tolerance, largest frequency, confidence. Every
 // number is rounded outwards.
 func headline(g Guarantee, c Certificate) string {
-	nothing, fresh := "nothing", "fresh rows"
+	nothing, fresh := "nothing", c.fresh(g)
 	if slices.ContainsFunc(c.Guarantees, func(o Guarantee) bool { return o.Predictor == g.Predictor && o.Status == StatusConditional }) {
 		nothing = "without its maker's word nothing"
-	}
-	if places := c.Sample.places(maxRanges); places != "" {
-		fresh += " of " + places
-	}
-	and := ""
-	if c.Roles.ByContent {
-		fresh, and = fresh+" "+ofRole(g), " and"
-	}
-	if c.Ledger.Bad > 0 {
-		fresh += and + " that satisfy the row rules"
 	}
 	form := g.Loss.Kind.form()
 	switch {
@@ -52,6 +42,27 @@ func headline(g Guarantee, c Certificate) string {
 	default:
 		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}
+}
+
+// fresh says of which rows a guarantee speaks.
+func (c Certificate) fresh(g Guarantee) string {
+	fresh, and := "fresh rows", ""
+	if places := c.Sample.places(maxRanges); places != "" {
+		fresh += " of " + places
+	}
+	if c.Roles.ByContent {
+		fresh, and = fresh+" "+ofRole(g), " and"
+	}
+	if c.Ledger.Bad > 0 {
+		fresh += and + " that satisfy the row rules"
+	}
+	return fresh
+}
+
+// Interval says what the ends of an interval, mean - tolerance and mean + tolerance, cover by the curve
+// of a guarantee.
+func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
+	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", amountText(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
 }
 
 // spent reports whether a guarantee is indicative because looks at its rows had ended.

@@ -35,7 +35,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 		t.Errorf("inspect says %s", text)
 	}
 	out := filepath.Join(dir, "predictions.parquet")
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "cover at least 0.9 of fresh rows") {
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "cover at least 0.9 of fresh rows, on average over them, with 95 % confidence if training did not see the hold-out rows") {
 		t.Errorf("predict says %s", text)
 	}
 	rows, err := parquet.ReadFile[struct {

@@ -17,6 +17,7 @@ import (
 type interval struct {
 	Share     float64 `json:"covers"`
 	Tolerance float64 `json:"tolerance"` // raw units of the target
+	Statement string  `json:"statement"` // with what confidence, and on which conditions
 }
 
 // newInterval is that for a share; nil for 0.
@@ -38,7 +39,7 @@ func newInterval(c certify.Certificate, share float64) (*interval, error) {
 	if !ok {
 		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
 	}
-	return &interval{share, tolerance}, nil
+	return &interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
 }
 
 // columns are those behind the columns of predictions.
@@ -70,5 +71,5 @@ func (v *interval) words() string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("lower and upper are mean -/+ %v, and cover at least %v of fresh rows, on average over them\n", v.Tolerance, v.Share)
+	return v.Statement + "\n"
 }
