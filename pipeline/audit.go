@@ -103,7 +103,7 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 // delta, or as another look at its rows: bounds of two certificates compare at the same ones. A bound that
 // stands alone stays: only its rows tell another.
 func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, error) {
-	if g, _ := c.Guarantee(certify.GuaranteeHoldout); g.EmpiricalRisk == (certify.Risk{}) {
+	if g, _ := c.HeldOut(); g.EmpiricalRisk == (certify.Risk{}) {
 		return g, nil
 	}
 	ev, err := c.Evidence()

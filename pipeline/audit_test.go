@@ -34,18 +34,20 @@ func TestAuditTellsAShoppedKey(t *testing.T) {
 	l := &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{900, 1100}}
 	for name, c := range map[string]struct {
 		key         string
+		method      certify.MethodID
 		contradicts bool
-	}{"shopped": {shopped, true}, "default": {"", false}} {
+	}{"shopped": {shopped, certify.MethodHoldout, true}, "default": {"", certify.MethodHoldout, false}, "a shopped curve": {shopped, certify.MethodCurve, true}} {
 		p := publish(t, l, func(j *pipeline.Job) {
 			withHoldout(0.1)(j)
 			j.Loss, j.Inducing, j.Train.Passes, j.Roles.Key = pipeline.LossDecl{Epsilon: 0.4}, []int{12}, 40, c.key
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: c.method, Weight: 9}}
 		})
 		a, err := p.audit(t, "auditor")
 		fatal.If(t, err)
 		if err := a.Verdict(); errors.Is(err, pipeline.ErrNotCertified) != c.contradicts || strings.Contains(a.Words(), "was easier") != c.contradicts {
 			t.Errorf("%s: %v; %s (maker %+v, auditor %+v)", name, err, a.Words(), a.Maker, a.Own)
 		}
-		if own, _ := a.Result.Certificate.Guarantee(certify.GuaranteeHoldout); !(own.Bound > 0.182) || a.Result.Certificate.Roles.Key != "auditor" {
+		if own, _ := a.Result.Certificate.HeldOut(); !(own.Bound > 0.182) || a.Result.Certificate.Roles.Key != "auditor" {
 			t.Errorf("%s: the auditor's certificate says %s under the key %q", name, own.Headline, a.Result.Certificate.Roles.Key)
 		}
 	}

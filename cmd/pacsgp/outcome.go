@@ -154,7 +154,7 @@ func (o *outcome) sweepTable(to system) error {
 // asFirstLook says what the looks before this one cost: the bound without them. A bound that stands
 // alone has no evidence beside it from which another could follow.
 func asFirstLook(w system, c certify.Certificate) error {
-	held, _ := c.Guarantee(certify.GuaranteeHoldout)
+	held, _ := c.HeldOut()
 	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped || l.Ended || held.EmpiricalRisk == (certify.Risk{}) {
 		return nil
 	}
