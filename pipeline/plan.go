@@ -50,13 +50,18 @@ type PlanCurve struct {
 	Every  float64 `json:"every"`
 }
 
+// maxUnaskedCurve is for how many hold-out rows a curve is computed that the job does not ask for: in
+// a second or two.
+const maxUnaskedCurve = 20_000
+
 // curve compares a curve of the hold-out rows with one tolerance.
 func (o *Plan) curve(job Job) error {
-	if o.Holdout == 0 || job.Loss.Kind != certify.LossZeroOne {
+	asked := job.Spends().Applies(certify.MethodCurve)
+	if o.Holdout == 0 || job.Loss.Kind != certify.LossZeroOne || !asked && o.Holdout > maxUnaskedCurve {
 		return nil
 	}
 	share := job.Spends().Share(certify.MethodHoldout)
-	if job.Spends().Applies(certify.MethodCurve) {
+	if asked {
 		share = job.Spends().Share(certify.MethodCurve)
 	}
 	for _, missed := range []float64{0.01, 0.05, 0.1} {

@@ -2,14 +2,10 @@ package main
 
 import (
 	"fmt"
-	"math"
-
-	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
 )
 
 // An interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
@@ -40,30 +36,6 @@ func newInterval(c certify.Certificate, share float64) (*interval, error) {
 		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
 	}
 	return &interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
-}
-
-// columns are those behind the columns of predictions.
-func (v *interval) columns() []sink.Kept {
-	if v == nil {
-		return nil
-	}
-	node := parquet.Leaf(parquet.DoubleType)
-	return []sink.Kept{{Name: "lower", Node: node}, {Name: "upper", Node: node}}
-}
-
-// ends are the values of the columns, rounded outwards.
-func (v *interval) ends(batch []pipeline.Prediction) [][]parquet.Value {
-	if v == nil {
-		return nil
-	}
-	lower, upper := make([]parquet.Value, len(batch)), make([]parquet.Value, len(batch))
-	for i, p := range batch {
-		if p.Reason == "" {
-			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-v.Tolerance, math.Inf(-1)))
-			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+v.Tolerance, math.Inf(1)))
-		}
-	}
-	return [][]parquet.Value{lower, upper}
 }
 
 // words say what the columns are.

@@ -357,6 +357,16 @@ func (p planned) print(w io.Writer) error {
 		}
 		_, _ = fmt.Fprintf(w, "horizon    each of %d certificates spends delta/%d, as all bounds here do; without a horizon number k spends delta/(k(k+1)), which is less from number %d on\n", p.Horizon, p.Horizon, dearer)
 	}
+	p.prices(w)
+	_, _ = fmt.Fprintln(w)
+	if err := p.sweep(w); err != nil {
+		return err
+	}
+	return p.bounds(w)
+}
+
+// prices prints what looks and a curve of the hold-out rows cost.
+func (p planned) prices(w io.Writer) {
 	if len(p.Looks) > 0 {
 		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows %s (plan does not read the log of earlier looks)\n", p.worst)
 		for _, l := range p.Looks {
@@ -369,11 +379,6 @@ func (p planned) print(w io.Writer) error {
 			_, _ = fmt.Fprintf(w, "           %2.0f %% missed: %s   every tolerance: %s\n", 100*c.Missed, certify.AtMost(c.One), certify.AtMost(c.Every))
 		}
 	}
-	_, _ = fmt.Fprintln(w)
-	if err := p.sweep(w); err != nil {
-		return err
-	}
-	return p.bounds(w)
 }
 
 // readingWords name the part that the time leaves out.

@@ -96,14 +96,8 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	if err := (needs{reading: sample.Reader, memory: pipeline.PredictMemory(m, sample, res)}).met(w, res.Memory, lessHere); err != nil {
 		return err
 	}
-	read := []string{modelPath, certificatePath}
-	for _, f := range src.Files() {
-		read = append(read, f.Path)
-	}
-	if err := config.MayReplace(output, read); err != nil {
-		return err
-	}
-	if err := replaces(ctx, output, show.notice); err != nil {
+	read, err := mayWrite(ctx, show, src, output, modelPath, certificatePath)
+	if err != nil {
 		return err
 	}
 	n, err := writePredictions(ctx, w, src, m, res.Workers, output, read, id, ends)
@@ -122,19 +116,39 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 			Interval *interval `json:"interval,omitempty"`
 		}{append([]string{}, c.Doubts()...), output, n.rows, n.refused, n.vague, n.far, id, ends})
 	}
-	if n.vague > 0 {
-		show.notice(certify.Count(n.vague, "prediction") + " without a deviation: it is too small to be computed to a part in 256")
-	}
-	if n.far > 0 {
-		show.notice(fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.far, "prediction"), pipeline.FarScales))
+	for _, text := range n.notices() {
+		show.notice(text)
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.rows, "row"), n.refused, ends.words())
 	return err
 }
 
+// mayWrite refuses an output in the place of a file that is read, and announces that predictions at
+// it are replaced. It returns the files that are read.
+func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output string, read ...string) ([]string, error) {
+	for _, f := range src.Files() {
+		read = append(read, f.Path)
+	}
+	if err := config.MayReplace(output, read); err != nil {
+		return nil, err
+	}
+	return read, replaces(ctx, output, show.notice)
+}
+
 // rowCounts counts all rows, rows without a prediction, and predictions without a deviation and far
 // from the reference rows.
 type rowCounts struct{ rows, refused, vague, far int64 }
+
+// notices are what a reader of the predictions should know.
+func (n rowCounts) notices() (said []string) {
+	if n.vague > 0 {
+		said = append(said, certify.Count(n.vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
+	}
+	if n.far > 0 {
+		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.far, "prediction"), pipeline.FarScales))
+	}
+	return said
+}
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
 // that were read.
@@ -144,7 +158,11 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 		return n, err
 	}
 	defer file.Abort()
-	out := sink.NewPredictions(file, id, ends.columns()...)
+	var columns []sink.Kept
+	if ends != nil {
+		columns = sink.EndColumns()
+	}
+	out := sink.NewPredictions(file, id, columns...)
 	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			n.rows++
@@ -158,7 +176,10 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 				n.far++
 			}
 		}
-		return out.Write(batch, ends.ends(batch)...)
+		if ends == nil {
+			return out.Write(batch)
+		}
+		return out.Write(batch, sink.Ends(batch, ends.Tolerance)...)
 	})
 	if err == nil {
 		err = out.Close()
