@@ -40,8 +40,8 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		{"constant target", [][]float64{good[0], good[1], constants(100, 7)}, nil, `target "y" has one value, 7`},
 		{"all features constant", [][]float64{constants(100, 1), constants(100, 2), good[2]}, nil, "no feature is left"},
 		{"declared feature constant", [][]float64{good[0], constants(100, 2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
-		{"overflow", [][]float64{huge(), good[1], good[2]}, nil, "overflow"},
-		{"overflow of all rows", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "overflow"},
+		{"value of no use", [][]float64{huge(), good[1], good[2]}, nil, "beyond 1e30"},
+		{"such a value with all rows scaling", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "beyond 1e30"},
 		{"undeclared scaling of a feature", good, func(j *pipeline.Job) { declared(j); delete(j.Scaling.Features, "b") }, `"b" is a feature without declared centre`},
 		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99 (from 0), column "y"`},
 	} {
@@ -56,7 +56,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
-			if ours := c.name != "NaN"; errors.Is(err, pipeline.ErrData) || errors.Is(err, pipeline.ErrConfig) {
+			if ours := c.name != "NaN" && c.want != "beyond 1e30"; errors.Is(err, pipeline.ErrData) || errors.Is(err, pipeline.ErrConfig) {
 				if !ours {
 					t.Errorf("error %v is marked as one of the job", err)
 				}
