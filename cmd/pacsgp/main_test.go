@@ -114,7 +114,7 @@ func called(t testing.TB, w system, args ...string) answer {
 	t.Helper()
 	var stdout, log, message bytes.Buffer
 	w.stdout, w.stderr = &stdout, &log
-	err := run(t.Context(), args, w)
+	err := run(t.Context(), append([]string{}, args...), w) // cobra takes those of the test for nil
 	a := answer{stdout: stdout.String(), log: log.String()}
 	if err != nil {
 		explain(&message, err)
