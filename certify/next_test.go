@@ -235,7 +235,7 @@ func delay(t *testing.T, bound, times float64, before int, rng *rand.Rand) int {
 // The table of delays in docs/proofs.md.
 func TestAlarmDelays(t *testing.T) {
 	if testing.Short() {
-		t.Skip("some million rows")
+		t.Skip("some million rows, for a minute: the nightly suite has them")
 	}
 	const runs = 60
 	rng := rand.New(rand.NewPCG(27, 3))

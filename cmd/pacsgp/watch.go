@@ -112,7 +112,7 @@ type watchedDocument struct {
 	Loss        float64 `json:"loss"`            // mean, rounded up; 0 without a row
 	Bound       float64 `json:"bound"`           // on the expected loss, on average over these rows
 	Delta       float64 `json:"delta"`           // with which it fails
-	Unlabelled  int64   `json:"rows_unlabelled"` // without a target
+	Unlabelled  int64   `json:"rows_unlabelled"` // of which only the target breaks the row rules
 	Bad         int64   `json:"rows_bad"`        // that break the row rules
 	Known       int64   `json:"rows_known"`      // that are no news
 	Certified   float64 `json:"certified_bound"` // that the alarm watches

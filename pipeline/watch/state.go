@@ -42,7 +42,7 @@ type Log struct {
 type Test struct {
 	Certificate string          `json:"certificate"` // id
 	Losses      certify.RiskSum `json:"losses"`      // of the mean, on labelled rows
-	Unlabelled  int64           `json:"unlabelled"`  // rows without a target
+	Unlabelled  int64           `json:"unlabelled"`  // rows of which only the target breaks the row rules: it is null, say
 	Bad         int64           `json:"bad"`         // rows that break the row rules
 	Known       int64           `json:"known"`       // rows that are no news: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`

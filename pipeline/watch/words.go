@@ -25,7 +25,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		rows  int64
 		which string
 	}{
-		{t.Unlabelled, "without a label"}, {t.Bad, "that break the row rules"}, {t.Known, "that are no news to it"},
+		{t.Unlabelled, "without a label that is a good number"}, {t.Bad, "that break the row rules"}, {t.Known, "that are no news to it"},
 	} {
 		if n.rows > 0 {
 			r.Statement += fmt.Sprintf("; nothing is said of %s %s", certify.Count(n.rows, "row"), n.which)
