@@ -451,3 +451,5 @@ def main(command, *args):
 
 
 main(*sys.argv[1:])
+sys.stdout.flush()
+os._exit(0)  # Arrow's threads can abort an interpreter that is taken down: apache/arrow#34314
