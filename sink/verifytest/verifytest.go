@@ -41,11 +41,15 @@ func command(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// ends ends a script at once: Arrow's threads can abort an interpreter that is taken down
+// (apache/arrow#34314).
+const ends = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
+
 // Script runs lines of Python that must succeed, and returns what they print.
 func Script(t testing.TB, lines string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "script.py")
-	fatal.If(t, os.WriteFile(file, []byte(lines), 0o600))
+	fatal.If(t, os.WriteFile(file, []byte(lines+ends), 0o600))
 	out, status := Python(t, append([]string{file}, args...)...)
 	if status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, out)
