@@ -131,7 +131,7 @@ func (t *table) accuracy(set, name string, all []accurate) {
 	}
 	t.row(set, name, number(mean(func(a accurate) float64 { return a.Holdout }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.Risk })),
 		number(mean(func(a accurate) float64 { return a.Draw }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.RMSE })),
-		fmt.Sprintf("%.1f %%", 100*mean(func(a accurate) float64 { return a.Coverage })), fmt.Sprintf("%.3f", mean(func(a accurate) float64 { return a.Width })),
+		number(100*mean(func(a accurate) float64 { return a.Coverage }), "%.1f %%"), number(mean(func(a accurate) float64 { return a.Width }), "%.3f"),
 		fmt.Sprintf("%.1f", mean(func(a accurate) float64 { return a.Seconds })))
 }
 

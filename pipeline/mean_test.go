@@ -173,6 +173,20 @@ func TestMeanIsAddedBack(t *testing.T) {
 	}
 }
 
+// A column that may have been fitted to the reference rows leaves too little of them: no predictive
+// deviation comes from them, but from rows that the column has not seen.
+func TestMeanThatMayKnowReferenceRows(t *testing.T) {
+	columns := waves(400, 0.2, 4)
+	knows := func(_ int, _, y float64) float64 { return y + 1e-3*math.Sin(1e3*y) }
+	within := corrected(t, columns, knows, func(*pipeline.Job) {})
+	if n := within.result.Model.Meta.Noise; n != nil {
+		t.Errorf("the model has the noise %+v", *n)
+	}
+	if n := corrected(t, columns, line, outside).result.Model.Meta.Noise; n == nil || !(n.Variance > 0) {
+		t.Errorf("with outside rows the model has the noise %v", n)
+	}
+}
+
 func predictions(t *testing.T, r meanRun) (means []float64) {
 	t.Helper()
 	src, err := r.table.Table.Open(t.Context(), pipeline.Choice{Features: r.result.Model.Meta.Inputs()})

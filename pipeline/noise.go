@@ -19,7 +19,14 @@ const (
 
 // noise finds the noise with which mean ± 1.96 predictive deviations covers a share
 // calibrated of some rows; of several spreads that give one, the sharpest. It is no part of Q.
+// There is none where the column of the mean may have been fitted to these rows: it leaves less of
+// them than of fresh ones.
 func (t *training) noise(p *model.Posterior) (*Noise, error) {
+	if t.job.Mean.given() && t.job.Roles.Outside == 0 {
+		t.env.Observer.notice("the model gets no predictive deviations: the column of the mean may have been fitted to the rows that would show them. " +
+			"The guarantee curve gives intervals all the same, and so do rows that are the column's alone (roles.outside)")
+		return nil, nil
+	}
 	rows := t.start.Slice(0, min(t.start.Len(), cmp.Or(t.survey.reference.n, calibrationRows)))
 	predictor, err := model.NewPredictor(p, t.env.Resources.Workers)
 	if err != nil {

@@ -67,12 +67,12 @@ def read(case):
 
 
 def worth(case, scale, y, mean, half):
-    """On the rows kept apart, in standard deviations. Rows without a prediction are missed; deviations are of those that have one."""
+    """On the rows kept apart, in standard deviations. Rows without a prediction are missed; coverage and width are of those that have a deviation, and 0 if none has."""
     known = np.isfinite(mean)
     off = np.where(known, np.abs(y - mean), np.inf)
     some = np.isfinite(half)
     return {"risk": float((off > case["epsilon"] / scale).mean()), "rmse": float(np.sqrt((off[known] ** 2).mean())),
-            "coverage": float((off[some] <= half[some]).mean()), "width": float(half[some].mean()), "missing": int((~some).sum())}
+            "coverage": float((off[some] <= half[some]).mean()) if some.any() else 0, "width": float(half[some].mean()) if some.any() else 0, "missing": int((~some).sum())}
 
 
 def score(case):
