@@ -6,30 +6,31 @@ import (
 	"math"
 )
 
-// An Alarm watches the losses of a fixed predictor for more than a bound allows. If the expected
-// loss of every row, given all rows before it, is at most the bound, the chance that the alarm is
-// ever raised is at most Delta.
+// An Alarm is raised when a fixed predictor loses more than a bound allows. If the expected
+// loss of every row, given all rows before it, is at most the bound, the alarm is ever raised
+// with probability at most Delta.
 //
-// It bets on losses above the bound: a bet has a factor of (1 + (θ−1)·loss)/(1 + (θ−1)·bound), whose
-// mean is at most 1 while the bound holds. A part of the stake is kept for each later block of
-// rows, so that a long good time does not make it blind. All is rounded down: rounding raises no
-// alarm. The fields are its state, exactly, also as JSON.
+// It bets on losses above the bound: each row multiplies a bet's stake by
+// (1 + (θ−1)·loss)/(1 + (θ−1)·bound), whose mean is at most 1 while the bound holds. A part of the
+// stake is kept back for each later block of rows, so that a long good time does not use up all of
+// it. All is rounded down: rounding raises no alarm. The fields are the whole state, also as JSON.
 type Alarm struct {
 	Bound  float64   `json:"bound"`  // on the expected loss, above 0 and at most 1
 	Delta  float64   `json:"delta"`  // in (0, 1)
 	Rows   int64     `json:"rows"`   // so far
 	Stakes []float64 `json:"stakes"` // of the bets
-	Worth  float64   `json:"worth"`  // of stakes and what is kept back, 1 at the beginning
-	Raised int64     `json:"raised"` // number of the row, from 1, that raised it; 0: none did
+	Worth  float64   `json:"worth"`  // the stakes and the part kept back together; 1 at the beginning
+	Raised int64     `json:"raised"` // number of the row that raised the alarm, from 1; 0: not raised
 }
 
-// alarmOdds are the θ of the bets: by how much the odds of a loss have grown. They are exact.
+// alarmOdds are the θ of the bets, all exact: each bet is best if the odds of a loss have grown
+// θ-fold.
 func alarmOdds() []float64 { return []float64{1.25, 1.5, 2, 4, 8} }
 
-// alarmMisses is how many misses a block of rows has where the bound is attained.
+// alarmMisses is the expected sum of losses in a block of rows if the bound is attained.
 const alarmMisses = 10
 
-// NewAlarm returns an alarm that has seen no row. A bound of 1 raises none.
+// NewAlarm returns an alarm before its first row. With a bound of 1 it is never raised.
 func NewAlarm(bound, delta float64) (Alarm, error) {
 	a := Alarm{Bound: bound, Delta: delta, Stakes: make([]float64, len(alarmOdds())), Worth: 1}
 	return a, a.Validate()
@@ -44,28 +45,29 @@ func (a *Alarm) Validate() error {
 	if !(leastError <= a.Delta && a.Delta < 1) {
 		faults = append(faults, fmt.Errorf("a false alarm with probability %g, want %g to 1", a.Delta, leastError))
 	}
-	if a.Rows < 0 || a.Raised < 0 || a.Raised > a.Rows || !staked(a.Stakes, alarmOdds()) || !staked([]float64{a.Worth}, []float64{1}) {
+	if a.Rows < 0 || a.Raised < 0 || a.Raised > a.Rows || !staked(a.Stakes, len(alarmOdds())) || !staked([]float64{a.Worth}, 1) {
 		faults = append(faults, errors.New("it is no state of an alarm"))
 	}
 	return errors.Join(faults...)
 }
 
-// leastError is the least probability of an error that is declared: stakes do not overflow before
-// they are worth its inverse.
+// leastError is the least probability of an error that can be declared: a test ends when its
+// stakes are worth the inverse, long before they overflow.
 const leastError = 1e-15
 
-// staked reports whether stakes can be those of bets.
-func staked(stakes, bets []float64) bool {
+// staked reports whether stakes can be those of so many bets.
+func staked(stakes []float64, bets int) bool {
 	for _, s := range stakes {
 		if !(0 <= s && s <= math.MaxFloat64) {
 			return false
 		}
 	}
-	return len(stakes) == len(bets)
+	return len(stakes) == bets
 }
 
-// Add adds the losses of rows in the order in which they came, in units of 2⁻⁶⁰ ([Units]), each at
-// most [UnitsPerLoss]. However rows are cut into calls, the state is the same. Raised, it only counts rows.
+// Add adds the losses of rows in their order, in units of 2⁻⁶⁰ ([Units]). A loss above
+// [UnitsPerLoss] is an error. The state does not depend on how rows are divided among calls. A
+// raised alarm only counts rows.
 func (a *Alarm) Add(losses []uint64) error {
 	block := int64(math.Ceil(alarmMisses / a.Bound))
 	odds := alarmOdds()
@@ -101,8 +103,9 @@ func (a *Alarm) Add(losses []uint64) error {
 	return nil
 }
 
-// down is below x > 0 before its last rounding, and 0 for 0.
+// down returns the float64 below x > 0, which is below the exact result that was rounded to x;
+// and 0 for 0.
 func down(x float64) float64 { return math.Nextafter(x, 0) }
 
-// up is above x > 0 before its last rounding.
+// up returns the float64 above x > 0, which is above the exact result that was rounded to x.
 func up(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }

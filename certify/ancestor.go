@@ -4,19 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 )
 
-// An Ancestor is the model that training began with, of an earlier certificate. Q may
-// begin anywhere, and P knows nothing of it: neither inducing points nor anything else of
-// an ancestor is a part of P (docs/proofs.md). Hold-out rows are another matter, for no
-// ancestor may have seen them.
+// An Ancestor is the model of an earlier certificate with which training began. Q may
+// begin anywhere, since no part of an ancestor, not even its inducing points, enters P
+// (docs/proofs.md). But no ancestor may have been trained on hold-out rows.
 type Ancestor struct {
 	Certificate string `json:"certificate"` // its id
 	Model       string `json:"model"`       // SHA-256 of the file
-	// Rows are ranges with all rows that it, or an ancestor of it, was trained on, in the order
-	// of topics, partitions and offsets. Ranges of one partition do not touch.
+	// Rows are ranges that cover the training rows of this model and of its ancestors, in the
+	// order of topics, partitions and offsets. Ranges of one partition do not touch.
 	Rows []Span `json:"rows"`
 }
 
@@ -32,9 +30,9 @@ func (s Span) compare(other Span) int {
 	return cmp.Or(cmp.Compare(s.Topic, other.Topic), cmp.Compare(s.Partition, other.Partition), cmp.Compare(s.First, other.First))
 }
 
-// Seen contains the rows that the model of a certificate, or an ancestor of it, was trained
-// on: one range for each partition, from the first to the last of them, so that it does not
-// grow with the number of ancestors. nil: they are in no log.
+// Seen returns ranges that cover the training rows of the certificate's model and of its
+// ancestors: one for each partition, from the first to the last of these rows, so that their
+// number does not grow with the ancestors. It is nil for rows that came from no log.
 func (c Certificate) Seen() []Span {
 	if len(c.Sample.Segments) == 0 {
 		return nil
@@ -70,19 +68,17 @@ func (a *Ancestor) HasSeen(segments []Segment) bool {
 	})
 }
 
-var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
-
-// validate checks the form, and that no hold-out row of the sample was seen before.
+// validate checks the form, and that no ancestor was trained on a hold-out row of the sample.
 func (a *Ancestor) validate(sample Sample, holdout int64, copies CopiesPolicy) error {
 	if a == nil {
 		return nil
 	}
 	var faults []error
-	if !sha256Form.MatchString(a.Certificate) || !sha256Form.MatchString(a.Model) {
+	if !digestForm.MatchString(a.Certificate) || !digestForm.MatchString(a.Model) {
 		faults = append(faults, fmt.Errorf("training began with the model %q of the certificate %q: want two SHA-256", a.Model, a.Certificate))
 	}
 	if len(a.Rows) == 0 {
-		faults = append(faults, errors.New("training began with a model of which it is not said where its rows stand"))
+		faults = append(faults, errors.New("training began with a model whose rows are not named"))
 	}
 	for i, s := range a.Rows {
 		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {

@@ -31,8 +31,8 @@ const (
 type standardAssumption struct {
 	id       AssumptionID
 	text     string
-	derived  bool // from numbers, by Certify
-	enforced bool // whether a program can enforce it
+	derived  bool // Certify derives it from numbers
+	enforced bool // a program can enforce it
 }
 
 // standardAssumptions returns them in the order of the document.
@@ -54,7 +54,7 @@ func standardAssumptions() []standardAssumption {
 }
 
 // completeAssumptions returns given and derived assumptions with their standard texts, in the
-// order of the document. An unknown one is an error.
+// order of the document. Unknown, missing and repeated ones are errors.
 func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption) ([]Assumption, error) {
 	var faults []error
 	byID := make(map[AssumptionID]Assumption, len(given))
@@ -97,6 +97,7 @@ func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption
 	return all, errors.Join(faults...)
 }
 
+// brokenOnes names the broken assumptions, for a sentence.
 func brokenOnes(assumptions []Assumption) []string {
 	var ids []string
 	for _, a := range assumptions {

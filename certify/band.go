@@ -7,24 +7,24 @@ import (
 	"sync"
 )
 
-// A band bounds how many of n independent draws can be beyond any threshold: with k beyond it, the
-// probability to be beyond is at most limits[i] of the first rank that is at least k, for all
-// thresholds at once (Berk and Jones 1979, one-sided; docs/proofs.md, 19). The limits are those of
-// Clopper and Pearson at one local level, at ranks that follow from n.
+// A band bounds the probability to be beyond a threshold, for all thresholds at once, by the number
+// k of n independent draws that are beyond it: the bound is the limit at the first rank not below k
+// (Berk and Jones 1979, one-sided; docs/proofs.md, 19). The limits are those of Clopper and Pearson
+// at one local level, at ranks that follow from n.
 type band struct {
-	level  float64 // 0: there are no ranks
-	ranks  []int64 // ascending, from 0 to ⌊n/2⌋
-	limits []float64
+	level  float64   // 0: there are no ranks
+	ranks  []int64   // ascending, from 0 to ⌊n/2⌋
+	limits []float64 // one a rank, ascending
 }
 
 const (
-	ranksPerDouble = 256     // from this rank on the next is a part 1/ranksPerDouble further
-	mostDraws      = 1 << 17 // of more the ranks are fewer, and their levels are added up
-	fewRanks       = 64      // in place of ranksPerDouble there
-	leastDigits    = 200     // of less than 10 to the minus this there is no band, nor of less than 10⁻ⁿ
-	mostRows       = 1e9     // of more there is none
-	bandRoom       = 0x1p-20 // a crossing probability is demanded to be below the part by this part of it
-	ratiosPerTwo   = 16      // of the ratios δ/level that are tried
+	ranksPerDouble = 256     // from this rank on, the next one is 1/ranksPerDouble of it further
+	mostDraws      = 1 << 17 // more draws have fewer ranks, and their band is a union over the ranks
+	fewRanks       = 64      // takes the place of ranksPerDouble then
+	leastDigits    = 200     // there is no band for a part of δ below 10^−leastDigits, or below 10⁻ⁿ
+	mostRows       = 1e9     // there is no band for more draws
+	bandRoom       = 0x1p-20 // the computed crossing probability stays below the part of δ by this share
+	ratiosPerTwo   = 16      // the ratios δ/level that are tried are powers of 2^(1/ratiosPerTwo)
 )
 
 // bandRanks are the ranks for n draws.
@@ -39,8 +39,7 @@ func bandRanks(n int64) (ranks []int64) {
 	return append(ranks, last)
 }
 
-// bands are the last ones that were computed, by number of draws and part of δ: a document is
-// derived again and again.
+// bands caches computed bands by number of draws and part of δ: a document is derived several times.
 var bands struct {
 	sync.Mutex
 	of map[bandKey]*band
@@ -53,8 +52,8 @@ type bandKey struct {
 
 const mostBands = 16
 
-// leastPart is the part of δ below which there is no band for n draws. All limits of one for 10⁻ⁿ
-// would be above 0.9, and some too near to 1 for a float64.
+// leastPart is the part of δ below which there is no band for n draws. For 10⁻ⁿ all limits would be
+// above 0.9, and some too near to 1 for a float64.
 func leastPart(n int64) float64 {
 	if n > mostRows {
 		return math.Inf(1)
@@ -62,8 +61,8 @@ func leastPart(n int64) float64 {
 	return math.Pow10(-int(min(n, leastDigits)))
 }
 
-// newBand returns the band for n draws that fails with a probability of at most part. It has the
-// largest level of a list that is proven to do: ratios part/level that are powers of 2^(1/16).
+// newBand returns a band for n draws that fails with probability at most part. Of the levels part/q,
+// q a power of 2^(1/16), it has the largest that is proven to do.
 func newBand(n int64, part float64) *band {
 	key := bandKey{n, part}
 	bands.Lock()
@@ -95,7 +94,7 @@ func (b *band) limit(k int64) float64 {
 	return b.limits[i]
 }
 
-// tails are what is the same of all levels.
+// tails holds what does not depend on the level.
 type tails struct {
 	n      int64
 	ranks  []int64
@@ -118,7 +117,7 @@ func newTails(n int64, ranks []int64) *tails {
 	return t
 }
 
-// widest is the band of the largest level of the list that passes.
+// widest returns the band of the largest level that is proven to fail with probability at most part.
 func (t *tails) widest(part float64) *band {
 	if t.n > mostDraws { // a union over the ranks
 		level := part / float64(len(t.ranks)+1)
@@ -132,7 +131,7 @@ func (t *tails) widest(part float64) *band {
 		}
 		return nil
 	}
-	// 2 ln n ln ln n is a little more than needed.
+	// The ratio that passes is a little below 2 ln n ln ln n.
 	ln1 := max(1, lnFloat(float64(t.n)))
 	high := 0
 	for ratioOf(high) < 2*ln1*max(0.5, lnFloat(ln1)) {
@@ -143,7 +142,7 @@ func (t *tails) widest(part float64) *band {
 		high += ratiosPerTwo
 		found = try(high)
 	}
-	low := -1 // no ratio below 1 does
+	low := -1 // no ratio below 1 passes
 	for step := 4; high > 0; step *= 2 {
 		below := max(0, high-step)
 		b := try(below)
@@ -164,17 +163,18 @@ func (t *tails) widest(part float64) *band {
 	return found
 }
 
-// ratioOf is 2^(i/16), or near it.
+// ratioOf is 2^(i/16), its fraction rounded to four decimals.
 func ratioOf(i int) float64 {
 	return math.Ldexp([ratiosPerTwo]float64{
 		1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152,
 	}[i%ratiosPerTwo], i/ratiosPerTwo)
 }
 
-// limits are, to some 10⁻¹³ of themselves, the p with P(at most k of n) = level at every rank.
-// Nothing rests on that: see crossing.
+// limits returns at every rank k the p with P(at most k of n) = level, with a relative error of
+// some 10⁻¹³. The proof does not depend on this error: crossing uses the limits as they are, and
+// the level of a union leaves room for it.
 //
-// Newton's steps on ln P, which is concave in p and falls: after the first all are on one side.
+// It takes Newton's steps on ln P, which is concave in p and falls: all but the first stay on one side.
 func (t *tails) limits(level float64) []float64 {
 	limits, target := make([]float64, len(t.ranks)), lnFloat(level)
 	p := 0.5
@@ -209,15 +209,16 @@ func (t *tails) sum(k int64, p float64) float64 {
 	return sum
 }
 
-// crossing returns an upper bound on the probability that of n independent uniform numbers at most
-// k are at most limits[i], for some rank k = ranks[i]; +Inf if the limits do not rise within (0, 1).
+// crossing returns the probability that of n independent uniform numbers at most k are at most
+// limits[i], for some rank k = ranks[i]; +Inf if the limits do not rise within (0, 1). It may be too
+// low by a share of 10⁻⁷, for which widest leaves room.
 //
 // The numbers are the points of a Poisson process of rate n, given that there are n. From limit to
-// limit it adds up the probabilities of the counts that have failed nowhere, which are positive, so
-// that rounding errs by a part of 10⁻⁸ of them at most; what is dropped counts as failing.
+// limit it carries the probabilities of the counts that have not failed so far. All terms are
+// positive, so that rounding errors stay relative; dropped terms count as failures.
 func (t *tails) crossing(limits []float64, part float64) float64 {
 	n, cut := float64(t.n), part*0x1p-80
-	least, alive := 0, []float64{1} // probabilities of the counts from least on
+	least, alive := 0, []float64{1} // alive[j] is the probability of the count least+j
 	var next []float64
 	var failed, dropped, at float64
 	for i, limit := range limits {
@@ -236,7 +237,7 @@ func (t *tails) crossing(limits []float64, part float64) float64 {
 		}
 		least, at = least+from, limit
 		k := int(t.ranks[i])
-		// P(n points in all, given k up to here)/P(n points in all)
+		// For the count m: P(n points in all, given m up to here)/P(n points in all), m from k down.
 		weight := portableExp(t.fallen[i] + float64(n*limit) + float64((n-float64(k))*ln1mFloat(limit)))
 		for m := k; m >= least; m-- {
 			if m-least < len(next) {
@@ -260,8 +261,8 @@ func (t *tails) crossing(limits []float64, part float64) float64 {
 	return failed + dropped*3*math.Sqrt(n)
 }
 
-// poisson returns the probabilities of a Poisson law from the count from on, none of them too
-// small but for rounding, and a bound on those left out, each of which is below cut.
+// poisson returns the probabilities of a Poisson law at the counts from, from+1, …, none too small
+// but for rounding, and an upper bound on the sum of those left out, each of which is below cut.
 func poisson(mean, cut float64) (from int, kernel []float64, lost float64) {
 	mode := int(mean)
 	sum := 1.0
@@ -305,8 +306,8 @@ func partDown(delta float64, share Share) (float64, error) {
 	return f, nil
 }
 
-// portableExp is exp(x) to some 10⁻¹⁵ with the same bits everywhere: of its operations none is fused.
-// It is 0 or +Inf far out.
+// portableExp returns exp(x) with a relative error of some 10⁻¹⁵ and the same bits everywhere: the
+// conversions keep operations from being fused. It is 0 or +Inf for |x| ≥ 700.
 func portableExp(x float64) float64 {
 	if !(math.Abs(x) < 700) {
 		return math.Exp(math.Copysign(1000, x))

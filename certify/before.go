@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// formatBefore is read, and no longer written. Its bounds from below are ignored, and its words
-// replaced by those of this format: all sentences for a reader are derived here.
+// formatBefore is read and no longer written. Its bounds from below are ignored, and its sentences
+// are replaced by those of this format.
 const formatBefore = "pacsgp-certificate/2"
 
-// lowerBounds are the bounds from below, without anything beside them.
+// lowerBounds matches the bounds from below in the document's canonical bytes.
 var lowerBounds = regexp.MustCompile(`\n      "lower_risk": \{\n        "exact": \{\n          "count": \d+,\n          "sum": "[0-9a-f]{32}"\n        \},\n        "lower": [-+.e\d]+\n      \},|,\n      "lower_bound": [-+.e\d]+`)
 
 // parseBefore reads a certificate of the format before. Its numbers and statuses must follow from
@@ -54,7 +54,8 @@ func parseBefore(data []byte) (Certificate, error) {
 	return again, nil
 }
 
-// PassedOver names the unchecked parts of the document, or is "".
+// PassedOver names the parts of a document of the format before that are not checked; "" for this
+// format.
 func (c Certificate) PassedOver() string {
 	if c.document == nil {
 		return ""

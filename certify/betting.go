@@ -11,17 +11,17 @@ import (
 
 const methodBetting = "betting against the mean (Waudby-Smith and Ramdas 2024) by a mixture of fixed stakes, which the order of the rows does not change, on rows that were used for nothing else; the bound in steps of one row"
 
-// Cells divide [0, 1], and parts a cell.
+// [0, 1] has spreadCells cells of spreadParts parts each.
 const (
 	spreadCells = 1 << 10
 	spreadParts = 1 << 12
 	partUnits   = UnitsPerLoss / (spreadCells * spreadParts)
 )
 
-// A Spread says how the losses of a number of examples lie in [0, 1]. A loss between two of the
-// 1,025 multiples of 1/1024 is divided among them, in whole parts of 1/4096, so that its mean is
-// kept; it is rounded up to a multiple of 2⁻²² for that. Spreads merge by addition, in any order
-// to the same. The zero value has no losses.
+// A Spread is a histogram of losses at the 1,025 multiples of 1/1024 in [0, 1]. A loss is rounded up
+// to a multiple of 2⁻²² and divided between the two multiples beside it, in whole parts of 1/4096,
+// so that the mean is kept. Spreads merge by addition, in any order to the same. The zero value has
+// no losses.
 type Spread [spreadCells + 1]uint64 // parts at each multiple
 
 // Add adds the loss of one example. One outside [0, 1], NaN included, is an error and adds nothing.
@@ -51,7 +51,7 @@ func (s *Spread) merge(other *Spread) {
 	}
 }
 
-// validate demands that they are the losses of n examples.
+// validate returns an error unless the spread has the losses of n < 2⁵⁰ examples.
 func (s *Spread) validate(n int64) error {
 	rest := new(big.Int).Lsh(big.NewInt(n), 12)
 	for _, parts := range s {
@@ -63,10 +63,11 @@ func (s *Spread) validate(n int64) error {
 	return nil
 }
 
-// Stakes: one of odds b keeps b/(1+b) and bets the rest. They are powers of two, 2⁻⁸ to 2⁷.
+// The stakes b are powers of two, 2⁻⁸ to 2⁷. The stake b keeps b/(1+b) of the wealth and bets the
+// rest.
 const (
-	boldestStake = -8
-	stakes       = 16
+	boldestStake = -8 // exponent of the least b
+	stakes       = 16 // number of b
 )
 
 // BettingUpper returns an upper bound, with confidence 1 − δ·share over the draw of n
@@ -75,8 +76,8 @@ const (
 //
 //	Π (b + (1 − X)/(1 − k/n)) / (b + 1)
 //
-// over the losses X is proven to be at least 1/(δ·share); 1 if there is none (docs/proofs.md, 13).
-// A spread of no losses and a share or δ out of range, NaN included, are an error.
+// over the losses X is proven to be at least 1/(δ·share); 1 if there is no such k (docs/proofs.md,
+// 13). A spread without losses, and a share or δ out of range, NaN included, are errors.
 func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 	var parts uint64
 	for _, at := range losses {
@@ -96,12 +97,12 @@ func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 	return stepsUp(int64(k), n), nil
 }
 
-// stepsUp is k/n, rounded up.
+// stepsUp returns k/n, rounded up.
 func stepsUp(k, n int64) float64 {
 	return RiskSum{hi: uint64(k) >> 4, lo: uint64(k) << 60, count: n}.Upper() //nolint:gosec // 0 ≤ k ≤ n
 }
 
-// isStep reports whether a bound is k/n, rounded up, of a whole number k, for n below 2⁵⁰.
+// isStep reports whether a bound is k/n, rounded up, for some whole number k. n is below 2⁵⁰.
 func isStep(bound float64, n int64) bool {
 	if !(0 <= bound && bound <= 1 && 0 < n && n < 1<<50) { // written so that NaN fails
 		return false
@@ -110,16 +111,19 @@ func isStep(bound float64, n int64) bool {
 	return stepsUp(k, n) == bound
 }
 
-// wins reports whether the sum over the stakes of their wealth is proven to be at least the
-// exponential of the target, for a mean loss of k/n, k < n.
+// wins reports whether the wealth of all stakes together is proven to be at least exp(target), for
+// a mean loss of k/n, k < n.
 func (s *Spread) wins(n, k int64, target *big.Float) bool {
 	var wealth [stakes]float64
 	for i := range wealth {
 		wealth[i] = s.wealth(math.Ldexp(1, boldestStake+i), n, k)
 	}
 	best := empty().Sub(target, exact(slices.Max(wealth[:])))
-	if best.Sign() <= 0 || best.Cmp(exact(math.Log(stakes))) > 0 { // each below 1/stakes of it, or near that
-		return best.Sign() <= 0
+	if best.Sign() <= 0 {
+		return true
+	}
+	if best.Cmp(exact(math.Log(stakes))) > 0 { // the best has less than 1/stakes of it
+		return false
 	}
 	sum := empty()
 	for _, w := range wealth {
@@ -129,7 +133,7 @@ func (s *Spread) wins(n, k int64, target *big.Float) bool {
 }
 
 // wealth returns a lower bound on the logarithm of the wealth of the stake b, a power of two, for a
-// mean loss of k/n: the sum of float64 logarithms, less what they may be off (docs/proofs.md, 13).
+// mean loss of k/n: a sum of float64 logarithms, less a bound on its error (docs/proofs.md, 13).
 func (s *Spread) wealth(b float64, n, k int64) float64 {
 	ratio := float64(n) / float64(n-k)
 	var sum, size float64
@@ -158,7 +162,7 @@ func lnFloat(x float64) float64 {
 	return float64(float64(e)*math.Ln2) + twiceArtanh((m-1)/(m+1))
 }
 
-// ln1mFloat is ln(1−p) for 0 ≤ p < 1 likewise, also where 1 − p would round most of p away.
+// ln1mFloat returns ln(1−p) for 0 ≤ p < 1 with the same error bound, also for tiny p.
 func ln1mFloat(p float64) float64 {
 	if p < 0.25 {
 		return -twiceArtanh(p / (2 - p))
@@ -176,8 +180,8 @@ func twiceArtanh(z float64) float64 {
 	return float64(2 * z * series)
 }
 
-// bettingBound is the bound of a tally that has a spread, or the one that a document states: in steps
-// of one row, and not below that of rows without a loss.
+// bettingBound returns the bound of a tally's spread. A tally read from a document has no spread:
+// its stated bound must be a whole number of rows, and not below the bound for no loss at all.
 func (ev Evidence) bettingBound(t Tally, share Share) (float64, error) {
 	if t.Spread != nil {
 		return BettingUpper(t.Spread, ev.Delta.Declared, share)

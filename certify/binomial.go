@@ -10,10 +10,10 @@ import (
 //
 //	sup { p : P(at most k of n) ≥ δ·share },
 //
-// n independent events of probability p: with confidence 1 − δ·share, p is not
-// above it. It is a float64 at which the tail is proven to be smaller, and looser
-// than the limit by less than 10⁻¹² of it for n below 10⁹ and δ below ½; in any case it is
-// not above Chernoff's bound (docs/proofs.md, 13). It is 1 for
+// on the probability p of n independent events of which k happened: with confidence
+// 1 − δ·share, p is not above it. At the returned float64 the tail is proven to be
+// smaller than δ·share. It is above the limit by less than 10⁻¹² of it for n below 10⁹
+// and δ below ½, and never above Chernoff's bound (docs/proofs.md, 13). It is 1 for
 // k = n. Numbers out of range, NaN included, are an error.
 func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if n < 1 || k < 0 || k > n {
@@ -32,7 +32,7 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	threshold := exact(rest)
 	threshold.Neg(threshold)
 	choose := lnChoose(n, k)
-	// Chernoff's bound is above the limit, and stays where the tail is too long to sum.
+	// Chernoff's bound is above the limit. It remains the answer where the tail is too long to sum.
 	mean, exactly := new(big.Rat).SetFrac64(k, n).Float64()
 	if !exactly {
 		mean = math.Nextafter(mean, 1)
@@ -60,13 +60,10 @@ func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	const (
 		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵
-		steps = 1 << 18 // of a tail with more terms nothing is said
+		steps = 1 << 18 // a tail with more terms is not summed: false
 	)
 	short := func() *big.Float { return new(big.Float).SetPrec(bits) }
 	q := empty().Sub(exact(1), exact(p))
-	if q.Sign() <= 0 {
-		return true
-	}
 	odds := short().Quo(q, exact(p))
 	sum, term, ratio, part := short().SetInt64(1), short().SetInt64(1), short(), new(big.Float).SetPrec(64)
 	one := exact(1)
@@ -87,12 +84,9 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 			break
 		}
 	}
-	// Fewer than 2⁴⁰ steps, of four roundings each.
-	sum = widen(empty().Set(sum), -60)
+	sum = widen(empty().Set(sum), -60) // at most 2¹⁸ steps of four roundings each
 	ln1 := empty().Mul(exactInt(k), ln(exact(p)))
-	if k < n {
-		ln1.Add(ln1, empty().Mul(exactInt(n-k), ln(q)))
-	}
+	ln1.Add(ln1, empty().Mul(exactInt(n-k), ln(q)))
 	total := empty().Add(choose, ln1)
 	total.Add(total, ln(sum))
 	// The logarithms are below 2⁶³·2¹¹ and err by less than 2⁻²⁴⁰ of themselves.
@@ -114,14 +108,14 @@ func lnChoose(n, k int64) *big.Float {
 const lnTwoPiHalvesText = "0.918938533204672741780329736405617639861397473637783412817151"
 
 // lnFactorial returns a lower and an upper bound on ln n!, less than 10⁻²⁵ apart:
-// the logarithm of the product for small n, and Stirling's series above, whose
-// partial sums lie on both sides by turns (docs/proofs.md, 13).
+// the logarithm of the product for n < 64, and Stirling's series above, whose
+// partial sums are alternately too high and too low (docs/proofs.md, 13).
 func lnFactorial(n int64) (low, up *big.Float) {
 	const small = 64
 	room, x := pow2(-150), empty() // far above the rounding of every logarithm below
 	if n < small {
 		product := new(big.Int).MulRange(1, max(1, n))
-		x = ln(empty().SetInt(product)) // fewer than 256 bits from 64! on down need rounding: 2⁻²⁵⁶
+		x = ln(empty().SetInt(product)) // products of more than 256 bits are rounded, by 2⁻²⁵⁶ of them
 		return empty().Sub(x, room), empty().Add(x, room)
 	}
 	half, _, err := big.ParseFloat(lnTwoPiHalvesText, 10, precision, big.ToNearestEven)
@@ -132,7 +126,7 @@ func lnFactorial(n int64) (low, up *big.Float) {
 	x.Mul(empty().Add(m, exact(0.5)), ln(m))
 	x.Sub(x, m)
 	x.Add(x, half)
-	// B_2j/(2j(2j−1)): the last one is left to the upper bound.
+	// Coefficients B_2j/(2j(2j−1)). Only the upper bound has the last term.
 	series := [...][2]int64{{1, 12}, {-1, 360}, {1, 1260}, {-1, 1680}, {1, 1188}, {-691, 360360}, {1, 156}}
 	square := empty().Mul(m, m)
 	power := empty().Set(m)

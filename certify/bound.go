@@ -11,7 +11,7 @@ import (
 // maxNats bounds KL and ln 1/p_θ, so that their sum is finite.
 const maxNats = 1e15
 
-// Terms are the numbers that the bound for a draw of Q is made of.
+// Terms are the numbers that enter the bound for a draw of Q.
 type Terms struct {
 	Risk            float64 // R_S(Q), an upper bound on it, in [0, 1]
 	KL              float64 // KL(Q‖P), an upper bound on it, ≥ 0
@@ -30,8 +30,8 @@ type Bounds struct {
 	Pinsker        float64 // ≥ Upper up to rounding, in [0, 1]: R_S + √(c/2)
 }
 
-// Bound returns B with R(Q) ≤ B, and the terms between. B = kl⁻¹(R_S, c), each step
-// rounded up. Terms out of range, NaN included, are an error.
+// Bound returns B = kl⁻¹(R_S, c) ≥ R(Q) and the intermediate terms, each step rounded up.
+// Terms out of range, NaN included, are an error.
 func Bound(t Terms) (Bounds, error) {
 	if err := t.validate(); err != nil {
 		return Bounds{}, fmt.Errorf("certify: bound: %w", err)

@@ -48,10 +48,11 @@ func Certify(ev Evidence) (Certificate, error) {
 	return c, nil
 }
 
-// status says what a guarantee is worth. A broken assumption voids it; a bound that
-// is not below 1 and below the baseline's, NaN included, says nothing. One from
-// hold-out rows rests on what no document can show, and so does each about a column of the mean;
-// rows that the column may have been fitted on certify nothing, nor do hold-out rows after a curve of them.
+// status says what a guarantee is worth. It is indicative if an assumption is broken, if a column
+// of the mean may have been fitted on its rows, or if an earlier look at its hold-out rows showed
+// a curve. It is vacuous unless its bound is below 1 and below the baseline's; NaN is vacuous.
+// It is conditional if it rests on hold-out rows or on a column of the mean: no document shows how
+// these came about.
 func (c Certificate) status(g Guarantee) Status {
 	switch {
 	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain, c.Delta.Looks.ended() && g.Role == RoleHoldout:
@@ -116,7 +117,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	}
 	derived := map[AssumptionID]Assumption{
 		AssumeJitter:      jitter,
-		AssumeGridWeights: {Status: AssumptionEnforced}, // Validate checks it
+		AssumeGridWeights: {Status: AssumptionEnforced}, // by Validate
 		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
 	}
 	if ev.Delta.Uses(RoleHoldout) {
@@ -129,7 +130,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	return completeAssumptions(ev.Assumptions, derived)
 }
 
-// Evidence returns the evidence in the certificate, as its maker states it.
+// Evidence returns the evidence that the certificate states. Nothing of it is checked.
 func (c Certificate) Evidence() (Evidence, error) {
 	draw, ok := c.Guarantee(GuaranteeDraw)
 	if !ok {
@@ -144,7 +145,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	}
 	needs := c.Delta.needs()
 	for _, g := range c.Guarantees {
-		// Of two guarantees from one tally the one about its predictor states it.
+		// Of the guarantees from one tally, the curve states most of it.
 		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) && (ev.Tallies[key] == nil || g.Curve != nil) {
 			ev.Tallies[key] = new(g.tally())
 		}

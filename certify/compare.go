@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Incomparable says why the numbers of two certificates cannot be compared: they are about
-// another target, another loss or tolerance, or other rows. It returns nothing if they can.
-// That rows of files come from the same source is in no certificate.
+// Incomparable returns the reasons why the numbers of two certificates cannot be compared: another
+// target, another loss or tolerance, or other rows. There are none if they can be compared. No
+// certificate says whether rows of files come from the same source.
 func Incomparable(a, b Certificate) []string {
 	if len(a.Guarantees) == 0 || len(b.Guarantees) == 0 {
 		return []string{"one of them guarantees nothing"}
@@ -20,7 +20,7 @@ func Incomparable(a, b Certificate) []string {
 		}
 	}
 	one, other := a.Guarantees[0].Loss, b.Guarantees[0].Loss
-	differ("the target", `"`+one.Target+`"`, `"`+other.Target+`"`)
+	differ("the target", quoted(one.Target), quoted(other.Target))
 	differ("the loss", string(one.Kind), string(other.Kind))
 	if one.Kind == other.Kind {
 		differ("the tolerance", one.Loss.tolerance(), other.Loss.tolerance())
@@ -34,7 +34,7 @@ func Incomparable(a, b Certificate) []string {
 	return reasons
 }
 
-// tolerance prints the errors that are no miss.
+// tolerance prints the tolerances of the loss.
 func (l Loss) tolerance() string {
 	switch l.Kind.Tolerances() {
 	case TwoSided:
@@ -50,7 +50,7 @@ func unitOr(unit string) string {
 	if unit == "" {
 		return "none"
 	}
-	return `"` + unit + `"`
+	return quoted(unit)
 }
 
 func topics(c Certificate) string {

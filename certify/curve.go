@@ -11,9 +11,9 @@ import (
 
 const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"
 
-// curve bounds, at every tolerance at once, how often the mean of Q is off by more: as holdout
-// does at one tolerance, and on the same conditions. Read sideways, mean ± tolerance covers all but the
-// bound (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
+// curve bounds how often the mean of Q is off by more than a tolerance, at every tolerance at once,
+// on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
+// (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
 	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeCurve, methodCurve)
@@ -49,8 +49,8 @@ func curve() method {
 	}}
 }
 
-// CurveUpper is the bound of a curve for k of n rows beyond a tolerance, at every tolerance at once: see
-// [BinomialUpper] for one. Numbers out of range, NaN included, are an error.
+// CurveUpper returns the bound of a curve for k of n rows beyond a tolerance, which holds at every
+// tolerance at once; [BinomialUpper] holds at one. Numbers out of range, NaN included, are an error.
 func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if n < 1 || k < 0 || k > n {
 		return 0, fmt.Errorf("certify: %d losses of %d examples", k, n)
@@ -67,7 +67,7 @@ func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
 
 // A Curve bounds the share of rows that are off by more, at every tolerance at once.
 type Curve struct {
-	Level float64 `json:"level"` // at which each rank has Clopper and Pearson's limit; 0: nothing is promised
+	Level float64 `json:"level"` // of Clopper and Pearson's limit at each rank; 0: nothing is promised
 	Steps []Step  `json:"steps"` // by rising tolerances; below the first the bound is 1
 }
 
@@ -78,7 +78,7 @@ type Step struct {
 	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
 }
 
-// At is the step that holds at a tolerance; false below the first.
+// At returns the step that holds at a tolerance, raw units; false below the first.
 func (c *Curve) At(tolerance float64) (at Step, ok bool) {
 	for _, s := range c.Steps {
 		if s.Tolerance <= tolerance {
@@ -88,8 +88,8 @@ func (c *Curve) At(tolerance float64) (at Step, ok bool) {
 	return at, ok
 }
 
-// Within is the least tolerance within which a share of all fresh rows is: an interval around the
-// mean that covers at least so much. It is false if none is known.
+// Within returns the least tolerance, raw units, at which mean ± tolerance covers at least a share
+// of all fresh rows. It is false if the curve has none, or is nil.
 func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	if c == nil {
 		return 0, false
@@ -108,22 +108,22 @@ func covers(bound, share float64) bool {
 	return err == nil && part.Add(part, new(big.Rat).SetFloat64(bound)).Cmp(big.NewRat(1, 1)) <= 0
 }
 
-// A [Tally] counts errors at so many tolerances: 32 from ε·2^k up to
-// ε·2^(k+1), k = −10 … 5, evenly spaced.
+// A [Tally] counts errors at 512 tolerances: perTwo from ε·2^k up to ε·2^(k+1), k = −10 … 5,
+// evenly spaced.
 const (
 	curveTolerances = 512
 	perTwo          = 32
-	toleranceOwn    = 10 * perTwo // the number of ε itself
+	toleranceOwn    = 10 * perTwo // the index of ε itself
 	mostTolerance   = 0x1p900     // so that all tolerances are normal numbers
 )
 
-// curveTolerance is number i of them.
+// curveTolerance returns the tolerance of index i.
 func curveTolerance(epsilon float64, i int) float64 {
 	return math.Ldexp(epsilon, i/perTwo-10) * (1 + float64(i%perTwo)/perTwo)
 }
 
-// AddError counts a row whose error is proven to be at most within, raw: NaN and +Inf are beyond
-// every tolerance. At ε another proof says whether it is lost, and that one counts.
+// AddError counts a row whose error is proven to be at most within, raw units. NaN and +Inf are
+// beyond every tolerance. At ε itself the row counts if and only if it is lost.
 func (t *Tally) AddError(within, epsilon float64, lost bool) {
 	if t.Beyond == nil {
 		t.Beyond = make([]int64, curveTolerances)
@@ -154,14 +154,14 @@ func (t *Tally) validateBeyond(n int64, loss Loss) error {
 		}
 		last = k
 	}
-	// What a certificate does not state is counted as all rows.
+	// Below the first step of a curve in a document all rows count.
 	if own := t.Beyond[toleranceOwn]; own != n && own != t.Risk.ones() {
 		return fmt.Errorf("%d rows are lost, and %d are off by more than the tolerance", t.Risk.ones(), own)
 	}
 	return nil
 }
 
-// beyond are the counts that the steps state, of n rows.
+// beyond returns the counts that the steps state, at every tolerance of a tally of n rows.
 func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	all := make([]int64, curveTolerances)
 	for i := range all {
@@ -173,7 +173,7 @@ func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	return all
 }
 
-// within says in a headline where half and nine tenths of fresh rows are, as far as a curve tells.
+// within names in a headline the tolerances that cover half and nine tenths of fresh rows, if known.
 func (c *Curve) within(unit string) string {
 	var words []string
 	for _, of := range []struct {
@@ -190,7 +190,7 @@ func (c *Curve) within(unit string) string {
 	return "; " + strings.Join(words, ", ") + ";"
 }
 
-// intervals says in a statement what intervals cover.
+// intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, if known.
 func (c *Curve) intervals(unit string) string {
 	var words strings.Builder
 	for _, percent := range []int{50, 90, 95, 99} {

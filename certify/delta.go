@@ -16,15 +16,15 @@ type Delta struct {
 	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
 	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
 
-	// Methods are the applied methods, with the weights that divide the certificate's part of δ
-	// among them: all their guarantees hold at once.
+	// Methods are the applied methods. Their weights divide the certificate's part of δ among
+	// them, so that all their guarantees hold at once.
 	Methods []MethodWeight `json:"methods"`
 
-	// Sequence is the certificate's place among those of the same job on other rows, which share
-	// δ before anything else divides it; or nil.
+	// Sequence is the certificate's place among those of the same job on other rows, or nil. The
+	// sequence divides δ first.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
-	// Looks are earlier looks at the hold-out rows; nil: the maker's log knows of none.
+	// Looks are earlier looks at the hold-out rows; nil: the maker's log has none.
 	Looks *Looks `json:"looks,omitempty"`
 }
 
@@ -37,9 +37,8 @@ type MethodWeight struct {
 // MaxWeight is the largest weight of a method.
 const MaxWeight = 1000
 
-// Share returns the part of δ that a method of this certificate may spend: the only
-// place where δ is divided. It is a product, because a part can be divided again.
-// It is 0, and not valid, for a method that the certificate does not apply.
+// Share returns the part of δ that a method of this certificate may spend. Nothing else
+// divides δ. A method that the certificate does not apply has the share 0, which is not valid.
 func (d Delta) Share(method MethodID) Share {
 	var weight, all int64
 	for _, m := range d.Methods {
@@ -98,7 +97,7 @@ func deltaFault(delta float64) error {
 // zero Share is the whole of it.
 type Share struct{ part *big.Rat } // nil: 1; never changed
 
-// oneOf is the share 1/n of n equal ones. It is not valid for n < 1.
+// oneOf returns the share 1/n. It is not valid for n < 1.
 func oneOf(n int64) Share {
 	if n == 0 { // math/big would panic
 		return Share{new(big.Rat)}
@@ -106,7 +105,7 @@ func oneOf(n int64) Share {
 	return Share{big.NewRat(1, n)}
 }
 
-// partOf is the share weight/all.
+// partOf returns the share weight/all. It is not valid for all < 1.
 func partOf(weight, all int64) Share {
 	if all < 1 {
 		return Share{new(big.Rat)}
@@ -114,7 +113,7 @@ func partOf(weight, all int64) Share {
 	return Share{big.NewRat(weight, all)}
 }
 
-// product is the share of a share.
+// product returns the product of shares.
 func product(factors ...Share) Share {
 	p := big.NewRat(1, 1)
 	for _, f := range factors {
@@ -146,10 +145,10 @@ func (s Share) Float() float64 {
 // String returns the share as a fraction, such as 1/3.
 func (s Share) String() string { return s.rational().RatString() }
 
-// lnInverseDelta returns an upper bound on ln 1/(δ·share) for 0 < δ < 1, the
-// next float64 above it or one further. δ is the shortest decimal number that
-// reads back as the float64 delta, as in a certificate: 0.01 means one in a
-// hundred, not its binary neighbour. The product is exact.
+// lnInverseDelta returns an upper bound on ln 1/(δ·share): the next float64
+// above it, or one further. δ is the shortest decimal number that reads back as
+// the float64 delta, as in a certificate: 0.01 means one in a hundred, not its
+// binary neighbour. The product is exact. It is an error unless 0 < δ·share < 1.
 func lnInverseDelta(delta float64, share Share) (float64, error) {
 	part, err := decimal(delta)
 	if err != nil {

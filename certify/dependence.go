@@ -6,26 +6,27 @@ import (
 	"math"
 )
 
-// Lags is how many rows two rows are apart at most whose numbers are compared.
+// Lags is the largest distance, in rows, of two numbers that are correlated.
 const Lags = 8
 
-// SeriesOne is what a [Series] counts the number 1 as.
+// SeriesOne is the unit of a [Series]: it counts the number 1 as SeriesOne.
 const SeriesOne = 1 << 10
 
-// A Series is what numbers in the order of their rows add up to, each of −SeriesOne to SeriesOne.
+// A Series has the sums of a series of whole numbers from −SeriesOne to SeriesOne, one a row, in
+// the order of the rows.
 type Series struct {
 	Rows     int64       `json:"rows"`
 	Sum      int64       `json:"sum"`
 	Squares  int64       `json:"squares"`
-	Products [Lags]int64 `json:"products"` // of numbers 1 to Lags rows apart
+	Products [Lags]int64 `json:"products"` // sums of products of numbers 1 to Lags rows apart
 }
 
-// Dependence is what was measured of how alike rows are that are near each other, among
-// reference and train rows. No value of it establishes that rows are independent.
+// Dependence measures how alike neighbouring reference and train rows are. No value of it
+// establishes that rows are independent.
 type Dependence struct {
 	Pairs       int64   `json:"pairs"`       // of consecutive rows
 	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
-	Suspicious  bool    `json:"suspicious"`  // independent rows would show it once in 1,000 times
+	Suspicious  bool    `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
 	// Zero in a certificate of the format before, which has another rule.
 	Measured Measured `json:"measured,omitzero"`
 }
@@ -34,10 +35,11 @@ type Dependence struct {
 type Measured struct {
 	Targets Series `json:"targets"` // of reference and train rows
 	Losses  Series `json:"losses"`  // of the mean of Q on train rows
-	Late    Late   `json:"late"`    // the losses of the last tenth of the rows
+	Late    Late   `json:"late"`    // the losses on the last tenth of the rows
 }
 
-// Late is the rows among the last tenth of all, and the sum of their losses.
+// Late counts the train rows among the last tenth of all rows, and adds their losses in units of
+// 1/SeriesOne.
 type Late struct {
 	Rows int64 `json:"rows"`
 	Sum  int64 `json:"sum"`
@@ -49,49 +51,51 @@ func NewDependence(m Measured) Dependence {
 	return Dependence{pairs, m.Targets.correlation(1), m.strongest().of != "" || m.drifts(), m}
 }
 
-// dependenceBefore is that of the format before.
+// dependenceBefore applies the rule of the format before.
 func dependenceBefore(pairs int64, correlation float64) Dependence {
 	square := float64(float64(correlation*correlation) * float64(pairs))
 	return Dependence{Pairs: pairs, Correlation: correlation, Suspicious: pairs > 30 && square > 3.9*3.9}
 }
 
-// level is ln(2·17/α), for two sides of 2·Lags+1 sums, which together exceed their limits
-// with probability α < 0.001 where rows are independent.
+// level is ln(2·17/α) for the two sides of 2·Lags+1 sums: if rows are independent, any of them
+// exceeds its limit with probability α < 0.001.
 const level = 10.5
 
-// exceeds applies Freedman's inequality: a sum of martingale differences of at most most, whose
-// variances add up to variance, is beyond this limit on one side with probability e^−level.
+// exceeds applies Freedman's inequality: a sum of martingale differences of magnitude at most most,
+// whose variances add up to variance, exceeds this limit on one side with probability at most
+// e^−level.
 func exceeds(sum, most, variance float64) bool {
 	b := most * (level / 3)
 	return math.Abs(sum) > b+math.Sqrt(float64(b*b)+float64(2*level*variance))
 }
 
-// moments are mean and variance of the numbers, and their greatest distance from the mean.
+// moments returns mean and variance of the numbers, and the greatest possible distance from the mean.
 func (s Series) moments() (mean, variance, most float64) {
 	n := float64(s.Rows)
 	mean = float64(s.Sum) / n
 	return mean, float64(s.Squares)/n - float64(mean*mean), SeriesOne + math.Abs(mean)
 }
 
-// covariance is that of the numbers of so many rows apart, over the pairs.
+// covariance returns the number of pairs lag rows apart, and their covariance.
 func (s Series) covariance(lag int64) (pairs, covariance float64) {
 	mean, _, _ := s.moments()
 	pairs = float64(s.Rows - lag)
 	return pairs, float64(s.Products[lag-1])/pairs - float64(mean*mean)
 }
 
-// correlation is 0 where there is none.
+// correlation returns the correlation of numbers lag rows apart, in [−1, 1]; 0 without pairs or
+// variance.
 func (s Series) correlation(lag int64) float64 {
 	_, variance, _ := s.moments()
 	if s.Rows <= lag || !(variance > 0) {
 		return 0
 	}
 	_, covariance := s.covariance(lag)
-	return max(-1, min(1, covariance/variance)) + 0
+	return max(-1, min(1, covariance/variance)) + 0 // −0 becomes 0
 }
 
-// alike reports whether numbers of so many rows apart are more alike, or less, than
-// independent ones are.
+// alike reports whether numbers lag rows apart have more covariance, positive or negative, than
+// independent ones.
 func (s Series) alike(lag int64) bool {
 	if s.Rows <= lag {
 		return false
@@ -101,14 +105,14 @@ func (s Series) alike(lag int64) bool {
 	return exceeds(covariance*pairs, float64(most*most), float64(float64(pairs*variance)*variance))
 }
 
-// A likeness says of which numbers, at which lag, and how alike they are.
+// A likeness is a correlation of numbers lag rows apart.
 type likeness struct {
-	of          string // "": of none
+	of          string // targets or losses; "": there is none
 	lag         int64
 	correlation float64
 }
 
-// strongest is the likeness of the greatest correlation among those beyond their limits.
+// strongest returns the greatest correlation among those beyond their limits.
 func (m Measured) strongest() (l likeness) {
 	for _, s := range []struct {
 		of string
@@ -133,7 +137,7 @@ func (m Measured) drifts() bool {
 	return exceeds(float64(m.Late.Sum)-float64(k*mean), most, float64(float64(k*variance)*(1-k/float64(m.Losses.Rows))))
 }
 
-// doubts are what speaks against independent rows.
+// doubts returns the reservations against independent rows.
 func (d Dependence) doubts() (said []string) {
 	l := d.Measured.strongest()
 	if d.Measured == (Measured{}) && d.Suspicious {
@@ -154,7 +158,7 @@ func (d Dependence) doubts() (said []string) {
 	return said
 }
 
-// validate checks what was measured against the numbers of rows.
+// validate checks the verdict against the sums, and the sums against the numbers of rows.
 func (d Dependence) validate(l Ledger) error {
 	if d.Measured == (Measured{}) {
 		if !(0 <= d.Pairs && d.Pairs <= l.Rows && -1 <= d.Correlation && d.Correlation <= 1) || d != dependenceBefore(d.Pairs, d.Correlation) {
@@ -164,7 +168,7 @@ func (d Dependence) validate(l Ledger) error {
 	}
 	m := d.Measured
 	if again := NewDependence(m); again != d {
-		return fmt.Errorf("of the dependence that was measured follow correlation %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)
+		return fmt.Errorf("the measured sums give a correlation of %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)
 	}
 	late := m.Late
 	if m.Losses.Sum < 0 || late.Rows < 0 || late.Rows > m.Losses.Rows || late.Sum < 0 || late.Sum > min(m.Losses.Sum, SeriesOne*late.Rows) {
@@ -173,7 +177,7 @@ func (d Dependence) validate(l Ledger) error {
 	return errors.Join(m.Targets.validate(l.Reference+l.Train), m.Losses.validate(l.Train))
 }
 
-// validate demands sums that so many numbers can have.
+// validate returns an error unless so many numbers can have these sums.
 func (s Series) validate(rows int64) error {
 	possible := s.Rows == rows && 0 <= s.Squares && s.Squares <= SeriesOne*SeriesOne*rows && max(s.Sum, -s.Sum) <= SeriesOne*rows
 	for _, p := range s.Products {

@@ -29,7 +29,7 @@ const (
 	PredictorMean Predictor = "mean of Q"
 	// PredictorConstant is the constant of the baseline, about which nothing is certified.
 	PredictorConstant Predictor = "constant"
-	// PredictorColumn is the column of the mean: not its losses are added up, but its distances ([Mean]).
+	// PredictorColumn is the column of the mean: its distances are added up, not its losses ([Mean]).
 	PredictorColumn Predictor = "column"
 )
 
@@ -39,7 +39,7 @@ type Status string
 // The statuses.
 const (
 	StatusCertified   Status = "certified"   // the theorem applies and says something
-	StatusConditional Status = "conditional" // certified, if what a hold-out or a column of the mean rests on is true: no document can show it
+	StatusConditional Status = "conditional" // certified on a condition of a hold-out or a column of the mean that no document can show
 	StatusVacuous     Status = "vacuous"     // the theorem applies and says nothing
 	StatusIndicative  Status = "indicative"  // an assumption of the theorem is broken
 )
@@ -70,10 +70,10 @@ type Certificate struct {
 	Delta         Delta         `json:"delta"`
 	Declared      Declared      `json:"declared"`
 
-	document []byte // as it was read, of an earlier format
+	document []byte // the bytes of a document of an earlier format, else nil
 }
 
-// A Role is what the rows are for that a guarantee is computed from.
+// A Role is the use of the rows from which a guarantee is computed.
 type Role string
 
 // The roles.
@@ -84,14 +84,14 @@ const (
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
 // upper bounds; Bound and BoundPinsker are upper bounds on the expected loss of the
-// predictor on a fresh row. What a method does not use is 0: a hold-out has no KL.
+// predictor on a fresh row. Zero means that the method has no such number: a hold-out has no KL.
 type Guarantee struct {
 	ID              GuaranteeID `json:"id"`
 	Predictor       Predictor   `json:"predictor"`
 	Role            Role        `json:"role"` // of the rows
 	Method          string      `json:"method"`
 	Status          Status      `json:"status"`
-	Headline        string      `json:"headline"` // for the one who decides
+	Headline        string      `json:"headline"` // one line, for decisions
 	Statement       string      `json:"statement"`
 	Loss            TargetLoss  `json:"loss"`
 	Delta           float64     `json:"delta"`
@@ -101,7 +101,7 @@ type Guarantee struct {
 	KL              float64     `json:"kl,omitempty"`
 	LnInverseWeight float64     `json:"ln_inverse_weight,omitempty"`
 	LnXi            float64     `json:"ln_xi,omitempty"`
-	LnInverseDelta  float64     `json:"ln_inverse_delta"`   // of the share of δ that is this certificate's
+	LnInverseDelta  float64     `json:"ln_inverse_delta"`   // of the method's share of δ
 	Exponent        float64     `json:"exponent,omitempty"` // (the four terms)/N
 	Bound           float64     `json:"bound"`
 	BoundPinsker    float64     `json:"bound_pinsker,omitempty"`
@@ -131,9 +131,9 @@ const (
 	OriginStart     Origin = "start"     // where there are none, the first rows by rank
 )
 
-// A Baseline is a yardstick: the number that the formula gives for a constant
-// prediction on the same rows. A guarantee whose bound is not below Bound is
-// vacuous. It errs downwards and claims nothing about fresh rows.
+// A Baseline is a yardstick: the formula of a hold-out, applied to a constant
+// prediction on the train rows. A guarantee whose bound is not below Bound is
+// vacuous. Bound errs downwards and claims nothing about fresh rows.
 type Baseline struct {
 	Constant      float64 `json:"constant"` // raw
 	Origin        Origin  `json:"origin"`
@@ -142,7 +142,7 @@ type Baseline struct {
 	Statement     string  `json:"statement"`
 }
 
-// A CopiesPolicy says what a job does with rows that equal an earlier one.
+// A CopiesPolicy is the rule of a job for rows that equal an earlier one.
 type CopiesPolicy string
 
 // The policies.
@@ -152,27 +152,28 @@ const (
 	CopiesIndependent CopiesPolicy = "independent" // declared to be separate draws
 )
 
-// Copies counts rows that equal an earlier one: among all rows where copies are left out, else
-// among reference and train rows.
+// Copies counts rows that equal an earlier one: among all rows for the policy drop, else among
+// reference and train rows.
 type Copies struct {
 	Policy   CopiesPolicy `json:"policy"`
 	Limit    float64      `json:"limit"`              // share of the rows, for the policy limited
 	Distinct int64        `json:"distinct"`           // rows that equal no earlier one
 	Rows     int64        `json:"rows"`               // rows that equal an earlier one in all used columns
 	Features int64        `json:"features"`           // rows that equal an earlier one in all features
-	Frequent int64        `json:"frequent,omitempty"` // where roles follow from features, the most rows with the same ones
+	Frequent int64        `json:"frequent,omitempty"` // if roles follow from features: the most rows with the same features
 }
 
-// Findings are what the first reference and train rows by rank show, and independent draws of
-// one source hardly do.
+// Findings are patterns among the first reference and train rows by rank that independent draws of
+// one source hardly show.
 type Findings struct {
 	Rows       int64    `json:"rows"` // looked at
 	NearCopies int64    `json:"near_copies,omitempty"`
 	Ordered    []string `json:"ordered,omitempty"` // features, or the column of the mean, that rise or fall with the order of the rows
-	Grids      []string `json:"grids,omitempty"`   // those that have each value of an even grid once
+	Grids      []string `json:"grids,omitempty"`   // features, or the column of the mean, with each value of an even grid at most once
 }
 
-// NearCopies is how many near copies of so many rows are suspicious: a hundredth, and three.
+// NearCopies returns the least suspicious number of near copies among so many rows: a hundredth of
+// them, at least three.
 func NearCopies(rows int64) int64 { return max(3, rows/100) }
 
 // validate checks the findings against ledger and columns. Nothing suspicious is nil.
@@ -196,12 +197,12 @@ func (f *Findings) validate(rows int64, inputs []string) error {
 	return nil
 }
 
-// Accuracy says how exact a reader's predictions must be.
+// Accuracy is the largest allowed distance of a reader's prediction from the exact mean.
 type Accuracy struct {
 	Tau float64 `json:"tau"` // raw units of the target, > 0
 }
 
-// An AssumptionStatus says what is known of an assumption.
+// An AssumptionStatus says whether an assumption holds.
 type AssumptionStatus string
 
 // The statuses of an assumption.
@@ -226,7 +227,7 @@ type Ledger struct {
 	Reference int64  `json:"reference"`
 	Train     int64  `json:"train"`
 	Holdout   int64  `json:"holdout"`
-	Copies    int64  `json:"copies"` // left out, because they equal an earlier row
+	Copies    int64  `json:"copies"` // equal an earlier row and are left out
 	Bad       int64  `json:"bad"`
 	Outside   int64  `json:"outside,omitempty"` // the column of the mean was fitted on them
 }
@@ -239,14 +240,14 @@ type Sample struct {
 	Rows    int64    `json:"rows"`
 	Columns []string `json:"columns"` // the features in model order, the column of the mean if there is one, the target
 
-	// Segments are the shards as ranges of a log, in order, where rows came from one:
-	// who has the log can replay them. That the rows are there is checked by a
-	// replay; against other copies of the rows it is the maker's word.
+	// Segments are the shards of rows from a log, in order, as ranges of it. Replaying
+	// the log shows whether the rows are there; without a replay they are the maker's
+	// word.
 	Segments []Segment `json:"segments,omitempty"`
 }
 
-// A Segment is the rows between two offsets of a partition of a topic. Offsets of no
-// row (markers, aborted transactions, what was compacted away) may lie between.
+// A Segment is the rows between two offsets of a partition of a topic. Some offsets may have
+// no row: markers, aborted transactions, compacted records.
 type Segment struct {
 	Topic     string `json:"topic"`
 	Partition int64  `json:"partition"`
@@ -276,44 +277,44 @@ type Coordinate struct {
 // Roles says how rows got their roles.
 type Roles struct {
 	Key       string  `json:"key"`
-	ByContent bool    `json:"by_content,omitempty"` // from their features, rows of equal ones the same; else from their place
-	Holdout   float64 `json:"holdout,omitempty"`    // by content: the share of all hashes that hold-out rows have
+	ByContent bool    `json:"by_content,omitempty"` // roles follow from features, not from places: rows with equal features have one role
+	Holdout   float64 `json:"holdout,omitempty"`    // by content: the share of all hashes that give the hold-out role
 	Last      bool    `json:"last,omitempty"`       // hold-out rows are the last ones
 }
 
-// An Optimiser names what training depends on beside configuration and rows.
+// An Optimiser has the seed of training.
 type Optimiser struct {
 	Seed uint64 `json:"seed,string"`
 }
 
-// A JitterCheck holds the verdict on the stored factor L: if its error is proven
-// to be at most Limit, L·Lᵀ − K_ZZ is positive semi-definite and the KL is that
-// of the theorem.
+// A JitterCheck is the verdict on the stored factor L. Holds says that its error is
+// proven to be at most Limit; then L·Lᵀ − K_ZZ is positive semi-definite, and the KL is
+// that of the theorem.
 type JitterCheck struct {
 	Limit float64 `json:"limit"`
 	Holds bool    `json:"holds"`
 }
 
-// Declared holds what nobody can read off model and rows: the word of whoever
-// made the certificate. No guarantee depends on it, but for the meaning of the unit.
+// Declared is the maker's word: nobody can derive it from model and rows. No guarantee
+// depends on it, except for the meaning of the unit.
 type Declared struct {
 	Unit     string   `json:"unit,omitempty"` // the word for the target's unit, such as minutes
 	Software string   `json:"software"`
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
-	Scaling  []Scaled `json:"scaling,omitempty"` // constants that were declared, one a column
+	Scaling  []Scaled `json:"scaling,omitempty"` // declared constants, one a column
 }
 
-// Training holds what one has to know beside configuration and rows to train
-// again, to the same bytes of the model.
+// Training has what is needed, with configuration and rows, to train the same bytes of the
+// model again.
 type Training struct {
-	// Machine names what decides how arithmetic rounds: the processor's architecture
-	// and the instruction set that was used.
+	// Machine names the processor's architecture and the instruction set that was used:
+	// they decide how arithmetic rounds.
 	Machine string `json:"machine"`
 	// Hurried is the number of steps after which the job's time limit was reached; 0
-	// if it was not, or there was none.
+	// if there was no limit, or it was not reached.
 	Hurried int64 `json:"hurried_after,omitempty"`
-	// Ancestor is the model that training began with; nil: with none.
+	// Ancestor is the model with which training began, or nil.
 	Ancestor *Ancestor `json:"ancestor,omitempty"`
 }
 
@@ -324,7 +325,7 @@ type Scaled struct {
 	Scale  float64 `json:"scale"`
 }
 
-// An Attempt counts the different jobs that were tried up to this one, here.
+// An Attempt counts the different jobs in the maker's log up to this one.
 type Attempt struct {
 	OnTheseRows int64 `json:"on_these_rows"`
 	InThisLog   int64 `json:"in_this_log"`
@@ -339,21 +340,21 @@ func (c Certificate) HeldOut() (Guarantee, bool) {
 	return c.Guarantees[i], true
 }
 
-// About returns what a headline says about a predictor: the guarantee of the least
-// bound among those that are not [StatusConditional], or among all if there are no
-// others. Where the certificate says nothing about a predictor, that is what it returns.
+// About returns the guarantee about a predictor for a headline: that of the least bound
+// among those that are not [StatusConditional], or among all if there are no others.
+// Without any, it returns a vacuous guarantee that says so.
 func (c Certificate) About(predictor Predictor) Guarantee {
 	return c.least(predictor, func(s Status) bool { return s == StatusConditional })
 }
 
-// Best is [Certificate.About] for whoever takes its maker's word: the guarantee of the least
-// bound, on whatever condition.
+// Best is [Certificate.About] for a reader who trusts the maker's word: the guarantee of the least
+// bound, conditional or not.
 func (c Certificate) Best(predictor Predictor) Guarantee {
 	return c.least(predictor, func(Status) bool { return false })
 }
 
-// least is the guarantee of the least bound about a predictor, one whose status is last only
-// if there are no others.
+// least returns the guarantee of the least bound about a predictor. One for whose status last is
+// true is returned only if there are no others.
 func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
@@ -368,7 +369,7 @@ func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarante
 	return best
 }
 
-// Promises reports whether a guarantee of this status promises something, if on a condition.
+// Promises reports whether a guarantee of this status promises something, perhaps on a condition.
 func (s Status) Promises() bool { return s == StatusCertified || s == StatusConditional }
 
 // Conditional returns the guarantees that hold on a condition.
@@ -385,9 +386,9 @@ func (c Certificate) Conditional() []Guarantee {
 // DefaultRolesKey is the key of a job that names none.
 const DefaultRolesKey = "pacsgp"
 
-// SplitChosen reports whether the key of the roles may have been chosen for its easy rows: it
-// is neither the default one nor that of an earlier window of the same topic. Files may have rows of
-// earlier numbers of their sequence, which were known when its key was chosen.
+// SplitChosen reports whether the key of the roles may have been chosen for easy hold-out rows: it
+// is neither the default nor the key of an earlier window of the same topic. The key of an earlier
+// number over files does not count: files may repeat rows that were known when it was chosen.
 func (c Certificate) SplitChosen() bool {
 	return !c.Roles.Last && c.Roles.Key != DefaultRolesKey && (c.Delta.Sequence == nil || c.Delta.Sequence.Number == 1 || len(c.Sample.Segments) == 0)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fewCopies is the share of equal rows from which on they are a doubt: the default limit of a job.
+// fewCopies is the share of equal rows above which they are a doubt: the default limit of a job.
 const fewCopies = 0.01
 
 // Doubts are the reservations that belong beside the headlines.
@@ -65,11 +65,12 @@ func (c Certificate) OtherJobs() string {
 	return "1 other job was"
 }
 
-// frequent is the share of rows of the same features from which on they are a doubt where they have one role.
+// frequent is the share of rows with the same features above which they are a doubt, if roles follow
+// from features.
 const frequent = 0.05
 
-// oneRole says of which fresh rows a bound speaks where roles follow from features, and whether few of
-// these decide it.
+// oneRole returns the reservations if roles follow from features: which fresh rows a bound is about,
+// and whether a few frequent features decide it.
 func (c Certificate) oneRole() []string {
 	l, held := c.Ledger, ""
 	if l.Holdout > 0 {

@@ -94,11 +94,11 @@ func unmarshalStrict(data []byte, into any) error {
 	return nil
 }
 
-// jsonFault rewords an error of package json without terms of Go.
+// jsonFault says an error of package json without terms of Go.
 func jsonFault(err error) error {
 	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
-		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "invalid use of ,string struct tag, trying to unmarshal unquoted value into uint64", "a number that is written as a text is none"))
+		return errors.New(strings.ReplaceAll(strings.TrimPrefix(err.Error(), "json: "), "invalid use of ,string struct tag, trying to unmarshal unquoted value into uint64", "a number that must be written as a text is not"))
 	}
 	want := "an object"
 	switch fault.Type.Kind() {
@@ -133,8 +133,7 @@ func compactObject(data []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Difference names, for people, the first place where a stated JSON document differs from the
-// derived one.
+// Difference describes the first place where a stated JSON document differs from the derived one.
 func Difference(stated, follows []byte) string {
 	path, a, b, err := difference(stated, follows)
 	if err != nil {
@@ -143,7 +142,7 @@ func Difference(stated, follows []byte) string {
 	return fmt.Sprintf("%s is %v, but what it rests on gives %v", path, a, b)
 }
 
-// Contrast names the first place where two JSON documents differ, with a word for each.
+// Contrast describes the first place where two JSON documents differ; inOne and inOther name them.
 func Contrast(one, other []byte, inOne, inOther string) string {
 	path, a, b, err := difference(one, other)
 	if err != nil {

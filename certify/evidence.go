@@ -10,19 +10,18 @@ import (
 )
 
 // Evidence is what a certificate is made from: plain numbers and words about
-// one fitted model and one pass over the rows that it answers for.
+// one fitted model and one pass over the rows of its sample.
 type Evidence struct {
 	Loss     TargetLoss
 	Delta    Delta   // no default: the user says it
 	Tallies  Tallies // what the methods of Delta need: see [Tallies.For]
-	Accuracy float64 // τ: how near a reader's mean is to the exact one, raw units of the target
+	Accuracy float64 // τ: largest distance of a reader's mean from the exact one, raw units of the target
 	KL       float64 // KL(Q‖P), from [GaussianKL]
 	Kernel   Kernel
 	Theta    []Parameter
 	Constant Constant
-	// Assumptions states AssumeIndependentRows to AssumeLossProven, each with
-	// its status and, where there is one, its diagnostic; the standard text is
-	// filled in.
+	// Assumptions states AssumeIndependentRows to AssumeLossProven, each with its
+	// status and perhaps a diagnostic. Certify adds the standard texts.
 	Assumptions   []Assumption
 	Dependence    Dependence
 	Copies        Copies
@@ -80,7 +79,7 @@ func (ev Evidence) validateRisks() error {
 	return errors.Join(faults...)
 }
 
-// of is the number of rows with a role.
+// of returns the number of rows with a role.
 func (l Ledger) of(role Role) int64 {
 	switch role {
 	case RoleTrain:
@@ -88,10 +87,10 @@ func (l Ledger) of(role Role) int64 {
 	case RoleHoldout:
 		return l.Holdout
 	}
-	return 0 // which is no number of rows that a tally may have
+	return 0 // not valid for a tally
 }
 
-// validateConstant checks what is recorded of the yardstick.
+// validateConstant checks the baseline's constant and its origin.
 func (ev Evidence) validateConstant() error {
 	var faults []error
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
@@ -130,7 +129,7 @@ func (ev Evidence) validateTheta() error {
 	return errors.Join(faults...)
 }
 
-// ParameterNames are the names of the hyper-parameters of a kernel, in order.
+// ParameterNames returns the names of a kernel's hyper-parameters, in order.
 func ParameterNames(features []string, ard bool) []string {
 	names := []string{"ln lengthscale"}
 	if ard {
@@ -189,7 +188,7 @@ func (ev Evidence) validateSample() error {
 	return errors.Join(faults...)
 }
 
-// validateRecord checks what is recorded beside the numbers of the bound.
+// validateRecord checks jitter, roles, row rules and configuration.
 func (ev Evidence) validateRecord() error {
 	var faults []error
 	if j := ev.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
@@ -215,7 +214,7 @@ func validateDigest(of, digest string) error {
 	return nil
 }
 
-// validateFindings checks what was measured of the rows.
+// validateFindings checks dependence, findings and copies.
 func (ev Evidence) validateFindings() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
 	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.inputs())}
@@ -253,8 +252,7 @@ func (ev Evidence) validateFindings() error {
 	return errors.Join(faults...)
 }
 
-// validateDeclared checks the form of what is declared: the rest is the maker's
-// word.
+// validateDeclared checks the form of the declarations. Their truth is the maker's word.
 func (ev Evidence) validateDeclared() error {
 	var faults []error
 	d := ev.Declared

@@ -21,7 +21,7 @@ const (
 const MaxGridCount = 100_001
 
 // flatShare is the part of a peaked prior's mass that lies flat on the grid, so that
-// an estimate that is far off costs no more than ln 8 nats beside a flat prior.
+// a peak far off costs at most ln 8 nats more than a flat prior.
 const flatShare = 0.125
 
 // maxWidthSteps bounds the width of a peaked prior in steps of its grid, so
@@ -36,8 +36,8 @@ const maxWidthSteps = 1 << 40
 //
 //	(1−s)·ρ^|i−Centre| / min(Count, K − 1 + 2/(1−ρ)) + s/Count,  ρ = exp(−Step/Width), s = ⅛,
 //
-// K being [Grid.Spacing]. The centre may be either of the two places beside an
-// estimate: a value's greater weight under the two, added up over all values, is at
+// K being [Grid.Spacing]. The centre may be either of the two places for peaks beside
+// an estimate: the larger of a value's two weights, added up over all values, is at
 // most 1 (docs/proofs.md, 7).
 type Grid struct {
 	Min    float64 `json:"min"`
@@ -48,8 +48,7 @@ type Grid struct {
 	Width  float64 `json:"width,omitempty"`  // peaked: in units of the values, > 0
 }
 
-// A Parameter is one hyper-parameter: its name, its grid, and which of the
-// grid's values it has.
+// A Parameter is one hyper-parameter: its name, its grid, and the index of its value.
 type Parameter struct {
 	Name  string `json:"name"`
 	Grid  Grid   `json:"grid"`
@@ -94,8 +93,8 @@ func (g Grid) Validate() error {
 // weights are added one by one, half a microsecond each.
 const maxPeakedValues = 1 << 23
 
-// CheckSize returns an error unless the grids can be checked in some seconds. A reader calls it
-// before it checks a single one.
+// CheckSize returns an error if checking the grids would take more than some seconds. A reader
+// calls it before it checks a single one.
 func CheckSize(theta []Parameter) error {
 	var values int
 	for _, p := range theta {
@@ -109,10 +108,10 @@ func CheckSize(theta []Parameter) error {
 	return nil
 }
 
-// LnInverseWeight returns an upper bound on ln 1/p_θ, p_θ being 1 over the number of
-// declared families of kernels, times the weights of the parameters' values: the price, in nats,
-// of the union over all families and values of the grids. It is 0 for one family without
-// parameters. Every grid must be valid, and every index one of its grid's.
+// LnInverseWeight returns an upper bound on ln 1/p_θ, in nats: the price of the union over all
+// declared families of kernels and all values of the grids. p_θ is the product of the weights of
+// the parameters' values, divided by the number of families. It is 0 for one family without
+// parameters. A grid that is not valid, or an index outside its grid, is an error.
 func LnInverseWeight(families int, theta []Parameter) (float64, error) {
 	if families < 1 {
 		return 0, fmt.Errorf("certify: a kernel of %d families", families)
@@ -207,9 +206,9 @@ func (g Grid) normaliser() *big.Float {
 	return z
 }
 
-// checkWeights adds the weights of a peak term by term, outwards and without the closed form of
-// their normaliser, with K for the values up to a second peak. The sum must not exceed the
-// normaliser, unless that is Count: each weight is at most 1. A flat prior needs no sum.
+// checkWeights returns an error if the weights may add up to more than 1. It adds those of a peak
+// term by term, rounded up, and K for the values up to a second peak. The sum must not exceed the
+// normaliser, unless that is Count: then each weight is at most 1/Count. A flat prior needs no sum.
 func (g Grid) checkWeights() error {
 	if g.Prior == PriorFlat {
 		return nil

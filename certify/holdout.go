@@ -1,17 +1,17 @@
 package certify
 
-// Names of the theorems in a certificate.
 const (
 	methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
-	// methodChernoff is that of the format before.
+	// methodChernoff is for losses other than 0 and 1 in the format before.
 	methodChernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
 )
 
 // holdout bounds the risk of the mean of Q from rows that neither the prior nor
-// training nor any choice has seen: given all other rows the mean is one fixed
-// predictor, whose losses on these rows are independent. That training has not seen
-// them is [AssumeHoldoutUnseen], that nobody chose them by their values [AssumeHoldoutFixed], and
-// that the job owes nothing to their values [AssumeOneAttempt].
+// training nor any choice has seen. Given all other rows, the mean is one fixed
+// predictor, whose losses on these rows are independent. This needs three assumptions:
+// training has not seen the rows ([AssumeHoldoutUnseen]), nobody chose them by their
+// values ([AssumeHoldoutFixed]), and the job owes nothing to their values
+// ([AssumeOneAttempt]).
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
@@ -27,7 +27,7 @@ func holdout() method {
 		switch {
 		case g.Loss.Kind.Counts():
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
-		case counted: // the answer is the bound
+		case counted: // what the look shows is the bound
 			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
 		default:

@@ -49,9 +49,9 @@ func relativeEntropy(q, p float64) *big.Float {
 //
 //	sup { p ∈ [q, 1] : kl(q‖p) ≤ c }
 //
-// It is a float64 p whose computed kl(q‖p), less the bound on the rounding error
-// of kl, reaches c, while that of p's lower neighbour does not: never below the
-// supremum, and above it by at most an ulp where c ≥ 2⁻¹⁰⁰ (docs/proofs.md, 5).
+// It is never below the supremum, and above it by at most an ulp for c ≥ 2⁻¹⁰⁰
+// (docs/proofs.md, 5): the computed kl(q‖p), less a bound on its rounding error,
+// reaches c at the result and not at its lower neighbour.
 // It is q for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and
 // c ≥ 0 and panics otherwise, NaN included.
 func KLInverse(q, c float64) float64 {
@@ -67,14 +67,14 @@ func KLInverse(q, c float64) float64 {
 	return bracket(q, c)
 }
 
-// bracket moves inner, where kl(q‖·) is not known to reach c, and outer, where
-// it does, towards each other until they are neighbouring float64 numbers, and
-// returns outer. Only a value that was tested becomes outer.
+// bracket returns outer after moving inner, where kl(q‖·) is not known to reach
+// c, and outer, where it does, towards each other until they are neighbouring
+// float64 numbers. Only a tested value becomes outer.
 //
-// Newton's step from the best value so far is tried first. Where it leads out
-// of the bracket or gains less than a factor of two, the number of float64
-// between the ends is halved. Every turn moves an end, so that the loop ends;
-// it takes about ten turns.
+// It tries Newton's step from the best value so far. If the step leaves the
+// bracket, or the one before gained less than a factor of two, it halves the
+// number of float64 between the ends. Every turn moves an end, so that the loop
+// ends; it takes about ten turns.
 func bracket(q, c float64) float64 {
 	inner, outer := q, 1.0
 	target := empty().Add(exact(c), pow2(klError))

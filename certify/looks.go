@@ -8,28 +8,28 @@ import (
 
 // Looks are the looks at hold-out rows before this one. A look shows how many of n rows
 // are missed: one of n+1 answers. With train rows, coins and the analyst's strategy fixed,
-// the jobs that he can come to form a tree, with n+1 branches at each look. The first look
-// spends 19/20 of δ, look j ≥ 2 the part 1/(10j(j+1)) divided by the number of paths that
-// lead to it: δ in all (docs/proofs.md, 14).
+// his possible jobs form a tree with n+1 branches at each look. The first look spends
+// 19/20 of δ. Look j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
+// it. Together they spend at most δ (docs/proofs.md, 14).
 //
 // Which looks there were is the maker's word.
 type Looks struct {
 	Uncounted bool    `json:"uncounted,omitempty"` // no lasting log counts them
-	Earlier   []int64 `json:"earlier,omitempty"`   // the largest count that each of them could show
-	// Swapped says that rows of an earlier look's training are hold-out rows now. No price
-	// is known for such a look, and nothing is promised.
+	Earlier   []int64 `json:"earlier,omitempty"`   // n of each earlier look
+	// Swapped says that some hold-out rows were train rows of an earlier look. No price is known
+	// for such a look: its bound is 1.
 	Swapped bool `json:"swapped,omitempty"`
-	// Ended says that an earlier look showed a curve, which tells far more than a count: what
-	// follows from these rows is indicative, and its bound 1.
+	// Ended says that an earlier look showed a curve, which tells far more than a count: the
+	// guarantees from these rows are indicative, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
 
-	before bool // of the format before, which knew no looks and spent δ on each
+	before bool // of the format before, which spent all of δ on each look
 }
 
 // MaxLooks is the largest number of looks at the same rows.
 const MaxLooks = 1000
 
-// share is the part of δ that this look may spend.
+// share returns the part of δ that this look may spend.
 func (l *Looks) share() Share {
 	if l != nil && l.before {
 		return Share{}
@@ -55,7 +55,7 @@ func (l *Looks) counted() bool { return l == nil || !l.before }
 // unpriced reports whether no share of δ pays for the look.
 func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }
 
-// ended reports whether the looks at the rows had come to an end before this one.
+// ended reports whether an earlier look showed a curve.
 func (l *Looks) ended() bool { return l != nil && l.Ended }
 
 // validate reports all faults; nil has none.
@@ -78,7 +78,7 @@ func (l *Looks) validate(heldOut bool) error {
 	return errors.Join(faults...)
 }
 
-// words say in a statement what the look has spent.
+// words returns the part of a statement about the price of the look; "" for the first look.
 func (l *Looks) words() string {
 	if l == nil || len(l.Earlier) == 0 {
 		return ""
@@ -87,7 +87,7 @@ func (l *Looks) words() string {
 	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by 10*%d*%d, and by the number of answers of each look before", j, j, j+1)
 }
 
-// told says beside the hold-out rows how often they were looked at.
+// told returns a sentence on how often the hold-out rows were looked at.
 func (l *Looks) told() string {
 	switch {
 	case l == nil:

@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// A Mean describes the column that is the prior's mean function: its distance from the target, in
-// deviations of the target, at most 1 a row.
+// A Mean describes the column that is the prior's mean function. Its sums are of the column's
+// distances from the target, in deviations of the target, at most 1 a row.
 type Mean struct {
 	Column    string  `json:"column"`
-	Reference RiskSum `json:"reference"` // on the reference rows; none where there are none
-	Train     RiskSum `json:"train"`     // on the train rows
+	Reference RiskSum `json:"reference"` // over the reference rows
+	Train     RiskSum `json:"train"`     // over the train rows
 }
 
 // validate checks the column against the sample and the ledger; nil has no fault.
@@ -31,13 +31,12 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 	return errors.Join(faults...)
 }
 
-// features are the columns of the sample that are features.
 func (ev Evidence) features() []string { return ev.Sample.features(ev.Mean) }
 
-// Features are the columns of the sample that are features.
+// Features returns the names of the features, in model order.
 func (c Certificate) Features() []string { return c.Sample.features(c.Mean) }
 
-// inputs are all columns but the target.
+// inputs returns all columns but the target.
 func (s Sample) inputs() []string { return s.Columns[:max(0, len(s.Columns)-1)] }
 
 func (s Sample) features(beside *Mean) []string {
@@ -51,7 +50,7 @@ func (s Sample) features(beside *Mean) []string {
 // inside reports whether the column of the mean may have been fitted on train rows.
 func (c Certificate) inside() bool { return c.Mean != nil && c.Ledger.Outside == 0 }
 
-// meanFixed is the assumption about the column.
+// meanFixed returns the assumption about the column.
 func (l Ledger) meanFixed() Assumption {
 	words := "The column is declared to be fitted on no hold-out row. It may have been fitted on train rows, so that they certify nothing."
 	if l.Outside > 0 {
@@ -60,7 +59,7 @@ func (l Ledger) meanFixed() Assumption {
 	return Assumption{Status: AssumptionAssumed, Diagnostic: words}
 }
 
-// fixed is the condition that a guarantee owes to the column; "": there is none.
+// fixed returns the condition that the column adds to each guarantee; "" without a column.
 func (m *Mean) fixed() string {
 	if m == nil {
 		return ""
@@ -68,11 +67,11 @@ func (m *Mean) fixed() string {
 	return fmt.Sprintf("the column %s is a function of the features that was fixed without these rows", quoted(m.Column))
 }
 
-// leastCompared is the number of reference rows from which on a column is compared between roles.
+// leastCompared is the least number of reference rows for which a column is compared between roles.
 const leastCompared = 50
 
-// fitted reports whether a column that was fitted on outside rows alone fits train rows far better than
-// reference rows: by a quarter, which independent rows hardly show.
+// fitted reports whether a column that is declared to be fitted on outside rows alone is nearer to
+// the target on train rows than on reference rows by a quarter, which independent rows hardly show.
 func (c Certificate) fitted() bool {
 	m := c.Mean
 	return m != nil && !c.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper()

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Identifiers of the rules that a row must satisfy to be one of the population
-// that a guarantee speaks of. A certificate names exactly these.
+// Identifiers of the row rules: guarantees are about rows that satisfy them all. A
+// certificate names exactly these.
 const (
 	RowRulePresent  = "values-present"
 	RowRuleFinite   = "values-finite"
@@ -19,7 +19,7 @@ const (
 // RowRules returns the rules in their order.
 func RowRules() []string { return []string{RowRulePresent, RowRuleFinite, RowRuleIntegers} }
 
-// RowRuleText says a rule in words. It is empty for an unknown identifier.
+// RowRuleText returns a rule in words, "" for an unknown identifier.
 func RowRuleText(id string) string {
 	switch id {
 	case RowRulePresent:
@@ -33,20 +33,19 @@ func RowRuleText(id string) string {
 	}
 }
 
-// Greatest lengths, in characters, of words that the maker chooses. Sentences quote them, so they
-// must not be able to close the quotes.
+// Greatest lengths, in characters, of words that the maker chooses.
 const (
 	maxColumnName = 128
 	maxUnitName   = 24
 )
 
-// ColumnName refuses a column's name in a certificate unless it has 1 to 128 printable
-// characters, no quotes and no backslash.
+// ColumnName returns an error unless a column's name has 1 to 128 printable characters, no quotes
+// and no backslash: sentences quote it, so it must not close the quotes.
 func ColumnName(name string) error { return word("column name", name, maxColumnName) }
 
-// UnitName refuses a word for a unit in a certificate unless it has 1 to 24 letters, digits and
-// signs of units, no space, and no letter of a script that runs from the right. Beside numbers it
-// must not read like a part of the sentence.
+// UnitName returns an error unless a unit's name has 1 to 24 letters, digits and signs of units, no
+// space, and no letter of a right-to-left script: it stands beside numbers and must not read like a
+// part of the sentence.
 func UnitName(unit string) error {
 	if err := word("unit", unit, maxUnitName); err != nil {
 		return err
@@ -65,8 +64,8 @@ func UnitName(unit string) error {
 // unitSigns are allowed in a unit beside letters, digits and signs of currencies.
 const unitSigns = "%‰°′″/·⋅×*^+-−⁺⁻.()"
 
-// fromTheRight reports whether a character is in a block of scripts that run from the
-// right, whatever it is and whichever version of Unicode knows it.
+// fromTheRight reports whether a character is in a block of right-to-left scripts. It does not
+// depend on the version of Unicode.
 func fromTheRight(r rune) bool {
 	for _, block := range [][2]rune{{0x590, 0x8FF}, {0xFB1D, 0xFDFF}, {0xFE70, 0xFEFF}, {0x10800, 0x10FFF}, {0x1E800, 0x1EFFF}} {
 		if block[0] <= r && r <= block[1] {
@@ -76,18 +75,18 @@ func fromTheRight(r rune) bool {
 	return false
 }
 
-// RolesKey refuses the key of the roles as [ColumnName] refuses a column's name.
+// RolesKey returns an error unless the key of the roles has the form of [ColumnName].
 func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
 
-// lookalikes are characters that are printed much like a quotation mark.
+// lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ")
 
 // fillers are invisible.
 var fillers = []rune{0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}
 
-// word refuses empty and long words, and characters that could change the sentence around them:
-// quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators but the
-// plain space).
+// word returns an error for an empty or long word, and for characters that could change the sentence
+// around it: quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators
+// other than the plain space).
 func word(what, s string, most int) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%s %q is not UTF-8", what, s)

@@ -22,16 +22,16 @@ func nextRates() []float64 {
 	return all
 }
 
-// NextBound returns an upper bound on the average, over n rows in the order in which they came,
-// of the expected loss of each given all rows before it. With confidence 1−δ it holds for all n
-// at the same time, so that one may look after every row and stop when one likes.
+// NextBound returns an upper bound on the average over n rows of each row's expected loss given all
+// rows before it. With confidence 1−δ it holds for all n at once, so that one may look after every
+// row and stop at will.
 //
-// With S the sum of the losses it is p ≥ S/n where
+// With S the sum of the losses it is a p ≥ S/n where
 //
 //	mean over j of exp(λ_j S) (1 − p + p e^λ_j)^(−n)
 //
-// is proven to reach 1/δ, looser than the least such p by less than 10⁻¹² of it, or 1 where there is
-// none. Losses are those of [RiskSum], in [0, 1]. No row, and a δ outside of (0, 1), is an error.
+// is proven to reach 1/δ, above the least such p by less than 10⁻¹² of it; 1 if there is none.
+// No rows, and a δ outside (0, 1), are errors.
 func NextBound(losses RiskSum, delta float64) (float64, error) {
 	n := losses.Count()
 	if n < 1 {
@@ -41,7 +41,7 @@ func NextBound(losses RiskSum, delta float64) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("certify: next rows: %w", err)
 	}
-	// The threshold takes in the 16 of the mean and more than all rounding below.
+	// The threshold includes the 16 of the mean, and more than all rounding errors below.
 	goal := empty().Add(exact(rest), ln(exact(16)))
 	goal.Add(goal, pow2(-120))
 	sum := empty().SetInt(losses.total())
@@ -69,7 +69,7 @@ func NextBound(losses RiskSum, delta float64) (float64, error) {
 	return high, nil
 }
 
-// A nextTerm is what one λ < 0 brings: a lower bound on 1 − e^λ, and λS.
+// A nextTerm has a lower bound on 1 − e^λ, gain, and λS, spent, of one λ < 0.
 type nextTerm struct{ gain, spent *big.Float }
 
 // nextReaches reports whether ln Σ_j exp(λ_j S − n ln(1 − p(1 − e^λ_j))) is proven to reach the goal,
@@ -92,8 +92,8 @@ func nextReaches(terms []nextTerm, n int64, p float64, goal *big.Float) bool {
 	return ln(sum).Cmp(empty().Sub(goal, most)) >= 0
 }
 
-// NextWords say what rows that came after the model tell of the predictions of its mean: how they
-// fared, and the bound of [NextBound] at the certificate's δ.
+// NextWords returns a sentence on the losses of the model's mean on rows that came after it, and the
+// bound of [NextBound] at the certificate's δ.
 func (c Certificate) NextWords(losses RiskSum) (words string, bound float64, err error) {
 	if bound, err = NextBound(losses, c.Delta.Declared); err != nil {
 		return "", 1, err

@@ -6,8 +6,8 @@ const (
 	methodMean = "twice the bound of pb-full: the loss is quasi-convex and the law of a draw at a row is symmetric about the mean, so that at least half of all draws lose at least as much as the mean"
 )
 
-// pacBayes bounds the risk of a draw of Q from all train rows, and from it that of
-// the mean, which on the same event is at most twice as large.
+// pacBayes bounds the risk of a draw of Q from all train rows, and on the same event
+// the risk of the mean, which is at most twice as large.
 func pacBayes() method {
 	return method{id: MethodPACBayes, needs: TallyKey{PredictorDraw, RoleTrain}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		lnInverseWeight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)

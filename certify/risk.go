@@ -16,9 +16,9 @@ const UnitsPerLoss = 1 << 60
 
 // A RiskSum is the exact sum of the losses of a number of examples, each
 // rounded to a multiple of 2⁻⁶⁰: up by [RiskSum.Add], down by
-// [RiskSum.AddLower]. Used with one of them it is one-sided; it is the same
-// number for every order, sharding and number of workers. The zero value is an
-// empty sum.
+// [RiskSum.AddLower]. With Add alone it is an upper bound, with AddLower alone
+// a lower one. It does not depend on order, sharding or number of workers. The
+// zero value is an empty sum.
 //
 // As JSON it is {"count": examples, "sum": 32 hexadecimal digits}, the 128-bit
 // sum in units of 2⁻⁶⁰.
@@ -117,7 +117,7 @@ func (s RiskSum) ones() int64 {
 	return up.Rsh(up, 60).Int64()
 }
 
-// whole is the sum rounded up to a whole number.
+// whole returns the sum rounded up to a whole number.
 func (s RiskSum) whole() RiskSum {
 	n := uint64(s.ones()) //nolint:gosec // from 0 to the count of losses
 	return RiskSum{hi: n >> 4, lo: n << 60, count: s.count}

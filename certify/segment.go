@@ -11,8 +11,9 @@ import (
 // topicForm is the form of a topic's name.
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// validateSegments demands that segments, if any, can be the shards of the sample: as many, with as
-// many rows, without gap or overlap in a partition. A gap could hide rows that are hard to predict.
+// validateSegments returns an error unless the segments, if any, can be the shards of the sample: as
+// many, with as many rows, without gap or overlap in a partition. A gap could hide rows that are hard
+// to predict.
 func (s Sample) validateSegments() error {
 	if len(s.Segments) == 0 {
 		return nil
@@ -46,11 +47,12 @@ func (s Sample) validateSegments() error {
 	return nil
 }
 
-// maxRanges is the largest number of ranges of partitions in a headline. A statement names all.
+// maxRanges is the largest number of ranges of partitions in a headline. A statement names all of
+// them.
 const maxRanges = 8
 
-// places names the partitions of the rows, since each may have a population of its own; "" without
-// a log. With more ranges than most it gives only their number.
+// places names the partitions of the rows, since each may have a population of its own; "" for rows
+// from no log. With more ranges than most it gives only the number of partitions.
 func (s Sample) places(most int) string {
 	var topics []string
 	partitions := map[string][]int64{}

@@ -7,12 +7,12 @@ import (
 )
 
 // A Sequence is the place of a certificate among those of one job on consecutive windows of
-// rows. Where their number is unknown when the job is declared, δ cannot be divided evenly: number
-// k may spend δ/(k(k+1)). Where a horizon K is declared, numbers 1 to K spend δ/K each. These parts
-// add up to δ: all certificates of the sequence hold at once with confidence 1−δ.
+// rows. With a declared horizon K, numbers 1 to K may spend δ/K each. Without one, number k may
+// spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
+// at once with confidence 1−δ.
 //
-// That holds if a number is taken before anything is known of its certificate's bound, and never
-// twice. No single document can show it: see docs/certificate.md.
+// This requires that each number is fixed before anything is known of its certificate's bound, and
+// given once. No single document can show it: see docs/certificate.md.
 type Sequence struct {
 	Policy DeltaPolicy `json:"policy"`
 	Name   string      `json:"name"`   // tells the sequences of one log apart
@@ -33,7 +33,7 @@ const (
 // MaxNumber is the largest number of a certificate in its sequence.
 const MaxNumber = 1 << 40
 
-// share is the part of δ that the certificate may spend. Without a sequence that is all.
+// share returns the part of δ that the certificate may spend: all of it without a sequence.
 func (s *Sequence) share() Share {
 	if s == nil || s.Policy != DeltaSequence {
 		return Share{}
@@ -67,10 +67,11 @@ func (s *Sequence) validate() error {
 	return errors.Join(faults...)
 }
 
-// SequenceName returns an error unless a sequence can have this name: as [ColumnName].
+// SequenceName returns an error unless the name of a sequence has the form of [ColumnName].
 func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
 
-// words names, for a statement, the certificates that hold together with it.
+// words returns the part of a statement about the other certificates of the sequence; "" without
+// one.
 func (s *Sequence) words() string {
 	switch {
 	case s == nil:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// doNotHold says of assumptions that they do not hold.
+// doNotHold joins assumptions into "… and … do not hold".
 func doNotHold(assumptions []string) string {
 	if len(assumptions) == 1 {
 		return assumptions[0] + " does not hold"
@@ -44,7 +44,7 @@ func headline(g Guarantee, c Certificate) string {
 	}
 }
 
-// fresh says of which rows a guarantee speaks.
+// fresh names the rows that a guarantee is about.
 func (c Certificate) fresh(g Guarantee) string {
 	fresh, and := "fresh rows", ""
 	if places := c.Sample.places(maxRanges); places != "" {
@@ -59,18 +59,18 @@ func (c Certificate) fresh(g Guarantee) string {
 	return fresh
 }
 
-// Interval says what the ends of an interval, mean - tolerance and mean + tolerance, cover by the curve
-// of a guarantee.
+// Interval describes the interval mean ± tolerance, raw units, which covers at least a share of fresh
+// rows by the curve of a guarantee.
 func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
 	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", amountText(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
 }
 
-// spent reports whether a guarantee is indicative because looks at its rows had ended.
+// spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
 func (c Certificate) spent(g Guarantee) bool {
 	return !broken(c.Assumptions) && g.Role == RoleHoldout && c.Delta.Looks.ended()
 }
 
-// ofRole says of which fresh rows a guarantee speaks where roles follow from features.
+// ofRole names the fresh rows that a guarantee is about if roles follow from features.
 func ofRole(g Guarantee) string {
 	role := "train"
 	if g.Role == RoleHoldout {
@@ -79,7 +79,8 @@ func ofRole(g Guarantee) string {
 	return "whose features have the " + role + " role"
 }
 
-// sure says with what confidence, and of a hold-out or a column of the mean on which condition.
+// sure returns the confidence of a guarantee, and the conditions of a hold-out and of a column of the
+// mean.
 func (c Certificate) sure(g Guarantee) string {
 	words, fixed := confidence(g.Delta)+" confidence", c.Mean.fixed()
 	switch {
@@ -98,12 +99,12 @@ func subject(g Guarantee) string {
 	return fmt.Sprintf(predictors[g.Predictor.number()].subject, quoted(g.Loss.Target))
 }
 
-// miss says what counts as a loss of 1, for losses of 0 and 1, and cost writes the others as
-// a function of the error e. A headline rounds its tolerances up; a statement has all digits.
+// miss returns the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
 func miss(l Loss, unit string, digits func(float64) string) string {
 	return l.Kind.form().words(l, func(tolerance float64) string { return amountText(digits(tolerance), unit) })
 }
 
+// cost returns the loss as a function of the error e.
 func cost(l Loss, unit string, digits func(float64) string) string {
 	words := miss(l, unit, digits)
 	if l.Kind.Counts() {
@@ -134,7 +135,7 @@ func statement(g Guarantee, c Certificate) string {
 	panic("certify: a guarantee of status " + string(g.Status)) // Certify gives them all
 }
 
-// certified says what the theorem gives, and for whom.
+// certified states the bound, its assumptions and the rows that it is about.
 func certified(g Guarantee, c Certificate) string {
 	rows, assumptions := "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
 	if g.Role == RoleHoldout {
@@ -188,7 +189,8 @@ func vacuous(g Guarantee, b Baseline) string {
 		subject(g), AtMost(g.Bound), yardstick(AtMost, g, b, "the constant prediction "+nearDigits(b.Constant)))
 }
 
-// yardstick is what a bound is not below, with its number unless that is printed as the bound's.
+// yardstick names the baseline of a vacuous guarantee, with its number unless it is printed like the
+// guarantee's bound.
 func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant string) string {
 	words := "what the formula gives for " + constant
 	if number := digits(b.Bound); number != digits(g.Bound) {
@@ -218,8 +220,8 @@ func indicative(g Guarantee, c Certificate) string {
 	return words.String()
 }
 
-// claim says what is at most the bound. For losses of 0 and 1 it is a
-// probability, for others an expectation.
+// claim states the bound: of a probability for losses of 0 and 1, of an
+// expectation for others.
 func claim(g Guarantee, unit string) string {
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {

@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// predictors are all of them, numbered from 1 on in files; roles are the roles of certifying rows.
+// Predictors and roles, numbered from 1 on in files.
 var (
 	predictors = []struct {
 		predictor Predictor
 		place     int    // of its guarantees in the document
-		subject   string // of sentences about it, which name the target
+		subject   string // of sentences about it, a format of the target
 	}{
 		{PredictorDraw, 2, "predictions of %s by a function drawn at random from Q"},
 		{PredictorMean, 1, "predictions (the mean of Q) of %s"},
-		{predictor: PredictorConstant}, // about which nothing is certified
-		{predictor: PredictorColumn},   // nor about this
+		{predictor: PredictorConstant}, // has no guarantees
+		{predictor: PredictorColumn},   // has none either
 	}
 	roles = []Role{RoleTrain, RoleHoldout}
 )
@@ -54,11 +54,11 @@ func compareKeys(a, b TallyKey) int {
 // A Tally holds the exact sums of one predictor's losses on the rows of one role. Tallies of
 // different rows merge.
 type Tally struct {
-	Risk     RiskSum // bounds on the losses, one a row: upper ones, but of the constant lower ones
+	Risk     RiskSum // upper bounds on the losses, one a row; lower ones for the constant
 	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
-	Spread   *Spread // of the same bounds, where a bound rests on more than their sum; else nil
-	Beyond   []int64 // of a [Curve]: rows that are not proven to be within each of its tolerances; or nil
-	Bound    float64 // that a document states in their place; else 0
+	Spread   *Spread // histogram of the losses; nil if a bound needs only their sum
+	Beyond   []int64 // for a [Curve]: at each tolerance, the rows not proven to be within it; or nil
+	Bound    float64 // read from a document that states neither sum nor spread; else 0
 }
 
 // AddSpread adds the loss of one row, and to the spread of losses.
@@ -87,7 +87,7 @@ func (t *Tally) merge(other Tally) error {
 	return t.Risk.Merge(other.Risk)
 }
 
-// clone is a tally that shares nothing with this one.
+// clone returns a deep copy.
 func (t *Tally) clone() *Tally {
 	own := *t
 	if t.Spread != nil {
@@ -100,8 +100,9 @@ func (t *Tally) clone() *Tally {
 // tallyBytes is the length of the binary form of a tally with its key, without spread and counts of errors.
 const tallyBytes = 40 + RiskSumBytes
 
-// appendBinary appends the numbers of unproven rows and of multiples with losses, the sum, and for
-// each of these multiples its place and what lies there; then how many counts of errors there are, and these.
+// appendBinary appends the number of unproven rows, the number of the spread's multiples that have
+// losses, the sum, index and parts of each such multiple, the number of tolerances, and the count at
+// each tolerance.
 func (t *Tally) appendBinary(b []byte) []byte {
 	var spread []uint64
 	if t.Spread != nil {
@@ -124,7 +125,7 @@ func (t *Tally) appendBinary(b []byte) []byte {
 	return b
 }
 
-// readBinary reads the form of appendBinary, of at most so many rows, and returns what follows it.
+// readBinary reads the form of appendBinary, for at most so many rows, and returns the rest of data.
 func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 	t.Unproven = int64(binary.LittleEndian.Uint64(data)) //nolint:gosec // a negative one is found below
 	multiples := binary.LittleEndian.Uint64(data[8:])
@@ -152,7 +153,7 @@ func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 	return t.readBeyond(data, rows)
 }
 
-// readBeyond reads the counts of errors, if there are any.
+// readBeyond reads the counts at tolerances, if there are any, and returns the rest of data.
 func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
 	if len(data) < 8 {
 		return nil, errors.New("certify: a tally ends too early")
@@ -218,8 +219,7 @@ func (g Guarantee) tally() Tally {
 // Tallies are the sums of a pass over rows.
 type Tallies map[TallyKey]*Tally
 
-// Of returns the tally of a predictor on the rows of a role: without losses where there is
-// none.
+// Of returns the tally of a predictor on the rows of a role, or an empty one.
 func (all Tallies) Of(predictor Predictor, role Role) Tally {
 	if t := all[TallyKey{predictor, role}]; t != nil {
 		return *t
@@ -227,7 +227,7 @@ func (all Tallies) Of(predictor Predictor, role Role) Tally {
 	return Tally{}
 }
 
-// At returns the same to add to, and makes it where there is none.
+// At returns the tally of a predictor on the rows of a role, to add to. It makes a missing one.
 func (all Tallies) At(predictor Predictor, role Role) *Tally {
 	key := TallyKey{predictor, role}
 	if all[key] == nil {
@@ -246,7 +246,7 @@ func (all Tallies) Merge(other Tallies) error {
 	return nil
 }
 
-// Clone returns tallies that share nothing with these.
+// Clone returns a deep copy.
 func (all Tallies) Clone() Tallies {
 	own := make(Tallies, len(all))
 	for key, t := range all {
@@ -265,8 +265,8 @@ func (all Tallies) For(d Delta) Tallies {
 	return own
 }
 
-// AppendBinary appends the binary form: of each the numbers of predictor and role, then the
-// tally, by the numbers.
+// AppendBinary appends the binary form: for each tally the numbers of predictor and role, by which
+// tallies are ordered, and the tally.
 func (all Tallies) AppendBinary(b []byte) []byte {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		b = binary.LittleEndian.AppendUint64(b, uint64(key.Predictor.number()+1))        //nolint:gosec // small

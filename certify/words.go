@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Count prints a number of things: 1 row, 2 rows. The plural adds an s, or is given.
+// Count prints a number of things: 1 row, 2 rows. The plural adds an s unless it is given.
 func Count[N int | int64](n N, thing string, plural ...string) string {
 	if n != 1 {
 		if thing += "s"; len(plural) > 0 {
@@ -19,14 +19,14 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 }
 
 // AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
-// at least three digits that count. NaN is printed as NaN.
+// three significant digits, and at most 18 decimals. NaN is printed as NaN.
 func AtMost(x float64) string { return outward(x, true) }
 
 // atLeast prints a lower bound in [0, 1] rounded down, in the same form.
 func atLeast(x float64) string { return outward(x, false) }
 
-// RoundUp prints the exact value of x with so many decimals, rounded up: a bound is never
-// printed below itself. NaN and infinities are printed as such.
+// RoundUp prints the exact value of x with so many decimals, rounded up. NaN and infinities
+// are printed as such.
 func RoundUp(x float64, decimals int) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
@@ -35,7 +35,7 @@ func RoundUp(x float64, decimals int) string {
 	return rounded(r, decimals, true).FloatString(decimals)
 }
 
-// rounded is the number of so many decimals next to r on the side asked for.
+// rounded returns r rounded up or down to so many decimals.
 func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 	power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
 	scaled := new(big.Rat).Mul(r, new(big.Rat).SetInt(power))
@@ -46,8 +46,8 @@ func rounded(r *big.Rat, decimals int, up bool) *big.Rat {
 	return new(big.Rat).SetFrac(digits, power)
 }
 
-// decimalsFor is how many decimals, from least to most, r ≥ 0 needs so that its digits
-// make a number of at least whole.
+// decimalsFor returns the least number of decimals d, from least to most, for which
+// r·10^d is at least whole, r ≥ 0; least for r = 0.
 func decimalsFor(r *big.Rat, least, most int, whole int64) int {
 	for r.Sign() > 0 && least < most {
 		power := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(least)), nil)
@@ -59,8 +59,7 @@ func decimalsFor(r *big.Rat, least, most int, whole int64) int {
 	return least
 }
 
-// outward prints x ≥ 0 rounded to a decimal number on the side asked for. The
-// decimal number is exact: no digit is lost on the way.
+// outward prints x ≥ 0 rounded up or down to decimals, from its exact value.
 func outward(x float64, up bool) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
@@ -71,7 +70,7 @@ func outward(x float64, up bool) string {
 }
 
 // PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
-// at least two digits that count and at least one decimal below 100 %.
+// at least two significant digits and at least one decimal below 100 %.
 func PercentUp(x float64) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
@@ -85,8 +84,8 @@ func PercentUp(x float64) string {
 	return r.FloatString(decimals) + " %"
 }
 
-// atLeastDigits prints x > 0 with three digits that count, rounded down: a condition that
-// is printed may ask for more than is needed, and never for less.
+// atLeastDigits prints x > 0 with three significant digits, rounded down: a printed condition
+// may ask for more than is needed, never for less.
 func atLeastDigits(x float64) string {
 	for y := x; ; y /= 1.0005 {
 		text := strconv.FormatFloat(y, 'g', 3, 64)
@@ -107,16 +106,15 @@ func confidence(delta float64) string {
 	return percent.FloatString(min(decimals, 400)) + " %"
 }
 
-// declaredDigits is how many digits a number has at most that a person declares.
-// One that has more was computed, and says no more by them.
+// declaredDigits is the largest number of digits of a declared number. A number with
+// more was computed and is shortened.
 const declaredDigits = 9
 
-// atMostDigits prints a tolerance as it was declared, or with four digits rounded up
-// if it has more than a person declares: a larger one is exceeded no more often, and
-// costs no more.
+// atMostDigits prints a declared tolerance in full, a computed one with four digits,
+// rounded up: a larger tolerance is exceeded no more often and costs no more.
 func atMostDigits(x float64) string { return fewDigits(x, true) }
 
-// nearDigits prints a number with four digits if it has more than a person declares.
+// nearDigits prints a declared number in full, a computed one to the nearest four digits.
 func nearDigits(x float64) string { return fewDigits(x, false) }
 
 func fewDigits(x float64, up bool) string {
@@ -138,5 +136,5 @@ func fewDigits(x float64, up bool) string {
 	return plain(y)
 }
 
-// plain prints a declared number as it was declared.
+// plain prints the shortest decimal number that reads back as x.
 func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

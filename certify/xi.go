@@ -12,8 +12,8 @@ const XiLimit = 10_000_000_000
 //
 //	ξ(N) = Σ_{k=0}^{N} C(N,k) (k/N)^k (1−k/N)^{N−k}
 //
-// for N ≥ 1: the exact sum, loose by less than 10⁻¹¹, up to [XiLimit], and
-// ln(2√N) above, which is less than 0.47 more (Maurer 2004). It panics if n < 1.
+// for N ≥ 1: up to [XiLimit] from the sum, too high by less than 10⁻¹¹; above it
+// ln(2√N), too high by less than 0.47 (Maurer 2004). It panics if n < 1.
 func LnXi(n int64) float64 {
 	if n < 1 {
 		panic("certify: LnXi needs N of at least 1")
