@@ -85,7 +85,7 @@ func TestToleranceAny(t *testing.T) {
 	}{
 		"another loss":       {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "loss.tolerance"},
 		"another word":       {func(j *pipeline.Job) { j.Loss.Tolerance = "all" }, "loss.tolerance"},
-		"without its method": {func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} }, "takes the method curve"},
+		"without its method": {func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} }, "needs the method curve"},
 		"a curve of squares": {func(j *pipeline.Job) {
 			j.Loss = pipeline.LossDecl{Kind: certify.LossSquared, Epsilon: 1}
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}

@@ -34,31 +34,30 @@ type Job struct {
 	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
 	Train    TrainDecl   `json:"train"`
 
-	// Sweep lists alternatives that share Delta; Number says which of them the
-	// job is, from 1 on, or 0: all of them.
+	// Sweep lists alternatives that share Delta. Number is the job's own among them, from 1
+	// on; 0 means all of them.
 	Sweep  []Alternative `json:"sweep,omitempty"`
 	Number int           `json:"alternative,omitempty"`
 
-	// Guarantees are the methods of the certificate with the weights of their parts
-	// of Delta; nil: by the number of rows, see [Job.ForRows].
+	// Guarantees are the methods of the certificate, with weights by which they share
+	// Delta; nil: by the number of rows, see [Job.ForRows].
 	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
 
-	// DeltaPolicy says how the certificates that the job makes of one window of rows
-	// after another share Delta; "": it makes one. See [Job.Numbered].
+	// DeltaPolicy says how the certificates of a sequence, one a window of rows, share
+	// Delta; "": the job makes one certificate. See [Job.Numbered].
 	DeltaPolicy certify.DeltaPolicy `json:"delta_policy,omitempty"`
-	// Horizon is how many certificates there are at most, under [certify.DeltaSequence]; 0: any
-	// number.
+	// Horizon is the largest number of certificates under [certify.DeltaSequence]; 0: no limit.
 	Horizon int64 `json:"horizon,omitempty"`
 
-	declaration *Job              // what was declared, of an alternative or of what [Job.ForRows] completes
-	sequence    *certify.Sequence // which of its certificates this is; nil: it makes one
-	before      bool              // its certificate has the format before: with the defaults and the scaling of that
-	looks       *certify.Looks    // at its hold-out rows before; nil: there is none
+	declaration *Job              // before the changes of an alternative and [Job.ForRows]; nil: the job itself
+	sequence    *certify.Sequence // its place in a sequence; nil: none
+	before      bool              // its certificate has the previous format, with the defaults and the scaling of that
+	looks       *certify.Looks    // earlier ones at its hold-out rows; nil: none
 }
 
 // A KernelDecl declares the covariance function.
 type KernelDecl struct {
-	// Family lists the families from which the bound chooses, which costs ln of their
+	// Family lists the families that the bound chooses from, at the price of ln of their
 	// number. Nil means squared-exponential alone.
 	Family    []string `json:"family"`
 	Isotropic bool     `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
@@ -74,8 +73,8 @@ type GridDecl struct {
 	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
-// DefaultGrid has the bounds and the step of a job that names none. PaperGrid is the
-// paper's: 1,201 values for each hyper-parameter, all alike.
+// DefaultGrid has the bounds of a job that names none. PaperGrid is the paper's: 1,201
+// values for each hyper-parameter, with equal weights.
 var (
 	DefaultGrid = GridDecl{Min: -6, Max: 6}
 	PaperGrid   = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
@@ -98,22 +97,22 @@ type Scaling struct {
 	Target   *Affine           `json:"target,omitempty"`   // declared mode
 }
 
-// A RolesBy says which rows are reference rows.
+// A RolesBy is the rule for the roles of rows.
 type RolesBy string
 
 // The rules of roles.
 const (
-	RolesByHash     RolesBy = ""      // those of the lowest keyed hash: the default
-	RolesByPosition RolesBy = "first" // the first ones, as many as are declared
-	// RolesByContent hashes features in place of ordinals, so that rows of equal features have one role.
+	RolesByHash     RolesBy = ""      // a keyed hash of ordinals; the lowest are reference rows: the default
+	RolesByPosition RolesBy = "first" // the first rows are reference rows, as many as are declared
+	// RolesByContent hashes features in place of ordinals: rows of equal features have one role.
 	RolesByContent RolesBy = "content"
 )
 
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
-	Holdout float64 `json:"holdout,omitempty"` // share of the rows that are hold-out rows; 0 with the method holdout: see [Job.ForRows]
-	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on, and that are used for nothing here
+	Holdout float64 `json:"holdout,omitempty"` // share of hold-out rows; 0 with the method holdout: see [Job.ForRows]
+	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
 
 	Last bool `json:"last,omitempty"` // the hold-out rows are the last ones
 
@@ -121,37 +120,37 @@ type RolesDecl struct {
 	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
 }
 
-// A TrainMode says what a step of training is made from.
+// A TrainMode says which rows a step of training uses.
 type TrainMode string
 
 // The modes of training.
 const (
 	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
 	TrainFullPass  TrainMode = "full-pass"
-	TrainArrival   TrainMode = "arrival" // each row that comes makes the steps that it is the last one for: see [EarlyTrainer]
+	TrainArrival   TrainMode = "arrival" // a step is made once enough rows have arrived: see [EarlyTrainer]
 )
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
-	// Method is of the form of Q, and of what it is chosen by. Alpha, FreeAlpha,
-	// Evaluations and Noise belong to those of the paper: see [model.CollapsedConfig].
+	// Method is the form of Q with its objective. Alpha, FreeAlpha, Evaluations and Noise
+	// belong to the methods of the paper: see [model.CollapsedConfig].
 	Method      Method    `json:"method,omitempty"`
-	Objective   string    `json:"objective,omitempty"` // what chooses a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
+	Objective   string    `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
 	Alpha       *float64  `json:"alpha,omitempty"`
 	FreeAlpha   bool      `json:"free_alpha,omitempty"`
 	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most; 0: 1,000
 	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
 
 	Mode   TrainMode `json:"mode"`
-	Rows   int64     `json:"rows,omitempty"`         // of mode arrival: those that are planned, of which its steps are made; 0: those of the sample
+	Rows   int64     `json:"rows,omitempty"`         // of mode arrival: the planned number, which spaces its steps; 0: that of the sample
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 
-	// WarmStart takes start values from the model of an earlier certificate, where there is
-	// one that suits: see [Environment]. Which one it was is in the certificate.
+	// WarmStart starts from the model of an earlier certificate, if there is a suitable one:
+	// see [Environment]. The certificate names it.
 	WarmStart bool `json:"warm_start,omitempty"`
 }
 
@@ -159,7 +158,7 @@ type TrainDecl struct {
 type Resources struct {
 	Workers    int           // goroutines that compute or decode; 0: 1
 	Memory     int64         // bytes for rows kept between passes, and for counting copies; 0: 512 MiB
-	Temporary  string        // folder for what counting copies does not fit into Memory; "": the system's for temporary files
+	Temporary  string        // folder for counting copies beyond Memory; "": the system's for temporary files
 	Checkpoint time.Duration // between checkpoints; 0: 30 s
 }
 
@@ -175,7 +174,7 @@ func (r Resources) WithDefaults() Resources {
 	return r
 }
 
-// ErrConfig marks a fault of the job's declaration, or of what it is run with: no retry
+// ErrConfig marks a fault of the job's declaration, or of the settings of its run: no retry
 // helps.
 var ErrConfig = errors.New("bad job")
 
@@ -263,8 +262,7 @@ func (j Job) checkColumns(fault func(format string, args ...any)) {
 	}
 }
 
-// complete returns what a run misses in a job: its faults, or that its defaults are not
-// filled in.
+// complete returns the faults of a job, or an error if its defaults are not filled in.
 func (j Job) complete() error {
 	declared := j
 	if j.declaration != nil {
@@ -285,7 +283,7 @@ func (j Job) complete() error {
 	return err
 }
 
-// positions reports what is wrong with the rule and its number of reference rows.
+// positions reports faults of the rule and of its number of reference rows.
 func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 	switch d.By {
 	case RolesByHash, RolesByContent:
@@ -318,23 +316,23 @@ func needDelta(delta float64) string {
 	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
 }
 
-// Limits of training, far beyond what anybody waits for and what memory holds, so
-// that no product of them is too large for 64 bits.
+// Limits of training, far beyond anybody's patience and memory: no product of them is too
+// large for 64 bits.
 const (
 	maxPasses     = 1_000_000
 	maxRowsAtOnce = 1 << 30
 )
 
-// The steps of a grid that names none. What a value costs in nats, each row bears an N-th
-// part of; what it costs to be beside the best value, each row bears in full. So many rows
-// want a finer grid than few (docs/results.md: weights of the hyper-parameters).
+// The default steps of a grid. N rows share the price of a grid value, but the loss from being
+// beside the best value falls on each row in full: the more rows, the finer the grid
+// (docs/results.md: weights of the hyper-parameters).
 const (
 	coarseStep   = 0.25
 	fineStep     = 0.05
 	fineFromRows = 30_000
 )
 
-// steps are those that the grid may have: its own, or those that depend on the rows.
+// steps are the possible steps of the grid: its own, or the defaults.
 func (g GridDecl) steps() []float64 {
 	if g.Step == 0 {
 		return []float64{coarseStep, fineStep}
@@ -354,8 +352,7 @@ func (g GridDecl) forRows(n int64) GridDecl {
 	return g
 }
 
-// withDefaults completes the grid of a job whose reference rows say where peaks are
-// (estimated), or may not.
+// withDefaults completes the grid. estimated: reference rows may say where its peaks are.
 func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
 		g.Min, g.Max, g.Step = DefaultGrid.Min, DefaultGrid.Max, DefaultGrid.Step
@@ -458,8 +455,8 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 	return t
 }
 
-// canonical is the job's JSON form, as it is in the certificate: of an
-// alternative the whole declaration, and its number.
+// canonical is the job's JSON form, as in the certificate: of an alternative the whole
+// declaration, with its number.
 func (j Job) canonical() ([]byte, error) {
 	if j.declaration != nil {
 		j = *j.declaration

@@ -44,10 +44,10 @@ func NamedMethod(name string) Method {
 	return Method(name)
 }
 
-// Objectives lists what a free-form Q may be chosen by.
+// Objectives lists the objectives of a free-form Q.
 func Objectives() []string { return model.Goals() }
 
-// goal is what a free-form Q is chosen by.
+// goal is the objective of a free-form Q.
 func (j Job) goal() model.Goal {
 	if goal, ok := model.NamedGoal(j.Train.Objective); ok {
 		return goal
@@ -101,7 +101,7 @@ func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 }
 
 func tooManyForExact(m Method, rows int64) error {
-	return fmt.Errorf("%w: train.method: %s takes all rows as inducing points, of which a certified model may have %d, and there are %d rows (hint: the sparse methods, as kl-PAC-SGP, take any number of rows)", ErrConfig, m, certify.MaxInducing, rows)
+	return fmt.Errorf("%w: train.method: %s makes each of the %d rows an inducing point, and a certified model may have %d (hint: the sparse methods, such as kl-PAC-SGP, allow any number of rows)", ErrConfig, m, rows, certify.MaxInducing)
 }
 
 // collapsed translates a method that is not free-form.
@@ -137,7 +137,7 @@ func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	return config
 }
 
-// optimisesAlpha reports whether α is one of the objective, and not only of the posterior.
+// optimisesAlpha reports whether α is a parameter of the objective, and not only of the posterior.
 func (m Method) optimisesAlpha() bool {
 	return m != MethodVFE && m != MethodDTC && m != MethodFITC && m != MethodFullGP
 }
@@ -158,13 +158,13 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 		return
 	}
 	if t.Objective != "" {
-		fault("train.objective: %s says by itself what chooses its posterior", t.Method)
+		fault("train.objective: it belongs to the method %s; %s has its own", methodFreeFormYML, t.Method)
 	}
 	if t.Method.exact() && len(inducing) > 0 {
-		fault("inducing: %s takes all rows as inducing points", t.Method)
+		fault("inducing: %s makes each row an inducing point", t.Method)
 	}
 	if t.WarmStart {
-		fault("train: start values from an earlier model belong to the method %s", methodFreeFormYML)
+		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
 	}
 	if t.Batch != 0 || t.Passes != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch {
 		fault("train: mode mini-batch, batch, buffer and passes belong to the method %s; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, t.Method)
@@ -208,8 +208,8 @@ func (t TrainDecl) evaluations() int {
 	return t.Evaluations
 }
 
-// planned is what a method of the paper makes of a candidate of m inducing points (0: its
-// rule): steps on all rows.
+// planned completes a candidate of a method of the paper, with m inducing points (0: by its
+// rule): each step is on all rows.
 func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	switch {
 	case t.Method.exact():
@@ -221,9 +221,9 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	return c
 }
 
-// operations are those of training, in the unit of [rates]: at least, and at most. A
-// gradient takes about 6 M² a row and 12 M³ for the square matrices; L-BFGS has rarely
-// converged before the twentieth.
+// operations bounds the operations of training, in the unit of [rates]. A gradient takes
+// about 6 M² a row and 12 M³ for the square matrices; L-BFGS rarely converges before the
+// twentieth.
 func (t TrainDecl) operations(c model.Config) (least, most float64) {
 	if t.Method == MethodFreeForm {
 		return operations(c)

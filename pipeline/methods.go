@@ -6,8 +6,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// holdoutFromRows is the least number of rows of which some are held out by default: of fewer, the
-// hold-out bound is not worth their loss.
+// holdoutFromRows is the number of rows from which some are held out by default. With fewer, a
+// hold-out bound is not worth the train rows that it costs.
 const holdoutFromRows = 300
 
 // holdoutShare is the share of n rows that is held out where the job names none. A hold-out
@@ -24,9 +24,9 @@ func holdoutShare(n int64) float64 {
 	}
 }
 
-// defaultWeight is the part of delta that a method gets in proportion to others. Among the
-// thousands of nats that a PAC-Bayes bound pays, a smaller part of delta costs it little
-// (ln 10 nats), and a hold-out pays for nothing else.
+// defaultWeight is the weight of a method's part of delta. A PAC-Bayes bound pays thousands of
+// nats anyway, so that a tenth of delta costs it little (ln 10 nats); a hold-out bound pays for
+// delta alone.
 func defaultWeight(method certify.MethodID) int64 {
 	if method != certify.MethodPACBayes {
 		return 9
@@ -34,8 +34,7 @@ func defaultWeight(method certify.MethodID) int64 {
 	return 1
 }
 
-// both are the methods of a job that has hold-out rows and names none: PAC-Bayes, and that of the
-// hold-out rows.
+// both are PAC-Bayes and a method of hold-out rows: the default for a job with hold-out rows.
 func both(id certify.MethodID) []certify.MethodWeight {
 	return []certify.MethodWeight{
 		{ID: certify.MethodPACBayes, Weight: defaultWeight(certify.MethodPACBayes)},
@@ -43,8 +42,8 @@ func both(id certify.MethodID) []certify.MethodWeight {
 	}
 }
 
-// withMethods completes the methods and the share of the hold-out rows, as far as that
-// does not depend on the number of rows.
+// withMethods completes the methods and the share of the hold-out rows, as far as they do
+// not depend on the number of rows.
 func (j Job) withMethods(fault func(string, ...any)) Job {
 	if j.Mean.given() && !j.outside() {
 		j = j.withInside(fault)
@@ -69,7 +68,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case curve && j.Loss.Kind != certify.LossZeroOne:
 		fault("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
 	case !curve && j.Loss.any():
-		fault("loss.tolerance: %s takes the method %s, which guarantees does not name", AnyTolerance, certify.MethodCurve)
+		fault("loss.tolerance: %s needs the method %s among guarantees", AnyTolerance, certify.MethodCurve)
 	}
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
@@ -86,9 +85,9 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 }
 
 // ForRows fills in the defaults that depend on the number of rows n: methods, share of hold-out
-// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out, below
-// PAC-Bayes alone; also where roles go by position. From 30,000 rows on the step is 0.05, below
-// 0.25. What was declared stays its identity.
+// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out; with fewer,
+// or with roles by position, PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
+// 0.25. The job keeps the identity of its declaration.
 func (j Job) ForRows(n int64) Job {
 	if j.before {
 		return j.forRows(n, n >= 2000, 0.1)

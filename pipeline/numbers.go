@@ -8,28 +8,28 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Numbers says which numbers of its sequences an output has given out. The certificates of
-// a sequence share delta by their numbers: each is taken once, durably, before anything is
-// known of the bound that it is for.
+// Numbers keeps the sequences of an output. The certificates of a sequence share delta by
+// their numbers: each number is taken once, durably, before anything is known of the bound
+// of its certificate.
 type Numbers interface {
-	// Sequence is the state of a sequence, the zero value of an unknown one. Damage is an error.
+	// Sequence is the state of a sequence, zero for an unknown one. Damage is an error.
 	Sequence(name string) (Sequence, error)
 	// PutSequence replaces the state, durably.
 	PutSequence(name string, s Sequence) error
-	// Numbered are the ids of the certificates of a sequence, by number. It reads all
-	// certificates of the output, and refuses one that is damaged.
+	// Numbered returns the ids of the certificates of a sequence, by number. It reads all
+	// certificates of the output; a damaged one is an error.
 	Numbered(ctx context.Context, name string) (map[int64]string, error)
 }
 
 // A Sequence is the state of the certificates of one name, which share delta by their numbers.
 type Sequence struct {
-	Identity string           `json:"identity"` // digest of the job, which its certificates have in common
-	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by their rows
-	Taken    int64            `json:"taken"`    // the largest number that was ever taken
+	Identity string           `json:"identity"` // digest of the one job of all its certificates
+	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by a digest of their rows
+	Taken    int64            `json:"taken"`    // the largest number taken so far
 	Topic    *Windows         `json:"topic,omitempty"`
 }
 
-// maxTaken is beyond all numbers that are ever taken.
+// maxTaken bounds the numbers of a sequence, far beyond any real one.
 const maxTaken = 1 << 52
 
 // Check refuses numbers that were never taken.
@@ -45,14 +45,14 @@ func (s Sequence) Check() error {
 	return nil
 }
 
-// Windows says where the windows of a sequence on a topic have come to.
+// Windows is how far the windows of a sequence have cut a topic.
 type Windows struct {
 	Topic    string        `json:"topic"`
 	Identity TopicIdentity `json:"identity"`
-	// Ends are the ends of the last frozen window, by partition, or the begin of the first one;
-	// nil: the job says it.
+	// Ends are the offsets at which the next window begins, by partition; nil: the job decides
+	// where the first one begins.
 	Ends map[int]int64 `json:"ends,omitempty"`
-	// Window is frozen and has no certificate yet; nil: there is none that is to have one.
+	// Window is the frozen window that waits for its certificate; nil: none does.
 	Window *TopicWindow `json:"window,omitempty"`
 }
 
@@ -70,15 +70,14 @@ type TopicWindow struct {
 	Partitions []WindowPart  `json:"partitions"`
 }
 
-// A WindowPart is the window of one partition: from its first offset up to, and without,
-// its end.
+// A WindowPart is the window of one partition: the offsets First to End − 1.
 type WindowPart struct {
 	Partition int   `json:"partition"`
 	First     int64 `json:"first"`
 	End       int64 `json:"end"`
 }
 
-// With is the state with this window frozen. It keeps the ends of other partitions.
+// With returns the state with this window frozen. It keeps the ends of other partitions.
 func (s *Windows) With(w TopicWindow) *Windows {
 	next := &Windows{Topic: w.Topic, Identity: w.Identity, Ends: map[int]int64{}, Window: &w}
 	if s != nil {
@@ -90,14 +89,14 @@ func (s *Windows) With(w TopicWindow) *Windows {
 	return next
 }
 
-// Without is the state after the window, with or without a certificate.
+// Without returns the state once the window is done, certified or given up.
 func (s *Windows) Without() *Windows {
 	next := *s
 	next.Window = nil
 	return &next
 }
 
-// Offsets is the number of offsets in a window, with those of markers and aborted records.
+// Offsets is the number of offsets in a window, including those of markers and aborted records.
 func (w TopicWindow) Offsets() (n int64) {
 	for _, part := range w.Partitions {
 		n += part.End - part.First

@@ -9,17 +9,17 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Judge says which guarantee the status and the limit of a run are about.
+// A Judge names the predictor whose guarantee decides the status of a run.
 type Judge string
 
-// The judged predictors.
+// The predictors.
 const (
 	JudgeMean Judge = "mean" // the mean of Q
 	JudgeDraw Judge = "draw" // a function drawn from Q
 )
 
-// Of returns the guarantee of a certificate that a judge speaks of, as its maker knows it: one
-// from hold-out rows among them, unless the key may have been chosen for easy ones.
+// Of returns the best guarantee of a certificate for the predictor, as its maker knows it: one
+// from hold-out rows may be it, unless the key may have been chosen for easy ones.
 func (j Judge) Of(c certify.Certificate) certify.Guarantee {
 	if c.SplitChosen() {
 		return c.About(j.Predictor())
@@ -27,7 +27,7 @@ func (j Judge) Of(c certify.Certificate) certify.Guarantee {
 	return c.Best(j.Predictor())
 }
 
-// Predictor is the one that is judged; without a word the mean.
+// Predictor is the predictor by its name in certificates; "" means the mean.
 func (j Judge) Predictor() certify.Predictor {
 	if j == JudgeDraw {
 		return certify.PredictorDraw
@@ -50,7 +50,7 @@ type RunRecord struct {
 	Doubts      []string        `json:"doubts"`          // reservations about the certificate, such as earlier attempts
 	Mean        Verdict         `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
 	Draw        Verdict         `json:"draw"`            // of that for a draw of Q
-	Judge       Judge           `json:"judge"`           // which of them status and limit speak of
+	Judge       Judge           `json:"judge"`           // which of them decides status and bound
 	Status      certify.Status  `json:"status"`
 	Bound       float64         `json:"bound"`
 	Suspicious  bool            `json:"suspicious"` // consecutive rows are more alike than independent ones would be
@@ -75,7 +75,7 @@ type RunRecord struct {
 	Alternatives []AlternativeRecord `json:"alternatives,omitempty"`
 }
 
-// A Verdict is a guarantee in short.
+// A Verdict is the short form of a guarantee.
 type Verdict struct {
 	Status   certify.Status `json:"status"`
 	Bound    float64        `json:"bound"`
@@ -89,7 +89,7 @@ type AlternativeRecord struct {
 	Changes     string         `json:"changes"`     // of the job, in words
 	Mean        Verdict        `json:"mean"`
 	Draw        Verdict        `json:"draw"`
-	Status      certify.Status `json:"status"` // of the judged guarantee
+	Status      certify.Status `json:"status"` // of the run's guarantee
 	Bound       float64        `json:"bound"`
 	Certificate string         `json:"certificate"`
 	Row         string         `json:"certificate_row"`
@@ -139,8 +139,8 @@ func (o *Outcome) add(next *Outcome, job Job) {
 	o.Record.Alternatives = all
 }
 
-// better reports whether an alternative's record is better than another's: one that promises
-// something, then the lower bound, then the first.
+// better reports whether alternative a is better than an earlier b: it promises something and
+// b does not or, both alike, its bound is lower.
 func (a AlternativeRecord) better(b AlternativeRecord) bool {
 	if one, other := a.Status.Promises(), b.Status.Promises(); one != other {
 		return one
@@ -161,14 +161,14 @@ func (e notCertified) Error() string { return string(e) }
 // Is reports whether the target is [ErrNotCertified].
 func (notCertified) Is(target error) bool { return target == ErrNotCertified }
 
-// NotCertified is [ErrNotCertified] for a reason.
+// NotCertified returns an [ErrNotCertified] with a reason.
 func NotCertified(format string, args ...any) error {
 	return notCertified(fmt.Sprintf(format, args...))
 }
 
-// Verdict is nil if the judged guarantee is certified, or conditional, within the limit and, where the job is
-// strict about it, neighbouring rows do not look dependent; else it is [ErrNotCertified] with
-// the reason.
+// Verdict is nil if the run's guarantee is certified or conditional, its bound is within the
+// limit and, under Strict, neighbouring rows do not look dependent. Otherwise it is
+// [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := how.Judge.Of(c)
 	switch {
@@ -184,7 +184,7 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	}
 }
 
-// Exit statuses of a run, as the command has them.
+// Exit statuses of a run.
 const (
 	ExitFailure      = 1
 	ExitNotCertified = 3
@@ -206,7 +206,7 @@ func ExitStatus(err error) int {
 	}
 }
 
-// concluded writes the exit status into the record, and its reason.
+// concluded records the exit status and its reason.
 func (o *Outcome) concluded(how RunConfig) {
 	o.Record.Exit, o.Record.Fault = 0, ""
 	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Output is the place that a job publishes to: a directory, say. One run at a time holds it, from
-// its number to its pointer. Its methods are for one goroutine at a time; those that write
-// ask for a hold.
+// An Output is where a job publishes: a directory, say. One run at a time holds it, from taking
+// its number to moving the pointer. Its methods are for one goroutine at a time; those that
+// write need a hold.
 type Output interface {
 	Sink
 	RunLog
 	Pointer
 	Numbers
 	Handovers
-	// Hold takes the lease of the output, and makes the place if it is missing. Holds nest:
-	// release ends the hold of this call, the death of the process all. It does not wait:
-	// another holder is the error [ErrHeld].
+	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
+	// nest: release ends one; the end of the process ends all. It does not wait: while another
+	// process has the lease, the error is [ErrHeld].
 	Hold() (release func() error, err error)
 	// GetCertificate reads a published certificate.
 	GetCertificate(ctx context.Context, id string) (certify.Certificate, error)
@@ -30,11 +30,11 @@ type Output interface {
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
 	// Checkpoint is the place of the checkpoint of a job, or of an alternative, by its digest.
 	Checkpoint(job Digest) Checkpoint
-	// Notices are remarks about the place, such as checkpoints of other jobs than these.
+	// Notices are remarks about the output, such as checkpoints of other jobs than these.
 	Notices(jobs []Digest) ([]string, error)
 }
 
-// ErrHeld says that another process works there. It may be asked again later.
+// ErrHeld says that another process holds the output. A later retry may succeed.
 var ErrHeld = errors.New("in use by another process")
 
 // A Checkpoint is the place of one job's checkpoint.
@@ -44,14 +44,14 @@ type Checkpoint interface {
 	Where() (place string, there bool)
 }
 
-// A RunLog keeps a record of each run, from its begin on.
+// A RunLog keeps a record of each run, from its beginning.
 type RunLog interface {
 	// PutRun stores or replaces the record of a run, durably.
 	PutRun(r *RunState) error
-	// Runs are the records, the newest first, each read at its turn. Unreadable ones are
-	// left out.
+	// Runs iterates over the records, the newest first, and reads each as it comes. Unreadable
+	// ones are left out.
 	Runs() (iter.Seq[*RunState], error)
-	// Retain removes older runs than this number of finished ones, with their artifacts. It
+	// Retain removes all runs older than the last keep finished ones, with their artifacts. It
 	// keeps the current artifact, those of kept runs, and the record of the newest numbered run
 	// of each sequence.
 	Retain(keep int) error
@@ -61,7 +61,7 @@ type RunLog interface {
 type Pointer interface {
 	// Current is the pointer, nil if it is not set. A damaged one is an error.
 	Current() (*Current, error)
-	// Point moves the pointer in one step, to an artifact that is in the output, whole.
+	// Point moves the pointer atomically, to an artifact that is complete in the output.
 	Point(to Current) error
 }
 
@@ -88,7 +88,7 @@ type ArtifactRef struct {
 	Model string `json:"model"` // SHA-256
 }
 
-// A RunState is the record of one run of many, from its begin on.
+// A RunState is the record of a run, from its beginning.
 type RunState struct {
 	Format    string        `json:"format"`
 	Run       string        `json:"run"`
@@ -108,17 +108,17 @@ type Scheduled struct {
 	Job      string         `json:"job"`    // name, and that of its sequence
 	Number   uint64         `json:"number"` // among the runs of the job
 	Trigger  string         `json:"trigger"`
-	Moment   time.Time      `json:"moment"` // that it was due
+	Moment   time.Time      `json:"moment"` // when it was due
 	Missed   int            `json:"missed"` // further moments that it covers
 	Try      int            `json:"try"`
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
 	Files    []ManifestFile `json:"files"`
 	Window   *TopicWindow   `json:"window,omitempty"` // of a topic
-	Current  bool           `json:"current"`          // whether it has become current
+	Current  bool           `json:"current"`          // its certificate has become current
 	Waits    bool           `json:"waits,omitempty"`  // for rows to be compared on
-	Why      string         `json:"why,omitempty"`    // it has become current, or has not
-	Tested   string         `json:"tested,omitempty"` // what its new rows have said of the model that was current, before it trained
+	Why      string         `json:"why,omitempty"`    // the reason for Current, or against it
+	Tested   string         `json:"tested,omitempty"` // result of its new rows as a test of the current model, before training
 }
 
 // A State is the state of a run.
@@ -130,15 +130,16 @@ const (
 	StateFailed      State = "failed"
 	StateFinished    State = "finished"
 	StateInterrupted State = "interrupted" // a scheduled one, by the end of its scheduler
-	StateSkipped     State = "skipped"     // a scheduled one that was missed, and is not made up for
+	StateSkipped     State = "skipped"     // a scheduled one that was missed, under the option skip
 	StateNothing     State = "nothing"     // a scheduled one without a new row
 )
 
 // RunStateFormat is the format of the records of runs.
 const RunStateFormat = "pacsgp-run-state/1"
 
-// BeginRun records the begin of a run, behind all others. It first closes the record of a killed
-// one, which cannot be at work: this run holds the output. of is nil without a schedule.
+// BeginRun records the beginning of a run, after all others. First it closes the record of a
+// killed run: the caller holds the output, so that no other run is at work. of is nil without a
+// schedule.
 func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
 	identity, err := job.Identity()
 	if err != nil {
@@ -154,7 +155,7 @@ func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*R
 				return nil, err
 			}
 		}
-		if !now.After(r.Began) { // a clock was put back
+		if !now.After(r.Began) { // the clock was set back
 			now = r.Began.Add(time.Nanosecond)
 		}
 		break

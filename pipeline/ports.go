@@ -17,7 +17,7 @@ type Shard struct {
 	Name  string // for messages only: where the rows are; enters no digest
 	Place Place  // the same for programs; it enters no digest either
 
-	// Segment is the place of the rows in a log, to replay them; nil: in none.
+	// Segment is the place of the rows in a log, to replay them; nil outside logs.
 	Segment *Segment
 }
 
@@ -43,13 +43,13 @@ type Batches interface {
 	// the source marks bad rows.
 	//
 	// The record has the source's columns in their order, each an
-	// [array.Float64] without nulls; and a last one of texts if the source marks bad
-	// rows, which says what is wrong with a row and is null for a good one: bad cells are NaN then.
-	// The caller releases it.
+	// [array.Float64] without nulls. If the source marks bad rows, bad cells are NaN,
+	// and a last column of strings has the reason of each bad row, null for good ones.
+	// The caller releases the record.
 	Next(ctx context.Context) (arrow.Record, error)
-	// ColumnDigests returns one digest a column of the source, in order. It
-	// is valid after Next has returned io.EOF, which it does only if the
-	// number of rows was the declared one.
+	// ColumnDigests returns one digest a column of the source, in order. They are
+	// valid after Next has returned io.EOF, which it does only behind the declared
+	// number of rows.
 	ColumnDigests() []ColumnDigest
 	Close() error
 }
@@ -70,8 +70,8 @@ type Source interface {
 // whole; putting the same thing twice is harmless.
 type Sink interface {
 	// PutModel encodes and stores a model and returns the SHA-256 of its
-	// bytes, in hexadecimal. A sink may keep it to itself until there is a
-	// certificate for it.
+	// bytes, in hexadecimal. A sink may publish it only with its first
+	// certificate.
 	PutModel(ctx context.Context, m Model) (digest string, err error)
 	// GetModel reads the model of that digest back from its stored bytes.
 	GetModel(ctx context.Context, digest string) (Model, error)
@@ -90,9 +90,9 @@ type Attempt struct {
 
 // Attempts is the log of the jobs that were begun. It outlives the process.
 type Attempts interface {
-	// Record logs an attempt, durably. It returns the numbers of different ones up to its first
-	// entry, on rows of these targets and in all. It is called before training begins, so that no
-	// result can be seen and not be counted.
+	// Record logs an attempt, durably. It returns how many different attempts the log has up to
+	// the first entry of this one, itself included: on rows of these targets, and in all. It is
+	// called before training, so that no result is seen uncounted.
 	Record(ctx context.Context, a Attempt) (onRows, inLog int, err error)
 }
 
@@ -101,7 +101,7 @@ type Checkpoints interface {
 	// Save replaces the checkpoint atomically and durably. It does not keep state.
 	Save(ctx context.Context, state []byte) error
 	// Load returns the checkpoint, or nil if there is none. A damaged one
-	// is an error. The caller owns what it gets.
+	// is an error. The caller owns the bytes.
 	Load(ctx context.Context) ([]byte, error)
 	// Clear removes the checkpoint, if there is one.
 	Clear(ctx context.Context) error

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Seconds is a time that is written in JSON as its number of seconds.
+// Seconds is a duration. Its JSON form is a number of seconds.
 type Seconds time.Duration
 
 // MarshalJSON writes the number.
 func (s Seconds) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(s).Seconds()) }
 
-// UnmarshalJSON reads it, to the nanosecond.
+// UnmarshalJSON reads the number, to the nanosecond.
 func (s *Seconds) UnmarshalJSON(text []byte) error {
 	var x float64
 	if err := json.Unmarshal(text, &x); err != nil {
@@ -46,13 +46,13 @@ type Progress struct {
 	Elapsed  Seconds `json:"elapsed_seconds"` // since the run began, or was resumed
 }
 
-// An Observer gets the progress of a run, from one goroutine, and must not block for long. The
-// zero Observer ignores it.
+// An Observer hears of the progress of a run, from one goroutine. Its functions must not block
+// for long; nil ones are not called.
 type Observer struct {
 	Progress func(Progress)
-	Notice   func(text string) // something that a user should know and that is no error
-	Event    func(text string) // something that has happened as it was meant to
-	Spooled  func(rows int64)  // how many rows a spool has; several goroutines call it
+	Notice   func(text string) // a caution, which is no error
+	Event    func(text string) // a step done as planned
+	Spooled  func(rows int64)  // number of rows in a spool; several goroutines call it
 }
 
 func (o Observer) progress(p Progress) {

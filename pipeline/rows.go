@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Rows is where the rows of a run come from: files of a lake, a window of a topic, a
-// stream. Its methods are for one goroutine at a time.
+// Rows is the origin of a run's rows: files of a lake, a window of a topic, a stream. Its
+// methods are for one goroutine at a time.
 type Rows interface {
 	// Open opens the rows, as another process would, and reads none of them. Rows that can be
-	// read only once are spooled by the first opening.
+	// read only once are spooled by the first call.
 	Open(ctx context.Context, c Choice) (Opened, error)
-	// Release frees the resources of reading at its end and, with published, what is kept for
-	// another run of the same job.
+	// Release frees the resources of reading, at its end. published: it also removes what is
+	// kept for another run of the same job.
 	Release(published bool) error
 }
 
-// ErrNoRows says that a frozen window has no row, for ever.
+// ErrNoRows says that a frozen window has no row. No retry helps.
 var ErrNoRows = errors.New("the window has no rows")
 
 // A Choice says which columns to read, and how. Its zero value reads all columns as features,
 // and stops at the first bad row.
 type Choice struct {
 	Features  []string         // nil: all columns but Exclude and Target
-	Exclude   []string         // of the columns, where Features is nil
+	Exclude   []string         // columns that are no features, if Features is nil
 	Target    string           // "": none is read
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one
@@ -37,14 +37,14 @@ type Choice struct {
 // Opened is a source, with facts known before a row is read.
 type Opened interface {
 	Source
-	// Notices name omissions, with reasons.
+	// Notices name omitted columns and files, with reasons.
 	Notices() []string
-	// Files are the data files, in the order of their rows: nil where rows come from no
+	// Files are the data files, in the order of their rows; nil unless the rows come from
 	// files that stay.
 	Files() []File
 	// BatchRows is the largest number of rows of a batch.
 	BatchRows() int
-	// Overhead is the memory of so many readers, in bytes.
+	// Overhead is the memory of that many readers beside batches, in bytes.
 	Overhead(ctx context.Context, readers int) (int64, error)
 }
 
@@ -53,12 +53,12 @@ type File struct {
 	Path      string
 	Bytes     int64
 	Rows      int64
-	RowGroups int               // with rows
+	RowGroups int               // those with rows
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
 }
 
-// SampleOf describes rows as a whole before any is read.
+// SampleOf describes a sample before any row is read.
 func SampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {
 	s := Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
 	for _, shard := range src.Shards() {

@@ -10,31 +10,31 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// ErrChanged says that rows or model bytes are not what they were when the
-// model was trained. Nothing is published.
+// ErrChanged says that rows or the bytes of the model have changed since training.
+// Nothing is published.
 var ErrChanged = errors.New("changed since training")
 
-// Environment is what a run works with. It needs Open, Sink, Attempts, Checkpoints and
-// Software; the zero value of every other field will do.
+// Environment has the ports and settings of a run. Open, Sink, Attempts, Checkpoints and
+// Software are required; every other field may be zero.
 type Environment struct {
-	// Open opens the source anew with these features (nil: those that the
-	// job declares), the column of the mean and the job's target, as [Job.Open] does. It is called for training and
-	// again for the last pass.
+	// Open opens the source anew with these features (nil: the job's own), the column of
+	// the mean and the target, as [Job.Open] does. It is called for training and again for
+	// the last pass.
 	Open        func(ctx context.Context, features []string) (Source, error)
 	Sink        Sink
 	Attempts    Attempts
 	Checkpoints Checkpoints
 	Looks       Looks      // at hold-out rows; nil: they are not counted
-	Ancestor    *Ancestor  // whose posterior training begins with, if the job has warm starts; nil: there is none
-	Quarantine  Quarantine // of bad rows; nil: they are counted, and kept nowhere
+	Ancestor    *Ancestor  // of a job with warm starts: training begins with its posterior; nil: none
+	Quarantine  Quarantine // of bad rows; nil: they are counted only
 	Resources   Resources
 	Observer    Observer
 	Software    string // names the program in the certificate
 
-	hurried *int64 // steps before the time limit of a training that is repeated; nil: the clock decides
+	hurried *int64 // steps before the time limit, of a repeated training; nil: the clock decides
 }
 
-// needs returns an error for each of these fields that is not there.
+// needs returns an error for each of these fields that is not set.
 func (e Environment) needs(fields ...string) error {
 	return unset(" of the environment", map[string]bool{
 		"Open": e.Open == nil, "Sink": e.Sink == nil, "Attempts": e.Attempts == nil, "Checkpoints": e.Checkpoints == nil,
@@ -53,7 +53,7 @@ func unset(of string, lacks map[string]bool, fields []string) error {
 	return errors.Join(faults...)
 }
 
-// A Result is what a finished run published, and how it went.
+// A Result is what a finished run has published, and its diagnostics.
 type Result struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate
@@ -65,46 +65,45 @@ type Result struct {
 	Shards      []Digest // of the sample, in order, as the last pass read them
 }
 
-// Diagnostics are findings of the last pass that no theorem covers. They are in
-// the run record.
+// Diagnostics are findings outside all theorems, for the run record.
 type Diagnostics struct {
 	MeanRisk           float64            `json:"mean_empirical_risk"` // loss of the mean of Q on the train rows
 	MeanSquaredError   float64            `json:"mean_squared_error"`  // of the mean of Q on the train rows, raw units
 	Residuals          Residuals          `json:"residuals"`
 	Unproven           int64              `json:"unproven_rows"` // train rows that are counted as a loss of 1
 	Dependence         certify.Dependence `json:"dependence"`
-	Instructions       string             `json:"instruction_set"`     // of the linear algebra
-	Notices            []string           `json:"notices"`             //
-	SurveySeconds      float64            `json:"survey_seconds"`      //
+	Instructions       string             `json:"instruction_set"` // of the linear algebra
+	Notices            []string           `json:"notices"`
+	SurveySeconds      float64            `json:"survey_seconds"`
 	TrainSeconds       float64            `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64            `json:"last_pass_seconds"`   // reading all rows again, their digest and risk
 	CertificateSeconds float64            `json:"certificate_seconds"` // KL and bound in high precision, storing both files
 }
 
-// Residuals say how far the mean of Q is off on the [PlotRows], in raw units.
+// Residuals are the errors of the mean of Q on the [PlotRows], in raw units.
 type Residuals struct {
 	Rows   int     `json:"rows"`
-	Fitted bool    `json:"fitted,omitempty"` // they are train rows, for there are no reference rows
+	Fitted bool    `json:"fitted,omitempty"` // there are no reference rows: these are train rows
 	RMSE   float64 `json:"rmse"`
 	MAE    float64 `json:"mae"`
 	R2     float64 `json:"r2"` // 0 if all their targets are equal
 	// Column is the RMSE of the column of the mean alone, without Q's correction; 0: there is none.
 	Column float64 `json:"column_rmse,omitempty"`
-	// Known says that the column may have been fitted on these rows, so that all here may be too small.
+	// Known: the column may have been fitted on these rows, so that all errors may be too small.
 	Known bool `json:"column_may_know,omitempty"`
 }
 
-// fewForR2 are too few rows for a share of their variance.
-const fewForR2 = 10
+// leastForR2 is the least number of rows whose R² is told.
+const leastForR2 = 10
 
-// String says it in words.
+// String describes the errors in words.
 func (f Residuals) String() string {
 	on := "reference rows, to which Q is not fitted"
 	if f.Fitted {
 		on = "train rows, to which Q is fitted"
 	}
 	share := fmt.Sprintf("R² %.3f", f.R2)
-	if f.Rows < fewForR2 {
+	if f.Rows < leastForR2 {
 		share = "too few rows for R²"
 	}
 	alone := ""
@@ -151,11 +150,10 @@ type PlotRows struct {
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
-// filled in, and no sweep. What job and environment lack is one error, before anything is
-// read. Killed at any moment and called again with the same
-// arguments it goes on from its last checkpoint and gives the same bytes. What
-// it returns without an error is durable in the sink. The checkpoint stays until
-// the caller has dealt with the result and clears it.
+// filled in, and no sweep. All faults of job and environment are one error, before
+// anything is read. A run that is killed and called again with the same arguments
+// resumes from its last checkpoint and gives the same bytes. A result without an error
+// is durable in the sink. Run leaves the checkpoint; the caller clears it.
 func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	if len(job.Sweep) > 0 {
 		return nil, fmt.Errorf("%w: sweep: it has more than one result", ErrConfig)
@@ -168,7 +166,7 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 	return found, err
 }
 
-// run is Run after the first pass and the count of the attempt.
+// run is Run after the first pass and the record of the attempt.
 func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Result, error) {
 	h, err := fit(ctx, job, src, s, attempt, env, began)
 	if err != nil {
@@ -190,7 +188,7 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	return r, nil
 }
 
-// fit trains, stores the model, and leaves what the last pass needs.
+// fit trains, stores the model, and returns the handover to the last pass.
 func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Handover, error) {
 	surveyed := time.Since(began)
 	told, err := warnOfLooks(ctx, job, s, env)
@@ -217,7 +215,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	return h, err
 }
 
-// segmentsOf are the segments that are a source's shards, nil where it is no log.
+// segmentsOf are the segments of a source's shards, nil unless all are segments.
 func segmentsOf(src Source) []Segment {
 	var all []Segment
 	for _, shard := range src.Shards() {
@@ -238,7 +236,7 @@ func rowsOf(src Source) int64 {
 	return n
 }
 
-// Inputs are the columns that a prediction needs: the features, and the column of the mean if there is one.
+// Inputs are the columns for a prediction: the features, and the column of the mean if there is one.
 func (m ModelMeta) Inputs() []string {
 	names := m.FeatureNames()
 	if m.Mean != "" {
@@ -256,11 +254,11 @@ func (m ModelMeta) FeatureNames() []string {
 	return names
 }
 
-// errNumbers says that a model's stored numbers do not bear a certificate.
+// errNumbers says that no certificate is possible for a model's stored numbers.
 var errNumbers = errors.New("no certificate for these numbers")
 
-// checkNumbers checks what the proofs take for granted about the model's stored numbers:
-// the jitter condition (docs/proofs.md, 10).
+// checkNumbers checks the premise of the proofs about the model's stored numbers: the
+// jitter condition (docs/proofs.md, 10).
 func checkNumbers(m Model) (certify.JitterCheck, error) {
 	check, limit, err := m.Posterior.JitterCheck()
 	if err != nil {

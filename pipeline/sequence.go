@@ -6,10 +6,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Numbered returns the job as the one that makes certificate number k of its sequence,
-// which is called by a name. The number is to be taken durably before the rows' bound is
-// known, and never twice: see [certify.Sequence]. The job's declaration, and so its
-// digest, stays the same.
+// Numbered returns the job for certificate number k of the named sequence. The caller takes
+// the number durably before the bound is known, and never twice: see [certify.Sequence]. The
+// job's declaration, and so its digest, stays the same.
 func (j Job) Numbered(name string, k int64) Job {
 	return j.in(&certify.Sequence{Name: name, Number: k})
 }
@@ -17,8 +16,8 @@ func (j Job) Numbered(name string, k int64) Job {
 // Sequence is the job's place in a sequence, nil if it has none.
 func (j Job) Sequence() *certify.Sequence { return j.sequence }
 
-// in places the job in a sequence; nil: in none. The policy is the job's own, whatever
-// somebody says of it.
+// in places the job in a sequence; nil: in none. Policy and horizon are the job's own,
+// whatever s says.
 func (j Job) in(s *certify.Sequence) Job {
 	j.sequence = nil
 	if s != nil {
@@ -27,7 +26,7 @@ func (j Job) in(s *certify.Sequence) Job {
 	return j
 }
 
-// placed demands a place in a sequence of a job that declares one, and of no other.
+// placed demands a place in a sequence if the job declares a policy of delta, and none else.
 func (j Job) placed() error {
 	switch {
 	case j.DeltaPolicy == "" && j.sequence != nil:
@@ -43,12 +42,12 @@ func (j Job) placed() error {
 	}
 }
 
-// Spent is the error of a sequence whose horizon is passed.
+// Spent is the error of a sequence beyond its horizon.
 func (j Job) Spent() error {
-	return fmt.Errorf("%w: horizon: all %d certificates of the sequence are made (hint: give the job another name and output, and with them another delta)", ErrConfig, j.Horizon)
+	return fmt.Errorf("%w: horizon: all %d certificates of the sequence have been made (hint: give the job another name and output, and with them another delta)", ErrConfig, j.Horizon)
 }
 
-// checkPolicy reports an unknown policy; "" is that of a job by itself.
+// checkPolicy reports faults of policy and horizon. "" is the policy of a single certificate.
 func (j Job) checkPolicy() error {
 	if j.Horizon < 0 || j.Horizon > certify.MaxNumber || j.Horizon > 0 && j.DeltaPolicy == certify.DeltaEach {
 		return fmt.Errorf("horizon: %d under delta_policy %q: want the largest number of certificates, under %s", j.Horizon, j.DeltaPolicy, certify.DeltaSequence)

@@ -12,23 +12,23 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A RunConfig has the settings of a run that enter no identity. Attempts and Software are
-// required; other zero fields mean none.
+// A RunConfig has the settings of a run that enter no identity. [Train] needs Attempts and
+// Software; other zero fields mean none.
 type RunConfig struct {
 	Run      string // names the process in its log and records
 	Judge    Judge  // "": the mean
 	Limit    float64
-	Strict   bool   // a run whose neighbouring rows look dependent is not certified
+	Strict   bool   // no certificate if neighbouring rows look dependent
 	Keep     int    // finished runs whose artifacts stay; 0: all
 	Folder   string // that manifests name files relative to
 	Software string // names the program in the certificate
 
 	LeavePointer bool // the run does not move the pointer
 
-	// Begun is the record of a run that the caller has begun; nil: it begins here.
+	// Begun is the record of the run, if the caller has begun it; nil: Train begins one.
 	Begun *RunState
-	// Certified is the id of the certificate that an earlier try of the run has published under
-	// its number, the only one that it may have. "": there is none.
+	// Certified is the id of the certificate that an earlier try has published under the
+	// run's number; any other one is refused. "": none.
 	Certified string
 
 	Attempts  AttemptLog
@@ -41,16 +41,16 @@ type RunConfig struct {
 
 	// Afford refuses, before anything is written, alternatives that the machine cannot run.
 	Afford func(jobs []Job, sample Sample) error
-	// Placed adds the place in the job to an error of its choice of columns.
+	// Placed adds the place in the job's file to an error about its columns.
 	Placed func(err error, job Job) error
-	// Report stores the report of an outcome for people, before the pointer moves.
+	// Report stores a report for people, before the pointer moves.
 	Report func(o *Outcome) error
 }
 
 // An AttemptLog is a log of attempts that can be read.
 type AttemptLog interface {
 	Attempts
-	// Attempts are the logged ones. Damage is an error.
+	// Attempts returns the logged attempts. Damage is an error.
 	Attempts(ctx context.Context) ([]Attempt, error)
 }
 
@@ -66,18 +66,18 @@ type BadRowsKeeper interface {
 type Publisher interface {
 	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
-	// Publish publishes all results, then points to the best. verdict is the reason why the run
-	// lacks the required certificate, or nil.
+	// Publish publishes all results, then points to the best. verdict is nil, or the reason
+	// why the run has no certificate of the required kind.
 	Publish(ctx context.Context, all []*Result, best *Result, verdict error) error
 }
 
-// Train is the stage as a whole: it runs a job, or all alternatives of its sweep, on rows,
-// and publishes to an output, which it holds from the record of the run to the pointer. The
-// outcome is the best's. A job that has finished on the same files before is not trained again.
+// Train runs a job, or all alternatives of its sweep, on rows, and publishes to an output. It
+// holds the output from the record of the run until the pointer has moved. The outcome is that
+// of the best alternative. A job that has finished on the same files is not trained again.
 //
-// Killed at any moment and called again with the same arguments it goes on from its
-// checkpoint, and gives the same bytes. The rows are released at the end. Missing settings, and
-// missing defaults of the job, are one error before anything is opened.
+// A run that is killed and called again with the same arguments resumes from its checkpoint,
+// and gives the same bytes. The rows are released at the end. Missing settings, and missing
+// defaults of the job, are one error before anything is opened.
 func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
@@ -110,8 +110,8 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 	return o, err
 }
 
-// TrainForParts is [Train] up to the last pass: it leaves a handover in the output, for
-// [Handover.Pass] and [CertifyParts]. The job has no sweep.
+// TrainForParts is [Train] up to the last pass: it puts a handover into the output, for
+// [Handover.Pass] and [CertifyParts]. A job with a sweep is an error.
 func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
@@ -149,8 +149,8 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 }
 
 // CertifyParts publishes the result of [TrainForParts], with the model m of the handover,
-// once all parts of the last pass are merged. Rows that cannot be opened here leave no
-// manifest.
+// once all parts of the last pass are merged. There is no manifest if the rows cannot be
+// opened here.
 func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), s.needs("Rows", "Output", "Software")); err != nil {
@@ -199,7 +199,7 @@ type stage struct {
 	first       Opened       // the rows of the first alternative
 	last        Opened       // what the last pass reads
 	checkpoints []Checkpoint // of the jobs
-	at          Checkpoint   // of the one that is at work
+	at          Checkpoint   // of the job being run
 	state       *RunState
 	refs        []ArtifactRef
 }
@@ -212,16 +212,15 @@ func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
 	return &stage{how: how, job: job, jobs: job.Alternatives(), rows: rows, out: out, began: time.Now()}
 }
 
-// needs returns an error for each of these that is not there.
+// needs returns an error for each of these that is not set.
 func (s *stage) needs(fields ...string) error {
 	return unset("", map[string]bool{
 		"Rows": s.rows == nil, "Output": s.out == nil, "Attempts": s.how.Attempts == nil, "Software": s.how.Software == "",
 	}, fields)
 }
 
-// begin opens the rows of all alternatives, sees whether the machine and the publisher
-// allow the run, and takes hold of the output, in this order: a job without rows leaves
-// no output behind.
+// begin opens the rows of all alternatives, asks Afford and the publisher, and holds the
+// output, in this order: a job without rows leaves no output behind.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	if s.first, err = s.open(ctx, s.jobs[0], nil, s.how.Observer.notice); err != nil {
 		return nil, err
@@ -257,7 +256,7 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	return release, nil
 }
 
-// place finds the checkpoints of the jobs, and logs the notices of the output.
+// place finds the checkpoints of the jobs, and passes on the notices of the output.
 func (s *stage) place() error {
 	var digests []Digest
 	for _, job := range s.jobs {
@@ -274,11 +273,10 @@ func (s *stage) place() error {
 	return err
 }
 
-// open opens the rows of a job, with these features or, with nil, those that the job
-// chooses.
+// open opens the rows of a job with these features; nil: with the job's own.
 func (s *stage) open(ctx context.Context, job Job, features []string, notice func(string)) (Opened, error) {
 	src, err := job.Open(ctx, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
-	if err != nil && features == nil && s.how.Placed != nil { // with features: what the job chose was there before
+	if err != nil && features == nil && s.how.Placed != nil { // given features were found before: no fault of the job
 		err = s.how.Placed(err, job)
 	}
 	if err != nil {
@@ -292,7 +290,7 @@ func (s *stage) open(ctx context.Context, job Job, features []string, notice fun
 	return src, nil
 }
 
-// choice is what a job reads of its rows, but for the column of the mean.
+// choice is the job's choice of columns, without the column of the mean.
 func (j Job) choice(features []string, res Resources) Choice {
 	c := Choice{Features: features, Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if features == nil {
@@ -307,7 +305,7 @@ const leastForReading = 512 << 20
 // PageMemory is the memory for pages while they are read, in bytes.
 func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
-// record notes that the run has begun, and removes what another training has left for its last pass.
+// record records the begin of the run, and drops the handover of an earlier training.
 func (s *stage) record(ctx context.Context) (err error) {
 	if s.state = s.how.Begun; s.state == nil {
 		if s.state, err = BeginRun(s.out, s.how.Run, s.jobs[0], s.began, nil); err != nil {
@@ -317,7 +315,7 @@ func (s *stage) record(ctx context.Context) (err error) {
 	err = s.out.DropHandover()
 	if err == nil {
 		var before []Attempt
-		if before, err = s.how.Attempts.Attempts(ctx); err == nil { // damage is told before hours of reading
+		if before, err = s.how.Attempts.Attempts(ctx); err == nil { // damage is found before hours of reading
 			err = s.tellAgain(before)
 		}
 	}
@@ -325,9 +323,9 @@ func (s *stage) record(ctx context.Context) (err error) {
 	return err
 }
 
-// tellAgain says that a job was begun before and is not resumed.
+// tellAgain says that an earlier run of the job has left no checkpoint.
 func (s *stage) tellAgain(before []Attempt) error {
-	if s.jobs[0].DeltaPolicy != "" { // as one window after another is
+	if s.jobs[0].DeltaPolicy != "" { // each window is a run of the same job
 		return nil
 	}
 	identity, err := s.jobs[0].Identity()
@@ -339,7 +337,7 @@ func (s *stage) tellAgain(before []Attempt) error {
 			return nil
 		}
 	}
-	s.how.Observer.event("this job was begun before, and has left no checkpoint: it trains anew, and on the same rows gives the same files and is the same attempt")
+	s.how.Observer.event("an earlier run of this job has left no checkpoint: training restarts; on the same rows it is the same attempt, and gives the same files")
 	return nil
 }
 
@@ -369,21 +367,21 @@ func (s *stage) environment(job Job) (Environment, error) {
 	return env, nil
 }
 
-// An ownNumber is the sink of a run whose number has a certificate already.
+// An ownNumber is the sink of a run whose number already has a certificate.
 type ownNumber struct {
 	Sink
 
 	certified string
 }
 
-// PutCertificate refuses any other one.
+// PutCertificate refuses any other certificate.
 func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return "", err
 	}
 	if sum := sha256.Sum256(document); hex.EncodeToString(sum[:]) != s.certified {
-		return "", fmt.Errorf("certificate %s has number %d of sequence %q already, and this run ends with another: rows or program are not the same as when it was made", s.certified, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
+		return "", fmt.Errorf("number %[2]d of sequence %[3]q already has certificate %[1]s, and this run made another one: rows or program have changed since", s.certified, c.Delta.Sequence.Number, c.Delta.Sequence.Name)
 	}
 	return s.Sink.PutCertificate(ctx, c)
 }
@@ -417,7 +415,7 @@ func (s *stage) sweep(ctx context.Context) (*Outcome, error) {
 	return o, nil
 }
 
-// close completes the record of an outcome, and reports it.
+// close completes the record of an outcome, and stores the report.
 func (s *stage) close(o *Outcome) error {
 	o.Record.Seconds = time.Since(s.began).Seconds()
 	o.concluded(s.how)
@@ -443,7 +441,7 @@ func (s *stage) list(r *Result) error {
 // ErrInterrupted says that a run was interrupted. The same run resumes.
 var ErrInterrupted = errors.New("interrupted")
 
-// interruption says what an interrupted run has left, and how it resumes.
+// interruption is the error of an interrupted run: it says how to resume.
 func (s *stage) interruption() error {
 	place, there := s.at.Where()
 	if !there {
@@ -452,8 +450,8 @@ func (s *stage) interruption() error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
 }
 
-// finish records the end of a run, and moves the pointer if its status is 0 and it
-// may: last of all the record says that it is finished.
+// finish moves the pointer if the exit status is 0 and the run may move it, records the end
+// of the run, and removes old runs.
 func (s *stage) finish(o *Outcome) error {
 	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}
 	s.state.Artifacts = append([]ArtifactRef{best}, slices.DeleteFunc(s.refs, func(a ArtifactRef) bool { return a == best })...)

@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Incomparable says why two certificates speak of different things; "": they can be compared,
-// and their models can replace each other.
+// Incomparable says why two certificates cannot be compared; "": they can, and their models
+// can replace each other.
 func Incomparable(a, b certify.Certificate, who Judge) string {
 	x, y := who.Of(a), who.Of(b)
 	switch {
@@ -20,14 +20,14 @@ func Incomparable(a, b certify.Certificate, who Judge) string {
 	case !reflect.DeepEqual(x.Loss, y.Loss):
 		return "loss or tolerance differ"
 	case !reflect.DeepEqual(a.RowRules, b.RowRules):
-		return "the rows that they speak of satisfy different rules"
+		return "their row rules differ"
 	default:
 		return ""
 	}
 }
 
-// Subject is a word of sixteen digits for the subject of a model's predictions: models that can
-// replace each other have the same.
+// Subject is a digest of sixteen hexadecimal digits: equal for models that can replace each
+// other.
 func Subject(c certify.Certificate) (string, error) {
 	text, err := json.Marshal([]any{JudgeMean.Of(c).Loss, c.RowRules})
 	if err != nil {
@@ -37,8 +37,8 @@ func Subject(c certify.Certificate) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
-// CarriedID is the id that predictions carry: their certificate's, followed by the word conditional
-// if only its maker's word guarantees something about the mean of Q; "" if nothing.
+// CarriedID is the id that predictions carry: that of their certificate, followed by the word
+// conditional if the guarantee for the mean of Q rests on its maker's word; "" if there is none.
 func CarriedID(c certify.Certificate, id string) string {
 	switch {
 	case c.About(certify.PredictorMean).Status == certify.StatusCertified:

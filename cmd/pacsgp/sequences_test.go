@@ -76,5 +76,5 @@ func TestHorizonOfASchedule(t *testing.T) {
 		t.Errorf("the certificate: %s", c)
 	}
 	addFile(t, dir, "c", 240, 60)
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "all 2 certificates of the sequence are made")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "all 2 certificates of the sequence have been made")
 }
