@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -206,6 +207,30 @@ func TestSelectHintsFitTheChoice(t *testing.T) {
 		_, _, err := ingest.Select([]ingest.Table{table}, c.choice)
 		if err == nil || !strings.Contains(err.Error(), `a.parquet: column "city" is text, which is not read as numbers: encode it as numbers`) || strings.Contains(err.Error(), hint) != c.hint {
 			t.Errorf("%+v: %v", c.choice, err)
+		}
+	}
+}
+
+// A column that some files have and another has not, or has as text, is a fault of that file, and
+// one that no file has is a fault of the choice.
+func TestSelectTellsFilesFromTheChoice(t *testing.T) {
+	good := ingest.Table{Name: "good.parquet", Columns: []ingest.Column{{Name: "x"}, {Name: "y"}}}
+	text := ingest.Table{Name: "text.parquet", Columns: []ingest.Column{{Name: "x", Type: "text", Use: ingest.Unusable, Why: "no"}, {Name: "y"}}}
+	none := ingest.Table{Name: "none.parquet", Columns: []ingest.Column{{Name: "y"}}}
+	for _, c := range []struct {
+		tables []ingest.Table
+		choice bool
+		says   string
+	}{
+		{[]ingest.Table{text}, true, "text.parquet"},
+		{[]ingest.Table{none, text}, true, "none.parquet"},
+		{[]ingest.Table{text, good}, false, "text.parquet"},
+		{[]ingest.Table{good, none}, false, "none.parquet"},
+	} {
+		_, _, err := ingest.Select(c.tables, ingest.Choice{Features: []string{"x"}, Target: "y"})
+		_, choice := errors.AsType[*ingest.ChoiceError](err)
+		if err == nil || choice != c.choice || !strings.HasPrefix(err.Error(), "ingest: "+c.says) || !c.choice && !strings.Contains(err.Error(), "good.parquet has it as numbers") {
+			t.Errorf("%s and so on: %v, want a fault of the choice: %v", c.tables[0].Name, err, c.choice)
 		}
 	}
 }

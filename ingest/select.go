@@ -93,11 +93,13 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 			continue
 		}
 		seen[name] = true
-		for k := range tables {
-			if fault := c.usable(tables[k], index[k][name], name, len(errs)); fault != "" {
-				errs = append(errs, &ChoiceError{key, at, fault})
-				break // one file is enough to understand
-			}
+		fault, in := c.fault(tables, index, name, len(errs))
+		switch {
+		case fault == "":
+		case in == "":
+			errs = append(errs, &ChoiceError{key, at, fault})
+		default:
+			errs = append(errs, fmt.Errorf("ingest: %s (hint: %s has it as numbers: write this file anew, or take it out of the source)", fault, in))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -136,6 +138,21 @@ func suggestion(faults int, name string, candidates func() []string) string {
 		return ""
 	}
 	return DidYouMean(name, candidates())
+}
+
+// fault explains why a named column cannot be read in the first table that it cannot be read in,
+// behind so many other faults; "" if it can in all. With a table in that it can be read in,
+// the file is at fault, and not the choice.
+func (c Choice) fault(tables []Table, index []map[string][]Column, name string, faults int) (fault, in string) {
+	for k, t := range tables {
+		text := c.usable(t, index[k][name], name, faults)
+		if text == "" {
+			in = t.Name
+		} else if fault == "" {
+			fault = text // one file is enough to understand
+		}
+	}
+	return fault, in
 }
 
 // usable explains why a named column of a table cannot be read, behind so many other faults; ""

@@ -42,7 +42,7 @@ func TestThirtyNights(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	s.at(t, someDay) // the first look
 
-	failed := map[int]int{10: exitFailure, 13: exitFailure, 16: exitConfig} // a declared feature is text
+	failed := map[int]int{10: exitFailure, 13: exitFailure, 16: exitFailure} // the last: a feature is text in one file
 	says := map[int]string{10: "equal an earlier", 13: "null", 16: "is text"}
 	files := func(night int) int { // the seven days before
 		n := 7
