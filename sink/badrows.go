@@ -11,10 +11,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// BadRows writes rows that break a row rule as Parquet, to be found and mended: their file or topic
-// (in), row group or partition (part) and row or offset (row), the first bad column, the reason,
-// and in the group values the row's columns as float64, null where they are bad. It is for one
-// goroutine at a time.
+// BadRows writes rows that break a row rule as Parquet: their file or topic (in), row group or
+// partition (part) and row or offset (row), the first bad column, the reason, and in the group values
+// the row's columns as float64, null where they are bad. It is for one goroutine at a time.
 type BadRows struct {
 	w       *parquet.GenericWriter[any]
 	columns []string
@@ -38,7 +37,7 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 	}
 }
 
-// Write appends a row of a shard. It keeps nothing of it.
+// Write appends a row of a shard. It retains nothing of it.
 func (b *BadRows) Write(shard pipeline.Shard, r pipeline.BadRow) error {
 	set := func(v parquet.Value, definition int, path ...string) {
 		leaf, _ := b.w.Schema().Lookup(path...)

@@ -16,19 +16,20 @@ import (
 )
 
 // A certificateRow is a certificate as one row: the numbers to select, sort and join by, and
-// the whole document. docs/format.md has its columns. What a certificate does not have is null.
+// the whole document. docs/format.md has its columns. Null means that the certificate has no such
+// value.
 type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // the one of the least bound
+	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // about the mean of Q, of the least bound
 	MeanN         int64               `parquet:"mean_n"`
-	MeanStatus    certify.Status      `parquet:"mean_status"` // of the mean of Q, which is what predict writes
+	MeanStatus    certify.Status      `parquet:"mean_status"`
 	MeanBound     float64             `parquet:"mean_bound"`
 	MeanHeadline  string              `parquet:"mean_headline"`
 	MeanStatement string              `parquet:"mean_statement"`
 
-	DrawStatus       certify.Status `parquet:"draw_status"` // of a draw of Q
+	DrawStatus       certify.Status `parquet:"draw_status"` // about a draw of Q
 	DrawBound        float64        `parquet:"draw_bound"`
 	DrawBoundPinsker float64        `parquet:"draw_bound_pinsker"`
 	DrawHeadline     string         `parquet:"draw_headline"`
@@ -84,10 +85,10 @@ type certificateRow struct {
 	Configuration string `parquet:"configuration"`
 
 	Kernel            string `parquet:"kernel"`
-	KernelFamilies    int64  `parquet:"kernel_families"` // that it was chosen from
+	KernelFamilies    int64  `parquet:"kernel_families"` // number of declared families
 	ARD               bool   `parquet:"ard"`
 	RolesKey          string `parquet:"roles_key"`
-	Seed              string `parquet:"seed"` // 64 bits, without a sign
+	Seed              string `parquet:"seed"` // unsigned, 64 bits
 	BrokenAssumptions int64  `parquet:"broken_assumptions"`
 
 	DeclaredUnit          *string `parquet:"declared_unit,optional"` // the maker's word
@@ -106,15 +107,15 @@ type guaranteeRow struct {
 	Role           certify.Role        `parquet:"role"`
 	Status         certify.Status      `parquet:"status"`
 	N              int64               `parquet:"n"`
-	EmpiricalRisk  float64             `parquet:"empirical_risk"` // or the bound, where that is all that is shown
+	EmpiricalRisk  float64             `parquet:"empirical_risk"` // the bound, if the document shows no risk
 	LnInverseDelta float64             `parquet:"ln_inverse_delta"`
 	Bound          float64             `parquet:"bound"`
 	Headline       string              `parquet:"headline"`
 	Statement      string              `parquet:"statement"`
 }
 
-// ErrCertificateRow says that bytes are no certificate as a row of Parquet, a damaged one, or
-// one whose columns contradict its document. No retry helps.
+// ErrCertificateRow says that bytes are not a certificate as a row of Parquet, or a damaged one, or
+// that its columns contradict its document. No retry helps.
 var ErrCertificateRow = errors.New("not a valid certificate row")
 
 // CertificateRow returns a Parquet file of one row with the main numbers of a certificate in
@@ -131,7 +132,7 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.Compression(&parquet.Uncompressed),
 		parquet.DataPageVersion(1),
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
-		// A row of one needs no statistics, in which the texts would be four times more.
+		// One row needs no statistics: they would repeat the texts four times.
 		parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("document"),
 		parquet.SkipPageBounds("mean_headline"),
@@ -155,15 +156,15 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// IsCertificateRow tells a Parquet file that looks like a certificate from a model file.
-// [DecodeCertificateRow] says whether it is a good one.
+// IsCertificateRow reports whether data are a Parquet file that looks like a certificate, not like
+// a model. [DecodeCertificateRow] checks it.
 func IsCertificateRow(data []byte) bool {
 	return bytes.HasPrefix(data, []byte("PAR1")) && bytes.Contains(data, []byte(`"format": "pacsgp-certificate/`))
 }
 
-// DecodeCertificateRow reads what [CertificateRow] writes. It refuses another document than
-// certify.Marshal writes, and flat columns that contradict it. Like certify.Parse it does not
-// check that the numbers follow from each other.
+// DecodeCertificateRow reads the form of [CertificateRow]. A document that is not canonical, and
+// flat columns that contradict it, are errors. Like certify.Parse it does not check that the
+// numbers follow from each other.
 func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 	if err := checkSeal(data); err != nil {
 		return certify.Certificate{}, fmt.Errorf("%w: %w (hint: the same certificate is beside it as JSON)", ErrCertificateRow, err)
@@ -214,7 +215,7 @@ func decodeRow(data []byte) (c certify.Certificate, err error) {
 	return c, err
 }
 
-// mostGuarantees bounds the cells of a column.
+// mostGuarantees bounds the values of a column.
 const mostGuarantees = 64
 
 // cells reads the values of a leaf column, with their levels.
@@ -253,7 +254,7 @@ func (f *tableFile) cells(schema *parquet.Schema, column int, path []string) (ce
 	return cells, err
 }
 
-// plainValue is the first of some values, and what comes behind.
+// plainValue returns the first of the values in b, and the rest of b.
 func plainValue(kind parquet.Kind, b []byte) (v parquet.Value, rest []byte, err error) {
 	switch {
 	case kind == parquet.ByteArray && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) <= int64(len(b)-4):

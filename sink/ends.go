@@ -8,14 +8,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// EndColumns are the columns of the ends of intervals around predictions.
+// EndColumns returns the columns of the ends of intervals around predictions.
 func EndColumns() []Kept {
 	node := parquet.Leaf(parquet.DoubleType)
 	return []Kept{{"lower", node}, {"upper", node}}
 }
 
-// Ends are the values of [EndColumns]: mean ∓ tolerance, in raw units, rounded outwards; null where
-// there is no prediction.
+// Ends returns the values of [EndColumns]: mean ∓ tolerance, in raw units, rounded outwards; null
+// without a prediction.
 func Ends(rows []pipeline.Prediction, tolerance float64) [][]parquet.Value {
 	lower, upper := make([]parquet.Value, len(rows)), make([]parquet.Value, len(rows))
 	for i, p := range rows {

@@ -14,14 +14,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A KeptJSON appends values of a kept column as JSON, to the last digit: numbers and decimals
-// are numbers, texts are texts, and times are texts of ISO 8601 with as many digits as their
-// unit has, and Z if they are of UTC. JSON stays as it is, other bytes are base 64, a UUID has
-// its usual form. Values without a form (NaN, a text that is no UTF-8, a time of no day) are
-// null.
+// A KeptJSON appends a value of a kept column as JSON, exactly: a number or decimal as a number, a
+// text as a text, a time as a text of ISO 8601 with as many digits as its unit has, and with Z if it
+// is of UTC. JSON stays as it is, other bytes become base 64, a UUID has its usual form. Values
+// without a form (NaN, a text that is not UTF-8, a time outside its day) become null.
 type KeptJSON func(to []byte, v parquet.Value) []byte
 
-// NewKeptJSON returns the form of values of a type.
+// NewKeptJSON returns the form for values of a type.
 func NewKeptJSON(node parquet.Node) KeptJSON {
 	of := plainJSON(node.Type().Kind())
 	if logical := node.Type().LogicalType(); logical != nil {
@@ -62,7 +61,7 @@ func NewKeptJSON(node parquet.Node) KeptJSON {
 	}
 }
 
-// plainJSON is the form of values of a type without a meaning of its own.
+// plainJSON returns the form for values of a physical type without a logical one.
 func plainJSON(kind parquet.Kind) KeptJSON {
 	switch kind {
 	case parquet.Boolean:
@@ -128,12 +127,12 @@ func uuidJSON(to []byte, v parquet.Value) []byte {
 	return append(to, '"')
 }
 
-// whole is the number that a decimal has without its point.
+// whole returns the unscaled integer of a decimal.
 func whole(v parquet.Value) *big.Int {
 	if k := v.Kind(); k == parquet.Int32 || k == parquet.Int64 {
 		return big.NewInt(integer(v))
 	}
-	b := v.ByteArray() // of two's complement
+	b := v.ByteArray() // two's complement, big endian
 	n := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0]&0x80 != 0 {
 		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
@@ -158,7 +157,7 @@ func appendDecimal(to []byte, n *big.Int, scale int) []byte {
 
 const secondsPerDay = 24 * 60 * 60
 
-// digitsOf is how many digits a unit has behind the second.
+// digitsOf returns the number of decimals of a second in a unit.
 func digitsOf(unit format.TimeUnit) int {
 	switch unit.Value.(type) {
 	case *format.MilliSeconds:
@@ -178,7 +177,7 @@ func zoneOf(utc bool) string {
 }
 
 func timestampJSON(digits int, zone string) KeptJSON {
-	units := int64(math.Pow10(digits)) // of a second
+	units := int64(math.Pow10(digits)) // in a second
 	return func(to []byte, v parquet.Value) []byte {
 		seconds, rest := v.Int64()/units, v.Int64()%units
 		if rest < 0 {
@@ -189,7 +188,7 @@ func timestampJSON(digits int, zone string) KeptJSON {
 }
 
 func timeJSON(digits int, zone string) KeptJSON {
-	units := int64(math.Pow10(digits)) // of a second
+	units := int64(math.Pow10(digits)) // in a second
 	return func(to []byte, v parquet.Value) []byte {
 		n := integer(v)
 		if n < 0 || n >= secondsPerDay*units {
@@ -200,7 +199,7 @@ func timeJSON(digits int, zone string) KeptJSON {
 	}
 }
 
-// appendTimestamp appends a time from its seconds since 1970 and what is left of units.
+// appendTimestamp appends a time, given as seconds since 1970 and the rest in units of 10^−digits s.
 func appendTimestamp(to []byte, seconds, rest int64, digits int, zone string) []byte {
 	at := time.Unix(seconds, 0).UTC()
 	to = appendClock(append(appendDate(append(to, '"'), at), 'T'), at, rest, digits)
@@ -228,7 +227,7 @@ func appendClock(to []byte, at time.Time, rest int64, digits int) []byte {
 	return appendPadded(append(to, '.'), rest, digits)
 }
 
-// appendPadded appends a number from 0 on with at least so many digits.
+// appendPadded appends n ≥ 0 with at least so many digits.
 func appendPadded(to []byte, n int64, digits int) []byte {
 	text := strconv.FormatInt(n, 10)
 	for range digits - len(text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// ModelIn is the model whose bytes were read, with their SHA-256.
+// ModelIn decodes a model and returns it with the SHA-256 of its bytes. path names them in errors.
 func ModelIn(path string, data []byte) (pipeline.Model, string, error) {
 	m, err := parseModel(data)
 	if err != nil {
@@ -39,7 +39,8 @@ func parseModel(data []byte) (pipeline.Model, error) {
 	}
 }
 
-// CertificateIn is the certificate whose bytes, of either form, were read, with its id.
+// CertificateIn decodes a certificate, JSON or a row of Parquet, and returns it with its id. path
+// names the bytes in errors.
 func CertificateIn(path string, data []byte) (certify.Certificate, string, error) {
 	c, err := parseCertificate(data)
 	if err != nil {
@@ -77,7 +78,8 @@ func isRunRecord(data []byte) bool {
 	return json.Unmarshal(data, &r) == nil && (strings.HasPrefix(r.Format, "pacsgp-run/") || strings.HasPrefix(r.Format, "pacsgp-run-state/"))
 }
 
-// KindOf names what lies beside artifacts and is easily taken for one, or is "".
+// KindOf names the kind of a file that lies beside artifacts and is easily mistaken for one, or is
+// "".
 func KindOf(data []byte) string {
 	switch text := bytes.TrimSpace(data); {
 	case len(text) == 0:
@@ -91,7 +93,7 @@ func KindOf(data []byte) string {
 	case bytes.HasPrefix(data, []byte(`{"format":"pacsgp-attempts/`)):
 		return "a log of attempts"
 	case text[0] != '{' && !isParquet(data) && !bytes.ContainsRune(data, 0) && bytes.Contains(data, []byte(":")):
-		return "text, as a job file is" // which train and plan read
+		return "text, as a job file is"
 	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-manifest/`)):
 		return "a manifest, which lists the files of a sample"
 	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-current/`)):
@@ -103,7 +105,7 @@ func KindOf(data []byte) string {
 	}
 }
 
-// IsModel reports whether data can be a model, and no certificate.
+// IsModel reports whether data can be a model, and is no certificate.
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
 
 // isForeign reports whether data are a whole Parquet file without the seal of models and
@@ -112,7 +114,7 @@ func isForeign(data []byte) bool {
 	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
 }
 
-// DigestOf is the SHA-256 of some bytes, in hexadecimal.
+// DigestOf returns the SHA-256 of data, in hexadecimal.
 func DigestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// ErrModelFile says that bytes are no model file of a known version, or a damaged one. No retry
+// ErrModelFile says that bytes are not a model file of a known version, or a damaged one. No retry
 // helps.
 var ErrModelFile = errors.New("not a valid model file")
 
@@ -29,7 +29,7 @@ const (
 	maxMetadata = 16 << 20
 )
 
-// EncodeModel returns the bytes of a model file: the same ones for the same model.
+// EncodeModel returns the bytes of a model file. The same model gives the same bytes.
 func EncodeModel(m pipeline.Model) ([]byte, error) {
 	p := m.Posterior
 	if err := checkModel(m); err != nil {
@@ -95,12 +95,12 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	return m, nil
 }
 
-// MaxModelBytes bounds a model file: the largest that can be trained, of 4,000 inducing points,
-// has a quarter of it.
+// MaxModelBytes bounds a model file. The largest that can be trained, of 4,000 inducing points,
+// has a quarter of these bytes.
 const MaxModelBytes = 1 << 30
 
-// CheckModelSize returns an error unless a file of that size may be a model file by its own
-// footer, and reads nothing else of it.
+// CheckModelSize returns an error if a file of that size is too large for the model that its
+// footer describes. It reads nothing but the footer.
 func CheckModelSize(r io.ReaderAt, size int64) error {
 	f, err := readFooter(r, size)
 	if err != nil {
@@ -110,7 +110,7 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 	if err != nil {
 		return fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
-	// Levels and headers of pages come on top, less than an eighth; the footer is held twice.
+	// Levels and headers of pages add less than an eighth. size − f.end is the footer.
 	most := tableBytes(meta.Inducing, len(meta.Features))*9/8 + 1<<16 + (size - f.end)
 	if size > min(most, MaxModelBytes) {
 		return fmt.Errorf("%w: it has %d bytes, and a model of %d inducing points in %d dimensions at most %d",
@@ -131,8 +131,8 @@ func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// parseMeta reads metadata and refuses it unless it is canonical: no member is unknown, missing
-// or doubled.
+// parseMeta reads metadata. JSON that is not canonical is an error, so that no member is unknown,
+// missing or doubled.
 func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 	var meta pipeline.ModelMeta
 	if len(data) > maxMetadata {
@@ -162,7 +162,7 @@ func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 	return meta, checkMeta(meta)
 }
 
-// checkMeta checks the metadata by themselves.
+// checkMeta checks the metadata alone, without the posterior.
 func checkMeta(meta pipeline.ModelMeta) error {
 	d := len(meta.Features)
 	theta := 2
@@ -213,8 +213,8 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	return checkTheta(meta)
 }
 
-// checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: the
-// price of θ is that of its place on the grid.
+// checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: their
+// index on the grid is what the bound charges for.
 func checkTheta(meta pipeline.ModelMeta) error {
 	features := make([]string, len(meta.Features))
 	for j, a := range meta.Features {
@@ -250,6 +250,7 @@ func checkTheta(meta pipeline.ModelMeta) error {
 	return nil
 }
 
+// checkModel checks the metadata, the posterior, and that they agree.
 func checkModel(m pipeline.Model) error {
 	if m.Posterior == nil {
 		return errors.New("it has no posterior")

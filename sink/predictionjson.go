@@ -19,8 +19,8 @@ type PredictionObjects struct {
 	names       [][]byte
 }
 
-// NewPredictionObjects writes predictions under a certificate; "": none. Kept members come
-// last; [CanKeepObject] says which names they can have.
+// NewPredictionObjects returns a writer of predictions under a certificate; "" means none. Kept
+// members come last; [CanKeepObject] checks their names.
 func NewPredictionObjects(certificate string, keep ...string) PredictionObjects {
 	o := PredictionObjects{certificate: []byte("null")}
 	if certificate != "" {
@@ -32,7 +32,7 @@ func NewPredictionObjects(certificate string, keep ...string) PredictionObjects 
 	return o
 }
 
-// CanKeepObject returns an error unless a member that is kept of a record can have this name.
+// CanKeepObject returns an error unless a kept member of a record can have this name.
 func CanKeepObject(name string) error {
 	if name == "partition" || name == "offset" {
 		return errTaken(name)
@@ -57,7 +57,7 @@ func (o PredictionObjects) Append(to []byte, partition int, offset int64, row in
 	return o.append(to, int64(row), p, kept)
 }
 
-// append appends what follows the place of a row.
+// append appends the members of an object behind the place of its row.
 func (o PredictionObjects) append(to []byte, row int64, p pipeline.Prediction, kept [][]byte) []byte {
 	to = append(to, `,"row":`...)
 	to = strconv.AppendInt(to, row, 10)
@@ -82,7 +82,7 @@ func (o PredictionObjects) append(to []byte, row int64, p pipeline.Prediction, k
 	return append(to, '}')
 }
 
-// appendNumber appends a number; JSON has none that is not finite.
+// appendNumber appends a number, or null if it is not finite.
 func appendNumber(to []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(to, "null"...)
@@ -95,15 +95,15 @@ func appendNumber(to []byte, v float64) []byte {
 // time.
 type FileObjects struct {
 	of     PredictionObjects
-	begin  []byte // of an object: it names the file
-	most   int    // bytes of an object
+	begin  []byte // the beginning of each object, which names the file
+	most   int    // largest number of bytes of an object
 	forms  []KeptJSON
-	values [][]byte // of a row
+	values [][]byte // the kept values of a row
 	size   int      // bytes of the largest batch so far
 }
 
-// NewFileObjects writes predictions under a certificate; "": none. No object has more than most
-// bytes. [CanKeepOfFile] says which names kept columns can have.
+// NewFileObjects returns a writer of predictions under a certificate; "" means none. No object may
+// have more than most bytes. [CanKeepOfFile] checks the names of kept columns.
 func NewFileObjects(path, certificate string, most int, keep ...Kept) *FileObjects {
 	w := &FileObjects{most: most, values: make([][]byte, len(keep))}
 	var names []string
@@ -115,7 +115,7 @@ func NewFileObjects(path, certificate string, most int, keep ...Kept) *FileObjec
 	return w
 }
 
-// CanKeepOfFile returns an error unless a kept column of a file can be a member of this name.
+// CanKeepOfFile returns an error unless a kept column of a file can have this name.
 func CanKeepOfFile(name string) error {
 	if name == "file" {
 		return errTaken(name)
@@ -123,10 +123,10 @@ func CanKeepOfFile(name string) error {
 	return CanKeep(name)
 }
 
-// Write makes an object of each prediction but the first ones, so many. beside has the values
-// of the kept columns for all of them.
+// Write returns an object for each prediction except the first ones, whose number is without.
+// beside has the values of the kept columns for all predictions.
 func (w *FileObjects) Write(predictions []pipeline.Prediction, beside [][]parquet.Value, without int) ([][]byte, error) {
-	text := make([]byte, 0, w.size) // where it grows, the first objects stay where they are
+	text := make([]byte, 0, w.size) // if it grows, earlier objects keep their old memory
 	objects := make([][]byte, 0, len(predictions)-without)
 	for i := without; i < len(predictions); i++ {
 		for c, form := range w.forms {
@@ -135,7 +135,7 @@ func (w *FileObjects) Write(predictions []pipeline.Prediction, beside [][]parque
 		begin := len(text)
 		text = w.of.append(append(text, w.begin...), predictions[i].Ordinal, predictions[i], w.values)
 		if size := len(text) - begin; size > w.most {
-			return nil, fmt.Errorf("row %d: its prediction has %d bytes with what is kept, and at most %d are taken", predictions[i].Ordinal, size, w.most)
+			return nil, fmt.Errorf("row %d: its prediction has %d bytes with the kept columns, want at most %d", predictions[i].Ordinal, size, w.most)
 		}
 		objects = append(objects, text[begin:len(text):len(text)])
 	}

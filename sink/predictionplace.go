@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// places are the columns that say where in a log the row of a prediction was.
+// places are the columns with the place of a row in a log.
 var places = []Kept{
 	{"partition", parquet.Int(32)},
 	{"offset", parquet.Int(64)},
@@ -25,7 +25,7 @@ func PlaceColumns(keep ...string) []Kept {
 	return columns
 }
 
-// CanKeepPlaced returns an error unless a member that is kept can have this name.
+// CanKeepPlaced returns an error unless a kept member of a record can have this name.
 func CanKeepPlaced(name string) error {
 	if name == "key" {
 		return errTaken(name)
@@ -33,14 +33,14 @@ func CanKeepPlaced(name string) error {
 	return CanKeepObject(name)
 }
 
-// A Placed is predictions of rows of a log with the columns behind them.
+// A Placed has predictions of rows of a log, with the columns behind them.
 type Placed struct {
 	predictions []pipeline.Prediction
 	columns     [][]parquet.Value
 }
 
 // Add appends the prediction of a row of a record. kept are JSON values; nil means null. It
-// keeps key and kept.
+// retains key and kept.
 func (b *Placed) Add(p pipeline.Prediction, partition int, offset int64, key []byte, kept ...[]byte) {
 	if b.columns == nil {
 		b.columns = make([][]parquet.Value, len(places)+len(kept))

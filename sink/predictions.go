@@ -13,13 +13,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Kept column follows those of predictions, with its type.
+// A Kept column is a further column behind those of predictions, with its type.
 type Kept struct {
 	Name string
 	Node parquet.Node
 }
 
-// noise is a type of numbers that no codec makes shorter.
+// noise is the type of numbers that no codec shortens.
 var noise = parquet.Compressed(parquet.Leaf(parquet.DoubleType), &parquet.Uncompressed)
 
 // predictionFields are the columns of a file of predictions, in their order.
@@ -48,7 +48,7 @@ func newGroup(columns []Kept) inOrder {
 	return g
 }
 
-// Fields are the fields in their order.
+// Fields returns the fields in the order of names.
 func (g inOrder) Fields() []parquet.Field {
 	fields := g.Group.Fields()
 	slices.SortFunc(fields, func(a, b parquet.Field) int {
@@ -58,25 +58,25 @@ func (g inOrder) Fields() []parquet.Field {
 }
 
 // Predictions writes predictions as Parquet: the row's ordinal, the mean of Q and the standard
-// deviations of f and of the target in raw units, and the certificate that they are made under.
-// A deviation that is not known well enough is null. A row that breaks the rules has nulls and a reason, and no
-// certificate: no promise was made for it. It is for one goroutine at a time.
+// deviations of f and of the target in raw units, and the id of the certificate. A deviation that
+// is not known well enough is null. A row that breaks the rules has a reason and nulls, also for the
+// certificate: it promises nothing for such rows. It is for one goroutine at a time.
 type Predictions struct {
 	w           *parquet.GenericWriter[any]
-	certificate []parquet.Value // of pieceRows rows that have a prediction
-	none        []parquet.Value // of as many rows without a reason
-	column      []parquet.Value // of a piece
-	kept        []int64         // bytes of the page of each kept column, as values
-	buffered    int             // rows of the row group
-	bytes       int64           // of the kept columns of the row group, as values
+	certificate []parquet.Value // pieceRows times the certificate
+	none        []parquet.Value // pieceRows times no reason
+	column      []parquet.Value // buffer for pieceRows values
+	kept        []int64         // for each kept column, bytes of values in the open page
+	buffered    int             // rows in the open row group
+	bytes       int64           // of values of kept columns in the closed pages of the row group
 }
 
-// pieceRows is how many rows are written at a time, from the processor's cache.
+// pieceRows is the number of rows that are written at a time: they fit the processor's cache.
 const pieceRows = 512
 
 // NewPredictions starts a file. Without a certificate ("") its column is null. Kept columns
-// come last, as they are; [CanKeep] says which names they can have. A type that is encoded with
-// a dictionary has one as long as that is short.
+// come last, unchanged; [CanKeep] checks their names. Dictionaries of kept columns end at
+// keptPage bytes.
 func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions {
 	columns := slices.Clone(predictionFields)
 	for _, k := range keep {
@@ -84,12 +84,12 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	}
 	schema := parquet.NewSchema("prediction", newGroup(columns))
 	return &Predictions{
-		// Predictions are noise to every codec: one without memory will do. Each of Zstandard's
-		// encoders takes 19 MB.
+		// Predictions are noise to every codec, so that one without memory will do: each
+		// encoder of Zstandard needs 19 MB.
 		w: parquet.NewGenericWriter[any](
 			w, schema, parquet.CreatedBy("pacsgp", "1", ""), parquet.Compression(&parquet.Snappy), parquet.DictionaryMaxBytes(keptPage),
-			// Those of a page would be whole values in its header; the index of columns has
-			// their first bytes.
+			// Statistics of a page would put whole values into its header; the column index has
+			// only their first bytes.
 			parquet.DataPageStatistics(false),
 		),
 		kept: make([]int64, len(keep)), column: make([]parquet.Value, pieceRows),
@@ -109,7 +109,7 @@ const (
 	predictionColumns
 )
 
-// text is a value of a column of texts; "" is null.
+// text returns a value of a column of texts; "" is null.
 func text(value string, column int) parquet.Value {
 	if value == "" {
 		return parquet.Value{}.Level(0, 0, column)
@@ -117,7 +117,7 @@ func text(value string, column int) parquet.Value {
 	return parquet.ByteArrayValue([]byte(value)).Level(0, 1, column)
 }
 
-// number is a value of a column of numbers; NaN is null.
+// number returns a value of a column of numbers; NaN is null.
 func number(value float64, column int) parquet.Value {
 	if math.IsNaN(value) {
 		return parquet.Value{}.Level(0, 0, column)
@@ -138,7 +138,7 @@ func CanKeep(name string) error {
 
 func errTaken(name string) error { return fmt.Errorf("%q is a column of predictions", name) }
 
-// Write appends predictions, and as many values of each kept column. It keeps none of them.
+// Write appends predictions, and as many values of each kept column. It retains none of them.
 func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value) error {
 	if len(kept) != len(p.kept) {
 		return fmt.Errorf("sink: %d kept columns, want %d", len(kept), len(p.kept))
@@ -158,7 +158,7 @@ func (p *Predictions) Write(batch []pipeline.Prediction, kept ...[]parquet.Value
 	return nil
 }
 
-// piece appends at most pieceRows predictions, those from this row of the kept columns on.
+// piece appends at most pieceRows predictions. Their values in the kept columns begin at from.
 func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parquet.Value) error {
 	writers, column := p.w.ColumnWriters(), p.column[:len(rows)]
 	write := func(c int, values []parquet.Value) error {
@@ -201,9 +201,8 @@ func (p *Predictions) piece(rows []pipeline.Prediction, from int, kept [][]parqu
 	return err
 }
 
-// keep appends at most pieceRows values of a kept column. A page ends where its values have
-// keptPage. The library itself counts the indexes of a page, and only then the length of its
-// dictionary.
+// keep appends at most pieceRows values of a kept column, and ends the page once its values have
+// keptPage bytes. The library would count only the indexes of a page with a dictionary.
 func (p *Predictions) keep(c int, values []parquet.Value) error {
 	at := predictionColumns + c
 	w := p.w.ColumnWriters()[at]
@@ -234,7 +233,7 @@ func (p *Predictions) keep(c int, values []parquet.Value) error {
 	return nil
 }
 
-// bytesOf is how many bytes a value takes at most.
+// bytesOf returns the largest number of bytes that a value may take in a page.
 func bytesOf(v parquet.Value) int64 {
 	switch v.Kind() {
 	case parquet.ByteArray, parquet.FixedLenByteArray:
@@ -244,11 +243,10 @@ func bytesOf(v parquet.Value) int64 {
 	}
 }
 
-// keptPage ends a page of a kept column, and its dictionary.
+// keptPage is the size at which a page of a kept column ends, and its dictionary.
 const keptPage = 1 << 20
 
-// groupRows and groupBytes of kept columns close a row group of predictions, to bound the
-// buffers.
+// groupRows rows, or groupBytes of kept columns, close a row group, to bound the buffers.
 const (
 	groupRows  = 1 << 17
 	groupBytes = 1 << 25

@@ -10,9 +10,9 @@ import (
 )
 
 // Model files and certificate rows seal themselves: the value of one key of the footer is the
-// SHA-256 of the whole file with zeros in place of that value. Pages have checksums, the footer
-// has none, and the Parquet library believes the sizes there: one flipped bit made it allocate
-// 2 GiB, or gave another lengthscale. The seal keeps damage from it.
+// SHA-256 of the whole file with zeros in place of that value. Parquet has checksums of pages, not
+// of the footer: without the seal one flipped bit made the Parquet library allocate 2 GiB, or gave
+// another lengthscale.
 const (
 	sealKey    = "pacsgp-sha256"
 	sealDigits = 2 * sha256.Size
@@ -31,7 +31,7 @@ func seal(data []byte) error {
 	return nil
 }
 
-// checkSeal returns an error unless the file is as it was sealed.
+// checkSeal returns an error if the file has changed since it was sealed.
 func checkSeal(data []byte) error {
 	digits, err := findSeal(data)
 	if err != nil {
@@ -43,7 +43,7 @@ func checkSeal(data []byte) error {
 	return nil
 }
 
-// findSeal returns the place of the digits in data.
+// findSeal returns the part of data with the digits.
 func findSeal(data []byte) ([]byte, error) {
 	at := bytes.LastIndex(data, []byte(sealMark))
 	if at < 0 || at+len(sealMark)+sealDigits > len(data) {
@@ -53,7 +53,7 @@ func findSeal(data []byte) ([]byte, error) {
 	return data[at : at+sealDigits : at+sealDigits], nil
 }
 
-// sealDigest is the digest of data with zeros in place of the digits.
+// sealDigest returns the digest of data with zeros in place of the digits.
 func sealDigest(data, digits []byte) string {
 	at := bytes.LastIndex(data, []byte(sealMark)) + len(sealMark)
 	h := sha256.New()

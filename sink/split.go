@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A roleRow is a row of a file of roles.
+// A roleRow is a row of the file.
 type roleRow struct {
 	File    string `parquet:"file,dict"`
 	Row     int64  `parquet:"row,delta"`     // in the file
@@ -16,13 +16,13 @@ type roleRow struct {
 	Role    string `parquet:"role,dict"`
 }
 
-// Split writes roles of rows as Parquet: one row for each. Close it in the end.
+// Split writes the role of each row as a row of Parquet. It must be closed.
 type Split struct {
 	w    *parquet.GenericWriter[roleRow]
 	rows int
 }
 
-// splitGroup is how many rows a row group has.
+// splitGroup is the number of rows in a row group.
 const splitGroup = 1 << 20
 
 // NewSplit starts a file.
@@ -41,5 +41,5 @@ func (s *Split) Write(r pipeline.PlacedRole) error {
 	return err
 }
 
-// Close ends the file.
+// Close writes the footer. It does not close the writer beneath.
 func (s *Split) Close() error { return s.w.Close() }

@@ -20,7 +20,7 @@ type tableRow struct {
 	S    []float64 `parquet:"s,list"`
 }
 
-// A table is the numbers of a model file, as dense row-major matrices.
+// A table has the numbers of a model file, as dense row-major matrices.
 type table struct {
 	m, d int
 	z    []float64 // [m×d]
@@ -33,14 +33,14 @@ func newTable(m, d int) table {
 	return table{m, d, make([]float64, m*d), make([]float64, m), make([]float64, m*m), make([]float64, m*m)}
 }
 
-// A column is one of the four columns, in the order of the schema: row(i) are the values of row
-// i.
+// A column is one of the four columns; row(i) returns the values of row i.
 type column struct {
 	name string
 	list bool
 	row  func(i int) []float64
 }
 
+// columns returns the columns in the order of the schema.
 func (t table) columns() []column {
 	return []column{
 		{"z", true, func(i int) []float64 { return t.z[i*t.d : (i+1)*t.d] }},
@@ -50,14 +50,15 @@ func (t table) columns() []column {
 	}
 }
 
+// tableBytes returns the size of the numbers of m inducing points in d dimensions.
 func tableBytes(m, d int) int64 {
 	rows := int64(m)
 	return 8 * (rows*int64(d) + rows + rows*(rows+1))
 }
 
 const (
-	// groupValues closes a row group: it bounds the writer's buffers, and depends on the shape
-	// alone, so that the bytes do too.
+	// groupValues is the number of values that closes a row group. It bounds the writer's
+	// buffers; it counts values, so that the bytes of the file depend on the model alone.
 	groupValues = 1 << 20
 	// pageBytes is the size at which a page is closed.
 	pageBytes = 1 << 20
@@ -100,7 +101,7 @@ func writeTable(w io.Writer, metadata string, t table) error {
 	return pw.Close()
 }
 
-// listValue is element j of a list, or the one value of a plain column.
+// listValue returns element j of a list, or the one value of a plain column.
 func listValue(v float64, j, column int, list bool) parquet.Value {
 	repetition, definition := 0, 0
 	if list {
@@ -132,11 +133,11 @@ func readTable(f *tableFile, m, d int) (table, error) {
 type filler struct {
 	column
 	rows int
-	row  int       // the row that is being filled; −1 before the first
-	rest []float64 // what is left to fill of it
+	row  int       // the current row; −1 before the first
+	rest []float64 // its values that are still to be filled
 }
 
-// page adds the values of a page. Lists are neither null nor empty: each level has a number.
+// page adds the values of a page. Null or empty lists are errors, so that each level has a number.
 func (f *filler) page(p page) error {
 	values, err := p.doubles()
 	if err != nil || !f.list {

@@ -14,14 +14,14 @@ import (
 )
 
 // Model files and certificate rows are Parquet of one plain kind: flat columns or lists,
-// encoding PLAIN, not compressed. They come from anybody, and their seal is no secret. The
-// Parquet library allocates what such a file claims; this reader takes memory in proportion to
-// its bytes.
+// encoding PLAIN, not compressed. Anybody may have made them: the seal detects damage, not
+// forgery. The Parquet library allocates the sizes that a file claims; the memory of this reader
+// is proportional to the bytes of the file.
 
-// A node is an element of a schema, as far as it must be what a program of ours writes.
+// A node is an element of a schema, with the properties that this package fixes.
 type node struct {
 	name       string
-	physical   format.Type // −1 of a group
+	physical   format.Type // physicalNone for a group
 	repetition format.FieldRepetitionType
 	children   int32
 }
@@ -36,7 +36,7 @@ func (n node) String() string {
 	return fmt.Sprintf("%v %.40q of type %d", n.repetition, n.name, n.physical)
 }
 
-// nodesOf are the elements of a schema below its root, depth first.
+// nodesOf returns the elements of a schema below its root, depth first.
 func nodesOf(of parquet.Node) (nodes []node) {
 	for _, field := range of.Fields() {
 		n := node{name: field.Name(), physical: physicalNone}
@@ -98,7 +98,7 @@ func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 		err = fmt.Errorf("%d bytes follow", len(footer)-n)
 	}
 	if err == nil {
-		err = f.take(meta)
+		err = f.keep(meta)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
@@ -106,9 +106,9 @@ func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
 	return f, nil
 }
 
-// take keeps what is used of a footer. A key has one value, for readers would choose
-// differently.
-func (f *tableFile) take(meta *parquetmeta.File) error {
+// keep keeps the used parts of a footer. A key with two values is an error: readers would not agree
+// on one.
+func (f *tableFile) keep(meta *parquetmeta.File) error {
 	if len(meta.Schema) == 0 {
 		return errors.New("no schema")
 	}
@@ -129,7 +129,7 @@ func (f *tableFile) take(meta *parquetmeta.File) error {
 	return nil
 }
 
-// check holds the footer against itself, its schema and the file's bytes.
+// check compares the footer with its schema and with the size of the file.
 func (f *tableFile) check() error {
 	var leaves []node
 	for _, n := range f.schema {

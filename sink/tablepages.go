@@ -14,15 +14,15 @@ import (
 
 var errDictionary = errors.New("a page is dictionary-encoded; a file of this kind is PLAIN")
 
-// A page is some values of a column, with their levels where the column has such.
+// A page has some values of a column, with their levels if the column has levels.
 type page struct {
 	values                 int64 // nulls included
 	repetition, definition []byte
 	data                   []byte // PLAIN
 }
 
-// pages hands the pages of leaf column c to use, in order. It has repetition or definition
-// levels of one bit, or none.
+// pages calls use for each page of leaf column c, in order. repetition and definition say whether
+// the column has such levels, of one bit.
 func (f *tableFile) pages(c int, repetition, definition bool, use func(p page) error) error {
 	for _, g := range f.groups {
 		chunk := g.Chunks[c]
@@ -109,7 +109,7 @@ func newPage(h parquetmeta.PageHeader, body []byte, repetition, definition bool)
 	return p, nil
 }
 
-// levels decodes n levels of one bit. The caller has bounded n.
+// levels decodes n levels of one bit. The caller bounds n.
 func levels(b []byte, n int) ([]byte, error) {
 	out := make([]byte, 0, n)
 	for len(out) < n {
@@ -142,7 +142,7 @@ func levels(b []byte, n int) ([]byte, error) {
 	return out, nil
 }
 
-// doubles decodes the numbers of a page that has as many as it says.
+// doubles decodes the numbers of a page. Another number of them than the header says is an error.
 func (p page) doubles() ([]float64, error) {
 	if p.values != int64(len(p.data)/8) || len(p.data)%8 != 0 {
 		return nil, fmt.Errorf("a page has %d bytes for %d numbers", len(p.data), p.values)

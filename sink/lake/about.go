@@ -15,15 +15,15 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// An About is what the predictions in a folder are about: the certificate of the first model
-// that predicted there, kept for later processes under a name that readers of a lake skip. Its
-// id is in its name, which reveals damage.
+// An About says what the predictions in a folder are about: it keeps the certificate of the first
+// model that predicted there, in a file that readers of a lake skip. The name of the file has the
+// certificate's id, which reveals damage.
 type About struct {
 	fs     durable.FS
 	folder string
 
-	mu sync.Mutex // of what follows
-	at string     // its file; "": none yet
+	mu sync.Mutex // guards at
+	at string     // path of the certificate; "": none yet
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	anew        = "hint: to begin anew, choose another output, or remove %s and, unless both are to be in one folder, the predictions"
 )
 
-// ReadAbout returns what a folder keeps, with the certificate; nil: nobody predicted there.
+// ReadAbout returns the About of a folder and its certificate, nil if nobody predicted there.
 func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *certify.Certificate, error) {
 	a := &About{fs: fsys, folder: folder}
 	names, err := fsys.List(folder)
@@ -62,8 +62,8 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 	return a, found, nil
 }
 
-// Says is the end of a sentence: where the certificate is, and how to begin anew; "": nowhere
-// yet.
+// Says returns the end of a sentence: where the certificate is, and how to begin anew; "" if there
+// is none yet.
 func (a *About) Says() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *About) Says() string {
 	return fmt.Sprintf(", says %s ("+anew+")", a.at, a.at)
 }
 
-// keep writes the certificate of the predicting model, unless the folder keeps one.
+// keep writes the certificate of the predicting model, unless the folder has one.
 func (a *About) keep(c certify.Certificate) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,15 +24,14 @@ var (
 	RowName         = pipeline.RowName
 )
 
-// modelDigest is the digest in the name of a model file; false: it is no such name.
+// modelDigest returns the digest in the name of a model file; false for other names.
 func modelDigest(name string) (string, bool) {
 	digest := strings.TrimSuffix(strings.TrimPrefix(name, "model-"), ".parquet")
 	return digest, name == ModelName(digest) && name == filepath.Base(name)
 }
 
-// PutModel stores a model under the SHA-256 of its bytes, which it returns. Readers of the
-// directory see it from [Directory.PutCertificate] on: a model without a certificate is not
-// published.
+// PutModel stores a model under the SHA-256 of its bytes, which it returns. The model is hidden
+// from readers of the directory until [Directory.PutCertificate] publishes its certificate.
 func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -60,7 +59,7 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	if err := ctx.Err(); err != nil {
 		return pipeline.Model{}, err
 	}
-	name := d.Path(ModelName(digest)) // for messages also before the file has it
+	name := d.Path(ModelName(digest)) // in messages, also while the file is hidden
 	from := name
 	if p := d.staged[digest]; p != nil {
 		from = p.Name()
@@ -79,10 +78,10 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	return m, nil
 }
 
-// PutCertificate publishes a certificate as a row of Parquet and as a JSON document, both under
-// the SHA-256 of the document, which it returns, and its model, if [Directory.PutModel] was
-// called before. The document comes last: where it is visible so are the others. After an error
-// before that, no new file is visible.
+// PutCertificate publishes a certificate, and its model if [Directory.PutModel] stored it. The
+// certificate becomes a row of Parquet and a JSON document, both under the SHA-256 of the document,
+// which is returned. The document becomes visible last. An error while files are written leaves none
+// of them visible.
 func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -96,7 +95,7 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		return "", err
 	}
 	id = sink.DigestOf(document)
-	var files []*durable.Pending // in the order in which they are to be seen
+	var files []*durable.Pending // in the order in which they become visible
 	if p := d.staged[c.Model.Digest]; p != nil {
 		files = append(files, p)
 		delete(d.staged, c.Model.Digest)

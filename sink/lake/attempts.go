@@ -28,9 +28,9 @@ var ErrDamagedAttempts = errors.New("damaged log of attempts")
 
 // An AttemptLog is a file that counts the different jobs that were tried on the same rows. It
 // has one line an attempt, in order, all of one form and length. Several directories and
-// processes may share one: each takes the file's lock to record, and lines are only ever added.
+// processes may share one: Record locks the file, and lines are only ever added.
 type AttemptLog struct {
-	// Notice, if not nil, is told that Record drops the beginning of a line of a killed job.
+	// Notice, if not nil, is called when Record drops the unfinished line of a killed job.
 	Notice func(string)
 
 	fs   durable.FS
@@ -49,9 +49,9 @@ func (d *Directory) AttemptLog() *AttemptLog { return NewAttemptLog(d.Path(Attem
 // Path returns the path of the file.
 func (l *AttemptLog) Path() string { return l.path }
 
-// Record appends an attempt, unless the log has it, durably, and returns its rank: the number
-// of different attempts on rows of these targets, and in all, up to and with it. It waits for
-// other processes that record at the same time.
+// Record appends an attempt durably, unless the log has it, and returns its rank: the number
+// of different attempts up to and including this one, on rows of these targets and in all. It
+// waits for other processes that record at the same time.
 func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
 		return 0, 0, durable.Explain(l.path, 0, err)
@@ -65,7 +65,7 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 	if err != nil {
 		return 0, 0, err
 	}
-	lines := log.missing // perhaps none: a killed job may have written the line without the sync
+	lines := log.missing
 	if !log.has(a) {
 		lines = append(lines, log.add(a)...)
 	}
@@ -73,8 +73,9 @@ func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, in
 		return 0, 0, fmt.Errorf("lake: %s: it has %d bytes, the most that a log of attempts may have (hint: keep it, and name another log by the job's key attempts)", l.path, log.whole)
 	}
 	if log.dropped > 0 && l.Notice != nil {
-		l.Notice(fmt.Sprintf("%s: %d bytes behind line %d are the beginning of a line that a job which died was writing; they are dropped, and that job does not count as an attempt until it is run again", l.path, log.dropped, log.lines))
+		l.Notice(fmt.Sprintf("%s: %d bytes behind line %d are dropped: the unfinished line of a job that died, which counts as an attempt once it is run again", l.path, log.dropped, log.lines))
 	}
+	// Also without lines: a killed job may have written its line and not synced it.
 	if err := appendLines(l.fs, l.path, log.whole, log.torn, lines); err != nil {
 		return 0, 0, err
 	}
@@ -91,14 +92,14 @@ func (l *AttemptLog) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
 	return log.attempts, err
 }
 
-// Recording takes milliseconds: beyond lockPatience the other process has stopped.
+// Recording needs milliseconds: after lockPatience the other process hangs.
 const (
 	lockPause    = 5 * time.Millisecond
 	lockPatience = 30 * time.Second
 )
 
-// lockLog takes the lock of a log itself: every path to one file leads to one lock. It makes
-// the file if it is absent.
+// lockLog locks the log itself, not a file beside it, so that all paths to one log share one lock.
+// It makes the log if it is absent.
 func lockLog(ctx context.Context, fsys durable.FS, path string) (io.Closer, error) {
 	pause := time.NewTicker(lockPause)
 	defer pause.Stop()
@@ -113,7 +114,7 @@ func lockLog(ctx context.Context, fsys durable.FS, path string) (io.Closer, erro
 		case !errors.Is(err, durable.ErrLocked):
 			return nil, durable.Explain(path, 0, err)
 		case time.Since(began) > lockPatience:
-			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that holds the log's lock, and run the same job again)", path, pipeline.ErrHeld, lockPatience)
+			return nil, fmt.Errorf("lake: %s: %w for more than %v (hint: end the process that has the log's lock, and run the same job again)", path, pipeline.ErrHeld, lockPatience)
 		}
 		select {
 		case <-pause.C:
@@ -126,9 +127,9 @@ func lockLog(ctx context.Context, fsys durable.FS, path string) (io.Closer, erro
 const maxAttempts = 64 << 20
 
 // A line has its version and four SHA-256: of the multiset of the targets, under which attempts
-// are counted, of the rows, of the configuration, and of all before it: the check of the line
-// before, zeros in the first line, and this line up to its own check. So a line that is
-// changed, lost or moved is noticed, unless it is the last.
+// are counted; of the rows; of the configuration; and a check. The check is the digest of the
+// check of the line before (zeros for the first line) and of this line up to its check, so that
+// a line that is changed, lost or moved is noticed, unless it is the last.
 const (
 	attemptForm = `{"format":"pacsgp-attempts/2","targets":"%s","sample":"%s","configuration":"%s"`
 	checkForm   = `,"check":"%s"}` + "\n"
@@ -141,7 +142,7 @@ var (
 	anyFormat   = regexp.MustCompile(`^\{"format":"(pacsgp-attempts/[0-9]+)",`)
 )
 
-// encodeAttempt returns the line that comes after the one with the check before.
+// encodeAttempt returns the line that follows a line with the check before.
 func encodeAttempt(a pipeline.Attempt, before string) (line []byte, check string) {
 	text := fmt.Sprintf(attemptForm, a.Targets, a.Sample, a.Configuration)
 	check = sink.DigestOf([]byte(before + text))
@@ -152,11 +153,11 @@ type attemptLines struct {
 	attempts []pipeline.Attempt
 	place    map[pipeline.Attempt]int
 	check    string // of the last line
-	lines    int    // that the file has
-	whole    int64  // bytes of them
+	lines    int    // whole lines in the file
+	whole    int64  // bytes of these lines
 	missing  []byte // the end of the last line, if the file lacks it
-	torn     bool   // whether anything follows them
-	dropped  int    // bytes of the beginning of a further line
+	torn     bool   // anything follows these lines
+	dropped  int    // bytes of an unfinished line
 }
 
 func (l *attemptLines) has(a pipeline.Attempt) bool {
@@ -172,7 +173,7 @@ func (l *attemptLines) add(a pipeline.Attempt) (line []byte) {
 	return line
 }
 
-// rank counts up to the place of a, which is in the log.
+// rank counts the attempts up to a, which is in the log.
 func (l *attemptLines) rank(a pipeline.Attempt) (onRows, inLog int) {
 	inLog = l.place[a] + 1
 	for _, other := range l.attempts[:inLog] {
@@ -183,9 +184,9 @@ func (l *attemptLines) rank(a pipeline.Attempt) (onRows, inLog int) {
 	return onRows, inLog
 }
 
-// read reads the log. A last line that lacks only its end counts. One that lacks more was being
-// written when the job died, and nobody was told its rank: it does not count. Other damage is
-// an error, for a log that lost lines would count too few.
+// read reads the log. A last line that lacks only its line feed counts. One that lacks more does
+// not: its job died before anybody was told the rank. Other damage is an error, for a log that lost
+// lines would count too few.
 func (l *AttemptLog) read() (attemptLines, error) {
 	log := attemptLines{place: map[pipeline.Attempt]int{}, check: anyDigest}
 	data, err := readAtMost(l.fs, l.path, maxAttempts)
@@ -224,8 +225,8 @@ func (l *AttemptLog) read() (attemptLines, error) {
 	return log, nil
 }
 
-// beginsLine reports whether data may be the begin of a line whose writer died, followed by zeros,
-// as a power cut leaves them. Other bytes may be somebody's notes.
+// beginsLine reports whether data may be the beginning of a line, followed by zeros as a power cut
+// leaves them. Other bytes may be somebody's notes.
 func beginsLine(data []byte) bool {
 	if len(data) > len(anyLine) {
 		return false
@@ -259,8 +260,8 @@ func parseAttempt(line []byte, before string) (pipeline.Attempt, error) {
 	return a, nil
 }
 
-// appendLines appends lines, possibly none, behind the whole ones, and makes the file and its
-// name durable.
+// appendLines appends lines, possibly none, behind the first whole bytes of a log, and makes the
+// log and its name durable. torn says that the log has further bytes, which are cut off.
 func appendLines(fsys durable.FS, path string, whole int64, torn bool, lines []byte) error {
 	failed := func(err error) error { return durable.Explain(path, int64(len(lines)), err) }
 	if torn {

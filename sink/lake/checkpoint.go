@@ -20,33 +20,32 @@ var ErrDamagedCheckpoint = errors.New("damaged checkpoint")
 // checkpointFormat names the frame of a checkpoint file: the length of the state and the state.
 const checkpointFormat = "pacsgp-checkpoint-file/2"
 
-// maxCheckpoint bounds a checkpoint: the largest, of several candidates of 4,000 inducing
+// maxCheckpoint bounds a checkpoint. The largest, with several candidates of 4,000 inducing
 // points, has a few gigabytes.
 const maxCheckpoint = 16 << 30
 
-// A Checkpoint is the place of one job's checkpoint in a directory, which other jobs leave
-// alone. Like its [Directory] it is for one goroutine at a time.
+// A Checkpoint is the checkpoint of one job in a directory. Other jobs leave it alone. Like its
+// [Directory] it is for one goroutine at a time.
 type Checkpoint struct {
 	d    *Directory
 	name string
 }
 
-// Checkpoint returns the place of the checkpoint of the job with this identity, a digest in
-// hexadecimal.
+// Checkpoint returns the checkpoint of the job with this identity, a digest in hexadecimal.
 func (d *Directory) Checkpoint(job string) *Checkpoint {
 	return &Checkpoint{d: d, name: checkpointPrefix + job}
 }
 
-// Path returns the path of the file, which need not be there.
+// Path returns the path of the file, which may be absent.
 func (c *Checkpoint) Path() string { return c.d.Path(c.name) }
 
-// Where is the path of the file, and whether it is there.
+// Where returns the path of the file, and whether the file exists.
 func (c *Checkpoint) Where() (path string, there bool) {
 	names, err := c.d.fs.List(c.d.path)
 	return c.Path(), err == nil && slices.Contains(names, c.name)
 }
 
-// checkWhole returns what is wrong with a checkpoint file, in little memory.
+// checkWhole returns an error if a checkpoint file is damaged, and needs little memory.
 func checkWhole(fsys durable.FS, path string) (err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -56,8 +55,7 @@ func checkWhole(fsys durable.FS, path string) (err error) {
 	return readState(f, io.Discard)
 }
 
-// readState copies the state of a checkpoint file to w, and returns an error unless it is what
-// was written.
+// readState copies the state of a checkpoint file to w, and returns an error if the file is damaged.
 func readState(r io.Reader, w io.Writer) error {
 	f := frame.NewReader(r, maxCheckpoint, checkpointFormat)
 	f.Copy(w, f.UpTo(maxCheckpoint))
@@ -97,8 +95,7 @@ func (c *Checkpoint) Load(ctx context.Context) (state []byte, err error) {
 		return nil, fmt.Errorf("lake: read %s: %w", c.Path(), err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	// The length is checked by what arrives, not allocated on its word.
-	var b bytes.Buffer
+	var b bytes.Buffer // grows with what is read: the stated length may be wrong
 	if err := readState(f, &b); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w (hint: remove the file to train anew)", ErrDamagedCheckpoint, c.Path(), err)
 	}

@@ -31,14 +31,13 @@ type Directory struct {
 	path string
 	lock io.Closer
 
-	// staged are the models without a certificate, by their digest: whole and durable, under
-	// names that readers skip.
+	// staged are the models without a certificate, by digest. Their files are whole, durable and
+	// hidden.
 	staged map[string]*durable.Pending
 }
 
-// Open makes the directory if it is absent, takes its lock, and removes what a killed job left
-// unfinished. It returns [pipeline.ErrHeld] while another job works there. A nil FS means
-// [durable.OS].
+// Open makes the directory if it is absent, locks it, and removes unfinished files of a killed
+// job. It returns [pipeline.ErrHeld] while another job works there. A nil FS means [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	if err := fsys.MkdirAll(path); err != nil {
@@ -48,7 +47,7 @@ func Open(path string, fsys durable.FS) (*Directory, error) {
 	if errors.Is(err, durable.ErrLocked) {
 		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, pipeline.ErrHeld)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // though it was just made
+	if errors.Is(err, fs.ErrNotExist) { // MkdirAll accepted the link
 		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", path)
 	}
 	if err != nil {
@@ -61,8 +60,8 @@ func Open(path string, fsys durable.FS) (*Directory, error) {
 	return d, nil
 }
 
-// Close gives up the models without a certificate, and gives the lock back. The lock file
-// stays: else two jobs could hold locks on two files of one name.
+// Close removes the models without a certificate, and unlocks the directory. The lock file
+// stays: else two jobs could lock two files of one name.
 func (d *Directory) Close() error {
 	for _, model := range d.staged {
 		model.Abort()
@@ -73,7 +72,7 @@ func (d *Directory) Close() error {
 // Path returns the path of an entry of the directory.
 func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Put publishes one file under a plain name, in place of an older one with other bytes.
+// Put publishes one file under a plain name, and replaces an older one.
 func (d *Directory) Put(name string, data []byte) error {
 	if name != filepath.Base(name) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
 		return fmt.Errorf("lake: %q is no plain name of a published file", name)
@@ -85,20 +84,20 @@ func (d *Directory) Put(name string, data []byte) error {
 	return p.Commit()
 }
 
-// stage writes a file that Commit publishes; nil: its bytes are published already, and their
-// name is durable now, which a job killed between rename and sync has not made it.
+// stage writes a hidden file that Commit publishes. It returns nil if the file is published with
+// these bytes already.
 func (d *Directory) stage(name string, data []byte) (*durable.Pending, error) {
-	same, err := d.holds(name, data)
+	same, err := d.hasContent(name, data)
 	if err != nil {
 		return nil, err
 	}
 	if same {
-		return nil, d.sync(name)
+		return nil, d.sync(name) // a job killed between rename and sync has not done it
 	}
 	return durable.Stage(d.fs, d.Path(name), data)
 }
 
-// sync makes the names in the directory durable.
+// sync makes the names in the directory durable. Errors mention name.
 func (d *Directory) sync(name string) error {
 	if err := durable.SyncDir(d.fs, d.path); err != nil {
 		return durable.Explain(d.Path(name), 0, err)
@@ -121,8 +120,8 @@ func (d *Directory) Remove(name string) error {
 	return d.sync(name)
 }
 
-// holds tells whether the file name has exactly the content data.
-func (d *Directory) holds(name string, data []byte) (bool, error) {
+// hasContent reports whether the file name exists and has exactly these bytes.
+func (d *Directory) hasContent(name string, data []byte) (bool, error) {
 	f, err := d.fs.Open(d.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -138,7 +137,7 @@ func (d *Directory) holds(name string, data []byte) (bool, error) {
 }
 
 // equalContent compares a stream with data piece by piece: a model of a hundred megabytes is
-// not held twice.
+// not twice in memory.
 func equalContent(r io.Reader, data []byte) (bool, error) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -156,7 +155,7 @@ func equalContent(r io.Reader, data []byte) (bool, error) {
 	}
 }
 
-// readAtMost returns the content of a file, at most limit bytes of it.
+// readAtMost returns the content of a file. More than limit bytes are an error.
 func readAtMost(fsys durable.FS, path string, limit int64) (data []byte, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {

@@ -19,57 +19,58 @@ import (
 
 var _ score.Writer[score.Records] = (*Logged)(nil)
 
-// A LogID is what tells a topic from another one of its name; the zero value: it is not known.
+// A LogID identifies a topic beyond its name. The zero value means unknown.
 type LogID struct {
 	Cluster string `json:"cluster"`
 	Topic   string `json:"topic"`
 }
 
-// LoggedConfig says of which topic predictions are, and where they go.
+// LoggedConfig sets up a [Logged].
 type LoggedConfig struct {
 	FS     durable.FS
-	Folder string // whose lock the caller has
+	Folder string // locked by the caller
 	Topic  string
 	ID     LogID
-	Keep   []string // members of records beside predictions
+	Keep   []string // members of records to keep beside predictions
 	About  *About
-	// Same demands that the topic is the one that it was.
+	// Same returns an error if the topic was made anew since it was opened.
 	Same func(ctx context.Context) error
-	// Commit notes how far rows are predicted to complete files, about a subject.
+	// Commit commits the ends of published files, by partition, with their subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
 }
 
-// Logged writes predictions of rows of a topic to files: of each partition, one behind the
-// other. The name of a file has its offsets. So the published files say how far the predictions
-// go, whenever a process was killed.
+// Logged writes predictions of rows of a topic to files, one after the other for each partition.
+// The name of a file has its offsets, so that the published files show how far the predictions go,
+// even after a kill.
 type Logged struct {
 	cfg   LoggedConfig
-	by    *score.Predictor // that has made what is in the open files
+	by    *score.Predictor // made the predictions in the open files
 	open  map[int]*openFile
-	ends  map[int]int64 // behind what was sent and not committed
-	noted bool          // the folder says which topic its predictions are of
+	ends  map[int]int64 // offsets behind the rows that are written and not committed, by partition
+	noted bool          // the folder has the file that names the topic
 }
 
-// An openFile is the file that the predictions of a partition are written to.
+// An openFile is the unpublished file with the predictions of a partition.
 type openFile struct {
 	file       *durable.Pending
 	out        *sink.Predictions
 	first, end int64 // offsets
 }
 
-// loggedRows is how many rows the open files have at most together.
+// loggedRows is the largest number of rows in all open files.
 const loggedRows = 1 << 18
 
-// LoggedDue is when to publish files that have so old a row.
+// LoggedDue returns the rule for publishing open files: at loggedRows rows, or when the oldest row
+// is so old.
 func LoggedDue(every time.Duration) score.Due { return score.Due{Rows: loggedRows, Every: every} }
 
-// NewLogged returns a writer. To be closed.
+// NewLogged returns a writer. It must be closed.
 func NewLogged(cfg LoggedConfig) *Logged {
 	return &Logged{cfg: cfg, open: map[int]*openFile{}, ends: map[int]int64{}}
 }
 
-// Await opens a directory as [Open] does. It waits while another process has the lock, and
-// tells why each time that it has looked.
+// Await opens a directory as [Open] does. While another process has the lock it tries again every
+// [score.LookEvery], and calls told with the error each time.
 func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) (*Directory, error) {
 	for {
 		folder, err := Open(path, fsys)
@@ -85,13 +86,13 @@ func Await(ctx context.Context, path string, fsys durable.FS, told func(error)) 
 	}
 }
 
-// loggedName is the name of a file with the predictions of rows [first, end) of a partition;
-// not each of these offsets has a row.
+// loggedName returns the name of a file with the predictions of the rows at offsets [first, end) of
+// a partition. Some of these offsets may have no row.
 func loggedName(topic string, partition int, first, end int64) string {
 	return fmt.Sprintf("part-%s-%d-%020d-%020d.parquet", topic, partition, first, end)
 }
 
-// loggedPlace is what the name of a file says; false: it is none of this topic.
+// loggedPlace returns partition and end from the name of a file; false for names of other topics.
 func loggedPlace(topic, name string) (partition int, end int64, ok bool) {
 	var first int64
 	numbers, ok := strings.CutPrefix(name, "part-"+topic+"-")
@@ -101,8 +102,8 @@ func loggedPlace(topic, name string) (partition int, end int64, ok bool) {
 	return partition, end, loggedName(topic, partition, first, end) == name
 }
 
-// Positions are the ends of the published files, by partition. differs returns an error if they
-// are of another topic, as a file that it is told says.
+// Positions returns the ends of the published files, by partition. If the folder has a file that
+// names the topic, differs gets its content and path, and returns an error for another topic.
 func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]int64, error) {
 	names, err := w.cfg.FS.List(w.cfg.Folder)
 	if err != nil {
@@ -120,7 +121,7 @@ func (w *Logged) Positions(differs func(was LogID, path string) error) (map[int]
 	return ends, nil
 }
 
-// Pack makes the columns of each partition.
+// Pack predicts a piece and makes the columns of each partition; the returned function writes them.
 func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
 	var n score.Tally
 	var parts []score.Part
@@ -138,7 +139,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 		return nil
 	})
 	return func(ctx context.Context) error {
-		if w.by != p.By { // one model to a file
+		if w.by != p.By { // a file has predictions of one model
 			if err := w.cfg.Same(ctx); err != nil {
 				return err
 			}
@@ -168,7 +169,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 	}, n, err
 }
 
-// file is the open file of a partition, which begins with this offset if it is new.
+// file returns the open file of a partition. A new one begins at the offset first.
 func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	if f := w.open[partition]; f != nil {
 		return f, nil
@@ -182,6 +183,7 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
+// publish publishes the open files.
 func (w *Logged) publish() error {
 	for _, partition := range slices.Sorted(maps.Keys(w.open)) {
 		f := w.open[partition]
@@ -202,7 +204,7 @@ func (w *Logged) publish() error {
 	return nil
 }
 
-// Commit publishes the files, and notes it for those who look there.
+// Commit publishes the open files, then commits their ends.
 func (w *Logged) Commit(ctx context.Context) error {
 	if len(w.ends) == 0 {
 		return nil
@@ -220,20 +222,20 @@ func (w *Logged) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Close gives up what was not committed.
+// Close removes the open files.
 func (w *Logged) Close() {
 	for _, f := range w.open {
 		f.file.Abort()
 	}
 }
 
-// topicName is the name of the file beside predictions that names their topic; readers of a
-// lake skip it.
+// topicName returns the name of the file that names the topic of predictions. Readers of a lake
+// skip it.
 func topicName(topic string) string { return "_topic-" + topic + ".json" }
 
 const maxTopicBytes = 1 << 16
 
-// readTopic demands that the topic is that of the folder's predictions, if the folder says it.
+// readTopic calls differs if the folder has the file that names its topic.
 func (w *Logged) readTopic(names []string, differs func(was LogID, path string) error) error {
 	name := topicName(w.cfg.Topic)
 	if w.noted = slices.Contains(names, name); !w.noted {
@@ -251,7 +253,7 @@ func (w *Logged) readTopic(names []string, differs func(was LogID, path string) 
 	return differs(was, path)
 }
 
-// keepTopic writes the file, if it is not there and it is known which topic it is.
+// keepTopic writes the file that names the topic, unless it exists or the topic's ID is unknown.
 func (w *Logged) keepTopic() error {
 	if w.noted || w.cfg.ID == (LogID{}) {
 		return nil

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -17,19 +18,16 @@ import (
 
 var _ pipeline.Looks = (*LookLog)(nil)
 
-// A LookLog is a file that knows who has looked at which hold-out rows: one line a look, in
-// their order. Several processes may share one.
+// A LookLog is a file with the looks at hold-out rows, one line a look, in their order. Several
+// processes may share one.
 type LookLog struct {
 	fs   durable.FS
 	path string
 }
 
-// NewLookLog returns the log of that path, which need not be there. A nil FS means [durable.OS].
+// NewLookLog returns the log of that path, which may be absent. A nil FS means [durable.OS].
 func NewLookLog(path string, fsys durable.FS) *LookLog {
-	if fsys == nil {
-		fsys = durable.OS{}
-	}
-	return &LookLog{fs: fsys, path: path}
+	return &LookLog{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: path}
 }
 
 // A lookLine is a line of the log. docs/format.md, section "Log of looks".
@@ -52,14 +50,14 @@ const (
 	maxLookLog  = 128 << 20
 )
 
-// Noted reads the log.
+// Noted returns the looks in the log.
 func (l *LookLog) Noted(context.Context) ([]pipeline.Look, error) {
 	all, _, _, err := l.read()
 	return all, err
 }
 
-// Look appends a look, unless the log has the same, and returns those before it. The line is durable
-// when Look returns. It waits for other processes that write.
+// Look appends a look durably, unless the log has the same, and returns the looks before it. It
+// waits for other processes that write.
 func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipeline.Look, err error) {
 	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
 		return nil, durable.Explain(l.path, 0, err)
@@ -86,7 +84,7 @@ func (l *LookLog) Look(ctx context.Context, look pipeline.Look) (earlier []pipel
 	return all, appendLines(l.fs, l.path, whole, torn, line)
 }
 
-// read reads the log. The beginning of a last line is that of a look whose number nobody has seen.
+// read reads the log. An unfinished last line does not count: nobody has seen the result of that look.
 func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error) {
 	data, err := readAtMost(l.fs, l.path, maxLookLog)
 	if errors.Is(err, fs.ErrNotExist) {

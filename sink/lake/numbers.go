@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SequencesFile says which numbers the sequences of an output have taken, and how far the
-// windows of topics are.
+// SequencesFile has the numbers that the certificates of each sequence have used, and the offsets
+// that windows of topics have reached.
 const SequencesFile = "sequences.json"
 
 const (
@@ -26,7 +26,7 @@ type sequences struct {
 	Sequences map[string]pipeline.Sequence `json:"sequences"`
 }
 
-// sequences reads the file: of an output without one, no number is taken.
+// sequences reads the file. An absent file has no sequences.
 func (o *Output) sequences() (sequences, error) {
 	path := filepath.Join(o.path, SequencesFile)
 	var all sequences
@@ -51,13 +51,13 @@ func (o *Output) sequences() (sequences, error) {
 	return all, nil
 }
 
-// Sequence is what the output knows of a sequence.
+// Sequence returns the state of a sequence, zero for a new one.
 func (o *Output) Sequence(name string) (pipeline.Sequence, error) {
 	all, err := o.sequences()
 	return all.Sequences[name], err
 }
 
-// PutSequence replaces what it knows.
+// PutSequence replaces the state of a sequence.
 func (o *Output) PutSequence(name string, s pipeline.Sequence) error {
 	all, err := o.sequences()
 	if err != nil {
@@ -67,7 +67,7 @@ func (o *Output) PutSequence(name string, s pipeline.Sequence) error {
 	return o.putJSON(SequencesFile, all)
 }
 
-// Numbered are the ids of the certificates of a sequence, by number.
+// Numbered returns the ids of the certificates of a sequence, by number.
 func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, error) {
 	ids, err := Certificates(o.fs, o.path)
 	found := map[int64]string{}

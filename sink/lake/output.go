@@ -21,12 +21,12 @@ import (
 const (
 	// RunFile is the record of the latest run that finished.
 	RunFile = "run.json"
-	// PlotFile is its plot.
+	// PlotFile is the plot of that run.
 	PlotFile = "run.png"
-	// HandoverFile is what training has left for a last pass in parts.
+	// HandoverFile has the results of training for a last pass in parts.
 	HandoverFile = "handover.json"
-	// HandoverModel is the model of the handover, not certified yet: readers of the directory
-	// look for other names.
+	// HandoverModel is the model of the handover. It is not certified yet, so that readers of
+	// the directory do not look for this name.
 	HandoverModel = "handover.model"
 )
 
@@ -35,16 +35,16 @@ const maxCertificate = 16 << 20
 
 // An Output is a directory that a job publishes to.
 type Output struct {
-	*Directory // nil while it is not held
+	*Directory // nil unless held
 
 	fs    durable.FS
 	path  string
-	holds int
+	holds int // calls of Hold that are not released
 }
 
 var _ pipeline.Output = (*Output)(nil)
 
-// NewOutput returns the output in a folder, which need not be there. A nil FS means [durable.OS].
+// NewOutput returns the output in a folder, which may be absent. A nil FS means [durable.OS].
 func NewOutput(path string, fsys durable.FS) *Output {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	return &Output{fs: fsys, path: path}
@@ -53,8 +53,8 @@ func NewOutput(path string, fsys durable.FS) *Output {
 // Folder is the path of the directory.
 func (o *Output) Folder() string { return o.path }
 
-// Hold opens the directory, unless this output has it open. It returns [pipeline.ErrHeld] while
-// another job works there.
+// Hold opens the directory, unless this output has it open. The last release closes it. Hold returns
+// [pipeline.ErrHeld] while another job works there. It is for one goroutine at a time.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
 		if o.Directory, err = Open(o.path, o.fs); err != nil {
@@ -72,8 +72,8 @@ func (o *Output) Hold() (release func() error, err error) {
 	}, nil
 }
 
-// Notices say what a user should know of the place: that it cannot make files durable, and
-// which checkpoints other jobs have left.
+// Notices returns sentences for the user: that the directory cannot make files durable, and that
+// it has checkpoints of other jobs than these.
 func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
 	var said []string
 	if text := durable.SyncNotice(o.fs, o.path); text != "" {
@@ -93,15 +93,15 @@ func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
 		}
 		path := o.Path(name)
 		if fault := checkWhole(o.fs, path); fault != nil {
-			said = append(said, fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job goes on from it, and it is left as it is", path, fault))
+			said = append(said, fmt.Sprintf("%s is damaged, or no checkpoint: %v; no job resumes from it, and it is left as it is", path, fault))
 		} else {
-			said = append(said, path+" is kept for another job that was not finished, and that goes on from it when it is run again; remove it if it is not to")
+			said = append(said, path+" is kept for another job that was not finished, which resumes from it when it is run again; remove it to start that job anew")
 		}
 	}
 	return said, nil
 }
 
-// Checkpoint is the place of a job's checkpoint.
+// Checkpoint returns the checkpoint of a job.
 func (o *Output) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
 	return o.Directory.Checkpoint(job.String())
 }
@@ -123,7 +123,7 @@ func readCertificate(ctx context.Context, fsys durable.FS, path string) (c certi
 	return c, document, err
 }
 
-// readDocument is readCertificate without a look at what the document says.
+// readDocument is readCertificate without parsing.
 func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -138,7 +138,8 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 	return document, nil
 }
 
-// PutHandover writes what the last pass needs, the handover last: where it is, the model is.
+// PutHandover writes model and handover for a last pass in parts. The handover comes last, so that
+// the model exists if it does.
 func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
 	m, err := o.GetModel(ctx, h.Model)
 	if err != nil {
@@ -154,7 +155,7 @@ func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
 	return o.putJSON(HandoverFile, h)
 }
 
-// DropHandover removes what another training has left for its last pass.
+// DropHandover removes the handover of an earlier training.
 func (o *Output) DropHandover() error {
 	return errors.Join(o.Remove(HandoverFile), o.Remove(HandoverModel))
 }
@@ -167,7 +168,7 @@ func (d *Directory) putJSON(name string, value any) error {
 	return d.Put(name, append(doc, '\n'))
 }
 
-// PutReport publishes the plot of a run, and then its record.
+// PutReport publishes the plot of a run, then its record.
 func (o *Output) PutReport(record pipeline.RunRecord, plot []byte) error {
 	if err := o.Put(PlotFile, plot); err != nil {
 		return err
@@ -175,7 +176,7 @@ func (o *Output) PutReport(record pipeline.RunRecord, plot []byte) error {
 	return o.putJSON(RunFile, record)
 }
 
-// Certificates are the ids of the certificates in a folder, in the order of their names.
+// Certificates returns the ids of the certificates in a folder, sorted; none if there is no folder.
 func Certificates(fsys durable.FS, folder string) ([]string, error) {
 	names, err := fsys.List(folder)
 	if errors.Is(err, os.ErrNotExist) {
@@ -195,7 +196,7 @@ func Certificates(fsys durable.FS, folder string) ([]string, error) {
 
 const maxManifest = 256 << 20
 
-// ManifestName is the name of a certificate's manifest, which lies beside it.
+// ManifestName returns the name of a certificate's manifest.
 func ManifestName(id string) string { return "manifest-" + id + ".json" }
 
 // PutManifest writes a manifest beside its certificate.
@@ -208,7 +209,7 @@ func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifes
 	return ReadManifest(o.fs, filepath.Join(o.path, ManifestName(id)), c, id)
 }
 
-// ReadManifest reads the manifest of a certificate, and refuses one of another sample. A nil FS
+// ReadManifest reads the manifest of a certificate. One of another sample is an error. A nil FS
 // means [durable.OS].
 func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string) (pipeline.Manifest, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})

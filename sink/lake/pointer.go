@@ -13,7 +13,7 @@ import (
 )
 
 // CurrentFile is the pointer of an output to its current certified model. It is replaced in one
-// step, once all that it names is there.
+// step, after the files that it names are published.
 const CurrentFile = "current.json"
 
 const (
@@ -26,12 +26,12 @@ type pointer struct {
 	ID          string         `json:"id"` // of the certificate
 	Certificate string         `json:"certificate"`
 	Model       string         `json:"model"`
-	Predictor   pipeline.Judge `json:"predictor"` // that the bound is of
+	Predictor   pipeline.Judge `json:"predictor"` // of the bound
 	Bound       float64        `json:"bound"`
 	Since       time.Time      `json:"since"`
 }
 
-// ReadPointer reads what is current in a folder; nil if nothing is. A nil FS means [durable.OS].
+// ReadPointer reads the pointer of a folder, nil if there is none. A nil FS means [durable.OS].
 func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	path := filepath.Join(folder, CurrentFile)

@@ -24,24 +24,24 @@ type storedColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Writer[storedColumns] = (*Predictions)(nil)
 
-// Predictions writes the predictions of files to files, whole or not at all. That a file is
-// there is all the record there is.
+// Predictions writes the predictions of files to files, whole or not at all. There is no other
+// record: a file whose predictions exist is done.
 type Predictions struct {
 	fs     durable.FS
 	folder string
 	about  *About
 
 	mu    sync.Mutex
-	swept map[string]bool // folders
+	swept map[string]bool // folders that were swept
 }
 
-// NewPredictions writes to a folder, whose lock the caller has.
+// NewPredictions returns a writer to a folder that the caller has locked.
 func NewPredictions(fsys durable.FS, folder string, about *About) *Predictions {
 	return &Predictions{fs: fsys, folder: folder, about: about, swept: map[string]bool{}}
 }
 
-// PredictionsOf is the path of the predictions of a file in a folder: it follows from its own
-// path and content.
+// PredictionsOf returns the path of the predictions of a file in a folder. It follows from the
+// file's own path and content.
 func PredictionsOf(folder string, f score.File) string {
 	name := f.Name
 	for strings.HasPrefix(name, "../") {
@@ -52,7 +52,7 @@ func PredictionsOf(folder string, f score.File) string {
 	return filepath.Join(folder, filepath.FromSlash(name)+"-"+f.Digest+".parquet")
 }
 
-// Has reports whether a file has its predictions.
+// Has reports whether the predictions of a file exist.
 func (w *Predictions) Has(f score.File) (bool, error) {
 	_, err := os.Stat(PredictionsOf(w.folder, f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func (w *Predictions) Has(f score.File) (bool, error) {
 	return err == nil, err
 }
 
-// Pack writes the predictions of a file, whole, and publishes them.
+// Pack writes the predictions of a file and publishes them.
 func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Tally, err error) {
 	to := PredictionsOf(w.folder, p.File)
 	if err := w.sweep(filepath.Dir(to)); err != nil {
@@ -75,7 +75,7 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 		}
 	}()
 	err = p.Predict(ctx, func(batch []pipeline.Prediction, beside storedColumns) (err error) {
-		if file == nil { // the rows can be read
+		if file == nil { // not before the first rows were read
 			if file, err = durable.Create(w.fs, to); err != nil {
 				return unwritten(w.folder, err)
 			}
@@ -102,10 +102,10 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 	return nil, n, nil
 }
 
-// Commit has nothing to do: what was packed is published.
+// Commit has nothing to do: Pack publishes.
 func (w *Predictions) Commit(context.Context) error { return nil }
 
-// sweep makes a folder for predictions, and removes what a killed process has left there.
+// sweep makes a folder for predictions, and removes unfinished files of a killed process.
 func (w *Predictions) sweep(folder string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,14 +122,13 @@ func (w *Predictions) sweep(folder string) error {
 	return nil
 }
 
-// errOutput marks faults of the place that predictions go to.
+// errOutput marks errors of writing predictions.
 var errOutput = errors.New("predictions cannot be written")
 
-// ErrFull says that a folder for predictions has no room.
+// ErrFull says that the disk of a folder for predictions is full.
 var ErrFull = fmt.Errorf("%w, for the disk is full", errOutput)
 
-// Full returns an [ErrFull] that names the folder, but not the hidden file, if err says that
-// the disk is full; else err.
+// Full returns an [ErrFull] that names the folder if err says that the disk is full, else err.
 func Full(folder string, err error) error {
 	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, full) {
@@ -139,7 +138,7 @@ func Full(folder string, err error) error {
 	return err
 }
 
-// unwritten is an error of writing to a folder, which may succeed later.
+// unwritten marks an error of writing to a folder as one that may pass ([score.Later]).
 func unwritten(folder string, err error) error {
 	full := Full(folder, err)
 	if !errors.Is(full, ErrFull) {

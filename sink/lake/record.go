@@ -15,8 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// A Record is the record of a schedule: a folder with a small file a job, held by one scheduler
-// at a time.
+// A Record is the record of a schedule: a folder with a small file a job. One scheduler at a time
+// has it locked.
 type Record struct {
 	fs     durable.FS
 	folder string
@@ -25,10 +25,10 @@ type Record struct {
 
 var _ schedule.Record = (*Record)(nil)
 
-// maxState bounds what is known of a job: a key for each file that a run has taken.
+// maxState bounds the file of a job, whose longest part is a key for each file of a run.
 const maxState = 256 << 20
 
-// OpenRecord makes the folder if it is absent, and holds its lock until Close. It returns
+// OpenRecord makes the folder if it is absent, and locks it until Close. It returns
 // [pipeline.ErrHeld] while another scheduler has it. A nil FS means [durable.OS].
 func OpenRecord(path string, fsys durable.FS) (*Record, error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
@@ -50,15 +50,16 @@ func OpenRecord(path string, fsys durable.FS) (*Record, error) {
 	return &Record{fsys, path, lock}, nil
 }
 
-// Close gives the record back.
+// Close unlocks the record.
 func (r *Record) Close() error { return r.lock.Close() }
 
-// path is the file of a job. Names of jobs may have any characters and lengths.
+// path returns the path of a job's file. It has a digest, since names of jobs may have any characters
+// and lengths.
 func (r *Record) path(name string) string {
 	return filepath.Join(r.folder, "job-"+sink.DigestOf([]byte(name))[:32]+".json")
 }
 
-// Job is what is known of a job.
+// Job returns the state of a job, empty for a new one.
 func (r *Record) Job(name string) (*schedule.State, error) {
 	known, path := &schedule.State{}, r.path(name)
 	err := readJSON(r.fs, path, maxState, known)
@@ -71,7 +72,7 @@ func (r *Record) Job(name string) (*schedule.State, error) {
 	return known, nil
 }
 
-// PutJob replaces what is known of it.
+// PutJob replaces the state of a job.
 func (r *Record) PutJob(name string, known *schedule.State) error {
 	text, err := json.Marshal(known)
 	if err != nil {

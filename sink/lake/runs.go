@@ -19,7 +19,7 @@ const maxRecord = 64 << 20
 
 var runStateName = regexp.MustCompile(`^run-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9a-f]+\.json$`)
 
-// RunStateName is the name of the record of a run. Runs sort by their beginning.
+// RunStateName returns the name of the record of a run. Names sort by the beginning of the run.
 func RunStateName(r *pipeline.RunState) string {
 	return fmt.Sprintf("run-%s-%s.json", r.Began.UTC().Format("20060102T150405.000000000Z"), r.Run)
 }
@@ -27,11 +27,11 @@ func RunStateName(r *pipeline.RunState) string {
 // PutRun stores the record of a run.
 func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
 
-// Runs are the records of the runs of the output, the newest first.
+// Runs returns the records of the runs of the output, the newest first.
 func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs, o.path) }
 
-// Runs are the records of runs in a folder, the newest first, each read when it is asked for.
-// Unreadable ones are skipped. A nil FS means [durable.OS].
+// Runs returns the records of runs in a folder, the newest first. It reads each one on demand, and
+// skips unreadable ones. A nil FS means [durable.OS].
 func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	names, err := fsys.List(folder)
@@ -56,9 +56,9 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 	}, nil
 }
 
-// Retain keeps the newest finished runs, so many, with what they published, and all newer runs.
-// What a pointer or a kept run names stays, and the record of the newest run of each sequence:
-// its files are the order of the next sample.
+// Retain removes runs, records and artifacts, that are older than the newest finished ones, of which
+// it keeps so many. Artifacts stay that the pointer or a kept run names. So does the record of the
+// newest run of each sequence: its files give the order of the next sample.
 func (o *Output) Retain(keep int) error {
 	all, err := o.Runs()
 	if err != nil {
@@ -97,14 +97,14 @@ func (o *Output) Retain(keep int) error {
 	return nil
 }
 
-// obsolete are the names of what old runs have left and nothing needs: certificates first, for
-// a model without one is not published; records last, for they name what is still there.
+// obsolete returns the names of files of old runs that nothing needs. Certificates come first, since
+// a model without one is not published; records last, since they name the files that still exist.
 func obsolete(old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
 	var first, without, records []string
 	for _, r := range old {
 		stays := newest[r]
 		for _, a := range r.Artifacts {
-			stays = stays || current != nil && a.ID == current.ID // the record says where the current model comes from
+			stays = stays || current != nil && a.ID == current.ID // the record tells how the current model was made
 			if certificates[a.ID] {
 				continue
 			}

@@ -14,10 +14,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// watchFile is the state in the folder of a watch.
+// watchFile has the state of a watch.
 const watchFile = "watch.json"
 
-// A Watched is the folder with the state of a watch, held by one process at a time.
+// A Watched is the folder with the state of a watch. One process at a time has it locked.
 type Watched struct {
 	fs   durable.FS
 	path string
@@ -26,9 +26,9 @@ type Watched struct {
 
 var _ watch.Store = (*Watched)(nil)
 
-// OpenWatch makes the folder if it is absent, holds its lock until Close, and reads the state: an
-// empty one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A nil FS
-// means [durable.OS].
+// OpenWatch makes the folder if it is absent, locks it until Close, and reads the state, an empty
+// one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A nil FS means
+// [durable.OS].
 func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
 	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, watchFile)}
 	if err := w.fs.MkdirAll(folder); err != nil {
@@ -68,5 +68,5 @@ func (w *Watched) Put(s *watch.State) error {
 	return Full(w.path, durable.WriteFile(w.fs, w.path, text))
 }
 
-// Close gives the folder back.
+// Close unlocks the folder.
 func (w *Watched) Close() error { return w.lock.Close() }

@@ -18,18 +18,18 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Names in the output of a stream. A window at work has a folder by a number of this disk, with
-// its spool; a published one has one by the number of its certificate.
+// Names in the output of a stream. The folder of an open window, with its spool, has a number that
+// counts on this disk; the folder of a published one has the number of its certificate.
 const (
 	openPrefix = "_window-"
 	donePrefix = "window-"
 )
 
-// Windows are the folders of a stream's windows in a directory, which is there.
+// Windows are the folders of a stream's windows in a directory, which must exist.
 type Windows struct {
 	fs   durable.FS
 	path string
-	keep int
+	keep int // number of published windows to keep
 }
 
 var (
@@ -37,46 +37,55 @@ var (
 	_ stream.Folder  = (*windowFolder)(nil)
 )
 
-// NewWindows returns those of a directory, in which so many stay whose artifact is published.
+// NewWindows returns the windows of a directory, which keeps so many published ones.
 func NewWindows(fsys durable.FS, path string, keep int) *Windows {
 	return &Windows{fsys, path, keep}
 }
 
-// Open is the path of window n while it is at work.
+// Open returns the path of the open window n.
 func (w *Windows) Open(n int64) string { return filepath.Join(w.path, openPrefix+numbered(n)) }
 
-// Left are the windows at work.
+// done returns the path of the published window k.
+func (w *Windows) done(k int64) string { return filepath.Join(w.path, donePrefix+numbered(k)) }
+
+// Left returns the numbers of the open windows, ascending.
 func (w *Windows) Left() ([]int64, error) { return w.numbers(openPrefix) }
 
-// Folder is the folder of a window at work.
+// Folder returns the folder of the open window n.
 func (w *Windows) Folder(n int64) stream.Folder {
 	return &windowFolder{NewOutput(w.Open(n), w.fs), w}
 }
 
-// Published reads an artifact of a window that is kept.
+// Published reads the artifact of a kept window: [fs.ErrNotExist] if no kept window has it.
 func (w *Windows) Published(ctx context.Context, id string) (a stream.Artifact, err error) {
-	found, err := filepath.Glob(filepath.Join(w.path, donePrefix+"*", CertificateName(id)))
-	if err != nil || len(found) == 0 {
-		return a, errors.Join(err, fs.ErrNotExist)
-	}
-	c, document, err := readCertificate(ctx, w.fs, found[0])
+	kept, err := w.numbers(donePrefix)
 	if err != nil {
 		return a, err
 	}
-	a.Document = document
-	path := filepath.Join(filepath.Dir(found[0]), ModelName(c.Model.Digest))
-	if a.Model, err = readAtMost(w.fs, path, sink.MaxModelBytes); err == nil && sink.DigestOf(a.Model) != c.Model.Digest {
-		err = fmt.Errorf("lake: %s: its SHA-256 is not in its name", path)
+	for _, k := range kept {
+		c, document, err := readCertificate(ctx, w.fs, filepath.Join(w.done(k), CertificateName(id)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return a, err
+		}
+		a.Document = document
+		path := filepath.Join(w.done(k), ModelName(c.Model.Digest))
+		if a.Model, err = readAtMost(w.fs, path, sink.MaxModelBytes); err == nil && sink.DigestOf(a.Model) != c.Model.Digest {
+			err = fmt.Errorf("lake: %s: its SHA-256 is not in its name", path)
+		}
+		return a, err
 	}
-	return a, err
+	return a, fs.ErrNotExist
 }
 
-// numbered is a number in names, whose bytewise order is that of the numbers.
+// numbered returns a number with twelve digits, so that names sort by it.
 func numbered(n int64) string { return fmt.Sprintf("%012d", n) }
 
 var numberedName = regexp.MustCompile(`^[0-9]{12,}$`)
 
-// numbers are those of the folders of a name, ascending.
+// numbers returns the numbers in the names of folders with this prefix, ascending.
 func (w *Windows) numbers(prefix string) ([]int64, error) {
 	entries, err := os.ReadDir(w.path)
 	if err != nil {
@@ -103,12 +112,12 @@ type windowFolder struct {
 	windows *Windows
 }
 
-// Output is the folder as an output.
+// Output returns the folder as an output.
 func (f *windowFolder) Output() pipeline.Output { return f.out }
 
 const maxNote = 1 << 20
 
-// Note reads a file.
+// Note reads a file, nil if there is none, and returns its path.
 func (f *windowFolder) Note(name string) (text []byte, where string, err error) {
 	where = filepath.Join(f.out.path, name)
 	text, err = durable.ReadSmall(where, "a note", maxNote)
@@ -140,10 +149,11 @@ func (f *windowFolder) Model(name string) (m pipeline.Model, digest string, err 
 	return m, sink.DigestOf(data), nil
 }
 
-// Done renames the folder, durably, and removes the oldest that are done.
+// Done renames the folder durably to that of the published window k, and removes the oldest
+// published windows.
 func (f *windowFolder) Done(k int64) error {
 	w := f.windows
-	if err := w.fs.Rename(f.out.path, filepath.Join(w.path, donePrefix+numbered(k))); err != nil {
+	if err := w.fs.Rename(f.out.path, w.done(k)); err != nil {
 		return err
 	}
 	if err := durable.SyncDir(w.fs, w.path); err != nil {
@@ -154,7 +164,7 @@ func (f *windowFolder) Done(k int64) error {
 		return err
 	}
 	for len(kept) > w.keep {
-		if err := os.RemoveAll(filepath.Join(w.path, donePrefix+numbered(kept[0]))); err != nil {
+		if err := os.RemoveAll(w.done(kept[0])); err != nil {
 			return err
 		}
 		kept = kept[1:]
@@ -162,5 +172,5 @@ func (f *windowFolder) Done(k int64) error {
 	return nil
 }
 
-// Remove removes the folder with all that is in it.
+// Remove removes the folder and its content.
 func (f *windowFolder) Remove() error { return os.RemoveAll(f.out.path) }

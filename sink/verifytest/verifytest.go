@@ -33,7 +33,7 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// command runs the interpreter.
+// command returns a call of the interpreter.
 func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Getenv("PACSGP_PYTHON"), args...) //nolint:gosec // the tester names the interpreter
@@ -41,7 +41,7 @@ func command(t testing.TB, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ends ends a script at once: Arrow's threads can abort an interpreter that is taken down
+// ends ends a script at once: Arrow's threads can abort an interpreter that shuts down
 // (apache/arrow#34314).
 const ends = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)\n"
 
@@ -57,13 +57,13 @@ func Script(t testing.TB, lines string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// Need skips the test where no interpreter is named, before it works.
+// Need skips the test early if no interpreter is named.
 func Need(t testing.TB) {
 	t.Helper()
 	Python(t, "--version")
 }
 
-// A Run is what one call of the Python package came to.
+// A Run is the result of one call of the Python package.
 type Run struct {
 	Status     int      `json:"status"`
 	Verdict    string   `json:"verdict"`
@@ -102,7 +102,7 @@ func Verify(t testing.TB, calls [][]string) []Run {
 	return runs
 }
 
-// Root is the folder of this module.
+// Root returns the folder of this module.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
