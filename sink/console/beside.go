@@ -12,14 +12,13 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// Files beside certificates are read within bounds and without waiting, for a folder may hold
-// anything.
+// Bounds of files beside certificates: a folder may have anything.
 const (
 	maxPointer  = 64 << 10
 	maxManifest = 16 << 20
 )
 
-// pointedTo is the id of the certificate that a pointer names, "" if it names none.
+// pointedTo returns the id of the certificate that a pointer names, "" if it names none.
 func pointedTo(path string) string {
 	var pointer struct {
 		Format string `json:"format"`

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Chart is the bounds of a series over time. The style sheet colours its shapes by class;
+// A Chart shows the bounds of a series over time, in SVG. The style sheet colours its shapes by class;
 // statuses also differ in shape.
 type Chart struct {
 	ID            string // of its elements
@@ -20,7 +20,7 @@ type Chart struct {
 	Lines         []Line
 	XTicks        []Tick
 	YTicks        []Tick
-	Bottom        float64 // of the plot
+	Bottom        float64 // edges of the plot, in SVG's coordinates
 	Left, Right   float64
 	Legend        []Legend
 }
@@ -28,7 +28,7 @@ type Chart struct {
 // A Mark is a certificate. Path is the shape of its status.
 type Mark struct{ Path, Class, Title string }
 
-// A Line joins numbers of certificates.
+// A Line joins the numbers of certificates.
 type Line struct{ Path, Class string }
 
 // A Tick is a number at an axis.
@@ -41,10 +41,10 @@ type Tick struct {
 // A Legend is a mark or a line with its name.
 type Legend struct{ Path, Class, Name string }
 
-// mostMarks is the number of distinguishable marks of a chart.
+// mostMarks is the largest number of marks that can be distinguished in a chart.
 const mostMarks = 240
 
-// drawChart draws certificates, given the latest first.
+// drawChart draws the certificates of all, at least one, which are sorted by time, the latest first.
 func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 	c := Chart{ID: id, Width: 520, Height: 270, Left: 42, Right: 512, Bottom: 236}
 	points := thinned(all, predictor)
@@ -72,7 +72,7 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 		for i, e := range points {
 			path.to(x(i, e.Time), y(number(e)))
 		}
-		if len(points) == 1 && class != "bound" { // across, for one point is no line
+		if len(points) == 1 && class != "bound" { // one point makes no line: draw it across the chart
 			at := y(number(first))
 			path.Reset()
 			path.to(c.Left, at)
@@ -104,7 +104,7 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 	return c
 }
 
-// about is the main number of a certificate about a predictor.
+// about returns the main guarantee of a certificate about a predictor.
 func about(e *Entry, predictor certify.Predictor) About {
 	if predictor == certify.PredictorMean {
 		return e.Mean
@@ -112,8 +112,8 @@ func about(e *Entry, predictor certify.Predictor) About {
 	return e.Draw
 }
 
-// thinned are certificates in the order of time. Of those at the same place the highest bound is
-// shown.
+// thinned returns at most mostMarks certificates in the order of time: of each group of neighbours
+// the one with the highest bound.
 func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
 	groups := min(len(all), mostMarks)
 	var points []*Entry
@@ -131,8 +131,8 @@ func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
 	return points
 }
 
-// timeAxis sets the ticks of the axis of time and returns the place of a certificate, by its
-// time, or by its number if all times are equal.
+// timeAxis sets the ticks of the time axis. It returns a function for the place of certificate i on
+// the axis, which follows from its time, or from i if all times are equal.
 func timeAxis(c *Chart, first, last time.Time, n int) func(i int, at time.Time) float64 {
 	const inset = 12
 	left, width := c.Left+inset, c.Right-c.Left-2*inset
@@ -162,7 +162,7 @@ func (c *Chart) legend(predictor certify.Predictor, kept bool) {
 	c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line yardstick", "yardstick: a constant"})
 }
 
-// shape is the mark of a status: a disc, a diamond, a triangle, a cross.
+// shape returns the mark of a status at a point: a disc, a diamond, a triangle or a cross.
 func shape(s certify.Status, x, y float64) string {
 	switch s {
 	case certify.StatusCertified:
@@ -176,7 +176,7 @@ func shape(s certify.Status, x, y float64) string {
 	return fmt.Sprintf("M%.1f %.1fl10 10m0 -10l-10 10", x-5, y-5)
 }
 
-// roundStep is the round number from x on.
+// roundStep returns the least of 1, 2, 2.5, 5 times a power of ten that is at least x.
 func roundStep(x float64) float64 {
 	if !(x > 0) {
 		return 0.25

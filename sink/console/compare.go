@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A comparison is a number or a word of both certificates. Better names the better one, if any.
+// A comparison is a number or a word of both certificates. Better names the better one, or is "".
 type comparison struct {
 	Name, One, Other, Better string
 }
@@ -53,7 +53,7 @@ func bound(g certify.Guarantee) string {
 	return certify.AtMost(g.Bound) + ", " + string(g.Status)
 }
 
-// lower names the lower bound, if both promise the same kind of thing.
+// lower names the guarantee with the lower bound, "" unless both have the same promising status.
 func lower(a, b certify.Guarantee) string {
 	if a.Status != b.Status || a.Status == certify.StatusVacuous || a.Status == certify.StatusIndicative || a.Bound == b.Bound {
 		return ""
@@ -91,7 +91,7 @@ func broken(c certify.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// remarksOn name the limits of a comparison.
+// remarksOn returns sentences on the limits of a comparison.
 func remarksOn(a, b certify.Certificate) []string {
 	words := []string{"Each bound holds with its own confidence. That a bound is lower does not show that the model is better: both are upper limits."}
 	switch {

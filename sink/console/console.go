@@ -21,8 +21,8 @@ var assets embed.FS
 //go:embed pages/*.html
 var pages embed.FS
 
-// Handler serves the pages of an index, and one of the present work of a service unless live is
-// nil. It admits everybody; /login is the form for a token.
+// Handler serves the pages of an index and, unless live is nil, a page with the current work of a
+// service. It does not authenticate; /login shows the form for a token.
 func Handler(x *Index, live func() Live) http.Handler {
 	s := &server{index: x, pages: parsePages(), live: live}
 	mux := http.NewServeMux()
@@ -55,13 +55,13 @@ type server struct {
 	live  func() Live // nil without a service
 }
 
-// A page is shown in the frame of all pages.
+// A page has the data for a template inside the common frame.
 type page struct {
 	Title   string
 	Now     *Snapshot
 	Notices []string
 	Data    any
-	Live    bool // whether there is a page of a service
+	Live    bool // there is a page of a service
 	Renewed int  // seconds until a browser reloads the page; 0 means never
 }
 
@@ -76,13 +76,13 @@ func parsePages() map[string]*template.Template {
 	return all
 }
 
-// digits prints a declared number, or one that follows from such.
+// digits prints a number that needs no rounding outwards, with six digits.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// short is the beginning of an id.
+// short returns the beginning of an id.
 func short(id string) string { return id[:min(12, len(id))] }
 
-// cut is the beginning of a reason, which may quote a file.
+// cut returns the beginning of a reason, escaped: it may quote a file.
 func cut(text string) string {
 	const most = 400
 	if text = report.Escape(text); len(text) > most {
@@ -91,7 +91,7 @@ func cut(text string) string {
 	return text
 }
 
-// refuse shows reasons in place of a page.
+// refuse shows a page with the reasons why there is no other.
 func (s *server) refuse(w http.ResponseWriter, status int, title string, reasons ...string) {
 	s.show(w, status, "message", page{Title: title, Now: s.index.Now(), Data: reasons})
 }
@@ -115,16 +115,16 @@ func (s *server) show(w http.ResponseWriter, status int, name string, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// perPage bounds the list of a page.
+// perPage is the largest number of entries in a list.
 const perPage = 100
 
-// A Part is the entries on one page of several.
+// A Part is a range of a list that is divided among pages: entries From to To, exclusive, of All.
 type Part struct {
 	From, To, All int
-	Before, After string // addresses, or ""
+	Before, After string // addresses of the neighbours, or ""
 }
 
-// partOf is the part in a request.
+// partOf returns the part that a request asks for.
 func partOf(r *http.Request, all int) Part {
 	number, err := strconv.Atoi(r.URL.Query().Get("page"))
 	last := max(1, (all+perPage-1)/perPage)
@@ -153,8 +153,8 @@ type seriesRow struct {
 	Series  Series
 	Latest  *Entry
 	Count   int
-	Current bool   // the latest is the current one
-	Outline string // of its latest bounds
+	Current bool   // a pointer names Latest
+	Outline string // of the latest bounds
 }
 
 func (s *server) overview(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +193,7 @@ func (s *server) seriesPage(w http.ResponseWriter, r *http.Request) {
 	}{all[0].Series, []Chart{drawChart("mean", all, certify.PredictorMean), drawChart("draw", all, certify.PredictorDraw)}, all[part.From:part.To], part, now.Current}})
 }
 
-// read reads the certificate of an id again, for its file may have changed.
+// read reads the file of a certificate again: it may have changed since the scan.
 func (s *server) read(now *Snapshot, id string) (e *Entry, c certify.Certificate, err error) {
 	e = now.byID[id]
 	if e == nil {

@@ -1,8 +1,7 @@
-// Package console shows folders of certificates in a browser: what they say, over time, and
-// two of them beside each other. Pages are made on the server, with the sentences of
-// [report.PageOf]; there is no script, and nothing is loaded from elsewhere. It reads, and
-// writes nothing.
+// Package console shows folders of certificates in a browser: each certificate, series of them
+// over time, and two of them beside each other. Pages are made on the server, with the sentences
+// of [report.PageOf]; there is no script, and nothing is loaded from elsewhere. It writes no files.
 //
-// Certificates may come from anybody. A file is read up to a size and must be what its name
-// says; one that is damaged is shown as such.
+// Certificates may come from anybody. Files are read up to a bounded size, and their content must
+// have the digest in their name. Damaged ones are listed.
 package console

@@ -26,24 +26,24 @@ type Entry struct {
 	Time    time.Time // of the file
 	Mean    About
 	Draw    About
-	Kept    *About // of the mean by hold-out rows, if conditional
-	Against float64
+	Kept    *About  // about the mean, from hold-out rows; nil unless conditional
+	Against float64 // bound of the baseline
 	N       int64
 	Series  Series
-	Number  int64 // in its sequence; 0: it is in none
-	Doubts  int
+	Number  int64 // in its sequence; 0 without one
+	Doubts  int   // number of doubts
 }
 
 // An About is a guarantee about a predictor.
 type About struct {
 	Status certify.Status
 	Bound  float64
-	Risk   float64 // empirical, upper
+	Risk   float64 // empirical, rounded up
 	Delta  float64
 	N      int64
 }
 
-// A Series is the certificates of one folder, or of the windows of one stream, with the same
+// A Series identifies the certificates of one folder, or of the windows of one stream, with the same
 // target, loss and tolerance.
 type Series struct {
 	Folder string
@@ -64,8 +64,8 @@ type Fault struct {
 	Reason string
 }
 
-// readCertificate reads a file of a certificate, whose content must have the digest of its name
-// and not contradict itself.
+// readCertificate reads the file of a certificate. The content must have the digest in the name, and
+// its numbers and sentences must follow from its evidence.
 func readCertificate(path string) (c certify.Certificate, id string, err error) {
 	data, err := durable.ReadSmall(path, "a certificate", maxCertificate)
 	if err != nil {
@@ -85,7 +85,7 @@ func readCertificate(path string) (c certify.Certificate, id string, err error) 
 	return c, id, err
 }
 
-// plainly removes the path from an error of a file.
+// plainly removes the path from an error about a file.
 func plainly(err error) error {
 	if at, ok := errors.AsType[*os.PathError](err); ok {
 		return at.Err
@@ -116,11 +116,11 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 	return e
 }
 
-// windowName is the folder of one window of a stream.
+// windowName matches the folder of one window of a stream.
 var windowName = regexp.MustCompile(`^window-[0-9]{12,}$`)
 
-// seriesFolder is the folder of a file's series. A stream has a folder a window, in the order of
-// their names: window is that of this file, or "".
+// seriesFolder returns the folder of a file's series, and the name of the window that the file is in,
+// or "". The windows of a stream are ordered by their names.
 func seriesFolder(path string) (folder, window string) {
 	folder = filepath.Dir(path)
 	if name := filepath.Base(folder); windowName.MatchString(name) {

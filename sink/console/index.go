@@ -20,7 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// Limits of a scan, so that it ends in every folder.
+// Limits of a scan, so that it ends.
 const (
 	maxFiles = 100_000
 	maxDepth = 16
@@ -34,19 +34,19 @@ type Index struct {
 	roots []string
 	now   atomic.Pointer[Snapshot]
 
-	scan    sync.Mutex
+	scan    sync.Mutex        // guards the fields below
 	files   map[string]read   // by path
-	current map[string]string // ids by folders with a pointer
+	current map[string]string // ids that pointers name, by their folder
 }
 
-// read is the content of a file.
+// A read is the result of reading a file: an entry or a fault.
 type read struct {
 	info  os.FileInfo
 	entry *Entry
 	fault *Fault
 }
 
-// A Snapshot is the result of one scan, and constant.
+// A Snapshot is the result of one scan. It does not change.
 type Snapshot struct {
 	Entries []*Entry // by time, the latest first
 	Faults  []*Fault // by path
@@ -55,11 +55,11 @@ type Snapshot struct {
 	Current map[string]bool // ids of certificates named by the pointers of their folders
 
 	byID     map[string]*Entry
-	bySeries map[string][]*Entry // each as Entries
+	bySeries map[string][]*Entry // each in the order of Entries
 	series   []string            // keys, that of the latest certificate first
 }
 
-// NewIndex returns an index of the folders and what is below them.
+// NewIndex returns an index of these folders and their subfolders.
 func NewIndex(roots []string) *Index {
 	x := &Index{roots: roots, files: map[string]read{}}
 	x.now.Store(newSnapshot(nil, nil, nil, false))
@@ -143,8 +143,8 @@ func readFile(path string, info os.FileInfo) read {
 	return read{info: info, entry: &e}
 }
 
-// list finds files with names of certificates, and pointers. It does not follow links to folders;
-// folders whose names begin with _ or . hold no artifacts.
+// list finds pointers and files with names of certificates. It does not follow links to folders, and
+// skips folders whose names begin with _ or a dot: they have no artifacts.
 func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointers, notices []string) {
 	found = map[string]os.FileInfo{}
 	looked := 0
@@ -194,8 +194,8 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 
 var errTooMany = errors.New("the folders hold more")
 
-// snapshotOf orders the files that were read. The same certificate in two folders is one, current
-// if either pointer names it; of a stream's windows the latest pointer counts.
+// snapshotOf makes a snapshot of the files that were read. The same certificate in two folders is
+// listed once, as current if either pointer names it. Of a stream's windows the latest pointer counts.
 func snapshotOf(files map[string]read, pointed map[string]string, notices []string, whole bool) *Snapshot {
 	var entries []*Entry
 	var faults []*Fault
@@ -225,7 +225,7 @@ func snapshotOf(files map[string]read, pointed map[string]string, notices []stri
 	return s
 }
 
-// later is the later of two windows.
+// later returns the later of two windows.
 func later(a, b string) string {
 	if cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0 {
 		return a

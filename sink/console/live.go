@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Live is the present work of a service.
+// Live is the current work of a service.
 type Live struct {
 	Doing string    // in words
-	Facts []Fact    // in their order
-	Have  int64     // rows of the window that fills, or steps of training
-	Of    int64     // all of them; 0 means unknown
+	Facts []Fact    // in the order of the page
+	Have  int64     // rows of the window so far, or steps of training
+	Of    int64     // the final value of Have; 0 means unknown
 	What  string    // the name of Have
-	Trace []float64 // estimates of the bound while training, the latest last
+	Trace []float64 // estimates of the bound during training, the latest last
 }
 
 // A Fact is a name with its value.
@@ -36,7 +36,8 @@ func (s *server) livePage(w http.ResponseWriter, _ *http.Request) {
 	}{now, outline(now.Trace), latest}})
 }
 
-// outline is a small line of numbers between 0 and 1; higher ones are cut.
+// outline returns the path of a small line through numbers from 0 to 1. Larger ones and NaN are drawn
+// as 1.
 func outline(numbers []float64) string {
 	if len(numbers) < 2 {
 		return ""

@@ -5,10 +5,10 @@
 //   - The topic of models has their files, in pieces: the key is the file's SHA-256, a
 //     slash and the number of the piece; headers give number, count and the SHA-256.
 //   - The topic of pointers is compacted: the key is the name of a model, the value a
-//     [Pointer] to its current certificate. It is what consumers follow. Where members of
-//     a group share the partitions of the rows, each partition has a pointer: see [NameOf].
+//     [Pointer] to its current certificate. Consumers follow it. If members of a group
+//     share the partitions of the rows, each partition has a pointer: see [NameOf].
 //
-// All are byte for byte the files of a lake. A model is sent before its certificate, and
-// that before the pointer, so that what is pointed to is complete. What was sent twice is
-// recognised by its keys, and what is read is believed for its hash.
+// Certificates and models are byte for byte the files of a lake. A model is sent before its
+// certificate, and the certificate before the pointer, so that a pointer always names a
+// complete artifact. Keys reveal what was sent twice; every hash is checked on reading.
 package kafkalog

@@ -26,33 +26,33 @@ type storedColumns = score.Columns[parquet.Node, parquet.Value]
 var _ score.Writer[storedColumns] = (*FilePredictions)(nil)
 
 // FilePredictions sends predictions of rows of files to a topic, each once. Another topic, the
-// record, says how far the rows of each file are predicted, in the same transactions. The
-// transactional id belongs to the record: of two processes the later one ends the other. It is for
-// one goroutine, but for Pack and Has.
+// record, has the progress of each file, written in the same transactions. The transactional id
+// belongs to the record: a later process fences an earlier one. It is for one goroutine at a time,
+// except for Pack and Has.
 type FilePredictions struct {
 	cfg        FilesConfig
 	writer     *broker.Writer
 	partitions []int                      // of the topic
-	most       int                        // bytes of a batch there
-	mostNoted  int                        // and of one of the record
-	began      map[string]broker.Identity // of both topics
+	most       int                        // bytes of a batch on the topic
+	mostNoted  int                        // bytes of a batch on the record
+	began      map[string]broker.Identity // both topics when this process began
 	head       recordHead
-	due        map[string]Progress // of files, behind what was sent and not committed
+	due        map[string]Progress // progress that was sent and is not committed, by file
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards files
 	files map[string]fileMark
 }
 
-// FilesConfig says where predictions of files go.
+// FilesConfig sets up a [FilePredictions].
 type FilesConfig struct {
 	Client *broker.Client
-	Topic  string // of predictions
-	Record string // topic that says which files are predicted; "": Topic-files
-	Told   func(text string)
+	Topic  string            // of predictions
+	Record string            // topic with the progress of files; "" means Topic-files
+	Told   func(text string) // is called when the record is made
 }
 
-// OpenFiles ends what an earlier process has left open, makes the record if it is not there, and
-// reads it. A record that is not whole, or is of another topic, is an error.
+// OpenFiles aborts the open transaction of an earlier process, makes the record if it is absent, and
+// reads it. A record that is not complete, or belongs to another topic, is an error.
 func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	cfg.Record = cmp.Or(cfg.Record, cfg.Topic+"-files")
 	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}, began: map[string]broker.Identity{}}
@@ -66,7 +66,7 @@ func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	if err := p.settings(ctx); err != nil {
 		return nil, err
 	}
-	// Before the record is read, so that what another process still sends is refused.
+	// This fences other processes before the record is read.
 	if p.writer, err = cfg.Client.NewWriter(ctx, "pacsgp-score/"+cfg.Record); err != nil {
 		return nil, err
 	}
@@ -76,20 +76,20 @@ func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	return p, p.read(ctx)
 }
 
-// makeRecord makes the record if it is not there.
+// makeRecord makes the record if it is absent.
 func (p *FilePredictions) makeRecord(ctx context.Context) error {
 	made, err := p.cfg.Client.CreateTopic(ctx, p.cfg.Record, 1, -1, broker.Settings{"cleanup.policy": "compact"})
 	if made {
 		p.cfg.Told(fmt.Sprintf("topic %q is made: it says which files have predictions in %q", p.cfg.Record, p.cfg.Topic))
 	}
-	// Who may not make topics may find it there.
+	// A user without the right to make topics may find it made.
 	if _, missing := p.cfg.Client.Partitions(ctx, p.cfg.Record); missing != nil {
 		return errors.Join(err, missing)
 	}
 	return nil
 }
 
-// settings demands topics that keep what is sent to them.
+// settings returns an error if a topic would lose records, and reads their sizes of batches.
 func (p *FilePredictions) settings(ctx context.Context) error {
 	record, err := p.cfg.Client.TopicSettings(ctx, p.cfg.Record)
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *FilePredictions) settings(ctx context.Context) error {
 	return nil
 }
 
-// Same demands the topics of the first call.
+// Same returns an error if one of the topics was made anew since the first call.
 func (p *FilePredictions) Same(ctx context.Context) error {
 	for _, topic := range []string{p.cfg.Topic, p.cfg.Record} {
 		is, err := p.cfg.Client.Identity(ctx, topic)
@@ -126,10 +126,10 @@ func (p *FilePredictions) Same(ctx context.Context) error {
 	return nil
 }
 
-// About is what the predictions are about; "": there are none.
+// About returns the subject of the predictions, "" if there are none.
 func (p *FilePredictions) About() string { return p.head.About }
 
-// begin notes the subject of the predictions, durably, before the first of them is sent: a topic
+// begin writes the head of the record durably before the first prediction is sent, so that a topic
 // with predictions always has a record.
 func (p *FilePredictions) begin(ctx context.Context, about, certificate string) error {
 	if p.head.Format != "" {
@@ -153,13 +153,13 @@ func (p *FilePredictions) begin(ctx context.Context, about, certificate string) 
 	return nil
 }
 
-// batchBytes is more than a batch has beside its records.
+// batchBytes bounds the bytes of a batch beside its records.
 const batchBytes = 128
 
-// FilesDue is when to commit predictions of files.
+// FilesDue says when to commit predictions of files.
 var FilesDue = score.Due{Rows: 1 << 17, Every: time.Second}
 
-// objectsOf makes predictions of a piece with these columns beside them.
+// objectsOf returns the writer of the predictions of a piece with these kept columns.
 func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside storedColumns) *sink.FileObjects {
 	keep := make([]sink.Kept, len(beside.Names))
 	for c := range keep {
@@ -169,7 +169,7 @@ func (p *FilePredictions) objectsOf(piece score.Piece[storedColumns], beside sto
 	return sink.NewFileObjects(file, piece.By.Carries, p.most-len(file)-recordBytes-batchBytes, keep...)
 }
 
-// Pack packs predictions of rows of one file, in their order, but those that an earlier process
+// Pack packs predictions of rows of one file, in their order, except those that an earlier process
 // has sent. Their key is the file's name, so that one partition has all of them.
 func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColumns]) (func(context.Context) error, score.Tally, error) {
 	file, key := piece.File.Name, fileKey(piece.File)
@@ -203,7 +203,7 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 		}
 		p.due[key] = now
 		err := send(ctx, p.writer, p.cfg.Topic, parcel{broker.PartitionOf([]byte(file), p.partitions), pieces})
-		// A topic made anew refuses the producer's sequence numbers: that is no cause to tell.
+		// A topic that was made anew refuses the producer's sequence numbers. Then tell the cause.
 		if err != nil && ctx.Err() == nil {
 			if another := p.Same(ctx); errors.Is(another, broker.ErrAnother) {
 				return another
@@ -213,8 +213,8 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 	}, n, nil
 }
 
-// Commit makes durable what was sent since the last commit, with how far its files are predicted.
-// After an error nothing more can be sent.
+// Commit commits the predictions since the last commit with the progress of their files, in one
+// transaction. After an error nothing more can be sent.
 func (p *FilePredictions) Commit(ctx context.Context) error {
 	if len(p.due) == 0 {
 		return nil
@@ -237,7 +237,7 @@ func (p *FilePredictions) Commit(ctx context.Context) error {
 	return p.writer.End(ctx)
 }
 
-// mark remembers how far the rows of files are predicted, and makes records of it.
+// mark stores the progress of files, and returns the records of it.
 func (p *FilePredictions) mark(now map[string]Progress) (records []broker.Record, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -256,14 +256,14 @@ func (p *FilePredictions) mark(now map[string]Progress) (records []broker.Record
 	return records, nil
 }
 
-// recorded is a record of the record.
+// recorded returns a message for the record.
 func recorded(key string, value any) (broker.Record, error) {
 	text, err := json.Marshal(value)
 	return broker.Record{Key: []byte(key), Value: text, Time: time.Now().UnixMilli()}, err
 }
 
-// Seen waits until what was committed is read.
+// Seen waits until readers see all that was committed.
 func (p *FilePredictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort gives up what was sent since the last commit, also when ctx is done.
+// Abort drops what was sent since the last commit, also when ctx is done.
 func (p *FilePredictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }

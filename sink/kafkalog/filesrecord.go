@@ -10,62 +10,61 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// The record is a compacted topic, of which partition 0 is used: one key holds whose record
-// it is, that of each file how far its predictions go. Numbers of files, from 1 on, show
-// that none is missing.
+// The record is partition 0 of a compacted topic. One key has the head, each file's key has its
+// progress. Files are numbered from 1 on, which shows that none is missing.
 const (
 	recordFormat    = "pacsgp-scored/1"
 	recordPartition = 0
 	headKey         = "predictions"
 )
 
-// A recordHead says which topic the predictions are in, and what they are about.
+// A recordHead names the topic of the predictions and their subject.
 type recordHead struct {
 	Format      string          `json:"format"`
 	Topic       string          `json:"topic"`
-	Of          broker.Identity `json:"of"`          // zero: brokers did not tell
-	About       string          `json:"about"`       // the same word for models that can take each other's place
+	Of          broker.Identity `json:"of"`          // of the topic; zero if brokers do not tell
+	About       string          `json:"about"`       // subject: equal for models that can replace each other
 	Certificate string          `json:"certificate"` // of the first model that predicted there
 }
 
-// A fileState is what the record says of a file.
+// A fileState is the value of a file's key in the record.
 type fileState struct {
 	Format string `json:"format"`
 	Number int64  `json:"number"` // among the files of the record, from 1 on
 	Progress
 }
 
-// Progress is how far the rows of a file are predicted.
+// Progress is the progress of predicting a file.
 type Progress struct {
 	File        string `json:"file"`
-	Rows        int64  `json:"rows"` // that have been dealt with: the first ones
-	Done        bool   `json:"done"` // there are no more
+	Rows        int64  `json:"rows"` // the first so many rows are predicted
+	Done        bool   `json:"done"` // these are all rows
 	Certificate string `json:"certificate"`
 }
 
-// A fileMark is what is remembered of it.
+// A fileMark is the part of a fileState that is kept in memory.
 type fileMark struct {
 	number, rows int64
 	done         bool
 }
 
-// fileKey is the key of a file in a record.
+// fileKey returns the key of a file in the record.
 func fileKey(f score.File) string { return f.Name + " " + f.Digest }
 
-// ErrRecord says that a record does not say which files have predictions.
+// ErrRecord says that the record does not show which files have predictions.
 var ErrRecord = errors.New("it does not say which files have predictions")
 
-// Has reports whether all rows of a file have been dealt with.
+// Has reports whether all rows of a file are predicted.
 func (p *FilePredictions) Has(f score.File) (bool, error) { return p.progress(fileKey(f)).done, nil }
 
-// progress is how far the rows of a file are predicted, for good.
+// progress returns the progress of a file at the last commit.
 func (p *FilePredictions) progress(key string) fileMark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.files[key]
 }
 
-// Files is how many files have all their predictions.
+// Files returns the number of files with all their predictions.
 func (p *FilePredictions) Files() (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,13 +88,13 @@ func (p *FilePredictions) read(ctx context.Context) error {
 	if n := first[recordPartition]; n > 0 {
 		return fail("what stood before offset %d was deleted", n)
 	}
-	// Committed or not: the open transaction of somebody else would hide what is behind it.
+	// Uncommitted records too: the open transaction of another process would hide records behind it.
 	end, err := p.cfg.Client.Written(ctx, p.cfg.Record, []int{recordPartition})
 	if err != nil {
 		return err
 	}
 	err = p.cfg.Client.Read(ctx, broker.Range{Topic: p.cfg.Record, Partition: recordPartition, End: end[recordPartition]}, func(r *broker.Record) error {
-		if err := p.take(r); err != nil {
+		if err := p.readMessage(r); err != nil {
 			return fail("offset %d: %w", r.Offset, err)
 		}
 		return nil
@@ -117,14 +116,14 @@ func (p *FilePredictions) read(ctx context.Context) error {
 	return p.fits(ctx, fail)
 }
 
-// take takes a record of the record.
-func (p *FilePredictions) take(r *broker.Record) error {
+// readMessage reads one message of the record.
+func (p *FilePredictions) readMessage(r *broker.Record) error {
 	if key := string(r.Key); key != headKey {
 		var state fileState
 		if err := json.Unmarshal(r.Value, &state); err != nil || state.Format != recordFormat || state.Number < 1 || state.Rows < 0 {
 			return fmt.Errorf("it is none of format %s", recordFormat)
 		}
-		p.files[key] = fileMark{state.Number, state.Rows, state.Done} // the last one counts
+		p.files[key] = fileMark{state.Number, state.Rows, state.Done} // the last message of a key counts
 		return nil
 	}
 	if err := json.Unmarshal(r.Value, &p.head); err != nil || p.head.Format != recordFormat || p.head.About == "" {
@@ -133,7 +132,7 @@ func (p *FilePredictions) take(r *broker.Record) error {
 	return nil
 }
 
-// whole demands all that was ever written.
+// whole returns an error if the head or a file is missing.
 func (p *FilePredictions) whole() error {
 	if p.head.Format == "" && len(p.files) > 0 {
 		return errors.New("it does not say whose record it is")
@@ -148,7 +147,7 @@ func (p *FilePredictions) whole() error {
 	return nil
 }
 
-// fits demands a topic that has what the record says.
+// fits returns an error if the topic cannot have the predictions of the record.
 func (p *FilePredictions) fits(ctx context.Context, fail func(format string, args ...any) error) error {
 	written, err := p.cfg.Client.Written(ctx, p.cfg.Topic, p.partitions)
 	if err != nil {

@@ -11,15 +11,13 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// DeadLetters is a topic for records that were no rows.
+// DeadLetters is a topic for the records of a window that are not rows.
 type DeadLetters struct {
 	Client *broker.Client
 	Topic  string
-	// ID names the window among those of all jobs, Source is the topic of its rows, and Ends is
-	// where it ends there.
-	ID     string
-	Source string
-	Ends   map[int]int64
+	ID     string        // of the window, among the windows of all jobs
+	Source string        // topic of the window's rows
+	Ends   map[int]int64 // offsets at which the window ends there, by partition
 }
 
 const (
@@ -27,11 +25,11 @@ const (
 	lettersBytes  = 256 << 10
 )
 
-// Put sends the letters that each hands over, with the partition they were in, in one transaction.
-// The same transaction notes that, as offsets of a group that is named after the window: so
-// readers of committed records see letters once, however often the job is killed and run again,
-// until the cluster forgets the offsets of groups without members (offsets.retention.minutes, a
-// week by default).
+// Put sends the letters that each yields, with the partition that they were in, in one transaction.
+// The same transaction commits Ends as offsets of a group named after the window, as a mark that they
+// are sent. So read-committed consumers see letters once, however often the job is killed and run
+// again, until the cluster forgets the offsets of groups without members
+// (offsets.retention.minutes, a week by default).
 func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r broker.Record) error) error) (err error) {
 	p := post{DeadLetters: d}
 	defer func() {
@@ -59,20 +57,21 @@ func (d DeadLetters) Put(ctx context.Context, each func(func(partition int, r br
 
 var errSent = errors.New("they were sent before")
 
-// A post is letters on their way.
+// A post sends letters in batches.
 type post struct {
 	DeadLetters
 
 	writer     *broker.Writer
-	partitions []int
-	partition  int // of the letters that wait
+	partitions []int // of Topic
+	partition  int   // of the source, of the waiting letters
 	waiting    []broker.Record
-	bytes      int
+	bytes      int // of the waiting letters
 }
 
 func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
 
-// begin ends what an earlier process has left open, and looks whether one has finished.
+// begin aborts the open transaction of an earlier process. It returns errSent if one has sent the
+// letters.
 func (p *post) begin(ctx context.Context) error {
 	var err error
 	if p.partitions, err = p.Client.Partitions(ctx, p.Topic); err != nil {
@@ -88,6 +87,7 @@ func (p *post) begin(ctx context.Context) error {
 	return err
 }
 
+// add adds a letter to the waiting ones. It retains nothing of r.
 func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 	if p.writer == nil {
 		if err := p.begin(ctx); err != nil {
@@ -105,7 +105,7 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 	}
 	p.partition, p.bytes = partition, p.bytes+size
 	r.Key, r.Value, r.Headers = slices.Clone(r.Key), slices.Clone(r.Value), cloneHeaders(r.Headers)
-	r.Time = time.Now().UnixMilli() // a header has its own: retention counts from now
+	r.Time = time.Now().UnixMilli() // retention counts from now; a header has the record's own time
 	p.waiting = append(p.waiting, r)
 	return nil
 }
@@ -118,6 +118,7 @@ func cloneHeaders(headers []broker.Header) []broker.Header {
 	return headers
 }
 
+// flush sends the waiting letters.
 func (p *post) flush(ctx context.Context) error {
 	if len(p.waiting) == 0 {
 		return nil

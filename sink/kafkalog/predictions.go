@@ -12,37 +12,39 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Predictions sends predictions of the rows of one topic to another. It is for one goroutine, but
-// for Pack.
+// Predictions sends predictions of the rows of one topic to another. It is for one goroutine at a
+// time, except for Pack.
 type Predictions struct {
 	cfg        PredictionsConfig
 	writer     *broker.Writer
 	partitions []int
 
-	ends    map[int]int64 // behind what was sent and not committed
-	subject string        // of it
+	ends    map[int]int64 // offsets behind the rows whose predictions are sent and not committed
+	subject string        // of these predictions
 }
 
 var _ score.Writer[score.Records] = (*Predictions)(nil)
 
-// TopicDue is when to commit: that takes as long as the predictions of tens of thousands of rows.
+// TopicDue says when to commit predictions of a topic. A commit lasts as long as the predictions of
+// tens of thousands of rows.
 var TopicDue = score.Due{Rows: 1 << 17, Pause: true, Every: time.Second}
 
-// PredictionsConfig says whence predictions come and where they go.
+// PredictionsConfig sets up a [Predictions].
 type PredictionsConfig struct {
 	Client *broker.Client
 	Group  string   // that reads the rows
 	Source string   // topic of the rows
 	Topic  string   // of predictions
-	Keep   []string // members of records beside predictions
+	Keep   []string // members of records to keep beside predictions
 	As     broker.Member
 	Log    score.Log
 	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id
-	// of the group: of two processes the later one ends the other.
+	// of the group: a later process fences an earlier one.
 	ExactlyOnce bool
 }
 
-// NewPredictions ends what an earlier process has left open, for ExactlyOnce.
+// NewPredictions returns a writer. With ExactlyOnce it aborts the open transaction of an earlier
+// process.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	transactional := ""
@@ -57,13 +59,12 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	return p, err
 }
 
-// A parcel is packed records of one partition.
+// A parcel has packed records of one partition.
 type parcel struct {
 	partition int
 	pieces    []broker.Packed
 }
 
-// send sends a parcel.
 func send(ctx context.Context, w *broker.Writer, topic string, what parcel) error {
 	for _, piece := range what.pieces {
 		if err := w.SendPacked(ctx, topic, what.partition, piece); err != nil {
@@ -73,8 +74,9 @@ func send(ctx context.Context, w *broker.Writer, topic string, what parcel) erro
 	return nil
 }
 
-// Pack packs predictions of the rows of a piece, in their order, for the partitions of the same
-// numbers, as far as there are so many: records of one key stay in one partition.
+// Pack packs predictions of the rows of a piece, in their order. A row's prediction goes to the
+// partition of the same number, modulo the number of partitions, so that records of one key stay in
+// one partition. The returned function sends them.
 func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]) (func(context.Context) error, score.Tally, error) {
 	var n score.Tally
 	var parcels []parcel
@@ -96,9 +98,9 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	}, n, err
 }
 
-// objects makes a record of each prediction, and packs them by partition.
+// objects makes a record of each prediction, and packs the records by partition.
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
-	text := make([]byte, 0, 256*len(batch)) // of all objects: where it grows, the first ones stay where they are
+	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
 	for _, part := range score.Parts(len(batch), of) {
 		objects := sink.NewPredictionObjects(by.CarriedIn(p.cfg.Source, part.Partition), p.cfg.Keep...)
 		records := make([]broker.Record, 0, len(part.Rows))
@@ -117,7 +119,8 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 	return parcels, nil
 }
 
-// packed packs records into batches of at most so many bytes, uncompressed, or one record.
+// packed packs records into batches of at most so many uncompressed bytes; a larger record gets a
+// batch of its own.
 func packed(records []broker.Record, most int) (pieces []broker.Packed, err error) {
 	now := time.Now().UnixMilli() // retention counts from now
 	from, bytes := 0, 0
@@ -137,13 +140,13 @@ func packed(records []broker.Record, most int) (pieces []broker.Packed, err erro
 	return pieces, nil
 }
 
-// room is what a record takes in a batch, and more.
+// room bounds the bytes of a record in a batch.
 func room(r broker.Record) int { return len(r.Key) + len(r.Value) + recordBytes }
 
-// recordBytes is more than a record has beside key and value.
+// recordBytes bounds the bytes of a record beside key and value.
 const recordBytes = 64
 
-// Commit notes how far the rows were predicted, as a member of the group, with the subject.
+// Commit commits the offsets behind the predicted rows, as a member of the group, with the subject.
 func (p *Predictions) Commit(ctx context.Context) error {
 	if len(p.ends) == 0 {
 		return nil
@@ -158,14 +161,14 @@ func (p *Predictions) Commit(ctx context.Context) error {
 	return p.writer.End(ctx)
 }
 
-// Seen waits until what was committed is read.
+// Seen waits until readers see all that was committed.
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort gives up what was sent since the last commit, also when ctx is done; without ExactlyOnce
-// it is read all the same.
+// Abort drops what was sent since the last commit, also when ctx is done. Without ExactlyOnce
+// readers see it all the same.
 func (p *Predictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }
 
-// unlessFenced ignores that a later writer of the same id has aborted a transaction.
+// unlessFenced returns nil for the error of a writer that a later one of the same id has fenced.
 func unlessFenced(err error) error {
 	if broker.Fenced(err) {
 		return nil
@@ -177,9 +180,8 @@ func unlessFenced(err error) error {
 // broker ends it.
 const abortWithin = 5 * time.Second
 
-// abort ends the open transaction of a writer, if it has one, also when ctx is done. Absent
-// brokers are no error; a later writer of the same id is one, which may explain an earlier
-// failure.
+// abort ends the open transaction of a writer, if it has one, also when ctx is done. Unreachable
+// brokers are no error. A fenced writer is one, since it may explain an earlier failure.
 func abort(ctx context.Context, w *broker.Writer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortWithin)
 	defer cancel()

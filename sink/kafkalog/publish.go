@@ -21,26 +21,26 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Config says where artifacts are published.
+// Config sets up a [Publication].
 type Config struct {
 	Client *broker.Client
 	Topics Topics
 	Name   string // of the model: the key of its pointer
-	// ExactlyOnce sends everything in one transaction, under an id of the name: of two processes
-	// the later one ends the other.
+	// ExactlyOnce sends everything in one transaction, under an id of the name: a later process
+	// fences an earlier one.
 	ExactlyOnce bool
 	// Share is the partitions of the rows of a member of a shared group: the transactional id
 	// belongs to the name and the first of them, and each has a pointer of its own, see [NameOf].
 	// nil means all.
 	Share []int
-	// Rows is which topic the rows of the certificates come from, as far as brokers tell.
+	// Rows is the topic of the certificates' rows; zero if brokers do not tell.
 	Rows broker.Identity
 }
 
-// NameOf is the name of the pointer for the rows of one partition, in a shared group.
+// NameOf returns the name of the pointer for the rows of one partition, in a shared group.
 func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
 
-// transactional is the id of the transactions.
+// transactional returns the transactional id, "" without transactions.
 func (cfg Config) transactional() string {
 	switch {
 	case !cfg.ExactlyOnce:
@@ -56,11 +56,11 @@ func (cfg Config) transactional() string {
 // member of a shared group calls it once in each generation, before it asks for the group's
 // position: from then on nobody else can commit offsets of its partitions in this generation.
 //
-// For commits of earlier generations are refused since this one began, and what was accepted
-// before is in a transaction under the id of the first partition of a share with one of these
-// partitions, so of one that is none behind the last of these. All such ids are taken over here,
-// which aborts or completes what is open under them. Other members of this generation have other
-// partitions; if they write under one of the ids just now, they begin again.
+// The reason: commits of earlier generations are refused since this one began. Commits that were
+// accepted before are in transactions under the id of the first partition of a share that has one
+// of these partitions. Such a first partition is not behind the last of these. EndOthers fences all
+// ids up to it, which aborts or completes their transactions. Members of this generation with other
+// partitions that write under one of these ids begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
 	if !cfg.ExactlyOnce || cfg.Share == nil {
 		return nil
@@ -83,8 +83,7 @@ type Pointer struct {
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
-	// Rows is the topic of the segments, for another one of the same name has other rows; zero if
-	// brokers do not tell.
+	// Rows identifies the topic of the segments beyond its name; zero if brokers do not tell.
 	Rows broker.Identity `json:"rows,omitzero"`
 }
 
@@ -94,25 +93,26 @@ const PointerFormat = "pacsgp-pointer/1"
 // An Artifact is a certificate and its model as the bytes of their files.
 type Artifact struct{ Document, Model []byte }
 
-// id is the certificate's.
+// id returns the certificate's id.
 func (a Artifact) id() string { return digest(a.Document) }
 
 // A Publication sends artifacts and, last, the pointer to one of them. It is a [pipeline.Sink] of
-// its topics; with ExactlyOnce all is durable, and seen, from [Publication.Commit] on.
+// its topics. With ExactlyOnce all is durable and visible from [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
 	writer          *broker.Writer
-	piece, document int               // bytes
-	models          map[string][]byte // by SHA-256: what was put and not sent
-	sent            map[string]bool   // the models that are on the topic, or in the transaction
-	fresh           bool              // what is put was not put before
+	piece, document int               // largest number of bytes of a piece of a model, and of a certificate
+	models          map[string][]byte // models that were put and not sent, by SHA-256
+	sent            map[string]bool   // models that are on the topic or in the transaction, by SHA-256
+	fresh           bool              // see Fresh
 }
 
-// Fresh says that nothing put now was put before: the topic of certificates is not searched for it.
+// Fresh says that no artifact put from now on was published before, so that the topic of
+// certificates is not searched for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
-// Begin checks the topics and takes an id for the producer. With ExactlyOnce, it aborts what an
-// earlier process of this name has left unfinished.
+// Begin checks the topics and gets an id for the producer. With ExactlyOnce, it aborts the open
+// transaction of an earlier process of this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	cfg.Topics = cfg.Topics.WithDefaults()
 	if cfg.Name == "" {
@@ -127,8 +127,8 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// put sends an artifact, its model first, unless its certificate was published before. The model,
-// with the SHA-256 sum, needs no bytes if they were sent.
+// put sends an artifact, its model first, unless its certificate was published before. sum is the
+// model's SHA-256. If the model was sent, a.Model may be nil.
 func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
@@ -177,7 +177,7 @@ const (
 	headerDigest = "sha256"
 )
 
-// Point moves the pointer to a certificate that was put; of a share those of its partitions.
+// Point moves the pointer, or those of a share's partitions, to a certificate that was put.
 func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certify.Guarantee) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
@@ -211,21 +211,20 @@ func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certif
 	return nil
 }
 
-// GroupAt is where a group is, seen from a window of its topic. An offset that was never
-// committed, or that the cluster has forgotten, is nowhere.
+// GroupAt is the position of a group relative to a window of its topic.
 type GroupAt int
 
-// Places of a group.
+// Positions of a group.
 const (
-	Nowhere GroupAt = iota
+	Nowhere GroupAt = iota // an offset was never committed, or the cluster has forgotten it
 	AtBegin
 	AtEnd
 )
 
-// Follows demands that a group is at the begin of a window, or nowhere, or at its end if the
-// certificates of these ids were published. Otherwise another certificate of the same rows has
-// moved the group. Call it behind [Begin] and before anything is sent: with ExactlyOnce nobody else
-// of the name can commit in between.
+// Follows returns the position of a group. It is an error unless the group is at the begin of the
+// window, or nowhere, or at its end with the certificates of these ids published: otherwise another
+// certificate of the same rows has moved the group ([stream.ErrOvertaken]). Call it after [Begin] and
+// before anything is sent: with ExactlyOnce no other process of the name can commit in between.
 func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (GroupAt, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
@@ -256,8 +255,8 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	return found, nil
 }
 
-// CommitOffsets notes how far a group has come, in the transaction if there is one: as a member of
-// the group or, with nil, for a group without members.
+// CommitOffsets commits offsets of a group, in the transaction if there is one: as a member of the
+// group or, with nil, for a group without members.
 func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
 	if as != nil {
 		return p.writer.CommitOffsetsAs(ctx, *as, group, topic, ends, metadata)
@@ -268,10 +267,9 @@ func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, grou
 // Abort ends the transaction, if there is one, within seconds, also when ctx is done.
 func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
 
-// Commit makes what was sent visible, if that is left to a transaction.
+// Commit commits the transaction, if there is one.
 func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }
 
-// send sends a record to the partition of its subject.
 func (p *Publication) send(ctx context.Context, topic, subject string, r broker.Record) error {
 	return sendTo(ctx, p.cfg.Client, p.writer, topic, subject, r)
 }
@@ -312,8 +310,7 @@ func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum strin
 	return sum, nil
 }
 
-// GetModel reads back a model that was put or is on the topic, with ExactlyOnce from
-// [Publication.Commit] on.
+// GetModel reads back a model that was put or is visible on the topic.
 func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Model, err error) {
 	if err := ctx.Err(); err != nil {
 		return m, err
@@ -330,7 +327,7 @@ func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Mode
 	return m, err
 }
 
-// PutCertificate sends a certificate behind its model, unless it was published before.
+// PutCertificate sends a model and its certificate, unless the certificate was published before.
 func (p *Publication) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -23,12 +23,13 @@ import (
 // ErrNotFound says that nothing of the name or id was published, or not all of it.
 var ErrNotFound = stream.ErrNotFound
 
-// maxPieces bounds what is believed of a header.
+// maxPieces bounds the count in a header.
 const maxPieces = sink.MaxModelBytes / 1024
 
 var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Pull reads the current artifact of a name, or that of a certificate's id, and checks every hash.
+// Pull reads the current artifact of a name, or the artifact of a certificate's id, and checks every
+// hash.
 func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string) (Artifact, error) {
 	t = t.WithDefaults()
 	id := nameOrID
@@ -58,7 +59,7 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string)
 	return a, err
 }
 
-// Current is the pointer of a name.
+// Current reads the pointer of a name.
 func Current(ctx context.Context, client *broker.Client, t Topics, name string) (Pointer, error) {
 	t = t.WithDefaults()
 	var p Pointer
@@ -80,11 +81,11 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 	return p, nil
 }
 
-// mostShares is how many names of partitions are told.
+// mostShares is the largest number of names in a hint.
 const mostShares = 10
 
-// shares are the names of the pointers of a shared group: see [NameOf]. Of many the first ones are
-// returned, and dots.
+// shares returns the names of the pointers of a shared group: see [NameOf]. If there are many, it
+// returns the first ones and dots.
 func shares(ctx context.Context, client *broker.Client, topic, name string) ([]string, error) {
 	found := map[int]bool{}
 	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
@@ -104,7 +105,7 @@ func shares(ctx context.Context, client *broker.Client, topic, name string) ([]s
 	return names, err
 }
 
-// model puts a model's file together.
+// model reads the pieces of a model and returns its file.
 func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byte, error) {
 	var pieces [][]byte
 	var size int64
@@ -119,7 +120,7 @@ func model(ctx context.Context, client *broker.Client, topic, sum string) ([]byt
 			return fmt.Errorf("kafka: topic %q: %q is no piece of a model", topic, r.Key)
 		}
 		if pieces != nil && len(pieces) != count {
-			// It was published again with pieces of another size: those are whole.
+			// A later publication has pieces of another size, and all of them.
 			pieces, size = nil, 0
 		}
 		if pieces == nil {
@@ -154,14 +155,14 @@ func header(r *broker.Record, key string) string {
 	return ""
 }
 
-// last is the value of the latest record of a key by its place, whatever the clocks of writers;
-// nil if there is none.
+// last returns the value of the last record of a key, nil if there is none. Offsets decide, not the
+// clocks of writers.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
 	var value []byte
 	var in int
 	var at int64
 	err := scan(ctx, client, topic, false, func(partition int, r *broker.Record) error {
-		// Times decide where a topic was given more partitions, so that a key has several.
+		// If the topic got more partitions, a key may have several: between these times decide.
 		if string(r.Key) == key && (value == nil || partition == in || r.Time >= at) {
 			value, in, at = append(make([]byte, 0, len(r.Value)), r.Value...), partition, r.Time
 		}
@@ -170,7 +171,7 @@ func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte
 	return value, err
 }
 
-// scan reads all that a topic has now; undecided, committed or not.
+// scan calls use for each record that a topic has now; if undecided, also for uncommitted ones.
 func scan(ctx context.Context, client *broker.Client, topic string, undecided bool, use func(partition int, r *broker.Record) error) error {
 	partitions, err := client.Partitions(ctx, topic)
 	if err != nil {
@@ -192,7 +193,8 @@ func scan(ctx context.Context, client *broker.Client, topic string, undecided bo
 	return nil
 }
 
-// Pointers are those of a name, which are read once in a while. They are for one goroutine.
+// Pointers reads the pointer of a name at most every [score.LookEvery]. It is for one goroutine at a
+// time.
 type Pointers struct {
 	client *broker.Client
 	topics Topics
@@ -209,7 +211,7 @@ func NewPointers(client *broker.Client, t Topics, name string) *Pointers {
 	return &Pointers{client: client, topics: t, name: name}
 }
 
-// Current reads the pointer, if it did not just now.
+// Current returns the pointer, read now or within the last [score.LookEvery].
 func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if t.last.ID != "" && time.Since(t.looked) < score.LookEvery {
 		return t.last, nil
@@ -222,7 +224,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	return t.last, nil
 }
 
-// Artifact reads what a pointer names, and checks every hash.
+// Artifact reads the artifact that a pointer names, and checks every hash.
 func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Artifact, error) {
 	a, err := Pull(ctx, t.client, t.topics, p.ID)
 	if broker.Temporary(err) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// A Sequence is the numbers of a stream's certificates, and what is current of them.
+// A Sequence has the numbers and the artifacts of a stream's certificates.
 type Sequence struct {
 	Client *broker.Client
 	Topics Topics
@@ -22,7 +22,7 @@ type Sequence struct {
 	Model  string // name of the pointer
 }
 
-// TakeNumber takes the next number, again when another member has taken one at the same time.
+// TakeNumber takes the next number. It tries again if another member takes one at the same time.
 func (s *Sequence) TakeNumber(ctx context.Context) (int64, error) {
 	for {
 		k, err := TakeNumber(ctx, s.Client, s.Topics, s.Name)
@@ -50,8 +50,8 @@ func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error)
 // sequenceFormat names the version of a [taken].
 const sequenceFormat = "pacsgp-sequence/1"
 
-// taken is the value of the record that says how far a sequence has come. The topic of pointers,
-// which is compacted, keeps it under a key that is no name of a model.
+// taken is the record with the last number of a sequence. It is in the compacted topic of pointers,
+// under a key that is no name of a model.
 type taken struct {
 	Format string `json:"format"`
 	Name   string `json:"name"`
@@ -61,18 +61,17 @@ type taken struct {
 func sequenceKey(name string) string { return "sequence\n" + name }
 
 // TakeNumber takes the next number of a sequence of certificates, durably: no call of any process
-// will return it again, whatever becomes of the certificate. Of two calls at the same time the
-// later one ends the other, whose error is [broker.Fenced]; a process that is killed may lose a
-// number.
+// returns it again, whatever becomes of the certificate. Of two calls at the same time the later one
+// fences the other, whose error is [broker.Fenced]. A process that is killed may lose a number.
 //
-// No two calls return the same k, so the parts of δ of all certificates add up to δ at most: let a
-// second call get the id of the writer behind the first one. If the first one's record is stored
-// by then, the second reads it, committed or not, and takes a larger number. If not, it never will
-// be, for brokers refuse a writer that has lost its id, and the first call returns an error.
+// No two calls return the same number, so that the parts of δ of all certificates add up to at most
+// δ. For let a second call get the writer's id after the first one. If the first call's record is
+// stored by then, the second call reads it, committed or not, and takes a larger number. If not, the
+// record is never stored, since brokers refuse a fenced writer, and the first call returns an error.
 func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name string) (int64, error) {
 	t = t.WithDefaults()
 	key := sequenceKey(name)
-	// Before the numbers are read, so that what another process still sends is refused.
+	// This fences other processes before the numbers are read.
 	w, err := client.NewWriter(ctx, "pacsgp/sequence/"+name)
 	if err != nil {
 		return 0, err
@@ -98,9 +97,9 @@ func TakeNumber(ctx context.Context, client *broker.Client, t Topics, name strin
 	return number + 1, nil
 }
 
-// lastNumber is the last number that was taken, 0 if none was: the largest of all records,
-// committed or not, for the open transaction of somebody else hides records behind it, and the
-// number of an aborted one is no loss.
+// lastNumber returns the largest number in all records, 0 if there is none. It counts uncommitted
+// records too: an open transaction would hide records behind it, and the number of an aborted one
+// is no loss.
 func lastNumber(ctx context.Context, client *broker.Client, topic, name string) (number int64, err error) {
 	err = scan(ctx, client, topic, true, func(_ int, r *broker.Record) error {
 		if string(r.Key) != sequenceKey(name) {

@@ -13,18 +13,18 @@ import (
 // Topics are the names of the three topics.
 type Topics struct{ Certificates, Models, Current string }
 
-// WithDefaults fills in the names that are not given.
+// WithDefaults fills in empty names.
 func (t Topics) WithDefaults() Topics {
 	return Topics{cmp.Or(t.Certificates, "pacsgp-certificates"), cmp.Or(t.Models, "pacsgp-models"), cmp.Or(t.Current, "pacsgp-current")}
 }
 
 const (
 	keepForEver = "-1"
-	// documentBytes is the room for a certificate, which grows with its segments.
+	// documentBytes bounds a certificate, which grows with its segments.
 	documentBytes = 16 << 20
-	// pieceBytes is the room for a piece of a model. A topic may have less.
+	// pieceBytes bounds a piece of a model. A topic may allow less.
 	pieceBytes = 512 << 10
-	// besidesBytes is more than a message has beside the bytes of its piece.
+	// besidesBytes bounds the bytes of a message beside its piece.
 	besidesBytes = 4 << 10
 )
 
@@ -33,7 +33,7 @@ type topicSettings struct {
 	with  broker.Settings
 }
 
-// settings are what the topics are made with.
+// settings returns the settings with which the topics are made.
 func (t Topics) settings() []topicSettings {
 	size := strconv.Itoa(documentBytes)
 	return []topicSettings{
@@ -43,7 +43,7 @@ func (t Topics) settings() []topicSettings {
 	}
 }
 
-// Create makes the topics that are not there. told hears of each.
+// Create makes the topics that are absent, and calls told for each of the three.
 func Create(ctx context.Context, client *broker.Client, t Topics, partitions, replicas int, told func(topic string, made bool)) error {
 	for _, s := range t.WithDefaults().settings() {
 		made, err := client.CreateTopic(ctx, s.topic, partitions, replicas, s.with)
@@ -55,14 +55,13 @@ func Create(ctx context.Context, client *broker.Client, t Topics, partitions, re
 	return nil
 }
 
-// Check demands that the topics are there and keep what is sent to them.
+// Check returns an error if a topic is absent or would lose records.
 func Check(ctx context.Context, client *broker.Client, t Topics) error {
 	_, _, err := check(ctx, client, t.WithDefaults())
 	return err
 }
 
-// check demands topics that keep what is sent to them, and returns the room for a piece
-// of a model and for a document.
+// check is [Check]. It returns the largest number of bytes of a piece of a model and of a document.
 func check(ctx context.Context, client *broker.Client, t Topics) (piece, document int, err error) {
 	var faults []error
 	room := map[string]int{}
@@ -90,7 +89,7 @@ func check(ctx context.Context, client *broker.Client, t Topics) (piece, documen
 	return min(pieceBytes, room[t.Models]-besidesBytes), min(room[t.Certificates], room[t.Current]) - besidesBytes, errors.Join(faults...)
 }
 
-// largest is how many bytes a batch may have; the usual number if brokers do not tell.
+// largest returns the largest number of bytes of a batch, the usual one if brokers do not tell.
 func largest(settings broker.Settings, usual int) int {
 	if n, err := strconv.Atoi(settings["max.message.bytes"]); err == nil {
 		return n

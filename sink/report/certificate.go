@@ -29,8 +29,7 @@ func WriteCertificate(w io.Writer, c certify.Certificate, style Style, who Reade
 	return nil
 }
 
-// WriteSummary prints headlines, doubts and remarks: what a certificate comes to. The caller finds
-// errors of w.
+// WriteSummary prints headlines, doubts and remarks. It ignores errors of w: the caller notices them.
 func WriteSummary(w io.Writer, c certify.Certificate, style Style, who Reader) {
 	WriteHeadlines(w, c, style, who)
 	for _, words := range remarks(c, who) {
@@ -38,7 +37,7 @@ func WriteSummary(w io.Writer, c certify.Certificate, style Style, who Reader) {
 	}
 }
 
-// A printer writes lines; the first error stays in w.
+// A printer writes lines. w keeps the first error for Flush.
 type printer struct {
 	w     *bufio.Writer
 	style Style
@@ -46,11 +45,11 @@ type printer struct {
 
 const margin = "  "
 
-// statusWidth is that of the longest status, and two blanks.
+// statusWidth is the width of the longest status, and two blanks.
 const statusWidth = len("CONDITIONAL  ")
 
 func (p *printer) line(words string) {
-	_, _ = p.w.WriteString(words + "\n") // Flush returns the error
+	_, _ = p.w.WriteString(words + "\n")
 }
 
 // paragraph prints wrapped words inside the margin.
@@ -76,9 +75,8 @@ func (p *printer) section(s Section) {
 	p.fields(s.Fields)
 }
 
-// WriteHeadlines prints the headlines of [PageOf] with their status, and the doubts: other jobs on
-// the same rows, equal rows declared to be separate draws, similar neighbours. The caller finds
-// errors of w.
+// WriteHeadlines prints the headlines of [PageOf] with their status, and the doubts
+// ([certify.Certificate.Doubts]). It ignores errors of w: the caller notices them.
 func WriteHeadlines(w io.Writer, c certify.Certificate, style Style, who Reader) {
 	for _, h := range headlines(c, who) {
 		colour := red
@@ -116,8 +114,8 @@ func (p *printer) assumption(a certify.Assumption) {
 	p.line(strings.Replace(words, mark, p.style.paint(colour, mark), 1))
 }
 
-// WriteDeclared prints declarations, which model and rows do not show; those about training only if
-// it was not repeated.
+// WriteDeclared prints the maker's declarations, without the machine of training if the reader has
+// retrained.
 func WriteDeclared(w io.Writer, c certify.Certificate, style Style, retrained bool) error {
 	p := &printer{w: bufio.NewWriter(w), style: style}
 	p.section(Section{Title: makersWord, Fields: slices.DeleteFunc(declared(c), func(f Field) bool { return retrained && f.Name == trainedOn })})

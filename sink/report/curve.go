@@ -11,8 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// curvePanel shows how many rows are off by more than each tolerance: of the hold-out rows, and at
-// most of fresh ones. The declared tolerance is a line.
+// curvePanel shows, at each tolerance, the share of hold-out rows that are off by more, and the bound
+// for fresh rows. The declared tolerance is a line.
 func (f Figure) curvePanel() *plot.Plot {
 	p := newPanel("Off by more, at every tolerance at once", cmp.Or(f.Target, "target")+", tolerance", "share of rows")
 	grid := plotter.NewGrid()
@@ -40,7 +40,8 @@ func (f Figure) curvePanel() *plot.Plot {
 	return p
 }
 
-// stairs are the shares of hold-out rows and the bounds, each step as wide as it holds.
+// stairs returns the shares of hold-out rows and the bounds, as lines with one step for each step of
+// the curve.
 func (f Figure) stairs() (missed, bound plotter.XYs) {
 	steps := f.Curve.Steps
 	for i, s := range steps {
@@ -55,7 +56,7 @@ func (f Figure) stairs() (missed, bound plotter.XYs) {
 	return missed, bound
 }
 
-// between is the area between two lines over the same range.
+// between returns the area between two lines over the same range.
 func between(low, high plotter.XYs) plotter.XYs {
 	area := append(plotter.XYs{}, high...)
 	for i := range low {

@@ -9,11 +9,11 @@ import (
 )
 
 // Escape returns words as one harmless line for a terminal: characters that could move the cursor,
-// change the colour, hide letters or reverse the reading order become \u001b and the like, which
-// JSON reads back. Names of columns and files, keys and certificates may come from anybody.
+// change the colour, hide letters or reverse the reading order become escapes of JSON, such as
+// \u001b. Names of columns and files, keys and certificates may come from anybody.
 func Escape(words string) string { return escape(words, "") }
 
-// escape keeps the characters of keep.
+// escape is Escape, except for the characters of keep.
 func escape(words, keep string) string {
 	if strings.IndexFunc(words, hidden) < 0 && utf8.ValidString(words) {
 		return words
@@ -26,7 +26,7 @@ func escape(words, keep string) string {
 			fmt.Fprintf(&b, `\x%02x`, words[0])
 		case !hidden(r) || strings.ContainsRune(keep, r):
 			b.WriteRune(r)
-		case r > 0xFFFF: // two halves, as in JSON
+		case r > 0xFFFF: // a surrogate pair, as in JSON
 			r -= 0x10000
 			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+r>>10, 0xDC00+r&0x3FF)
 		default:
@@ -37,24 +37,24 @@ func escape(words, keep string) string {
 	return b.String()
 }
 
-// hidden reports whether a character is invisible: control characters, format characters (such as
-// those of reading order), separators of lines and paragraphs.
+// hidden reports whether a character is invisible: a control or format character (such as those for
+// the reading order), or a separator of lines or paragraphs.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
-// An Escaper writes text like [Escape], but keeps line breaks and tabs. All output of a program for
-// people goes through one, so that no name is forgotten. It is for one goroutine at a time.
+// An Escaper writes text like [Escape], but keeps line breaks and tabs. A program sends all output for
+// people through one, so that no name is forgotten. It is for one goroutine at a time.
 type Escaper struct {
 	w    io.Writer
-	rest []byte // the beginning of a character
-	err  error  // the first failure
+	rest []byte // the beginning of a character whose end has not come yet
+	err  error  // the first error
 }
 
 // NewEscaper returns an Escaper that writes to w.
 func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
-// Write escapes and writes text. After a failure it only returns it.
+// Write escapes and writes text. After an error it only returns the error.
 func (e *Escaper) Write(b []byte) (int, error) {
 	if e.err != nil {
 		return 0, e.err
@@ -73,12 +73,12 @@ func (e *Escaper) Write(b []byte) (int, error) {
 
 func (e *Escaper) pass(text string) error {
 	if text != "" && e.err == nil {
-		_, e.err = e.w.Write([]byte(escape(text, "\n\t"))) // in one call: a log is read by its lines
+		_, e.err = e.w.Write([]byte(escape(text, "\n\t"))) // in one call, so that lines of a log stay whole
 	}
 	return e.err
 }
 
-// Flush writes the rest of a character that was cut, and returns the first failure of all writes.
+// Flush writes the beginning of an unfinished character, and returns the first error of all writes.
 func (e *Escaper) Flush() error {
 	rest := string(e.rest)
 	e.rest = nil

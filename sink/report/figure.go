@@ -20,12 +20,12 @@ import (
 
 // A Step is the state of training at one time.
 type Step struct {
-	Pass  float64 // how far training is, in the unit of [Figure.Unit]
+	Pass  float64 // progress of training, in the unit of [Figure.Unit]
 	Bound float64 // estimate of the bound, in [0, 1]
 	Risk  float64 // estimate of the empirical risk, in [0, 1]
 }
 
-// A Point is one row: what was observed, and the mean of Q there, in raw units.
+// A Point is one row: its target and the mean of Q, in raw units.
 type Point struct {
 	Observed  float64
 	Predicted float64
@@ -40,16 +40,16 @@ type Figure struct {
 
 	Steps    []Step
 	Unit     string  // of Step.Pass; "" means passes over the train rows
-	Bound    float64 // for a draw of Q, after the last pass
-	Baseline float64 // the yardstick
+	Bound    float64 // certified, for a draw of Q
+	Baseline float64 // the bound of the yardstick
 
-	// Curve takes the place of training where a certificate has one, of so many hold-out rows.
+	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows.
 	Curve *certify.Curve
 	Held  int64
 
 	Points       []Point
-	PointsTitle  string  // names their rows
-	Below, Above float64 // tolerance in raw units: no loss while −Below ≤ predicted − observed ≤ Above; 0, 0 means no band
+	PointsTitle  string  // names the rows of Points
+	Below, Above float64 // tolerance, raw units: no loss if −Below ≤ predicted − observed ≤ Above; 0, 0 means no band
 }
 
 // Size of a figure on paper, and the resolution of its PNG.
@@ -59,7 +59,7 @@ const (
 	resolution = 110 // dots an inch
 )
 
-// Colours that colour-blind readers tell apart, also in grey (Okabe and Ito, 2008), on white.
+// Colours on white that colour-blind readers can distinguish, also in grey (Okabe and Ito, 2008).
 var (
 	ink    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2d, A: 0xff}
 	faint  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x99, A: 0xff}
@@ -108,7 +108,7 @@ func (f Figure) draw(c draw.Canvas) error {
 	return nil
 }
 
-// check refuses numbers that a plot cannot show.
+// check returns an error for numbers that a plot cannot show.
 func (f Figure) check() error {
 	numbers := []float64{f.Bound, f.Baseline, f.Below, f.Above}
 	for _, s := range f.Steps {
@@ -141,7 +141,7 @@ func style(size vg.Length, c color.Color, bold bool) text.Style {
 	return text.Style{Color: c, Font: face(size, bold), Handler: plot.DefaultTextHandler, YAlign: text.YTop}
 }
 
-// writeAt writes one line from the given corner, smaller if it would not fit.
+// writeAt writes one line below and right of a point, smaller if it would not fit.
 func writeAt(c draw.Canvas, at vg.Point, words string, size vg.Length, col color.Color, bold bool) {
 	s := style(size, col, bold)
 	if room, need := c.Max.X-at.X, s.Width(words); need > room {
@@ -150,7 +150,7 @@ func writeAt(c draw.Canvas, at vg.Point, words string, size vg.Length, col color
 	c.FillText(s, at, words)
 }
 
-// newPanel is an empty plot in the figure's style.
+// newPanel returns an empty plot in the figure's style.
 func newPanel(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = color.Transparent

@@ -23,7 +23,7 @@ type Page struct {
 	Sections  []Section
 }
 
-// A Headline is the statement about a predictor, for a decision.
+// A Headline is a guarantee in one line, for a decision.
 type Headline struct {
 	Status certify.Status
 	Words  string
@@ -53,12 +53,12 @@ type Reader int
 
 // The readers.
 const (
-	Anybody Reader = iota // who has read the rows
+	Anybody Reader = iota // has checked the certificate against the rows
 	Maker                 // the run that made it
-	Unread                // who has not read the rows
+	Unread                // has not read the rows
 )
 
-// Claimed is what a status that promises something says to a reader who has not read the rows.
+// Claimed replaces a status that promises something for a reader who has not read the rows.
 const Claimed certify.Status = "claimed"
 
 // PageOf puts a certificate into words: its statements, the terms of the bound, the assumptions,
@@ -87,15 +87,16 @@ func PageOf(c certify.Certificate, who Reader) (Page, error) {
 	add(Section{Title: "What it does not say", List: limits()})
 	add(Section{Title: "What it is about", Fields: record(c)})
 	word := Section{Title: makersWord, Fields: declared(c)}
-	if len(c.Sample.Segments) > 0 { // a replay of the log shows it: pacsgp verify --source
+	if len(c.Sample.Segments) > 0 { // only a replay of the log shows them: pacsgp verify --source
 		word.Fields = append(word.Fields, Field{"segments", segments(c.Sample.Segments)})
 	}
 	add(word)
 	return p, nil
 }
 
-// headlines are the first lines of the best guarantee about each predictor, the mean first, and of
-// conditional ones. For their maker those are the best, unless he chose the split.
+// headlines returns the headline of one guarantee about each predictor, the mean first, and those of
+// all conditional guarantees. The guarantee is [certify.Certificate.About], or Best for its maker
+// unless he chose the split.
 func headlines(c certify.Certificate, who Reader) []Headline {
 	about := c.About
 	if who == Maker && !c.SplitChosen() {
@@ -123,7 +124,7 @@ func headlines(c certify.Certificate, who Reader) []Headline {
 	return all
 }
 
-// remarks name the conditions of the headlines.
+// remarks returns sentences on the conditions of the headlines.
 func remarks(c certify.Certificate, who Reader) []string {
 	var words []string
 	if who != Maker {
@@ -145,7 +146,7 @@ func remarks(c certify.Certificate, who Reader) []string {
 	return words
 }
 
-// sum are the terms of the bound, each rounded up and per row, to show their shares.
+// sum returns the terms of the bound, in all and per row, rounded up.
 func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	n := float64(max(g.N, 1))
 	nats := func(name string, x float64) Row {
@@ -163,7 +164,7 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	}
 }
 
-// heldOut are the terms of a bound from hold-out rows.
+// heldOut returns the numbers of a guarantee from hold-out rows.
 func heldOut(g certify.Guarantee) []Row {
 	rows := []Row{{"rows", strconv.FormatInt(g.N, 10), ""}}
 	if missed, ok := Missed(g); ok {
@@ -185,13 +186,13 @@ func heldOut(g certify.Guarantee) []Row {
 	return rows
 }
 
-// Missed is the number of hold-out rows that a guarantee's predictor missed, if its loss counts
-// misses.
+// Missed returns the number of hold-out rows that a guarantee's predictor missed; false for other
+// rows and for losses other than 0 and 1.
 func Missed(g certify.Guarantee) (rows int64, ok bool) {
 	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), g.Loss.Kind.Counts() && g.Role == certify.RoleHoldout
 }
 
-// roles says how rows got their roles.
+// roles describes how rows got their roles.
 func roles(c certify.Certificate) string {
 	var stated struct {
 		Roles struct {
@@ -211,7 +212,7 @@ func roles(c certify.Certificate) string {
 	return key
 }
 
-// limits are common misreadings of a bound.
+// limits returns sentences against common misreadings of a bound.
 func limits() []string {
 	return []string{
 		"It promises nothing about any single row, and nothing about a part of the rows, such as one month or one station: it is an average over fresh rows of the same source.",
@@ -221,7 +222,7 @@ func limits() []string {
 	}
 }
 
-// unproven is the number of rows, in all roles, that count as a loss of 1.
+// unproven returns the number of rows, in all roles, whose loss is not proven and counts as 1.
 func unproven(c certify.Certificate) int64 {
 	byRole := map[certify.Role]int64{}
 	for _, g := range c.Guarantees {
@@ -234,7 +235,7 @@ func unproven(c certify.Certificate) int64 {
 	return n
 }
 
-// outside tells of outside rows, where there are any.
+// outside returns the number of outside rows in words; "" for none.
 func outside(l certify.Ledger) string {
 	if l.Outside == 0 {
 		return ""
@@ -242,10 +243,10 @@ func outside(l certify.Ledger) string {
 	return fmt.Sprintf(", %d outside", l.Outside)
 }
 
-// record describes the rows and files of the certificate.
+// record describes the rows, the model and the settings of the certificate.
 func record(c certify.Certificate) []Field {
 	l := c.Ledger
-	features, target := len(c.Features()), ""
+	target := ""
 	if n := len(c.Sample.Columns); n > 0 {
 		target = c.Sample.Columns[n-1]
 	}
@@ -266,7 +267,7 @@ func record(c certify.Certificate) []Field {
 		{"row rules", strings.Join(rules, "; ")},
 		{"copies", copies(c.Copies)},
 		{"dependence", fmt.Sprintf("correlation %.3f of the targets of %s of consecutive rows", c.Dependence.Correlation, certify.Count(c.Dependence.Pairs, "pair"))},
-		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(max(features, 0), "feature"), target)},
+		{"columns", fmt.Sprintf("%s, target \"%s\"", certify.Count(len(c.Features()), "feature"), target)},
 		{"kernel", family + ", " + kind},
 		{"roles", roles(c)},
 		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %s not proven and counted as a loss of 1", c.Accuracy.Tau, certify.Count(unproven(c), "row"))},
@@ -278,7 +279,7 @@ func record(c certify.Certificate) []Field {
 	}
 }
 
-// segments are the offsets of a sample in a log, by partition.
+// segments describes the offsets of a sample in a log, by partition.
 func segments(all []certify.Segment) string {
 	type partition struct {
 		topic  string
@@ -312,9 +313,9 @@ func copies(c certify.Copies) string {
 	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
 }
 
-// declared is the maker's word.
-const trainedOn = "trained on"
+const trainedOn = "trained on" // see WriteDeclared
 
+// declared returns the maker's declarations.
 func declared(c certify.Certificate) []Field {
 	d := c.Declared
 	fields := []Field{

@@ -14,7 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// progressPanel shows estimates during training and, as lines across, the certified bound.
+// progressPanel shows estimates during training and, as horizontal lines, certified bound and
+// yardstick.
 func (f Figure) progressPanel() *plot.Plot {
 	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the train rows"), "risk")
 	grid := plotter.NewGrid()
@@ -100,7 +101,7 @@ func (f Figure) rowsPanel() *plot.Plot {
 	return p
 }
 
-// span is the common range of the axes: all points, and a margin.
+// span returns the common range of the axes: all points, and a margin.
 func (f Figure) span() (lo, hi float64) {
 	if len(f.Points) == 0 {
 		return 0, 1
@@ -116,7 +117,7 @@ func (f Figure) span() (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// split parts the points by the tolerance; without one all are within.
+// split divides the points by the tolerance. Without a tolerance all are within.
 func (f Figure) split() (within, outside plotter.XYs) {
 	for _, p := range f.Points {
 		at := plotter.XY{X: p.Observed, Y: p.Predicted}
@@ -136,7 +137,7 @@ func (f Figure) tolerance() string {
 	return fmt.Sprintf("−%.3g … +%.3g", f.Below, f.Above)
 }
 
-// ticks are about n round numbers up to most, with the digits that their distance needs.
+// ticks returns about n round numbers up to most, with as many digits as their distance needs.
 func ticks(n int, most float64) plot.Ticker {
 	return plot.TickerFunc(func(lo, hi float64) []plot.Tick {
 		raw := (hi - lo) / float64(n)

@@ -11,7 +11,7 @@ type Style struct {
 	// Width is the number of columns, from 40 to 100: longer lines are hard to read. Zero
 	// means 80.
 	Width int
-	// Colour marks statuses by ANSI colours, beside their words.
+	// Colour adds ANSI colours to the words of statuses.
 	Colour bool
 }
 
@@ -39,7 +39,8 @@ func (s Style) paint(code, words string) string {
 }
 
 // wrap breaks words into lines of at most width columns. The first line starts
-// with head, the others with as many spaces. A longer word gets its own line.
+// with head, the others with as many spaces. A word that is longer than a line
+// gets a line of its own.
 func wrap(head, words string, width int) string {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	var b strings.Builder
@@ -62,7 +63,8 @@ func wrap(head, words string, width int) string {
 	return b.String()
 }
 
-// WriteWrapped prints words in lines of the style's width. The caller finds errors of w.
+// WriteWrapped prints words in lines of the style's width. It ignores errors of w: the caller notices
+// them.
 func WriteWrapped(w io.Writer, head, words string, style Style) {
 	for line := range strings.Lines(words) {
 		_, _ = io.WriteString(w, wrap(head, Escape(strings.TrimSuffix(line, "\n")), style.width())+"\n")
