@@ -10,10 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Alternative is one job of a sweep, as its changes of the declaring job. Alternatives are declared together, before any of them has a result, so
-// that each spends its part of δ, all certificates hold at once and the best may
-// be chosen. A job that is changed after a result was seen is no alternative: no
-// part of δ makes it honest.
+// An Alternative is one job of a sweep, as changes of the declaring job. Alternatives are
+// declared together, before any of them has a result. So each spends its part of δ, all
+// certificates hold at once and the best may be chosen. A job that is changed after a result
+// was seen is no alternative: no part of δ makes it honest.
 type Alternative struct {
 	Loss     Tolerance    `json:"loss,omitzero"`
 	Features []string     `json:"features,omitzero"` // in place of the job's, and of what it excludes
@@ -29,8 +29,8 @@ type TrainChange struct {
 	Seed   *uint64 `json:"seed,omitempty"`
 }
 
-// A Tolerance takes the place of the tolerance of a [LossDecl]: of epsilon in
-// both its forms, of below, of above. Zero fields change nothing.
+// A Tolerance replaces the tolerance of a [LossDecl]: epsilon in both its forms, below,
+// above. Zero fields change nothing.
 type Tolerance struct {
 	Epsilon    float64 `json:"epsilon,omitempty"`
 	EpsilonStd float64 `json:"epsilon_std,omitempty"`
@@ -87,7 +87,7 @@ func (a Alternative) String() string {
 	return strings.Join(words, ", ")
 }
 
-// in returns the job with the changes.
+// in returns job j with the changes.
 func (a Alternative) in(j Job) Job {
 	if a.Loss.Epsilon != 0 || a.Loss.EpsilonStd != 0 {
 		j.Loss.Epsilon, j.Loss.EpsilonStd = a.Loss.Epsilon, a.Loss.EpsilonStd
@@ -138,9 +138,8 @@ func (a Alternative) changes(key string) bool {
 	}
 }
 
-// Alternatives returns the jobs that a job declares: those of its sweep, or the
-// job itself. Each knows the declaration that it is part of. Call it on the
-// result of WithDefaults.
+// Alternatives returns the jobs of a sweep or, without one, the job itself. Each keeps the
+// whole declaration. Call it on the result of WithDefaults.
 func (j Job) Alternatives() []Job {
 	if len(j.Sweep) == 0 {
 		return []Job{j}
@@ -161,7 +160,7 @@ func (j Job) alternative(k int) Job {
 	return chosen
 }
 
-// Changes names the changes of the job in its declaration.
+// Changes names the changes of an alternative.
 func (j Job) Changes() string {
 	if len(j.Sweep) == 0 {
 		return Alternative{}.String()
@@ -187,8 +186,8 @@ func (j Job) Identity() (Digest, error) {
 	return j.Digest()
 }
 
-// sweepWithDefaults is WithDefaults of a job with a sweep: what an alternative
-// gives need not be given by the job.
+// sweepWithDefaults is WithDefaults of a job with a sweep. The job may leave out what all
+// alternatives give.
 func (j Job) sweepWithDefaults() (Job, error) {
 	var faults []error
 	fault := func(format string, args ...any) {

@@ -13,12 +13,12 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A BadRowsDecl declares what becomes of rows that break a row rule. The zero value
-// tolerates none: the source stops at the first.
+// A BadRowsDecl declares how many rows may break a row rule. The zero value tolerates none:
+// the source stops at the first.
 type BadRowsDecl struct {
-	// Tolerance is the largest share of rows that may be bad. They are left out:
-	// neither trained nor certified on, and counted in the ledger. A source of a job
-	// with a tolerance marks bad rows (docs/job.md).
+	// Tolerance is the largest share of bad rows. They are left out, neither trained nor
+	// certified on, and counted in the ledger. With a tolerance the source marks bad rows
+	// (docs/job.md).
 	Tolerance float64 `json:"tolerance"`
 }
 
@@ -28,7 +28,7 @@ func (d BadRowsDecl) validate(fault func(string, ...any)) {
 	}
 }
 
-// Some reports whether there may be any.
+// Some reports whether the job tolerates bad rows.
 func (d BadRowsDecl) Some() bool { return d.Tolerance > 0 }
 
 // allow returns an error if there are more bad rows than the job tolerates.
@@ -40,13 +40,13 @@ func (d BadRowsDecl) allow(bad, rows int64) error {
 		ErrData, bad, certify.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
 }
 
-// stop is the error of allow for people who can mend the rows.
+// stop is the error of allow with a hint; which names bad rows.
 func (d BadRowsDecl) stop(bad, rows int64, which string) error {
 	err := d.allow(bad, rows)
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w; %s\nhint: mend the rows or leave such a column out, or raise the tolerance if the promise may be about the other rows alone", err, which)
+	return fmt.Errorf("%w; %s\nhint: correct the rows, leave such a column out, or raise the tolerance if a promise about the other rows alone is enough", err, which)
 }
 
 // A BadRow is one that breaks a row rule.
@@ -59,14 +59,13 @@ type BadRow struct {
 
 // A Quarantine keeps the bad rows of a run.
 type Quarantine interface {
-	// Put replaces what it holds with the rows that each hands over, in their
-	// order, atomically and durably. A row's values are valid until the function that
-	// takes it returns.
+	// Put replaces its content with the rows that each passes to its argument, in their
+	// order, atomically and durably. A row's values are valid until that call returns.
 	Put(ctx context.Context, columns []string, shards []Shard, each func(func(BadRow) error) error) error
 }
 
-// badIn calls use with each row of a block that is bad in a used column, and with the
-// places of these columns.
+// badIn calls use with each row of a block that is bad in a used column, and with these
+// columns.
 func badIn(b block, used []int, use func(i int, columns []int)) {
 	if b.reasons == nil || b.reasons.NullN() == b.rows {
 		return
@@ -88,12 +87,12 @@ func badIn(b block, used []int, use func(i int, columns []int)) {
 	}
 }
 
-// A badReport is what people are told of bad rows.
+// A badReport gathers facts about bad rows for people.
 type badReport struct {
 	mu      sync.Mutex
 	ordinal int64 // of the first; -1: there is none
 	first   string
-	columns map[int]int64 // in how many rows each column is bad
+	columns map[int]int64 // bad rows by column
 }
 
 func (r *badReport) see(s Shard, b block, i int, columns []int) {
@@ -108,7 +107,7 @@ func (r *badReport) see(s Shard, b block, i int, columns []int) {
 	}
 }
 
-// words names the first bad row, and the columns that are bad in most.
+// words names the first bad row, and the columns with the most bad rows.
 func (r *badReport) words(names []string) string {
 	if r.ordinal < 0 {
 		return ""
@@ -131,8 +130,8 @@ func (r *badReport) words(names []string) string {
 	return text
 }
 
-// putAway hands the bad rows of a survey to the quarantine. It reads the shards again that
-// have any, one after the other: there is no memory for all of them.
+// putAway puts the bad rows of a survey into the quarantine. It reads shards with bad rows
+// again, one after the other: there is no memory for all of them.
 func (s *Survey) putAway(ctx context.Context, src Source, to Quarantine, res Resources) error {
 	bad, shards := s.Roles.out.bad, src.Shards()
 	if to == nil || bad == nil {
@@ -145,7 +144,7 @@ func (s *Survey) putAway(ctx context.Context, src Source, to Quarantine, res Res
 		}
 	}
 	if order == nil {
-		order = []int{} // none, where nil would be all
+		order = []int{} // no shard; nil would be all
 	}
 	err := to.Put(ctx, s.Columns, shards, func(use func(BadRow) error) error {
 		return stream(ctx, src, order, res.Workers, func(b block) error {
@@ -174,17 +173,16 @@ func (s *Survey) putAway(ctx context.Context, src Source, to Quarantine, res Res
 	return nil
 }
 
-// A sieve is what a pass of its own finds before roles are known: which rows are
-// left out.
+// A sieve is the result of a separate pass before roles are known: the rows that are left out.
 type sieve struct {
 	out     leftOut
 	copies  Copies           // of the rows that are not bad; if copies are dropped
-	bad     string           // which rows are, in words
+	bad     string           // names the bad rows, in words
 	content *contentRoles    // nil: roles do not follow from features
-	columns [][]ColumnDigest // of the rows that were read, by shard
+	columns [][]ColumnDigest // of the rows read, by shard
 }
 
-// affordSieve refuses sets of rows that are larger than the memory of the job.
+// affordSieve refuses sets of rows beyond the memory of the job.
 func affordSieve(copies, bad bool, rows int64, res Resources) error {
 	need := int64(0)
 	for _, wanted := range []bool{copies, bad} {
@@ -199,7 +197,7 @@ func affordSieve(copies, bad bool, rows int64, res Resources) error {
 	return nil
 }
 
-// recordsBut appends what copies of the rows of a block are found by, but for some rows, ascending.
+// recordsBut appends the records of the rows of a block, except some rows, ascending.
 func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 	for i, m := range b.marks {
 		if len(but) > 0 && but[0] == i {
@@ -211,8 +209,8 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 	return to
 }
 
-// sift finds rows that are bad in the used columns, copies if the job drops them, and roles if they
-// follow from features.
+// sift finds the rows that are bad in the used columns, the copies if the job drops them, and
+// the roles if they follow from features.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
@@ -231,8 +229,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
-	reading := newReading(src, res.Workers, marked, newMarker(newSecret()))
-	reading.order = everyShard(shards)
+	reading := newReading(src, indices(len(shards)), res.Workers, marked, newMarker(newSecret()))
 	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
 		var here []int // rows of the block that are bad, ascending
 		var records [][3]uint64

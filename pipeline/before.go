@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// finishedBefore is the outcome of an earlier run of this job on the same files, if all
-// of it is still there; nil if there is none. No row is read: files are the same if their
-// names, sizes and footers are, and none was written since that run began.
+// finishedBefore is the outcome of an earlier run of this job on the same files, nil if there
+// is none or a part of it is gone. It reads no row: files are the same if their names, sizes
+// and footers are, and none was written since that run began.
 func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 	files := s.first.Files()
-	if s.how.Publisher != nil || files == nil { // what is on topics is not known here
+	if s.how.Publisher != nil || files == nil { // it does not know what the publisher has
 		return nil, nil
 	}
 	identity, err := s.job.Identity()
@@ -40,12 +40,12 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 	return nil, nil
 }
 
-// again is the outcome of a finished run, nil if it was on other files or is not whole.
+// again is the outcome of a finished run, nil if it had other files or is not complete.
 func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*Outcome, error) {
 	if len(s.job.Sweep) > 0 && r.Record.Judge != s.how.Judge { // another alternative may be the best
 		return nil, nil
 	}
-	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // they are to be put there again
+	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // a new run keeps them again
 		return nil, nil
 	}
 	for _, a := range r.Artifacts {
@@ -68,10 +68,10 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 		return nil, ctx.Err()
 	}
 	if _, err := Verify(ctx, c, m, best.Model, nil, s.how.Resources); err != nil {
-		return nil, ctx.Err() // not what a run has written
+		return nil, ctx.Err() // no run has written this
 	}
 	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Sequence()) {
-		return nil, nil // it has another place, and so another share of delta
+		return nil, nil // another place in a sequence, and so another share of delta
 	}
 	record := *r.Record
 	record.Judge, record.Limit = s.how.Judge, s.how.Limit
@@ -81,14 +81,14 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil
-	if o.Record.Exit == 0 && !s.how.LeavePointer && (missing || *r.Exit != 0) { // or by another limit than then
+	if o.Record.Exit == 0 && !s.how.LeavePointer && (missing || *r.Exit != 0) { // the limit has changed since
 		err = PointTo(s.out, c, best, s.how.Judge, time.Now())
 	}
 	return o, err
 }
 
-// unchanged says that nothing is trained and which certificate is current, and clears checkpoints
-// of a run that was killed after it had finished.
+// unchanged says that nothing is trained, and names the current certificate. It clears the
+// checkpoints of a run that was killed just before it did so.
 func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	current := "No certificate is current"
 	if p, err := s.out.Current(); err != nil {
@@ -105,7 +105,7 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 			current = "It is the current one"
 		}
 	}
-	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (files are taken for the same by path, size and footer). %s", o.Result.ID, current))
+	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
 	for _, c := range s.checkpoints {
 		if err := c.Clear(ctx); err != nil {
 			return err

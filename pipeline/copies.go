@@ -7,10 +7,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// What a job does about copies: rows that equal an earlier row in every used
-// column.
+// The policies for copies: rows that equal an earlier row in every used column.
 const (
-	CopiesLimited     = certify.CopiesLimited     // some are tolerated, more stop the job: the default
+	CopiesLimited     = certify.CopiesLimited     // a few are tolerated, more stop the job: the default
 	CopiesDropped     = certify.CopiesDropped     // they get the role copy
 	CopiesIndependent = certify.CopiesIndependent // the user declares that equal rows are separate draws
 )
@@ -50,23 +49,22 @@ func (d CopiesDecl) withDefaults(by RolesBy, fault func(string, ...any)) CopiesD
 	return d
 }
 
-// Copies counts equal rows of a sample, and equal rows if the target is left out.
-// -0 equals 0.
+// Copies counts equal rows of a sample, with and without the target. -0 equals 0.
 type Copies struct {
 	Rows             int64 `json:"rows"`
 	Distinct         int64 `json:"distinct"`          // different rows
 	DistinctFeatures int64 `json:"distinct_features"` // different rows without the target
-	Frequent         int64 `json:"-"`                 // the most rows with the same features; where copies are dropped, 0
+	Frequent         int64 `json:"-"`                 // most rows with the same features; 0 if copies are dropped
 }
 
-// OfRows is how many rows equal an earlier one.
+// OfRows is the number of rows that equal an earlier one.
 func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
 
-// OfFeatures is how many rows equal an earlier one in the features.
+// OfFeatures is the number of rows that equal an earlier one in the features.
 func (c Copies) OfFeatures() int64 { return c.Rows - c.DistinctFeatures }
 
-// allow returns an error if there are more copies among all rows than the job allows: it says
-// what can be done. All that it shows of hold-out rows is that it is one.
+// allow returns an error if there are more copies among all rows than the job allows. Its text
+// counts the copies among open rows alone, so that it discloses nothing else of hold-out rows.
 func (d CopiesDecl) allow(all, open Copies) error {
 	if d.Policy != CopiesLimited || !(float64(all.OfRows()) > d.Limit*float64(all.Rows)) {
 		return nil
@@ -76,7 +74,7 @@ func (d CopiesDecl) allow(all, open Copies) error {
 		rows = "rows that are no hold-out rows"
 	}
 	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
-		"The bound takes rows for separate draws: a draw that stands in the data several times would be counted several times, and the bound come out too low. There are four ways on:\n"+
+		"The bound supposes that rows are separate draws: a draw that is in the data several times would be counted several times, and the bound would be too low. There are four ways on:\n"+
 		"hint: set roles: {by: content}, if rows come with such copies: rows of equal features have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing\n"+
 		"hint: or remove the copies from the data, where a join or a repeated delivery made them\n"+
 		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
@@ -85,7 +83,7 @@ func (d CopiesDecl) allow(all, open Copies) error {
 		ErrData, percent(d.Limit), open.OfRows(), open.Rows, rows, percent(float64(open.OfRows())/float64(open.Rows)), open.Distinct, open.OfFeatures())
 }
 
-// counted is what a certificate says of copies.
+// counted is a certificate's statement about copies.
 func (j Job) counted(c Copies) certify.Copies {
 	found := certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
 	if j.Roles.By == RolesByContent {
@@ -94,16 +92,16 @@ func (j Job) counted(c Copies) certify.Copies {
 	return found
 }
 
-// notice says what becomes of the copies that there are.
+// notice says what becomes of the copies.
 func (d CopiesDecl) notice(c Copies) string {
 	text := fmt.Sprintf("%d of %d rows equal an earlier row in every used column: ", c.OfRows(), c.Rows)
 	switch d.Policy {
 	case CopiesDropped:
 		return text + "they are left out, as copies that were made after the rows were drawn"
 	case CopiesIndependent:
-		return text + "they count as separate draws, which is the word of the job"
+		return text + "they count as separate draws, as the job declares"
 	case CopiesLimited:
-		return text + "they are taken for separate draws; if they are copies, remove them or set copies: drop"
+		return text + "they count as separate draws; if they are copies, remove them or set copies: drop"
 	}
 	return text // of no policy that a job can have
 }
@@ -129,12 +127,3 @@ func percent(share float64) string {
 
 // copies are the counts for a document.
 func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures, v.frequent} }
-
-// everyShard are the indices of all shards, in their order.
-func everyShard(shards []Shard) []int {
-	all := make([]int, len(shards))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}

@@ -13,8 +13,8 @@ type Digest [32]byte
 // String returns the digest in hexadecimal.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// parse reads the form of String.
-func (d *Digest) parse(text string) error {
+// Parse reads the form of String.
+func (d *Digest) Parse(text string) error {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != len(d) {
 		return fmt.Errorf("pipeline: %q is no digest of 64 hexadecimal digits", text)
@@ -23,12 +23,9 @@ func (d *Digest) parse(text string) error {
 	return nil
 }
 
-// Parse reads the form of String.
-func (d *Digest) Parse(text string) error { return d.parse(text) }
-
 // SampleDigest combines the digests of all shards, in order, into that of the sample.
-// docs/format.md, section "Sample digest", specifies both. No names of files or columns
-// enter.
+// docs/format.md, section "Sample digest", specifies both. They depend on no names of files
+// or columns.
 func SampleDigest(shards []Digest) Digest {
 	sample := sha256.New()
 	sample.Write([]byte("pacsgp/sample/1\x00"))
@@ -52,7 +49,7 @@ func ShardDigest(first, rows int64, columns []ColumnDigest) Digest {
 	return sha256.Sum256(text)
 }
 
-// layoutDigest is that of where shards begin and end.
+// layoutDigest is a digest of the first ordinals and sizes of shards.
 func layoutDigest(shards []Shard) Digest {
 	text := []byte("pacsgp/layout/1\x00")
 	for _, s := range shards {

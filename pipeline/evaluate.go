@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Evaluation is the mean loss of a model on rows that no certificate speaks
-// of: an estimate of what the certificate bounds, where fresh rows are to be had.
+// An Evaluation is the mean loss of a model on fresh rows: an estimate of what its
+// certificate bounds.
 type Evaluation struct {
 	Rows    int64
 	Draw    float64 // of a draw of Q
@@ -17,16 +17,15 @@ type Evaluation struct {
 	Squared float64 // mean squared error of the mean of Q, raw units
 }
 
-// Evaluate computes the mean loss over all rows of a source, whose columns must
-// be the model's features and target. Losses are the upper bounds that a certificate
-// counts.
+// Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
+// features, then the target. Losses are upper bounds, as in a certificate.
 func Evaluate(ctx context.Context, src Source, m Model, workers int) (Evaluation, error) {
 	return evaluate(ctx, src, m, workers, leftOut{})
 }
 
 // EvaluateGood is Evaluate without the rows that the source marks as bad.
 func EvaluateGood(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
-	found, err := sift(ctx, src, Job{BadRows: BadRowsDecl{Tolerance: 1}}, everyColumn(len(src.Columns())), Resources{Workers: workers}.WithDefaults())
+	found, err := sift(ctx, src, Job{BadRows: BadRowsDecl{Tolerance: 1}}, indices(len(src.Columns())), Resources{Workers: workers}.WithDefaults())
 	if err != nil {
 		return e, err
 	}
@@ -48,7 +47,7 @@ func evaluate(ctx context.Context, src Source, m Model, workers int, out leftOut
 		roles: Roles{Rows: rowsOf(src), out: out}, // all are train rows
 		of:    subject{shards: len(shards), columns: len(src.Columns())},
 	}
-	found, err := rows.read(ctx, everyShard(shards))
+	found, err := rows.read(ctx, indices(len(shards)))
 	if err != nil {
 		return e, err
 	}

@@ -76,12 +76,8 @@ var testMarker = newMarker(newSecret())
 // Marks are the marks of rows, by one marker for the whole test; the last column is the
 // target.
 func Marks(columns [][]float64) [][2]uint64 {
-	used := make([]int, len(columns))
-	for i := range used {
-		used[i] = i
-	}
 	marks := make([]mark, len(columns[0]))
-	testMarker.rows(marks, columns, used)
+	testMarker.rows(marks, columns, indices(len(columns)))
 	out := make([][2]uint64, len(marks))
 	for i, m := range marks {
 		out[i] = m

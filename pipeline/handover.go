@@ -17,8 +17,8 @@ import (
 // HandoverFormat names the version of the document.
 const HandoverFormat = "pacsgp-handover/1"
 
-// A Handover is what training leaves for the last pass, beside the model. The last pass
-// gets nothing else from it: it opens the source again, reads the model back, and finds
+// A Handover passes the results of training, beside the model, to the last pass. The last
+// pass gets nothing else: it opens the source again, reads the model back, and computes
 // everything else anew. As JSON it lets other processes make the pass, in parts.
 type Handover struct {
 	Format        string          `json:"format"`
@@ -30,13 +30,13 @@ type Handover struct {
 	Constant      float64         `json:"constant"`           // of the baseline
 	Attempt       certify.Attempt `json:"attempt"`
 
-	// Sequence is the place of the certificate among those of the same job; nil: it has none.
+	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
-	// Looks are the looks at the hold-out rows before this one.
+	// Looks are the earlier looks at the hold-out rows.
 	Looks *certify.Looks `json:"looks,omitempty"`
 
-	// Secret makes the hashes by which the parts find equal rows. It is drawn when
-	// Sample has fixed the rows, so that nobody could make rows for it.
+	// Secret keys the hashes by which the parts find equal rows. It is drawn after Sample
+	// has fixed the rows, so that nobody could make rows for it.
 	Secret string `json:"secret"`
 
 	// For the run record.
@@ -78,7 +78,7 @@ func (h *Handover) job() (Job, error) {
 	return job.in(h.Sequence), err
 }
 
-// Of returns an error unless the handover is one of this job, which has its defaults
+// Of returns an error unless the handover is that of this job, which has its defaults
 // filled in.
 func (h *Handover) Of(job Job) error {
 	want, err := job.canonical()
@@ -91,15 +91,15 @@ func (h *Handover) Of(job Job) error {
 	return nil
 }
 
-// known is what the subject of the pass has from training, and the secret of its marks.
+// known is the part of the pass's subject that comes from training, and the secret of its marks.
 func (h *Handover) known() (s subject, hidden secret, err error) {
 	s.constant = h.Constant
-	err = errors.Join(s.model.parse(h.Model), s.sample.parse(h.Sample), hidden.parse(h.Secret))
+	err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), hidden.parse(h.Secret))
 	return s, hidden, err
 }
 
-// Fit is [Run] without the last pass: it trains, stores the model and returns what
-// [Handover.Pass] and [Handover.Certify] need for the rest.
+// Fit is [Run] without the last pass: it trains, stores the model and returns the handover
+// for [Handover.Pass] and [Handover.Certify].
 func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err error) {
 	if len(job.Sweep) > 0 {
 		return nil, fmt.Errorf("%w: sweep: the last pass of its alternatives cannot be made in parts", ErrConfig)
@@ -113,8 +113,8 @@ func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err er
 	return fit(ctx, job, s.src, s.last, attempt, env, time.Now().Add(-s.took))
 }
 
-// Pass makes a part of the last pass, over the rows of a source opened anew and the model
-// read back. Of env it uses Open, Sink for the model, and Resources. Close what it returns.
+// Pass makes a part of the last pass. It opens the source again and reads the model back. Of
+// env it uses Open, Sink and Resources. Close the returned pass.
 func (h *Handover) Pass(ctx context.Context, part Part, env Environment) (*Pass, error) {
 	job, err := h.job()
 	if err := errors.Join(err, env.needs("Open", "Sink")); err != nil {
@@ -143,10 +143,9 @@ func (h *Handover) pass(ctx context.Context, job Job, choose func([]Shard) []int
 	return lastPass(ctx, src, m, job, known, hidden, choose, env.Resources)
 }
 
-// Certify publishes the certificate that follows from a pass over all rows: of a whole
-// one, or of the parts that were merged. Of env it uses Sink, Resources, Observer and
-// Software. A pass that is not over all rows, or not of this handover, is an error that
-// wraps [ErrPart].
+// Certify publishes the certificate that follows from a pass over all rows, whole or merged
+// from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
+// or belongs to another handover, is an error that wraps [ErrPart].
 func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*Result, error) {
 	job, err := h.job()
 	if err := errors.Join(err, env.needs("Sink", "Software")); err != nil {
@@ -174,10 +173,10 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 			"the source was changed meanwhile; run again on a source that does not change", ErrChanged, found.Digest, h.Sample)
 	}
 	if found.Constant != h.Constant {
-		return nil, fmt.Errorf("%w: the best constant is %v, not %v", ErrChanged, found.Constant, h.Constant)
+		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", ErrChanged, found.Constant, h.Constant)
 	}
 	found.Segments = h.Segments
-	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(everyColumn(pass.of.columns))}
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
 	r.Diagnostics = Diagnostics{
 		MeanRisk: mean.Risk.Upper(), MeanSquaredError: found.Squared,
@@ -193,7 +192,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	if r.Certificate.Dependence.Suspicious {
 		text := "near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low"
-		if job.Roles.By != RolesByContent { // where hold-out rows follow from features
+		if job.Roles.By != RolesByContent { // whose hold-out rows cannot be the last ones
 			text += "; roles.holdout: {last: 10 %} holds out rows that are later than all others"
 		}
 		env.Observer.notice(text)
@@ -208,7 +207,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	return r, err
 }
 
-// owns reports whether a pass is one of this handover, as far as it can be known
+// owns returns an error unless the pass belongs to this handover, as far as that is known
 // without the rows.
 func (h *Handover) owns(job Job, pass *Pass) error {
 	known, hidden, err := h.known()

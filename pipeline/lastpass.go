@@ -10,10 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A lastPassResult is what one full pass over a sample finds about a model: the
-// evidence of a certificate. It is made from a freshly opened source and from
-// the model's stored bytes, by the run that certifies and by everybody who
-// verifies.
+// A lastPassResult is what a full pass over a sample finds about a model: the evidence of a
+// certificate. It comes from a source opened anew and from the model's stored bytes, in the
+// run that certifies and in every verification.
 type lastPassResult struct {
 	Rows, Train int64
 	Shards      int
@@ -27,20 +26,19 @@ type lastPassResult struct {
 	Outside     int64  // rows that the column of the mean was fitted on
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
-	Reference   []Affine       // scaling that the reference rows give: features, then target
-	Constant    float64        // the best constant on the rows that it is chosen on, raw units
-	Origin      certify.Origin // which rows these are
+	Reference   []Affine       // scaling by the reference rows: features, then target
+	Constant    float64        // the baseline's, chosen on kept, raw units
+	Origin      certify.Origin // of kept
 	Dependence  certify.Dependence
 	Findings    *certify.Findings
 	Mean        *certify.Mean
-	Passed      time.Duration // over the rows
+	Passed      time.Duration // time of the pass over the rows
 
-	kept rawRows // the rows that the constant is chosen on, in the order of their ordinals
+	kept rawRows // reference rows, or start rows if there are none, in the order of their ordinals
 }
 
 // wholeLastPass makes the pass over all rows. The source's columns must be the model's
-// features in order, then the target. constant is the baseline's prediction in raw
-// units. Roles and copies are found anew.
+// features in order, then the target. constant is the baseline's prediction in raw units.
 func wholeLastPass(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *lastPassResult, err error) {
 	began := time.Now()
 	pass, err := lastPass(ctx, src, m, job, subject{constant: constant}, newSecret(), Whole.shards, res)
@@ -58,14 +56,14 @@ func wholeLastPass(ctx context.Context, src Source, m Model, job Job, constant f
 // A Part is one of several parts of a pass, each of about as many rows.
 type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
 
-// Whole is the part that is all.
+// Whole is the one part of an undivided pass.
 var Whole = Part{1, 1}
 
 // String writes the part as in 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
 
-// shards are those whose first row lies in the part: consecutive ones, or none where
-// there are more parts than shards.
+// shards are the shards whose first row lies in the part: consecutive ones, or none if there
+// are more parts than shards.
 func (p Part) shards(all []Shard) []int {
 	var n int64
 	for _, s := range all {
@@ -81,13 +79,13 @@ func (p Part) shards(all []Shard) []int {
 	return mine
 }
 
-// lastPass makes the last pass over the shards that are chosen: over what training
-// left, which known names beside what the source and the job say.
+// lastPass makes the last pass over the chosen shards. known has the parts of its subject that
+// come from training.
 func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, choose func([]Shard) []int, res Resources) (*Pass, error) {
 	if err := sameColumns(src.Columns(), m.Meta); err != nil {
 		return nil, err
 	}
-	rows, err := beginPass(ctx, src, job, everyColumn(len(src.Columns())), hidden, res)
+	rows, err := beginPass(ctx, src, job, indices(len(src.Columns())), hidden, res)
 	if err != nil {
 		return nil, err
 	}
@@ -100,17 +98,20 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 	return rows.read(ctx, choose(rows.shards))
 }
 
-// result is what a pass over all rows found.
+// result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
 func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, error) {
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	all, kept := p.rows()
+	if want := len(m.Meta.Inputs()) + 1; p.of.columns != want {
+		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, want)
+	}
+	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
 		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
 		Tallies:    p.tallies,
-		Dependence: certify.NewDependence(p.measured()), Findings: findings(all, m.Meta.Inputs()),
+		Dependence: certify.NewDependence(p.measured()),
 	}
 	var err error
 	if found.Copies, found.Open, err = p.counted(ctx); err != nil {
@@ -119,26 +120,27 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if p.marks == nil {
 		found.Dropped = found.Copies.OfRows()
 	}
-	found.Digest, found.Targets = p.digests(everyColumn(p.of.columns))
+	found.Digest, found.Targets = p.digests(indices(p.of.columns))
 	found.Squared = p.squares() / float64(max(found.Train, 1))
-	if found.Mean, err = mean.distances(kept, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
+	kept, want := reference, found.reference()
+	found.Origin = certify.OriginReference
+	if want == 0 {
+		kept, want, found.Origin = all, min(startRows, found.Train), certify.OriginStart
+	}
+	if kept.n == 0 || int64(kept.n) != want {
+		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.n, want)
+	}
+	found.Findings = findings(all, m.Meta.Inputs())
+	if found.Mean, err = mean.distances(reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
-	reference, yardstick := found.reference(), min(startRows, found.reference()+found.Train)
-	found.Origin = certify.OriginStart
-	if reference == 0 {
-		kept = all
-	} else {
-		found.Origin, yardstick = certify.OriginReference, reference
+	if found.Origin == certify.OriginReference {
 		for c := range len(m.Meta.Features) {
 			found.Reference = append(found.Reference, standardise(kept.column(c), job.usualWithin()))
 		}
 		target := standardise(kept.column(p.of.columns-1), job.usualWithin())
 		target.Centre = mean.centre(target.Centre)
 		found.Reference = append(found.Reference, target)
-	}
-	if int64(kept.n) != yardstick {
-		return nil, fmt.Errorf("%w: they hold %d rows that the constant of the baseline is chosen on, not %d", ErrPart, kept.n, yardstick)
 	}
 	found.kept = kept
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
@@ -156,7 +158,7 @@ func (e *lastPassResult) holdout() int64 {
 }
 
 // counted are the copies among all rows of the pass, and among those that are not hold-out
-// rows. Where copies are dropped, the ledger tells of all.
+// rows. Dropped copies are counted among all rows only.
 func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
 	if p.marks == nil {
 		return p.copies, p.copies, nil

@@ -10,9 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Manifest lists the files of a certificate's sample, so that the sample is found in a
-// lake that has grown since. It proves nothing: a certificate follows from the rows. A manifest
-// only names their files.
+// A Manifest lists the files of a certificate's sample, to find them in a lake that has grown
+// since. It proves nothing: a certificate follows from the rows alone.
 type Manifest struct {
 	Format      string         `json:"format"`
 	Certificate string         `json:"certificate"` // id
@@ -22,15 +21,15 @@ type Manifest struct {
 
 // A ManifestFile is a file of a sample.
 type ManifestFile struct {
-	Path   string          `json:"path"` // relative to the folder of the job file where that can be
+	Path   string          `json:"path"` // relative to the folder of the job file, if possible
 	Bytes  int64           `json:"bytes"`
 	Rows   int64           `json:"rows"`
 	Footer string          `json:"footer"` // SHA-256
 	Shards []ManifestShard `json:"shards"` // the row groups that have rows
 
-	// Modified is when the file was written, in records of this machine; manifests are
-	// the same on all and leave it out. Two files can have one footer: those of Arrow say
-	// nothing of values.
+	// Modified is when the file was written. Run records have it, because two files can have
+	// the same footer: footers of Arrow say nothing of values. Manifests leave it out, to be
+	// the same on all machines.
 	Modified *time.Time `json:"modified,omitempty"`
 }
 
@@ -42,7 +41,7 @@ type ManifestShard struct {
 
 const manifestFormat = "pacsgp-manifest/1"
 
-// manifestOf lists the sample of a result, which was read from these files.
+// manifestOf lists the sample of a result that was read from these files.
 func manifestOf(r *Result, files []File, shards []Shard, folder string) (Manifest, error) {
 	m := Manifest{Format: manifestFormat, Certificate: r.ID, Sample: r.Certificate.Sample.Digest, Files: listed(files, folder)}
 	groups := 0
@@ -85,14 +84,14 @@ func (f File) Listed(folder string) ManifestFile {
 	return ManifestFile{filepath.ToSlash(path), f.Bytes, f.Rows, hex.EncodeToString(f.Footer[:]), []ManifestShard{}, nil}
 }
 
-// holds reports whether files are those of the manifest, by their footers.
+// holds reports whether files are those of the manifest, by path, size and footer.
 func (m Manifest) holds(files []ManifestFile) bool {
 	return slices.EqualFunc(m.Files, files, func(a, b ManifestFile) bool {
 		return a.Path == b.Path && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Footer == b.Footer
 	})
 }
 
-// Digests are those of the shards, in order.
+// Digests are the digests of the shards, in order.
 func (m Manifest) Digests() []string {
 	var all []string
 	for _, f := range m.Files {
@@ -103,8 +102,8 @@ func (m Manifest) Digests() []string {
 	return all
 }
 
-// Check holds a manifest to a certificate, whose id is given. One whose digests do not make
-// the sample that the certificate names is refused.
+// Check returns an error unless the manifest is about the certificate with this id, and its
+// digests make up the certificate's sample.
 func (m Manifest) Check(c certify.Certificate, id string) error {
 	if m.Format != manifestFormat {
 		return fmt.Errorf("its format is %q, not %q", m.Format, manifestFormat)

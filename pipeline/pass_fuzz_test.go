@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"runtime"
 	"testing"
 
@@ -59,8 +60,38 @@ func FuzzPass(f *testing.F) {
 			if _, _, err := p.counted(t.Context()); err != nil {
 				t.Errorf("its copies cannot be counted: %v", err)
 			}
-			p.digests(everyColumn(p.of.columns))
+			p.digests(indices(p.of.columns))
 			p.measured()
 		}
 	})
+}
+
+// Somebody can make parts with any numbers of columns and kept rows.
+func TestForgedPartsAreErrors(t *testing.T) {
+	m := Model{Meta: ModelMeta{Features: []Affine{{Name: "x", Scale: 1}}, Target: Affine{Name: "y", Scale: 1}}}
+	var risk certify.RiskSum
+	for range 3 {
+		fatal.If(t, risk.Add(0.5))
+	}
+	train := certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: risk}}
+	for name, c := range map[string]struct {
+		columns int
+		kept    []float64
+		tallies certify.Tallies
+	}{
+		"fewer columns":           {1, []float64{1, 5, 1, 6, 1, 7}, nil},
+		"more columns":            {3, nil, nil},
+		"no reference row":        {2, nil, nil},
+		"too few reference rows":  {2, []float64{1, 5, 6, 0, 7, 8}, nil},
+		"no start row":            {2, nil, train},
+		"reference rows as start": {2, []float64{1, 5, 6}, train},
+	} {
+		p := &Pass{
+			of: subject{rows: 3, shards: 1, columns: c.columns}, copies: Copies{Rows: 3, Distinct: 3, DistinctFeatures: 3}, tallies: c.tallies,
+			shards: map[int]*shardPass{0: {rows: 3, columns: make([]ColumnDigest, c.columns), targets: multiset{count: 3}, kept: c.kept}},
+		}
+		if _, err := p.result(t.Context(), Job{}, m); !errors.Is(err, ErrPart) {
+			t.Errorf("%s: %v, want ErrPart", name, err)
+		}
+	}
 }

@@ -85,7 +85,7 @@ func (j Job) sifts() bool {
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}}
-	r := newReading(p.src, p.res.Workers, nil, marker{})
+	r := newReading(p.src, shards, p.res.Workers, nil, marker{})
 	switch {
 	case p.roles.out.copies != nil:
 		found.copies = p.sieve.copies
@@ -93,7 +93,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		found.marks = newCounter[mark](rowsIn(p.shards, shards), p.res, nil)
 		r.marked, r.marker = p.columns, newMarker(p.secret)
 	}
-	r.order = shards
 	var mu sync.Mutex // of found
 	spaces := make([]*workspace, max(1, p.res.Workers))
 	err := r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {

@@ -43,22 +43,13 @@ func newScorer(m Model, workers int) (*scorer, error) {
 	}
 	return &scorer{
 		meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		scale:     scaler{everyColumn(len(m.Meta.Inputs()) + 1), m.Meta.Features, m.Meta.Target},
+		scale:     scaler{indices(len(m.Meta.Inputs()) + 1), m.Meta.Features, m.Meta.Target},
 		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
 		predictor: predictor,
 	}, nil
 }
 
 func (s *scorer) close() { s.predictor.Close() }
-
-// everyColumn are the indices of n columns.
-func everyColumn(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
 
 // A workspace gathers rows and scores them.
 type workspace struct {

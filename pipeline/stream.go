@@ -27,41 +27,50 @@ type block struct {
 	record  arrow.Record
 }
 
-// stream reads the shards of a source in the given order (nil: their own) and
-// hands their batches to use, one after the other. Up to readers shards are
-// decoded at the same time, ahead of their turn; the sequence of calls does not
-// depend on it. All goroutines that it starts have ended when it returns.
+// indices are the numbers 0 to n−1.
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// stream reads the shards of a source in the given order (nil: their own) and calls use with
+// their batches, one after the other. Up to readers shards are decoded in advance at the same
+// time; the sequence of calls does not depend on it. All goroutines that it starts have ended
+// when it returns.
 func stream(ctx context.Context, src Source, order []int, readers int, use func(block) error) error {
 	return reading{src: src, order: order, readers: readers}.run(ctx, use)
 }
 
-// A reading is how shards are read.
+// A reading has the settings of reading shards.
 type reading struct {
 	src     Source
 	order   []int // nil: all shards, in their order
 	readers int
-	targets bool  // whether the last column is added up, shard by shard
-	marked  []int // the columns that marks are of; nil: there are no marks
+	targets bool  // add up the last column, shard by shard
+	marked  []int // columns to compute marks of; nil: no marks
 	marker  marker
 	free    *sync.Pool // of marks
 }
 
-// newReading reads all shards and adds up their targets. With columns to mark, each
-// block comes with the marks of its rows, computed where they are decoded.
-func newReading(src Source, readers int, marked []int, m marker) reading {
-	return reading{src: src, readers: readers, targets: true, marked: marked, marker: m, free: &sync.Pool{}}
+// newReading reads shards in this order and adds up their targets. With columns to mark, each
+// block has the marks of its rows; decoders compute them.
+func newReading(src Source, order []int, readers int, marked []int, m marker) reading {
+	return reading{src: src, order: order, readers: readers, targets: true, marked: marked, marker: m, free: &sync.Pool{}}
 }
 
-// An ending is what is known of a shard when all its rows were read.
+// An ending is the result of reading all rows of a shard.
 type ending struct {
 	columns []ColumnDigest
 	targets multiset
 }
 
-// shards reads the shards, up to readers of them at a time, and hands over the blocks of each in
-// their order. fold gives the functions that take the blocks and the end of a shard; worker says
-// which of the readers asks, from 0 on. An error gives up the shards after it, not those before:
-// the error is the first shard's, whatever the number of readers.
+// shards reads the shards, up to readers of them at a time. fold returns the functions that get
+// the blocks of a shard, in their order, and its ending; worker is the reader's number, from 0 on.
+// An error ends the later shards but not the earlier ones, so that the returned error is that of
+// the first faulty shard, whatever the number of readers.
 func (r reading) shards(ctx context.Context, fold func(worker, shard int) (func(block) error, func(ending) error)) error {
 	var (
 		all     = r.src.Shards()
@@ -135,10 +144,7 @@ func (r reading) run(ctx context.Context, use func(block) error) error {
 	src, order, readers := r.src, r.order, r.readers
 	shards := src.Shards()
 	if order == nil {
-		order = make([]int, len(shards))
-		for i := range order {
-			order[i] = i
-		}
+		order = indices(len(shards))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -191,7 +197,7 @@ func (r reading) release(d delivery) {
 	}
 }
 
-// decode sends the batches of a shard and then its end, unless ctx is done.
+// decode sends the batches of a shard and then its ending, unless ctx is done.
 func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	send := func(d delivery) bool {
 		select {
@@ -234,7 +240,8 @@ func (r reading) decode(ctx context.Context, shard int, out chan<- delivery) {
 	}
 }
 
-// consume takes a shard's deliveries to their end. They end early if ctx is done.
+// consume calls use with a shard's blocks and returns its ending. Deliveries end early if ctx is
+// done.
 func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(block) error) (ending, error) {
 	next := shard.First
 	for d := range in {
@@ -262,7 +269,7 @@ func (r reading) consume(ctx context.Context, in <-chan delivery, shard Shard, i
 	return ending{}, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
 }
 
-// view is a batch as a block, with its marks.
+// view returns a batch as a block, with its marks.
 func (r reading) view(record arrow.Record) (block, error) {
 	b, err := toBlock(record)
 	if err != nil || r.marked == nil {
@@ -277,8 +284,8 @@ func (r reading) view(record arrow.Record) (block, error) {
 	return b, nil
 }
 
-// toBlock views a record's columns. The conversion is checked, for a source
-// that breaks its contract must not pass for data.
+// toBlock views a record's columns. It checks types and nulls, in case a source breaks its
+// contract.
 func toBlock(record arrow.Record) (block, error) {
 	b := block{rows: int(record.NumRows()), record: record}
 	for i, column := range record.Columns() {

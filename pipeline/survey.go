@@ -71,10 +71,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
 	}
-	used := make([]int, len(s.Columns))
-	for i := range used {
-		used[i] = i
-	}
+	used := indices(len(s.Columns))
 	for passes := 0; ; passes++ {
 		same, err := s.pass(ctx, src, job, used, res)
 		if err != nil {
@@ -117,7 +114,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	}
 	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
 	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{}
-	found, err := rows.read(ctx, everyShard(rows.shards))
+	found, err := rows.read(ctx, indices(len(rows.shards)))
 	if err != nil {
 		return false, err
 	}
@@ -210,7 +207,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
 		case i == last:
 			s.Target = a
-			if err := errors.Join(s.bears(job), job.Mean.knowsTarget(s.yardstick())); err != nil {
+			if err := errors.Join(job.bears(a), job.Mean.knowsTarget(s.yardstick())); err != nil {
 				return err
 			}
 			s.Target.Centre = job.Mean.centre(s.Target.Centre)
@@ -240,9 +237,6 @@ func (s *Survey) yardstick() rawRows {
 	}
 	return s.start
 }
-
-// bears reports whether the target bears the job's tolerance.
-func (s *Survey) bears(job Job) error { return job.bears(s.Target) }
 
 // affine is the scaling of column i, and whether the column is constant where
 // the scaling comes from.

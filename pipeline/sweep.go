@@ -12,16 +12,16 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Sweep runs the alternatives of a job, one after the other, or the job itself
-// if it has no sweep. with gives each its environment: its columns opened, and a checkpoint of its
-// own. done gets each result before the next one is begun; an
-// error of it ends the sweep. The job must have its defaults filled in.
+// Sweep runs the alternatives of a job, one after the other, or the job itself if it has no
+// sweep. with returns the environment of each, with its columns and a checkpoint of its own.
+// done gets each result before the next alternative begins; its error ends the sweep. The job
+// must have its defaults filled in.
 //
-// First of all every alternative's rows are read once, so that a fault of any is
-// found before hours of training, and the sweep is counted, as one attempt.
+// First it reads the rows of every alternative, so that faults are found before hours of
+// training, and records the sweep as one attempt.
 //
-// Killed at any moment and called again it gives the same bytes: alternatives
-// whose checkpoints were kept are not trained again, but make their last pass.
+// A sweep that is killed and called again gives the same bytes. Alternatives with a finished
+// checkpoint only repeat their last pass.
 func Sweep(ctx context.Context, job Job, with func(Job) (Environment, error), done func(Job, *Result) error) error {
 	s := sweep{alternatives: job.Alternatives(), with: with}
 	attempt, err := s.declare(ctx)
@@ -54,7 +54,7 @@ func Sweep(ctx context.Context, job Job, with func(Job) (Environment, error), do
 	return nil
 }
 
-// A sweep is at work.
+// A sweep is the state of [Sweep].
 type sweep struct {
 	alternatives []Job
 	with         func(Job) (Environment, error)
@@ -62,8 +62,7 @@ type sweep struct {
 	targets      Digest   // of all of them
 	noticed      []string
 
-	// The last first pass, which alternatives of the same columns share, and
-	// how long it took.
+	// The latest first pass, which alternatives of the same columns share, and its time.
 	of   *Job
 	src  Source
 	last *Survey
@@ -79,8 +78,8 @@ func (s *sweep) environment(job Job) (Environment, error) {
 	return env, env.needs("Open", "Sink", "Attempts", "Checkpoints", "Software")
 }
 
-// declare makes the first pass of each alternative and counts the attempt: before anybody sees a
-// result, whatever the end of the run.
+// declare makes the first pass of each alternative, and records the attempt before there is any
+// result.
 func (s *sweep) declare(ctx context.Context) (certify.Attempt, error) {
 	var env Environment
 	var err error
@@ -108,11 +107,11 @@ func (s *sweep) declare(ctx context.Context) (certify.Attempt, error) {
 // same columns.
 func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 	if s.last != nil && job.sameRows(*s.of) {
-		return s.last.bears(job)
+		return job.bears(s.last.Target)
 	}
 	began := time.Now()
 	env.Observer.progress(Progress{Phase: PhaseSurvey})
-	s.last = nil // its rows can go before those of the next one come
+	s.last = nil // frees its rows before the next ones are read
 	src, err := env.Open(ctx, nil)
 	if err != nil {
 		return err
@@ -137,7 +136,7 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 	return nil
 }
 
-// record counts the sweep.
+// record records the sweep as an attempt.
 func (s *sweep) record(ctx context.Context, env Environment) (certify.Attempt, error) {
 	configuration, err := s.alternatives[0].Identity()
 	if err != nil {
@@ -151,7 +150,7 @@ func (s *sweep) record(ctx context.Context, env Environment) (certify.Attempt, e
 	return certify.Attempt{OnTheseRows: int64(onRows), InThisLog: int64(inLog)}, nil
 }
 
-// sample names the rows of the attempt: one sample, or those of all alternatives.
+// sample is the digest of the attempt's rows: of one sample, or of those of all alternatives.
 // docs/format.md, section "Log of attempts".
 func (s *sweep) sample() Digest {
 	if len(s.digests) == 1 {

@@ -216,7 +216,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
-	if err := errors.Join(found.Digest.parse(ev.Sample.Digest), found.Targets.parse(ev.Sample.Targets)); err != nil {
+	if err := errors.Join(found.Digest.Parse(ev.Sample.Digest), found.Targets.Parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}
 	return found, nil
