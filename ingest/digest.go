@@ -12,14 +12,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Digester computes a [pipeline.ColumnDigest] from a column's values, however they are cut
-// into pieces.
+// A Digester computes a [pipeline.ColumnDigest] from a column's values. The digest does not depend
+// on how the values are divided among calls.
 type Digester struct{ h hash.Hash }
 
-// NewDigester returns a digester that has seen no value.
+// NewDigester returns a digester without values.
 func NewDigester() *Digester { return &Digester{h: sha256.New()} }
 
-// Add appends the values to what has been digested.
+// Add digests further values.
 func (d *Digester) Add(values []float64) {
 	if !endian.IsBigEndian {
 		_, _ = d.h.Write(arrow.Float64Traits.CastToBytes(values)) // a hash never returns an error

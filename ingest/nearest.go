@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// DidYouMean suggests the [Nearest] candidate, as a question to put behind an error; "" if none
-// is near.
+// DidYouMean returns a question with the [Nearest] candidate, to end an error with; "" if none is
+// near.
 func DidYouMean(name string, candidates []string) string {
 	if best := Nearest(name, candidates); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
@@ -15,13 +15,13 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Nearest is the candidate that a name is a misspelling of, or "".
+// Nearest returns the candidate of which a name is probably a misspelling, or "".
 func Nearest(name string, candidates []string) string {
 	best, least := "", 1+len(name)/3
 	length := utf8.RuneCountInString(name)
 	for _, c := range candidates {
 		if far := utf8.RuneCountInString(c) - length; far >= least || -far >= least {
-			continue // most of a wide table
+			continue // the case of most names in a wide table
 		}
 		if d := editDistance(strings.ToLower(name), strings.ToLower(c)); d < least {
 			best, least = c, d
@@ -35,12 +35,12 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// longName is a name that nobody misspells: the distance takes time in the product of two
-// lengths.
+// longName is the greatest length of a name that is compared: the time is proportional to the
+// product of two lengths.
 const longName = 200
 
-// editDistance counts characters to insert, leave out, replace, or exchange with their
-// neighbour (optimal string alignment).
+// editDistance counts insertions, deletions, replacements and exchanges of neighbouring characters
+// (optimal string alignment).
 func editDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
 	if len(a) > longName || len(b) > longName {

@@ -11,8 +11,8 @@ import (
 )
 
 // Records makes the record batches of a source: a float64 column for each used column, and with
-// [Mark] the column of reasons. A batch's Release returns its buffers to a pool. It may be used
-// by several goroutines.
+// [Mark] the column of reasons. Releasing a batch returns its buffers to a pool. Records may be
+// used by several goroutines.
 type Records struct {
 	schema *arrow.Schema
 	names  []string
@@ -37,14 +37,14 @@ func NewRecords(names []string, bad BadRows) *Records {
 	}
 }
 
-// A Block is a batch that is being filled: Columns[j] has room for its rows. [Records.New]
-// turns it into a record, or Drop gives it back.
+// A Block has the columns of an unfinished batch, each as long as the batch has rows.
+// [Records.New] makes it a record; Drop frees it.
 type Block struct {
 	Columns [][]float64
 	buffers []*memory.Buffer
 }
 
-// Block returns room for the given number of rows. The values are arbitrary.
+// Block returns a block of so many rows, with arbitrary values.
 func (r *Records) Block(rows int) *Block {
 	b := &Block{Columns: make([][]float64, len(r.names)), buffers: make([]*memory.Buffer, len(r.names))}
 	for j := range r.names {
@@ -56,7 +56,7 @@ func (r *Records) Block(rows int) *Block {
 	return b
 }
 
-// Drop gives the block's memory back unused.
+// Drop frees an unused block.
 func (b *Block) Drop() {
 	for _, buf := range b.buffers {
 		buf.Release()
@@ -64,7 +64,7 @@ func (b *Block) Drop() {
 	b.buffers, b.Columns = nil, nil
 }
 
-// New wraps the block as a record, which owns its memory now. bad lists the rows with bad
+// New wraps the block as a record, which then owns its memory. bad lists the rows with bad
 // cells, ascending from 0; it is empty unless the records are made for [Mark].
 func (r *Records) New(b *Block, bad []int) arrow.Record {
 	rows := 0
@@ -93,6 +93,7 @@ func (r *Records) New(b *Block, bad []int) arrow.Record {
 	return record
 }
 
+// reasons returns the column of reasons.
 func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
 	builder := array.NewStringBuilder(memory.DefaultAllocator)
 	defer builder.Release()
@@ -122,7 +123,7 @@ func wipe(b *Block, bad []int) {
 	}
 }
 
-// Reason says in words what is wrong with row i, for all its bad cells.
+// Reason describes the faults of all bad cells in row i.
 func Reason(names []string, columns [][]float64, i int) string {
 	var words []string
 	for j, c := range columns {
@@ -139,7 +140,7 @@ type pool struct {
 	free  sync.Pool // of *[]byte
 }
 
-// Allocate returns a buffer of the given size, zeroed or not.
+// Allocate returns a buffer of the given size with arbitrary bytes.
 func (p *pool) Allocate(size int) []byte {
 	if kept, ok := p.free.Get().(*[]byte); ok {
 		if cap(*kept) >= size {

@@ -17,7 +17,7 @@ const (
 	Mark
 )
 
-// Marking is Mark, or Reject.
+// Marking returns Mark if mark is true, else Reject.
 func Marking(mark bool) BadRows {
 	if mark {
 		return Mark
@@ -29,11 +29,11 @@ func Marking(mark bool) BadRows {
 const ReasonColumn = "_reason"
 
 // MaxInteger is the largest magnitude of an integer, or of a decimal without its point, in a
-// row: beyond it float64 skips integers.
+// row: not all larger integers are float64 numbers.
 const MaxInteger = 1 << 53
 
-// MaxMagnitude is the largest magnitude of a number in a row: squares of larger ones, and sums of
-// these, do not stay within float64.
+// MaxMagnitude is the largest magnitude of a number in a row, so that sums of squares do not
+// overflow.
 const MaxMagnitude = 1e30
 
 // A Fault is the rule that a cell breaks.
@@ -43,11 +43,11 @@ type Fault uint8
 const (
 	None     Fault = iota
 	Null           // no value
-	NotANum        // a NaN that the source itself holds
+	NotANum        // a NaN of the source
 	Infinite       // +Inf or −Inf
 	TooLong        // an integer or decimal beyond MaxInteger
-	TooFar         // a point in time that the stored form cannot give as seconds
-	Mistyped       // a value that the declared type of its column does not have
+	TooFar         // a point in time that cannot be converted to seconds
+	Mistyped       // a value outside the declared type of its column
 	TooLarge       // a number beyond ±MaxMagnitude
 )
 
@@ -75,12 +75,12 @@ func (f Fault) String() string {
 	}
 }
 
-// faultCell is a quiet NaN that neither processors nor usual writers make; its low byte is the
-// fault.
+// faultCell is a quiet NaN that neither processors nor usual writers make. Its low byte is
+// replaced by the fault.
 const faultCell = 0x7FFC_BAD0_0000_0000
 
-// Cell returns the NaN of a cell with this fault. A source's own NaN with the same bits is bad
-// too, and only reported in other words.
+// Cell returns the NaN of a cell with this fault. A NaN of the source with the same bits is bad
+// too; it only gets the wrong reason.
 func (f Fault) Cell() float64 { return math.Float64frombits(faultCell | uint64(f)) }
 
 // FaultOf returns the fault of a decoded cell.
@@ -99,11 +99,11 @@ func FaultOf(v float64) Fault {
 	return NotANum
 }
 
-// Check reports whether all values are good numbers, and the smallest and largest of
-// the values that are numbers (+Inf, −Inf if there is none).
+// Check reports whether all values are good, and returns the smallest and the largest
+// value other than NaN (+Inf, −Inf if there is none).
 //
-// It compares the bits as integers in the order of the numbers, which needs no
-// branch: NaN and what is too large are the integers beyond those of ±MaxMagnitude.
+// It compares the bits as integers in the order of the numbers, without branches. NaN
+// and numbers that are too large are beyond the integers of ±MaxMagnitude.
 func Check(values []float64) (lo, hi float64, good bool) {
 	lo0, lo1, hi0, hi1 := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MinInt64), int64(math.MinInt64)
 	n := len(values) &^ 3
@@ -124,7 +124,7 @@ func Check(values []float64) (lo, hi float64, good bool) {
 	return fromOrder(least), fromOrder(most), true
 }
 
-// order maps numbers to integers of the same order; it is its own inverse.
+// order maps numbers to integers of the same order. On bits it is its own inverse.
 func order(v float64) int64 {
 	b := int64(math.Float64bits(v)) //nolint:gosec // bits, not a number
 	return b ^ int64(uint64(b>>63)>>1)
@@ -148,7 +148,7 @@ func numbers(values []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// A BadRowError says which row breaks which rule. Reading again does not help.
+// A BadRowError says which row breaks which rule. No retry helps.
 type BadRowError struct {
 	Where  string // file, or topic and partition
 	Row    int64  // number of the row in Where, 0 first

@@ -13,23 +13,23 @@ type Use int
 const (
 	// Numeric columns are features unless the job says otherwise.
 	Numeric Use = iota
-	// OnRequest columns are read if the job names them (dates, timestamps).
+	// OnRequest columns (dates, timestamps) are read if the job names them.
 	OnRequest
-	// Unusable columns cannot be read as numbers; Column.Why says why.
+	// Unusable columns cannot be read as numbers: see Column.Why.
 	Unusable
 )
 
 // A Column describes one column of a file to [Select] and to people.
 type Column struct {
 	Name string
-	Type string // as a person would write it: double, int64, timestamp(us), text
+	Type string // for people: double, int64, timestamp(us), text
 	Use  Use
-	Why  string // of an Unusable column: the reason and what to do about it in the file
+	Why  string // of an Unusable column: the reason, and the remedy in the file
 }
 
-// A Table is the columns of one file, or of several that have the same.
+// A Table has the columns of one file, or of several files with the same columns.
 type Table struct {
-	Name    string // for messages: the first file that has these columns
+	Name    string // for messages: the first of the files
 	Columns []Column
 }
 
@@ -37,11 +37,11 @@ type Table struct {
 type Choice struct {
 	Features []string // nil: all numeric columns that all tables have
 	Exclude  []string // left out of that default
-	Target   string   // "": none, the rows are only predicted for
+	Target   string   // "": none, for predictions
 }
 
-// OrLeaveOut is another remedy for an unusable column: a job can do without a feature, a model
-// that predicts cannot.
+// OrLeaveOut returns a second remedy for an unusable feature: a job can leave it out, predictions
+// cannot. It is "" for predictions and for the target.
 func (c Choice) OrLeaveOut(column string) string {
 	if c.Target == "" || column == c.Target {
 		return ""
@@ -49,20 +49,19 @@ func (c Choice) OrLeaveOut(column string) string {
 	return ", or leave it out of the features"
 }
 
-// A ChoiceError is a fault of the choice: no retry helps, but another one does.
+// A ChoiceError is a fault of the choice. Only another choice helps.
 type ChoiceError struct {
-	Key   string // of the choice: target, features, exclude
-	Index int    // of the name in the list of that key; −1: it is none of a list, or all of it
+	Key   string // target, features or exclude
+	Index int    // of the name in the list of that key; −1: the key has no list, or all of it is at fault
 	Text  string
 }
 
 // Error returns what is wrong.
 func (e *ChoiceError) Error() string { return "ingest: " + e.Text }
 
-// Select returns the columns that the choice means, in the order of the model: the declared
-// features in their order, or the default ones, sorted bytewise; then the target. The notices
-// say which columns the default left out and why. All faults of the choice are reported
-// together.
+// Select returns the chosen columns in the order of the model: the declared features in their
+// order, or the default ones, sorted bytewise; then the target. The notices say which columns
+// the default leaves out and why. The error reports all faults of the choice.
 func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	index := make([]map[string][]Column, len(tables))
 	for i, t := range tables {
@@ -114,8 +113,8 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	return names, append(notices, alike(names)...), nil
 }
 
-// alike reports names that differ by case only: one of them is often a mistake, and some
-// programs take them for one.
+// alike returns notices of names that differ by case only: one of them is often a mistake, and
+// some programs do not distinguish them.
 func alike(names []string) (notices []string) {
 	first := make(map[string]string, len(names))
 	for _, name := range names {
@@ -129,10 +128,11 @@ func alike(names []string) (notices []string) {
 	return notices
 }
 
-// mostSuggestions bounds the search for names: of so many faults nobody reads more.
+// mostSuggestions is the number of faults after which no names are suggested: the search is slow,
+// and nobody reads more.
 const mostSuggestions = 20
 
-// suggestion is [DidYouMean] behind so many other faults.
+// suggestion is [DidYouMean] after so many other faults.
 func suggestion(faults int, name string, candidates func() []string) string {
 	if faults > mostSuggestions {
 		return ""
@@ -140,12 +140,12 @@ func suggestion(faults int, name string, candidates func() []string) string {
 	return DidYouMean(name, candidates())
 }
 
-// fault explains why a named column cannot be read in the first table that it cannot be read in,
-// behind so many other faults; "" if it can in all. With a table in that it can be read in,
-// the file is at fault, and not the choice.
+// fault explains why a named column cannot be read, for the first table where it cannot; "" if it
+// can be read in all. in is a table where it can be read, or "": if there is one, the file is at
+// fault, not the choice. faults is the number of earlier faults.
 func (c Choice) fault(tables []Table, index []map[string][]Column, name string, faults int) (fault, in string) {
 	for k, t := range tables {
-		text := c.usable(t, index[k][name], name, faults)
+		text := c.unusable(t, index[k][name], name, faults)
 		if text == "" {
 			in = t.Name
 		} else if fault == "" {
@@ -155,9 +155,9 @@ func (c Choice) fault(tables []Table, index []map[string][]Column, name string, 
 	return fault, in
 }
 
-// usable explains why a named column of a table cannot be read, behind so many other faults; ""
-// if it can.
-func (c Choice) usable(t Table, found []Column, name string, faults int) string {
+// unusable explains why a named column of a table cannot be read; "" if it can. faults is the
+// number of earlier faults.
+func (c Choice) unusable(t Table, found []Column, name string, faults int) string {
 	switch {
 	case len(found) == 0:
 		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
@@ -187,6 +187,7 @@ func list(columns []Column) string {
 	return strings.Join(names, ", ")
 }
 
+// features returns the declared features, or the default ones with notices.
 func (c Choice) features(tables []Table, index []map[string][]Column) (features, notices []string, err error) {
 	if c.Features != nil {
 		if len(c.Exclude) > 0 {
@@ -232,7 +233,7 @@ func allNames(tables []Table) []string {
 	return slices.Compact(names)
 }
 
-// leftOut says why a column is no default feature; "" if it is one.
+// leftOut returns the reason why a column is no default feature; "" if it is one.
 func leftOut(tables []Table, index []map[string][]Column, name string) string {
 	if name == "" {
 		return "it has no name"

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Seconds returns v·10^−digits, correctly rounded: a point in time has one value in all units.
-// digits is 0, 3, 6 or 9.
+// Seconds returns v·10^−digits, correctly rounded, so that a point in time has the same value in
+// all units. digits is 0, 3, 6 or 9.
 func Seconds(v int64, digits int) float64 {
 	for digits > 0 && v%1000 == 0 {
 		v /= 1000
@@ -16,8 +16,7 @@ func Seconds(v int64, digits int) float64 {
 	if -MaxInteger <= v && v <= MaxInteger {
 		return float64(v) / math.Pow10(digits)
 	}
-	// Rare: finer than float64 at this distance from 1970. The library's decimal conversion
-	// rounds correctly.
+	// Rare: the time is finer than float64 at this distance from 1970. ParseFloat rounds correctly.
 	f, err := strconv.ParseFloat(fmt.Sprintf("%de-%d", v, digits), 64)
 	if err != nil {
 		return TooFar.Cell() // cannot happen: the number is below 10¹⁹
@@ -25,8 +24,8 @@ func Seconds(v int64, digits int) float64 {
 	return f
 }
 
-// Decimal returns digits·10^−scale, correctly rounded, or [TooLong] where float64 skips
-// integers.
+// Decimal returns digits·10^−scale, correctly rounded; the cell of [TooLong] for digits beyond
+// ±[MaxInteger], of [Infinite] for an overflow.
 func Decimal(digits int64, scale int) float64 {
 	if digits > MaxInteger || digits < -MaxInteger {
 		return TooLong.Cell()

@@ -2,16 +2,15 @@ package arrowipc
 
 import "reflect"
 
-// A described schema is one whose descriptions were checked, with the fields that have
-// dictionaries by their identifiers.
+// A described is a schema that was checked.
 type described struct {
 	version      int64
 	fields       []node
-	dictionaries map[int64]node
+	dictionaries map[int64]node // fields with a dictionary, by its identifier
 }
 
-// describe checks what the library takes for granted: numbers of types, children, pairs of
-// texts. Other readers refuse some of it, each another part.
+// describe checks what the library does not: numbers of types, children, pairs of texts. Other
+// readers refuse various parts of it.
 func describe(schema node, version int64) (described, bool) {
 	d := described{version, schema.at(1).list, map[int64]node{}}
 	good := (version == 3 || version == 4) && schema.at(0).number == 0 && schema.at(1).set && pairs(schema.at(2))
@@ -31,6 +30,7 @@ func pairs(all node) bool {
 	return true
 }
 
+// field checks a field and its children.
 func (d described) field(field node) bool {
 	kind, of, children := field.at(2).number, field.at(3), field.at(5)
 	want := formOf(kind)
@@ -53,7 +53,7 @@ func (d described) field(field node) bool {
 	return true
 }
 
-// numbers reports whether the numbers of a type are those of one.
+// numbers reports whether the parameters of a type are valid.
 func (d described) numbers(kind int64, of node, children []node) bool {
 	first := of.at(0)
 	switch kind {
@@ -93,7 +93,7 @@ func (d described) numbers(kind int64, of node, children []node) bool {
 	}
 }
 
-// codes reports whether the children of a union have codes of their own.
+// codes reports whether each child of a union has a code of its own.
 func codes(stated node, children int) bool {
 	seen := map[int64]bool{}
 	for _, code := range stated.list {
@@ -105,7 +105,8 @@ func codes(stated node, children int) bool {
 	return !stated.set && children <= 128 || len(stated.list) == children && len(seen) == children
 }
 
-// parts counts the nodes and buffers of a column, and the counts of more buffers.
+// parts counts the nodes and buffers of a column, and its entries in the list of variadic buffer
+// counts. values says that the column is a dictionary.
 func parts(field node, values bool) (nodes, buffers, more int64) {
 	if field.at(4).set && !values {
 		return 1, 2, 0
@@ -125,8 +126,8 @@ func parts(field node, values bool) (nodes, buffers, more int64) {
 	return nodes, buffers, more
 }
 
-// batch reports whether the description of a record batch fits its columns and its body; values
-// says that it is a dictionary.
+// batch reports whether the description of a record batch fits its columns and the bytes of its body.
+// values says that the batch is a dictionary.
 func (d described) batch(batch node, fields []node, body int64, values bool) bool {
 	rows, nodes, buffers, packed := batch.at(0).number, batch.at(1), batch.at(2), batch.at(3)
 	if rows < 0 || !nodes.set || !buffers.set || packed.set && (!packed.at(0).in(0, 1) || packed.at(1).number != 0) {

@@ -23,14 +23,14 @@ const (
 	headBytes = 8  // the magic, and two zeros
 	// maxFooter bounds a footer: 24 bytes a record batch.
 	maxFooter = 64 << 20
-	// unpackMost bounds an unpacked record batch; so does the larger of packedMost times its
-	// stored bytes and twice what its rows take, for equal values are packed into next to
-	// nothing.
+	// An unpacked record batch may have unpackMost bytes, and at most the larger of packedMost
+	// times its stored bytes and twice the size of its rows: equal values are packed into next
+	// to nothing.
 	packedMost = 1 << 10
 	unpackMost = 1 << 30
 )
 
-// A File is an Arrow IPC file (Feather 2) by its footer.
+// A File is the footer of an Arrow IPC file (Feather 2).
 type File struct {
 	Schema  *arrow.Schema
 	Batches []Batch
@@ -41,7 +41,7 @@ type File struct {
 	dictionaries []block
 }
 
-// A Batch is a record batch: what its description says.
+// A Batch describes a record batch.
 type Batch struct {
 	Rows  int64
 	Bytes int64 // stored
@@ -54,7 +54,8 @@ type block struct{ offset, description, body int64 }
 
 var errFile = errors.New("the Arrow file is damaged, or was not written to its end")
 
-// Open reads the footer, and the descriptions of record batches where rows is true.
+// Open reads the footer. If rows is true it also reads the descriptions of record batches, for their
+// numbers of rows.
 func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	defer func() { // the border to a library that panics on damage
 		if p := recover(); p != nil {
@@ -110,7 +111,8 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	return f, nil
 }
 
-// readDictionaries demands one for each identifier of the schema.
+// readDictionaries checks the dictionaries. Each identifier of the schema must have one if needed, or
+// if any has.
 func (f *File) readDictionaries(r io.ReaderAt, known described, end int64, needed bool) error {
 	found := map[int64]bool{}
 	for _, at := range f.dictionaries {
@@ -131,7 +133,7 @@ func (f *File) readDictionaries(r io.ReaderAt, known described, end int64, neede
 	return nil
 }
 
-// apart demands that no byte belongs to two blocks: a footer of a few bytes could else repeat a
+// apart returns an error if a byte belongs to two blocks: else a footer of a few bytes could repeat a
 // record batch at will.
 func apart(dictionaries, batches []block) error {
 	all := slices.Concat(dictionaries, batches)
@@ -144,8 +146,8 @@ func apart(dictionaries, batches []block) error {
 	return nil
 }
 
-// readSchema reads the schema of the footer and demands the same at the head: readers of files
-// use the one, readers of streams the other.
+// readSchema reads the schema of the footer. Another schema at the head of the file is an error:
+// readers of files use the one, readers of streams the other.
 func (f *File) readSchema(r io.ReaderAt, footer []byte, root node, end int64) error {
 	head, err := headerOf(r, block{headBytes, -1, 0}, end, root.at(0).number, headerSchema)
 	if err != nil {
@@ -164,8 +166,8 @@ func (f *File) readSchema(r io.ReaderAt, footer []byte, root node, end int64) er
 	return nil
 }
 
-// schemaMessage puts the schema of a footer into a message of its own: a table of version,
-// kind, header and length of the body, before the footer whose schema is the header.
+// schemaMessage makes a message of the schema in a footer: a table of version, kind, header and
+// length of the body, followed by the footer, into which the header points.
 func schemaMessage(footer []byte, version int64) []byte {
 	const (
 		prefix = 8  // mark and length
@@ -213,7 +215,7 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks are the places of messages, which lie before end.
+// blocks returns the places of messages; false unless they are before end.
 func blocks(all node, end int64) ([]block, bool) {
 	found := make([]block, 0, len(all.list))
 	for _, n := range all.list {
@@ -226,8 +228,8 @@ func blocks(all node, end int64) ([]block, bool) {
 	return found, true
 }
 
-// message reads the description of a message, with the length before it, and checks it. A
-// description of −1 bytes is as long as it says.
+// message reads and checks the description of a message, with the length before it. If
+// at.description is −1, the description may have any length.
 func message(r io.ReaderAt, at block, end int64) (text []byte, m node, err error) {
 	head := make([]byte, 8)
 	if _, err := r.ReadAt(head, at.offset); err != nil {
@@ -251,7 +253,7 @@ func message(r io.ReaderAt, at block, end int64) (text []byte, m node, err error
 	return text, m, err
 }
 
-// headerOf reads the header of a message of this version and kind.
+// headerOf reads the header of a message, which must have this version and kind.
 func headerOf(r io.ReaderAt, at block, end, version, kind int64) (node, error) {
 	_, m, err := message(r, at, end)
 	if err == nil && (m.at(0).number != version || m.at(1).number != kind || !m.at(2).set) {
@@ -267,11 +269,11 @@ func noEOF(err error) error {
 	return err
 }
 
-// rowBytes is what a row takes in columns of one width.
+// rowBytes returns the bytes of a row in the columns of fixed width.
 func (f *File) rowBytes() int64 {
 	bits := int64(0)
 	for _, field := range f.Schema.Fields() {
-		bits++ // whether there is a value
+		bits++ // of the validity bitmap
 		if t, ok := field.Type.(arrow.FixedWidthDataType); ok {
 			bits += int64(t.BitWidth())
 		}
@@ -280,7 +282,7 @@ func (f *File) rowBytes() int64 {
 }
 
 // Read reads a record batch, with the dictionaries of the file. The caller recovers from panics
-// of the library, and releases the batch.
+// of the library, and releases the record.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
 	stream, stored := f.schema, int64(0)
 	for _, at := range append(slices.Clone(f.dictionaries), batch.at) {

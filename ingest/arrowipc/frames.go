@@ -10,7 +10,7 @@ import (
 
 var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
 
-// checkMessage reads the description of a message, and how long its body is.
+// checkMessage reads the description of a message, and the length of its body.
 func checkMessage(description []byte) (m node, body int64, err error) {
 	f := flat{data: description, left: len(description)}
 	m = f.table("Message", 0, 0)
@@ -20,8 +20,8 @@ func checkMessage(description []byte) (m node, body int64, err error) {
 	return m, body, nil
 }
 
-// The tables of Arrow's descriptions by their fields: numbers by their size in bits, texts,
-// Booleans, tables, vectors of one of these.
+// tables has the kinds of the fields of Arrow's tables: a number's bits, text, bool, the name of a
+// table, or a vector of one of these.
 var tables = map[string][]string{
 	"KeyValue":           {"text", "text"},
 	"DictionaryEncoding": {"64", "Int", "bool", "16"},
@@ -55,18 +55,18 @@ var headers = []string{"", "Schema", "DictionaryBatch", "RecordBatch"}
 // widths are the bytes of numbers and of elements of vectors.
 var widths = map[string]int{"bool": 1, "8": 1, "16": 2, "32": 4, "64": 8, "pair": 16, "block": 24}
 
-// maxDepth bounds how deep tables may be nested in each other.
+// maxDepth bounds the nesting of tables.
 const maxDepth = 64
 
-// A node is a field as it is stated, or an element of a vector. One that is missing is zero.
+// A node is a field of a table, or an element of a vector. A missing field is zero.
 type node struct {
 	set    bool
 	number int64
 	text   string
-	list   []node // of a table its fields, of a vector its elements
+	list   []node // the fields of a table, or the elements of a vector
 }
 
-// at is a field of a table.
+// at returns a field of a table.
 func (n node) at(field int) node {
 	if field < len(n.list) {
 		return n.list[field]
@@ -74,15 +74,14 @@ func (n node) at(field int) node {
 	return node{}
 }
 
-// A flat is a FlatBuffer, of which every way is checked. left bounds the visits of tables by the
-// number of bytes.
+// A flat reads a FlatBuffer and checks every offset.
 type flat struct {
 	data []byte
-	left int
-	bad  bool
+	left int  // tables that may still be read: at most one a byte
+	bad  bool // the buffer is damaged
 }
 
-// number reads a number of so many bytes, at a multiple of them.
+// number reads a number of so many bytes. at must be a multiple of width.
 func (f *flat) number(at, width int) int64 {
 	if at < 0 || at > len(f.data)-width || at%width != 0 {
 		f.bad = true
@@ -100,7 +99,7 @@ func (f *flat) bits(at, width int) int64 {
 	return int64(u<<beyond) >> beyond //nolint:gosec // two's complement is the form of signed numbers in FlatBuffers
 }
 
-// follow is where the offset at this position points.
+// follow returns the position to which the offset at this position points.
 func (f *flat) follow(at int) int {
 	by := f.number(at, 4)
 	if by == 0 {
@@ -140,7 +139,7 @@ func (f *flat) table(name string, position, depth int) node {
 	return found
 }
 
-// value reads a field of a table of which the fields before it are known.
+// value reads a field of a table. before has the fields before it.
 func (f *flat) value(kind string, at int, before node, depth int) node {
 	width, plain := widths[kind]
 	switch {
@@ -203,14 +202,14 @@ func (f *flat) words(at int) node {
 	return node{set: true, text: string(f.data[at+4 : at+4+n])}
 }
 
-// A form is what a type of columns needs: the table that describes it, so many buffers, and so
-// many children; -1: any number.
+// A form has the properties of a type of columns.
 type form struct {
-	table             string
-	buffers, children int
+	table    string // with its parameters
+	buffers  int
+	children int // −1: any number
 }
 
-// Types that are more than their form, by number.
+// Types with further rules, by number.
 const (
 	typeInt      = 2
 	typeFloat    = 3
@@ -255,7 +254,7 @@ var forms = []form{
 	{"Empty", 3, 1},
 }
 
-// formOf is the form of a type; zero: there is none.
+// formOf returns the form of a type, zero for an unknown one.
 func formOf(kind int64) form {
 	if kind < 0 || kind >= int64(len(forms)) {
 		return form{}

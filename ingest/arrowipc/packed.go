@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// packed are the codecs of buffers: where the frame that begins a buffer ends, −1 if it is none.
+// packed has a function for each codec: it returns the length of the frame at the beginning of a
+// buffer, −1 if there is no frame.
 var packed = []func(b []byte) int{lz4End, zstdEnd}
 
-// whole reports whether each packed buffer of a body is a length and one frame of it: the library
-// unpacks that many bytes and ignores the rest. Of columns without nulls it does not look at the
-// bits that say where they are.
+// whole reports whether each packed buffer of a body is a length and exactly one frame: the library
+// would ignore further bytes. Validity bitmaps of columns without nulls are not checked, since the
+// library does not read them.
 func whole(batch node, fields []node, values bool, body []byte) bool {
 	if !batch.at(3).set {
 		return true
@@ -36,9 +37,9 @@ func whole(batch node, fields []node, values bool, body []byte) bool {
 	return true
 }
 
-// A walk goes through the nodes and buffers of columns.
+// A walk finds the buffers that the library does not read.
 type walk struct {
-	nodes, more []node
+	nodes, more []node // that are left
 	unread      []bool // by buffer
 }
 
@@ -61,13 +62,13 @@ func (w *walk) column(field node, values bool) {
 	}
 }
 
-// lz4End walks a frame of LZ4: a header, blocks behind their lengths, and sums.
+// lz4End returns the length of a frame of LZ4: a header, blocks with their lengths, and checksums.
 func lz4End(b []byte) int {
 	if len(b) < 7 || binary.LittleEndian.Uint32(b) != 0x184D2204 || b[4]>>6 != 1 {
 		return -1
 	}
 	flags, at, sum := b[4], 7, 0
-	if flags&0x08 != 0 { // the length of all
+	if flags&0x08 != 0 { // the length of the content
 		at += 8
 	}
 	if flags&0x01 != 0 { // a dictionary
@@ -86,7 +87,7 @@ func lz4End(b []byte) int {
 	return -1
 }
 
-// zstdEnd does so for Zstandard.
+// zstdEnd returns the length of a frame of Zstandard.
 func zstdEnd(b []byte) int {
 	if len(b) < 6 || binary.LittleEndian.Uint32(b) != 0xFD2FB528 {
 		return -1
@@ -96,7 +97,7 @@ func zstdEnd(b []byte) int {
 	at := 5 + int(1-single) + []int{0, 1, 2, 4}[flags&3] + []int{int(single), 2, 4, 8}[flags>>6]
 	for at+3 <= len(b) {
 		head := int(b[at]) | int(b[at+1])<<8 | int(b[at+2])<<16
-		if at += 3; head>>1&3 == 1 { // one byte, again and again
+		if at += 3; head>>1&3 == 1 { // a run of one byte
 			at++
 		} else {
 			at += head >> 3

@@ -11,24 +11,22 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// NewReader reads a stream that lies in memory. It makes no copy of the stream, which may not
-// change before the reader and its records are released. Who reads from it recovers from
-// panics of the library.
+// NewReader reads a stream in memory. It does not copy the stream, which must not change before the
+// reader and its records are released. The caller recovers from panics of the library.
 func NewReader(stream []byte, room *Allowance) (*ipc.Reader, error) {
 	in, _, err := read(func(n int64) ([]byte, error) {
 		if n > int64(len(stream)) {
 			return nil, ended(len(stream) == 0)
 		}
-		taken := stream[:n:n]
+		next := stream[:n:n]
 		stream = stream[n:]
-		return taken, nil
+		return next, nil
 	}, room)
 	return in, err
 }
 
-// Follow reads a stream as it arrives. Each message may have as many bytes as the allowance,
-// and its memory is taken as they arrive. whole tells whether the end mark of the stream was
-// read.
+// Follow reads a stream as it arrives. Each message may have as many bytes as the allowance, and its
+// memory grows as they arrive. whole reports whether the end mark of the stream was read.
 func Follow(stream io.Reader, room *Allowance) (in *ipc.Reader, whole func() bool, err error) {
 	most := int64(room.Left)
 	return read(func(n int64) ([]byte, error) {
@@ -51,8 +49,8 @@ func ended(between bool) error {
 	return io.ErrUnexpectedEOF
 }
 
-func read(take func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, func() bool, error) {
-	m := &messages{take: take}
+func read(next func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, func() bool, error) {
+	m := &messages{next: next}
 	in, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
 	if err != nil {
 		return nil, nil, fmt.Errorf("it is no Arrow IPC stream: %w", err)
@@ -60,11 +58,11 @@ func read(take func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, fun
 	return in, func() bool { return m.whole }, nil
 }
 
-// messages hands out the messages of a stream, each after its lengths were checked. The
-// library's own reader copies each of them, and allocates what lengths say.
+// messages reads the messages of a stream and checks their lengths. The library's own reader copies
+// each message, and allocates whatever lengths say.
 type messages struct {
-	take  func(n int64) ([]byte, error) // the next bytes; io.EOF if there is none
-	whole bool                          // its end mark was read
+	next  func(n int64) ([]byte, error) // returns the next n bytes; io.EOF at the end
+	whole bool                          // the end mark was read
 	last  *ipc.Message
 }
 
@@ -82,7 +80,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	description, err := m.take(size)
+	description, err := m.next(size)
 	if err != nil {
 		return nil, noEOF(err)
 	}
@@ -90,7 +88,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := m.take(bytes)
+	body, err := m.next(bytes)
 	if err != nil {
 		return nil, noEOF(err)
 	}
@@ -99,14 +97,14 @@ func (m *messages) Message() (*ipc.Message, error) {
 }
 
 func (m *messages) length() (int64, error) {
-	size, err := m.take(4)
+	size, err := m.next(4)
 	if err != nil {
 		return 0, err
 	}
 	return int64(binary.LittleEndian.Uint32(size)), nil
 }
 
-// Release gives the last message back.
+// Release releases the last message.
 func (m *messages) Release() {
 	if m.last != nil {
 		m.last.Release()

@@ -14,9 +14,9 @@ import (
 
 const maxDictionary = 1 << 20
 
-// An Allowance allocates so many bytes and no more: what asks for more panics, which the
-// border to the library turns into an error.
-// What is given back is used again, so that a stream after another makes no garbage.
+// An Allowance is an allocator of at most Left further bytes. A larger request panics; the caller of
+// the library turns the panic into an error. Freed buffers are used again, so that a sequence of
+// streams makes no garbage.
 type Allowance struct {
 	Left int
 
@@ -25,10 +25,10 @@ type Allowance struct {
 	exceeded bool
 }
 
-// maxSpare bounds the bytes that are kept to be used again.
+// maxSpare bounds the bytes of freed buffers that are kept.
 const maxSpare = 16 << 20
 
-// Allocate allocates.
+// Allocate returns zeros. It panics if more than Left bytes are asked for.
 func (a *Allowance) Allocate(size int) []byte {
 	if size < 0 || size > a.Left {
 		a.exceeded = true
@@ -48,7 +48,7 @@ func (a *Allowance) Allocate(size int) []byte {
 	return memory.DefaultAllocator.Allocate(size)
 }
 
-// Reallocate allocates anew.
+// Reallocate returns a buffer that begins with the bytes of b.
 func (a *Allowance) Reallocate(size int, b []byte) []byte {
 	if size <= cap(b) && size >= 0 {
 		return b[:size]
@@ -58,14 +58,14 @@ func (a *Allowance) Reallocate(size int, b []byte) []byte {
 	return grown
 }
 
-// Free keeps it to be used again, or leaves it to the collector.
+// Free keeps b for a later Allocate, or leaves it to the garbage collector.
 func (a *Allowance) Free(b []byte) {
 	if cap(b) > 0 && len(a.spare) < 256 && a.bytes+cap(b) <= maxSpare {
 		a.spare, a.bytes = append(a.spare, b), a.bytes+cap(b)
 	}
 }
 
-// Nulls demands that a column, and its dictionary, has as many nulls as it states.
+// Nulls returns an error unless a column, and its dictionary, has as many nulls as it states.
 func Nulls(column arrow.Array) error {
 	if a, ok := column.(*array.Dictionary); ok {
 		if err := Nulls(a.Dictionary()); err != nil {
@@ -84,8 +84,8 @@ func Nulls(column arrow.Array) error {
 	return nil
 }
 
-// Append appends the values of a column as float64, those that are none or cannot
-// be held as faults.
+// Append appends the values of a column as float64. Nulls, and values that float64
+// cannot represent, become cells of faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {
 	if a, ok := column.(*array.Dictionary); ok {
 		return appendDictionary(to, a)
@@ -107,7 +107,7 @@ func Append(to []float64, column arrow.Array) ([]float64, error) {
 	return to, nil
 }
 
-// appendNumbers appends a column of numbers; false: it is none.
+// appendNumbers appends a column of numbers; false for other types.
 func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 	switch a := column.(type) {
 	case *array.Float64:
@@ -155,7 +155,7 @@ func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 	return to, true
 }
 
-// appendTimes appends a column of times, in seconds since 1970; false: it is none.
+// appendTimes appends a column of times, in seconds since 1970; false for other types.
 func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
 	switch a := column.(type) {
 	case *array.Timestamp:
@@ -184,8 +184,8 @@ func appendTimes(to []float64, column arrow.Array) ([]float64, bool) {
 // millisPerDay divides all dates of the type date64.
 const millisPerDay = 86_400_000
 
-// decimal is digits·10^−scale, correctly rounded, where the type has that many digits and
-// float64 holds them all.
+// decimal returns digits·10^−scale, correctly rounded, or the cell of a fault if the type or float64
+// has fewer digits.
 func decimal(digits decimal128.Num, t *arrow.Decimal128Type) float64 {
 	if !digits.FitsInPrecision(t.Precision) {
 		return ingest.Mistyped.Cell()
@@ -197,7 +197,7 @@ func decimal(digits decimal128.Num, t *arrow.Decimal128Type) float64 {
 	return ingest.Decimal(int64(digits.LowBits()), int(t.Scale)) //nolint:gosec // in range
 }
 
-// appendIntegers appends integers that float64 holds with all their neighbours.
+// appendIntegers appends integers. Those beyond ±[ingest.MaxInteger] become cells of a fault.
 func appendIntegers[T int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8](to []float64, values []T) []float64 {
 	for _, v := range values {
 		f := float64(v)

@@ -15,13 +15,13 @@ import (
 const (
 	// rowGroup is the largest number of rows of a row group.
 	rowGroup = 65536
-	// chunkRows is how many rows are made at a time.
+	// chunkRows is the number of rows that are made at a time.
 	chunkRows = 1024
 )
 
-// WriteLake writes rows [first, first+rows) of the source as Parquet files part-00.parquet and
-// so on in dir, so many, of equal length but for one row, in zstd with checksums of pages. It
-// makes dir and replaces files of these names, each as a whole.
+// WriteLake writes rows [first, first+rows) of the source as so many Parquet files, part-00.parquet
+// and so on, in dir. Their lengths differ by at most one row; they are compressed with zstd and have
+// checksums of pages. It makes dir and replaces files of these names, each as a whole.
 func (g *Generator) WriteLake(ctx context.Context, dir string, files int, first, rows int64) error {
 	if files < 1 || first < 0 || rows < int64(files) {
 		return fmt.Errorf("synth: %d rows from row %d on in %d files", rows, first, files)

@@ -6,15 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// MinFourier is the smallest number of Fourier features: with fewer, the function is visibly no
-// Gaussian process.
+// MinFourier is the smallest number of Fourier features: with fewer, the function is visibly not
+// drawn from a Gaussian process.
 const MinFourier = 2000
 
-// Config names one source of rows. Its zero value is valid.
+// Config identifies a source of rows. Its zero value is valid.
 type Config struct {
 	// Seed selects the function and the rows.
 	Seed uint64
-	// Noise is the standard deviation of the noise; the function's is about 1.
+	// Noise is the standard deviation of the noise. That of the function is about 1.
 	Noise float64
 	// Features is the number of inputs. Zero means 3.
 	Features int
@@ -24,7 +24,7 @@ type Config struct {
 
 const halfWidth = 3
 
-// streams of random numbers, so that changing one part leaves the others alone.
+// Streams of random numbers.
 const (
 	streamFunction = 0x66756e6374696f6e
 	streamRows     = 0x726f7773726f7773
@@ -90,7 +90,7 @@ func (g *Generator) Rows(first int64, n int) [][]float64 {
 	return columns
 }
 
-// RowsTo fills the columns with the rows from first on.
+// RowsTo fills the columns, the target last, with the rows from first on.
 func (g *Generator) RowsTo(columns [][]float64, first int64) {
 	x := make([]float64, g.cfg.Features)
 	for i := range columns[0] {
@@ -104,7 +104,7 @@ func (g *Generator) RowsTo(columns [][]float64, first int64) {
 	}
 }
 
-// blockFourier is how many Fourier features are evaluated together.
+// blockFourier is the number of Fourier features that are evaluated together.
 const blockFourier = 128
 
 // Value returns the function without noise.
@@ -137,10 +137,9 @@ func normal(rng *rand.Rand) float64 {
 	return float64(radius * cosTurns(rng.Float64()))
 }
 
-// cosTurns returns cos(2πt), for |t| < 2⁵⁰ turns. With u = ¼ − |t − nearest
-// integer|, which is in [−¼, ¼], it is sin(2πu); of that Taylor's polynomial is
-// summed. The first term left out is below 2e-18 there; with the rounding of the
-// sum the error is below 1e-15 (tested).
+// cosTurns returns cos(2πt), for |t| < 2⁵⁰ turns, with an error below 1e-15
+// (tested). With u = ¼ − |t − nearest integer|, in [−¼, ¼], it is sin(2πu), whose
+// Taylor polynomial is summed. The first omitted term is below 2e-18.
 func cosTurns(t float64) float64 {
 	u := 0.25 - math.Abs(t-math.Floor(t+0.5))
 	z := float64(u * u)
