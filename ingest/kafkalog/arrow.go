@@ -11,10 +11,10 @@ import (
 // An arrowReader reads messages that are Arrow IPC streams, of any number of rows.
 type arrowReader struct {
 	names []string
-	room  arrowipc.Allowance // whose memory serves one message after another
+	room  arrowipc.Allowance // reused for each message
 }
 
-// maxArrowBytes bounds what a message may unpack to.
+// maxArrowBytes bounds an unpacked message.
 const maxArrowBytes = 256 << 20
 
 // read appends the rows of a message to columns.
@@ -54,7 +54,7 @@ func (r *arrowReader) read(value []byte, columns [][]float64) (rows int, err err
 	return rows, nil
 }
 
-// fields are the places of the columns.
+// fields returns the indices of the columns in a schema.
 func (r *arrowReader) fields(schema *arrow.Schema) ([]int, error) {
 	fields := make([]int, len(r.names))
 	for j, name := range r.names {

@@ -17,15 +17,15 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// FormatAvro is the format of records that are Avro: with the id of a schema in a registry,
-// of a declared schema, or object container files, which have their own.
+// FormatAvro is the format of Avro records: with the id of a schema in a registry, with a declared
+// schema, or object container files, which have their own.
 const FormatAvro = "avro"
 
 // An avroReader reads records of Avro. The library decodes each row into one struct, whose fields
 // are the columns, and skips everything else.
 type avroReader struct {
-	declared *avro.Schema // of all records; nil: none is declared
-	registry func(id uint32) (*avro.Schema, error)
+	declared *avro.Schema                          // of all records, or nil
+	registry func(id uint32) (*avro.Schema, error) // or nil
 
 	names []string
 	row   any    // pointer to the struct
@@ -35,7 +35,7 @@ type avroReader struct {
 func newAvroReader(names []string) *avroReader {
 	r := &avroReader{names: names, cells: make([]*any, len(names))}
 	for j := range r.cells {
-		r.cells[j] = new(any) // of columns that no schema can have
+		r.cells[j] = new(any) // remains for a column that no schema can have
 	}
 	columns := newJSONReader(names).root
 	row := reflect.New(rowType(columns))
@@ -46,13 +46,13 @@ func newAvroReader(names []string) *avroReader {
 
 var avroName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// fields are the names of the members below a node that a schema can have.
+// fields returns the names of the node's members that a schema can have.
 func (of *jsonNode) fields() []string {
 	names := slices.Sorted(maps.Keys(of.members))
 	return slices.DeleteFunc(names, func(name string) bool { return !avroName.MatchString(name) })
 }
 
-// rowType is the type of a node of the columns: a struct of those below it, or any.
+// rowType returns the type of a node: a struct of its members, or any for a leaf.
 func rowType(of *jsonNode) reflect.Type {
 	if of.members == nil {
 		return reflect.TypeFor[any]()
@@ -66,7 +66,7 @@ func rowType(of *jsonNode) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// bind finds the cells of the columns in a value of a node's type.
+// bind sets the cells of the columns to their fields in v, a value of the node's type.
 func (r *avroReader) bind(of *jsonNode, v reflect.Value) {
 	if cell, ok := reflect.TypeAssert[*any](v.Addr()); ok && of.column >= 0 {
 		r.cells[of.column] = cell
@@ -131,7 +131,7 @@ func (r *avroReader) container(value []byte, columns [][]float64) (rows int, err
 	}
 }
 
-// clear forgets the row before, whose schema may have had other columns.
+// clear removes the row before: its schema may have had other columns.
 func (r *avroReader) clear() {
 	for _, cell := range r.cells {
 		*cell = nil
@@ -176,8 +176,8 @@ func avroCell(v any) (float64, error) {
 	}
 }
 
-// avroNumbers make numbers of the logical types: seconds of points in time and times of a
-// day, rounded once. A logical type of another type than its own has no meaning.
+// avroNumbers convert logical types to numbers: points in time and times of a day to seconds, rounded
+// once. A logical type on a wrong underlying type is ignored.
 var avroNumbers = func() (all []avro.SchemaOpt) {
 	number := func(logical string, of func(v any, s *avro.SchemaNode) any) {
 		decode := func(v any, s *avro.SchemaNode) (any, error) { return of(v, s), nil }
@@ -209,7 +209,7 @@ var avroNumbers = func() (all []avro.SchemaOpt) {
 	return all
 }()
 
-// decimalCell is the number of a big-endian integer with so many decimal places.
+// decimalCell returns b·10^−digits, b being a big-endian integer in two's complement.
 func decimalCell(b []byte, digits int) float64 {
 	if len(b) == 0 {
 		return 0
@@ -227,7 +227,7 @@ func decimalCell(b []byte, digits int) float64 {
 // maxAvroSchema bounds the text of a schema.
 const maxAvroSchema = 1 << 20
 
-// parseAvro reads the schema of rows, behind those that it refers to.
+// parseAvro parses a schema. behind has the schemas that it refers to.
 func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
 	if len(schema) > maxAvroSchema {
 		return nil, fmt.Errorf("an Avro schema of %d bytes, want at most %d", len(schema), maxAvroSchema)
@@ -239,7 +239,7 @@ func parseAvro(schema string, behind *avro.SchemaCache) (*avro.Schema, error) {
 	return s, nil
 }
 
-// wantRecord demands the schema of a row.
+// wantRecord returns an error unless a schema is of a record.
 func wantRecord(s *avro.Schema) error {
 	if root := s.Root(); root.Type != "record" {
 		return fmt.Errorf("the Avro schema is of %q, want a record", root.Type)

@@ -15,18 +15,17 @@ import (
 // Columns beside the value of a record.
 const (
 	columnKey    = "$key"
-	prefixHeader = "$headers." // and the name of the header
+	prefixHeader = "$headers." // followed by the name of the header
 )
 
 func isBeside(name string) bool { return name == columnKey || strings.HasPrefix(name, prefixHeader) }
 
-// beside are the columns beside the values of records.
+// beside returns the columns beside the values of records.
 func (cfg Config) beside() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return !isBeside(name) })
 }
 
-// besideCell is the number of a record's key or header: text as in JSON, without quotes. A missing
-// one is a null.
+// besideCell returns the cell of a record's key or header, by [textCell].
 func besideCell(r *broker.Record, name string) (float64, error) {
 	text := r.Key
 	if header, ok := strings.CutPrefix(name, prefixHeader); ok {
@@ -45,7 +44,8 @@ func besideCell(r *broker.Record, name string) (float64, error) {
 	return textCell(text)
 }
 
-// textCell is the number that a text is: a number, true, false, null or a point in time.
+// textCell returns the cell of a text: a number, true, false or null as in JSON, or a point in time
+// without quotes. nil is a null.
 func textCell(text []byte) (float64, error) {
 	if text == nil {
 		return ingest.Null.Cell(), nil

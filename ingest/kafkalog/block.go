@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Columns of a spool that say where a row was.
+// Columns of a spool with the place of a row.
 const (
 	columnTopic     = "$topic"
 	columnPartition = "$partition"
@@ -24,13 +24,13 @@ const (
 
 var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTime}
 
-// A block is the rows of one segment.
+// A block has the rows of one segment.
 type block struct {
-	names   []string // of the columns that are decoded, then of those beside the value
-	columns [][]float64
-	offsets []int64
-	times   []int64
-	topic   string // "": rows have no place
+	names   []string    // of the decoded columns, then of those beside the value
+	columns [][]float64 // [len(names)][rows]
+	offsets []int64     // [rows]
+	times   []int64     // [rows], milliseconds since 1970
+	topic   string      // "": rows have no place
 }
 
 func newBlock(cfg Config) *block {
@@ -40,14 +40,14 @@ func newBlock(cfg Config) *block {
 
 func (b *block) rows() int { return len(b.offsets) }
 
-// place gives rows that were appended to the columns the place of their record.
+// place sets the place of rows that were appended to the columns.
 func (b *block) place(r *broker.Record, rows int) {
 	for range rows {
 		b.offsets, b.times = append(b.offsets, r.Offset), append(b.times, r.Time)
 	}
 }
 
-// add appends the rows of a record; a record that is none is one of bad cells. The error is the
+// add appends the rows of a record, or one row of bad cells if it cannot be read. The error is the
 // first fault.
 func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows int, err error) {
 	have := b.rows()
@@ -60,7 +60,7 @@ func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows 
 	return rows, b.faults(have)
 }
 
-// faults is the first fault of the rows from have on. It makes all bad values NaN.
+// faults returns the first fault of the rows from have on, and sets their bad cells to the usual NaN.
 func (b *block) faults(have int) (first error) {
 	for j, column := range b.columns {
 		for i, v := range column[have:] {
@@ -77,7 +77,7 @@ func (b *block) faults(have int) (first error) {
 	return first
 }
 
-// append appends the columns of another block, whose rows have no place yet.
+// append appends the columns of another block, without places.
 func (b *block) append(of *block) {
 	for j, column := range of.columns {
 		b.columns[j] = append(b.columns[j], column...)
@@ -91,7 +91,7 @@ func (b *block) clear() {
 	b.offsets, b.times = b.offsets[:0], b.times[:0]
 }
 
-// schema is that of a spool's files: columns as doubles, and the place of each row.
+// schema returns the schema of a spool's files: columns as doubles, and the place of each row.
 func (b *block) schema() *parquet.Schema {
 	g := parquet.Group{}
 	if b.topic != "" {
@@ -106,7 +106,7 @@ func (b *block) schema() *parquet.Schema {
 	return parquet.NewSchema("row", g)
 }
 
-// store writes a segment's file and then names it in the manifest.
+// store writes a segment's file, then adds it to the manifest.
 func (s *spool) store(g segment, b *block) error {
 	err := s.write(g.File, func(p *durable.Pending) error {
 		err := b.write(p, g.Partition)
@@ -133,7 +133,7 @@ func (s *spool) store(g segment, b *block) error {
 	return s.save()
 }
 
-// packed compresses the files of all spools: its encoders, of several megabytes each, are reused.
+// packed compresses the files of all spools, so that its encoders of several megabytes are reused.
 var packed = &zstd.Codec{Level: zstd.SpeedFastest}
 
 // write writes the rows as one row group.
@@ -170,7 +170,7 @@ func (b *block) column(to *parquet.ColumnWriter, name string, partition int64) e
 	}
 }
 
-// writeValues writes values that are all there: they need no levels.
+// writeValues writes the values of a required column, which need no levels.
 func writeValues[T any](to *parquet.ColumnWriter, values []T, of func(T) parquet.Value) error {
 	var piece [1024]parquet.Value
 	for len(values) > 0 {

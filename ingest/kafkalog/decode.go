@@ -12,16 +12,16 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A Decoder makes rows of records without a spool. Its methods are for one goroutine.
+// A Decoder makes rows of records without a spool. It is for one goroutine at a time.
 type Decoder struct {
 	cfg     Config
 	keep    []string
 	decode  decoder
-	columns [][]float64 // decoded ones
+	columns [][]float64 // decoded columns of the records
 	records *ingest.Records
 }
 
-// CanKeep returns an error if a decoder cannot keep this of records of the format.
+// CanKeep returns an error if a decoder cannot keep a member of this name, of records of the format.
 func CanKeep(format, name string) error {
 	if slices.Contains(placeColumns, name) || isBeside(name) {
 		return fmt.Errorf("%q is no member of a record's value", name)
@@ -32,9 +32,9 @@ func CanKeep(format, name string) error {
 	return nil
 }
 
-// Decoders returns n decoders of the columns of cfg, which share a registry of schemas and keep
+// Decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
 // these members of records beside the columns (see [CanKeep]). ctx ends requests to the registry.
-// Of cfg Format, Schema, Registry and Columns are used.
+// It uses the fields Format, Schema, Registry and Columns.
 func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
 	known := cfg.schemas()
 	all := make([]*Decoder, n)
@@ -51,17 +51,17 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 	return all, nil
 }
 
-// Decoded are the rows of some records.
+// A Decoded has the rows of some records.
 type Decoded struct {
-	Batch  arrow.Record   // as of a source that marks bad rows; the caller releases it
-	Of     []int          // the record that each row is of
-	Faults map[int]string // of rows of bad cells, for records without a row
-	Kept   [][]byte       // JSON, row by row; nil: the record has no such member
+	Batch  arrow.Record   // with bad rows marked; the caller releases it
+	Of     []int          // index of each row's record
+	Faults map[int]string // reasons, by row, for records that cannot be read
+	Kept   [][]byte       // kept members as JSON, row by row; nil: the record has no such member
 
-	Missing []int // by column, the rows that have a null there
+	Missing []int // number of nulls in each column
 }
 
-// Rows decodes records. One that is no row is a row of bad cells.
+// Rows decodes records. A record that cannot be read becomes one row of bad cells.
 func (d *Decoder) Rows(records []Record) (Decoded, error) {
 	out := Decoded{Of: make([]int, 0, len(records)), Faults: map[int]string{}}
 	for j := range d.columns {
@@ -71,7 +71,7 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 	for i := range records {
 		have := len(out.Of)
 		if keeps {
-			clear(r.kept) // of the record before
+			clear(r.kept) // they are of the record before
 		}
 		rows, err := d.record(&records[i])
 		if errors.Is(err, errUnavailable) {
@@ -133,7 +133,7 @@ func (d *Decoder) record(r *Record) (int, error) {
 	return d.decode.read(r.Value, d.columns)
 }
 
-// placeCell is what is known of a record beside its value.
+// placeCell returns the cell of a column beside a record's value.
 func placeCell(r *Record, name string) (float64, error) {
 	switch name {
 	case columnPartition:

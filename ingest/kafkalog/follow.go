@@ -16,29 +16,29 @@ type Record struct {
 	broker.Record
 }
 
-// A Batch is records that came one after the other in each of their partitions.
+// A Batch has consecutive records of each of its partitions.
 type Batch struct {
 	Records []Record
-	Ends    map[int]int64 // behind the batch, of the partitions that it has something of
-	// Pause says that the next batch comes after another look at the topic. A batch may have nothing
-	// but this.
+	Ends    map[int]int64 // offsets behind the batch, by partition
+	// Pause says that all partitions were read to their ends of a moment ago. A batch may have no
+	// records, and only this.
 	Pause bool
 }
 
 const (
 	batchRecords = 1 << 14
 	batchBytes   = 8 << 20
-	// turnOffsets is how much is read of one partition before the others have their turn.
+	// turnOffsets is the number of offsets that are read of one partition before the next.
 	turnOffsets = 1 << 16
-	// identityEvery is the time between two looks whether the topic is still the same one.
+	// identityEvery is the interval of checking whether the topic was made anew.
 	identityEvery = 5 * time.Second
 )
 
-// Follow hands over records from these offsets on, by partition, and waits for more, until ctx is
-// done, use returns an error or, with once, the end is reached. use owns its batch. Other
-// partitions begin at their earliest offset. Soon after the topic was made anew it ends with an
-// error that is [broker.ErrAnother], if brokers tell; the last batches may be of either topic. Of
-// cfg Client, Topic, Identity and SkipTombstones are used.
+// Follow calls use with the records from these offsets on, by partition, and waits for more, until
+// ctx is done, use returns an error or, with once, the end is reached. use owns its batch. Other
+// partitions begin at their earliest offset. After the topic was made anew it soon returns
+// [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
+// Client, Topic, Identity and SkipTombstones.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
@@ -67,16 +67,16 @@ type follower struct {
 
 	cfg   Config
 	use   func(Batch) error
-	ends  map[int]int64 // of the batches that were handed over
+	ends  map[int]int64 // of the batches so far
 	batch Batch
-	bytes int
-	room  []byte // for what records hold
+	bytes int    // of keys and values in the batch
+	room  []byte // memory for keys, values and headers
 
-	going  bool      // the batch before was not the last one before a pause
-	looked time.Time // whether the topic is the same one
+	going  bool      // the batch before had no Pause
+	looked time.Time // of the last check whether the topic was made anew
 }
 
-// same looks whether the topic is still the one that it was.
+// same returns an error if the topic was made anew.
 func (f *follower) same(ctx context.Context) error {
 	if f.looked = time.Now(); f.cfg.Identity == (broker.Identity{}) {
 		return nil
@@ -89,11 +89,11 @@ func (f *follower) same(ctx context.Context) error {
 }
 
 func (f *follower) clear() {
-	// The next batch is as long as this one, most often.
+	// The next batch is usually as long as this one.
 	f.batch, f.bytes, f.room = Batch{Records: make([]Record, 0, len(f.batch.Records)), Ends: map[int]int64{}}, 0, nil
 }
 
-// flush hands over what there is.
+// flush passes the batch to use, unless there is nothing to tell.
 func (f *follower) flush(pause bool) error {
 	if len(f.batch.Ends) == 0 && (!pause || !f.going) {
 		return nil
@@ -105,7 +105,7 @@ func (f *follower) flush(pause bool) error {
 	return f.use(batch)
 }
 
-// round gives each partition a turn, and reports whether none had anything.
+// round reads a turn of each partition, and reports whether none had new offsets.
 func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	partitions, err := f.cfg.partitions(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 	return quiet && !short, f.cfg.explain(ctx, err)
 }
 
-// add adds a record, which is valid during the call.
+// add copies a record, which is valid during the call, into the batch.
 func (f *follower) add(partition int, r *broker.Record) error {
 	if r.Value == nil && f.cfg.SkipTombstones {
 		return nil
@@ -158,7 +158,7 @@ func (f *follower) add(partition int, r *broker.Record) error {
 	return f.flush(false)
 }
 
-// keep copies bytes to where many of them are.
+// keep copies bytes into a large block of memory, to save allocations.
 func (f *follower) keep(b []byte) []byte {
 	if b == nil {
 		return nil

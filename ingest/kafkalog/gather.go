@@ -10,23 +10,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A window that closes by its rows has no ends until it has them. Its partitions are read in turns
-// up to their committed records, again and again. Its rows depend on when they arrive; its
-// segments record them, and are replayed as any. They are numbered as they are cut, so that the
-// stored ones are always the beginning of the sample.
+// A window that closes by its rows has no ends before. Its partitions are read in turns up to their
+// last committed record, again and again. Which rows it gets depends on when they arrive; its
+// segments record that, and can be replayed. Segments are numbered in the order in which they are
+// cut, so that the stored ones are always the beginning of the sample.
 
 // errFull says that a window has all its rows.
 var errFull = errors.New("the window is closed")
 
-// A gathering is a window that is filled.
+// A gathering fills a window that closes by its rows.
 type gathering struct {
 	*spool
 	turns
 
 	partitions []int
-	writers    map[int]*writer
-	turn       int64 // offsets of a partition that are read at a time
-	left       int64 // rows that are wanted still
+	writers    map[int]*writer // by partition
+	turn       int64           // number of offsets of a partition that are read at a time
+	left       int64           // number of rows that the window still needs
 }
 
 // gather reads until the window has its rows.
@@ -119,13 +119,13 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 	return nil
 }
 
-// nextNumber takes the number of a segment, behind all that were cut before.
+// nextNumber returns the number of the next segment.
 func (s *spool) nextNumber() int {
 	s.number++
 	return s.number - 1
 }
 
-// afterLast is the number behind those of the segments that are stored.
+// afterLast returns the number after that of the last stored segment.
 func (s *spool) afterLast() int {
 	after := 0
 	for _, g := range s.m.Segments {
@@ -137,7 +137,7 @@ func (s *spool) afterLast() int {
 	return after
 }
 
-// tell tells [Config.Stored] what is stored. No segment is being written.
+// tell calls [Config.Stored]. No segment may be being written.
 func (s *spool) tell() {
 	if s.cfg.Stored == nil || len(s.m.Segments) == 0 {
 		return
@@ -146,7 +146,7 @@ func (s *spool) tell() {
 	s.cfg.Stored(s.window())
 }
 
-// held are the rows that are in no segment yet.
+// held returns the number of rows that are in no segment yet.
 func (g *gathering) held() (rows int64) {
 	for _, w := range g.writers {
 		rows += int64(w.block.rows())
@@ -154,7 +154,7 @@ func (g *gathering) held() (rows int64) {
 	return rows
 }
 
-// flush stores the rows of a partition, if it has some.
+// flush stores the rows of a partition, if there are any.
 func (g *gathering) flush(p int) error {
 	if w := g.writers[p]; w.block.rows() > 0 {
 		return w.flush(g.next[p])
@@ -162,7 +162,7 @@ func (g *gathering) flush(p int) error {
 	return nil
 }
 
-// flushAll stores all rows that there are, in the order of the partitions.
+// flushAll stores all rows, in the order of the partitions.
 func (g *gathering) flushAll() error {
 	for _, p := range g.partitions {
 		if err := g.flush(p); err != nil {
@@ -177,8 +177,8 @@ func (g *gathering) flushAll() error {
 	return nil
 }
 
-// flushMost stores the largest segments while all partitions hold more than a few whole ones, so
-// that memory does not grow with the partitions.
+// flushMost stores the largest segments while all partitions together have more rows than a few full
+// ones, so that memory does not grow with the number of partitions.
 func (g *gathering) flushMost() error {
 	for g.held() > int64(tailsAtOnce*g.cfg.segmentRows) {
 		if err := g.flush(slices.MaxFunc(g.partitions, func(p, q int) int { return cmp.Compare(g.writers[p].block.rows(), g.writers[q].block.rows()) })); err != nil {
@@ -188,8 +188,8 @@ func (g *gathering) flushMost() error {
 	return nil
 }
 
-// elapsed waits for a record that is so much later than the window's first, and returns the window:
-// each partition up to its first record of that time or later, or its end.
+// elapsed waits for a record that is later than the window's first one by [Config.For], and returns
+// the window: each partition up to its first record of that time or later, or to its end.
 func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 	for {
 		spans, err := cfg.freeze(ctx)
@@ -206,7 +206,7 @@ func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 	}
 }
 
-// close shortens the spans to the time of the window, and reports whether it is over.
+// close shortens the spans to the time of the window, and reports whether that time is over.
 func (cfg Config) close(ctx context.Context, spans []span) (bool, error) {
 	begin := int64(-1)
 	var partitions []int
@@ -248,7 +248,8 @@ func (cfg Config) close(ctx context.Context, spans []span) (bool, error) {
 
 var errFound = errors.New("found")
 
-// firstTime is the time of the first record of a span, if it has one.
+// firstTime returns the time of the first record of a span, milliseconds since 1970; false for a
+// span without records.
 func (cfg Config) firstTime(ctx context.Context, of span) (at int64, ok bool, err error) {
 	err = cfg.Client.Read(ctx, broker.Range{Topic: cfg.Topic, Partition: of.Partition, First: of.First, End: of.End, FetchBytes: 1 << 16}, func(r *broker.Record) error {
 		at, ok = r.Time, true

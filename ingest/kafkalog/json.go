@@ -23,12 +23,12 @@ import (
 type jsonReader struct {
 	root  *jsonNode
 	row   []float64
-	seen  []bool
-	all   []string // the columns
-	keeps []string // names of members whose texts are kept
-	kept  [][]byte // the texts of the last object, unchanged; nil: it has none
-	held  []bool   // which of them the object has named
-	fault error    // the first one of the last object that leaves it an object
+	seen  []bool   // by column: the object has it
+	all   []string // names of the columns
+	keeps []string // names of the kept members
+	kept  [][]byte // their texts in the last object, unchanged; nil: it has no such member
+	held  []bool   // by kept member: the object has it
+	fault error    // the first fault of the row in the last object; its JSON is valid
 
 	text []byte // the object
 	buf  bytes.Buffer
@@ -36,11 +36,11 @@ type jsonReader struct {
 	name []byte // without its escapes
 }
 
-// A jsonNode says what the members of an object are.
+// A jsonNode says what is read of a member.
 type jsonNode struct {
-	column  int // −1: none
-	keep    int // number of the text that is kept of it, from 1 on; 0: none is
-	members map[string]*jsonNode
+	column  int                  // −1: it is no column
+	keep    int                  // number of the kept member, from 1 on; 0: it is not kept
+	members map[string]*jsonNode // nil: none is read
 }
 
 func newJSONReader(columns []string) *jsonReader {
@@ -52,7 +52,7 @@ func newJSONReader(columns []string) *jsonReader {
 	return r
 }
 
-// node is the node of a member.
+// node returns the node of a member a.b, and makes it if it is missing.
 func (r *jsonReader) node(name string) *jsonNode {
 	n := r.root
 	for part := range strings.SplitSeq(name, ".") {
@@ -67,7 +67,7 @@ func (r *jsonReader) node(name string) *jsonNode {
 	return n
 }
 
-// keep has the texts of members kept, which may be of any type.
+// keep makes the reader keep the texts of these members, of any type.
 func (r *jsonReader) keep(names []string) {
 	for _, name := range names {
 		r.keeps, r.kept, r.held = append(r.keeps, name), append(r.kept, nil), append(r.held, false)
@@ -75,15 +75,15 @@ func (r *jsonReader) keep(names []string) {
 	}
 }
 
-// doubt notes a fault of the row of an object that is JSON all the same.
+// doubt notes a fault of the row. The object is read on, for its kept members.
 func (r *jsonReader) doubt(format string, args ...any) {
 	if r.fault == nil {
 		r.fault = fmt.Errorf(format, args...)
 	}
 }
 
-// read appends the row of an object to columns: NaN cells tell faults of values (see
-// [ingest.Fault]). An object without a row keeps its texts.
+// read appends the row of an object to columns. Bad values become cells of faults (see
+// [ingest.Fault]). If the object is JSON, its members are kept even after an error.
 func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error) {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
@@ -105,7 +105,7 @@ func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error
 	return 1, nil
 }
 
-// object reads an object and makes sure that there is nothing more.
+// object reads an object. Bytes behind it are an error.
 func (r *jsonReader) object() error {
 	r.buf = *bytes.NewBuffer(r.text)
 	r.in.Reset(&r.buf, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -125,7 +125,7 @@ func (r *jsonReader) object() error {
 	return nil
 }
 
-// value reads a value that is the column, or holds the columns, of a node; nil: neither.
+// value reads the value of a node; nil skips it.
 func (r *jsonReader) value(of *jsonNode) error {
 	if of == nil {
 		return r.in.SkipValue()
@@ -157,7 +157,7 @@ func (r *jsonReader) value(of *jsonNode) error {
 	return nil
 }
 
-// members reads the members of an object, behind its brace.
+// members reads the members of an object after its opening brace.
 func (r *jsonReader) members(of *jsonNode) error {
 	for r.in.PeekKind() == '"' {
 		name, err := r.in.ReadValue()
@@ -177,7 +177,7 @@ func (r *jsonReader) members(of *jsonNode) error {
 	return err
 }
 
-// column makes a value that of a column.
+// column sets the cell of a column.
 func (r *jsonReader) column(j int, text jsontext.Value) {
 	if r.seen[j] {
 		r.doubt("column %q occurs twice", r.all[j])
@@ -195,7 +195,7 @@ func (r *jsonReader) column(j int, text jsontext.Value) {
 // hold keeps the text of a member.
 func (r *jsonReader) hold(n int, text []byte) {
 	switch {
-	case r.held[n]: // it is not known which one is meant
+	case r.held[n]: // keep none of two
 		text = nil
 		r.doubt("member %q occurs twice", r.keeps[n])
 	case !utf8.Valid(text):
@@ -205,7 +205,7 @@ func (r *jsonReader) hold(n int, text []byte) {
 	r.kept[n], r.held[n] = text, true
 }
 
-// jsonCell is the cell that a value is.
+// jsonCell returns the cell of a value.
 func jsonCell(text jsontext.Value) (float64, error) {
 	switch text.Kind() {
 	case 't':
@@ -224,7 +224,7 @@ func jsonCell(text jsontext.Value) (float64, error) {
 	}
 }
 
-// timeCell is a point in time in seconds since 1970, rounded once.
+// timeCell returns a point in time in seconds since 1970, rounded once.
 func timeCell(text string) (float64, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -235,12 +235,12 @@ func timeCell(text string) (float64, error) {
 		return ingest.Seconds(seconds, 0), nil
 	}
 	if seconds > math.MaxInt64/1_000_000_000-1 || seconds < math.MinInt64/1_000_000_000+1 {
-		return ingest.TooFar.Cell(), nil // in nanoseconds
+		return ingest.TooFar.Cell(), nil // nanoseconds since 1970 overflow
 	}
 	return ingest.Seconds(seconds*1_000_000_000+nanos, 9), nil
 }
 
-// number is the cell of a number, correctly rounded.
+// number returns the cell of a number, correctly rounded.
 func number(text []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if math.IsInf(v, 0) {

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Headers of a dead letter, behind those that the record has.
+// Headers of a dead letter, behind the record's own.
 const (
 	headerTopic     = "pacsgp.topic"
 	headerPartition = "pacsgp.partition"
@@ -24,19 +24,19 @@ const (
 	headerReason    = "pacsgp.reason"
 )
 
-// lettersName is the file of a segment's dead letters: a log of batches of one record each.
+// lettersName returns the name of the file with a segment's dead letters: batches of one record each.
 func lettersName(number, partition int) string {
 	return fmt.Sprintf("_letters-%08d-partition-%06d.log", number, partition)
 }
 
-// letters writes the dead letters of a segment while it is read. The first makes the file.
+// letters writes the dead letters of a segment while it is read. The first letter makes the file.
 type letters struct {
 	file *durable.Pending
 	out  *bufio.Writer
 	size int64
 }
 
-// put appends a record, unchanged, with the reason for which it is no row.
+// put appends a record with the reason why it is no row.
 func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
 		file, err := durable.Create(cfg.files, filepath.Join(cfg.Folder, "_letters"))
@@ -62,7 +62,7 @@ func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error)
 	return nil
 }
 
-// store gives the file its name, if there is one; "": there is none.
+// store commits the file under a name, which it returns; "" if there is no file.
 func (l *letters) store(name string) (string, error) {
 	if l.file == nil {
 		return "", nil
@@ -78,7 +78,7 @@ func (l *letters) store(name string) (string, error) {
 	return name, nil
 }
 
-// drop gives up a file that has no name of its own.
+// drop removes a file that is not committed.
 func (l *letters) drop() {
 	if l.file != nil {
 		l.file.Abort()
@@ -86,9 +86,9 @@ func (l *letters) drop() {
 	}
 }
 
-// Letters calls use for each record of the window that is no row, or has a bad one, in the order
-// of the segments. Headers behind its own tell its place and the reason. The record is valid
-// during the call.
+// Letters calls use for each record of the window that is no row, or has a bad row, in the order
+// of the segments. Additional headers have its place and the reason. The record is valid during
+// the call.
 func (w *Window) Letters(use func(partition int, r broker.Record) error) error {
 	for i, path := range w.letters {
 		if path == "" {

@@ -18,7 +18,7 @@ import (
 const spoolFormat = "pacsgp-spool/1"
 
 const (
-	manifestName = "_spool.json" // readers of lakes pass over it
+	manifestName = "_spool.json" // readers of lakes skip it
 	maxManifest  = 64 << 20      // bytes
 )
 
@@ -27,20 +27,19 @@ var (
 	topicName   = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 )
 
-// fileName is the file of a segment. The bytewise order of names is the order of segments.
+// fileName returns the name of a segment's file. Names sort bytewise in the order of segments.
 func fileName(number, partition int) string {
 	return fmt.Sprintf("segment-%08d-partition-%06d.parquet", number, partition)
 }
 
-// A manifest says what a spool is and how far it has come. It is replaced whole when a segment is
-// durable.
+// A manifest describes a spool and its progress. It is replaced whole after a segment is durable.
 type manifest struct {
 	Format   string `json:"format"`
-	Declared string `json:"declared"` // what the window was frozen from
+	Declared string `json:"declared"` // see Config.declaration
 	Spans    []span `json:"spans"`    // the frozen window
-	// Identity is that of the topic when the window was frozen. Of a replay it is left out.
+	// Identity identifies the topic when the window was frozen. It is zero for a replay.
 	Identity broker.Identity `json:"identity"`
-	Segments []segment       `json:"segments"` // that are durable
+	Segments []segment       `json:"segments"` // the durable ones
 	Complete bool            `json:"complete"`
 }
 
@@ -53,7 +52,7 @@ type segment struct {
 	Bytes   int64  `json:"bytes"`             // of both
 }
 
-// declaration is what two runs must have in common to share a spool.
+// declaration returns the settings that two runs must have in common to share a spool.
 func (cfg Config) declaration() (string, error) {
 	text, err := json.Marshal(struct {
 		Topic      string
@@ -89,7 +88,7 @@ func readManifest(folder string) (manifest, error) {
 	return m, nil
 }
 
-// parseManifest reads a manifest. It names files of its own folder, and each once.
+// parseManifest reads a manifest. Names of files in other folders, and repeated ones, are errors.
 func parseManifest(text []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -120,7 +119,7 @@ func parseManifest(text []byte) (manifest, error) {
 
 // Remove removes a spool: its own files, and the folder if nothing else is in it.
 func Remove(folder string) error {
-	// The manifest goes first: without it, files that are left are nobody's.
+	// The manifest goes first: without it the other files have no meaning.
 	for _, name := range []string{manifestName, ".lock"} {
 		if err := remove(durable.OS{}, filepath.Join(folder, name)); err != nil {
 			return fmt.Errorf("kafka: spool: %w", err)
@@ -133,7 +132,7 @@ func Remove(folder string) error {
 	return remove(durable.OS{}, folder)
 }
 
-// sweep removes files of a folder, and what writes left unfinished, and counts the others.
+// sweep removes unfinished files of a folder and those for which gone is true, and counts the others.
 func sweep(files durable.FS, folder string, gone func(name string) bool) (left int, err error) {
 	err = durable.Sweep(files, folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,7 +174,7 @@ func (s *spool) save() error {
 	})
 }
 
-// write makes a file of the folder that is whole and durable when it has its name.
+// write writes a file of the folder, whole or not at all, and durably.
 func (s *spool) write(name string, content func(*durable.Pending) error) error {
 	p, err := durable.Create(s.cfg.files, filepath.Join(s.cfg.Folder, name))
 	if err == nil {

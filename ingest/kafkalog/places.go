@@ -15,8 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// PlacesTold are the columns of files, or keys of their paths, that tell the places of rows in a
-// topic; nil: no file has any.
+// PlacesTold returns the names of the columns, or keys of paths, that have the places of rows in a
+// topic, of those that some file has; nil if none has any.
 func PlacesTold(files []lake.File) []string {
 	var told []string
 	for _, name := range []string{columnTopic, columnPartition, columnOffset} {
@@ -27,15 +27,15 @@ func PlacesTold(files []lake.File) []string {
 	return told
 }
 
-// called are the columns of a file, and the keys of its path, that have a name.
+// called returns the columns of a file, and the keys of its path, of a name.
 func called(f lake.File, name string) []ingest.Column {
 	return slices.DeleteFunc(slices.Clone(f.Columns), func(c ingest.Column) bool { return c.Name != name })
 }
 
-// CheckPlaces demands that these columns tell the places of the segments, which are the shards:
-// their topic, as text, and partition and offset, as integers, which are compared to the last
-// digit; offsets lie within the segment and do not fall. most bounds the bytes of pages in memory.
-// An error that wraps [pipeline.ErrRefused] names the first row of another place.
+// CheckPlaces returns an error unless the columns of files agree with the segments, one a shard: the
+// topic as text, partition and offset as exact integers. Offsets must be within the segment and not
+// fall. most bounds the bytes of pages in memory. An error that wraps [pipeline.ErrRefused] names the
+// first row of another place.
 func CheckPlaces(ctx context.Context, files []lake.File, told []string, segments []pipeline.Segment, most int64) error {
 	for _, f := range files {
 		if f.RowGroups > len(segments) {
@@ -95,10 +95,10 @@ func isA[T format.LogicalTypeValue](typ *format.LogicalType) bool {
 	return ok
 }
 
-// placesAtOnce is how many rows are compared at a time.
+// placesAtOnce is the number of rows that are compared at a time.
 const placesAtOnce = 4096
 
-// checkSegment compares the next rows of a file with the segment that they are.
+// checkSegment compares the next rows of a file with their segment.
 func checkSegment(ctx context.Context, f lake.File, src *lake.Stored, g pipeline.Segment) error {
 	before := g.First
 	for row := int64(0); row < g.Rows; {
@@ -132,7 +132,7 @@ func checkSegment(ctx context.Context, f lake.File, src *lake.Stored, g pipeline
 	return nil
 }
 
-// integerOf is a value of a column of integers; −1, which is no place, beyond int64.
+// integerOf returns a value of a column of integers; −1, which is no place, for values beyond int64.
 func integerOf(of parquet.Node, v parquet.Value) int64 {
 	signed := of.Type().LogicalType().Value.(*format.IntType).IsSigned
 	switch {

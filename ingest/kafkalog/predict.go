@@ -16,29 +16,29 @@ var (
 	_ score.Log                   = (*Unpredicted)(nil)
 )
 
-// Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. Its
-// methods are for one goroutine, but for Same and those of pieces.
+// Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. It is for
+// one goroutine at a time, except for Same and the methods of pieces.
 type Unpredicted struct {
-	Config // Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Identity is found out
+	Config // uses Topic, Group, Client, Format, Schema, Registry, SkipTombstones; Same sets Identity
 
-	Keep    []string // members of records beside predictions
-	Labels  bool     // the target is read too, to be compared with
+	Keep    []string // members of records to keep beside predictions
+	Labels  bool     // the target is read too
 	Workers int
-	Once    bool              // to what is there now; else also what comes
-	Notice  func(text string) // is told once of each partition that a certificate does not speak of
+	Once    bool              // ends at the current end of the topic
+	Notice  func(text string) // is called once for each partition that a certificate is not about
 
-	begin   map[int]int64 // offsets
+	begin   map[int]int64 // offsets, by partition
 	offsets *broker.Writer
-	by      *score.Predictor // whose decoders these are
-	free    chan *Decoder    // that nobody uses
-	told    map[string]bool
+	by      *score.Predictor // the predictor of the decoders
+	free    chan *Decoder    // unused decoders
+	told    map[string]bool  // notices so far
 }
 
-// aboutOffsets begins the text beside the offsets, before the subject of the predictions and, if
-// brokers tell, the ids of topic and cluster.
+// aboutOffsets begins the metadata of committed offsets. The subject of the predictions follows and,
+// if brokers tell, the ids of topic and cluster.
 const aboutOffsets = "predictions "
 
-// Note is the text beside the offsets of predictions about a subject.
+// Note returns the metadata for the offsets of predictions about a subject.
 func (u *Unpredicted) Note(subject string) string {
 	text := aboutOffsets + subject
 	if of := u.Identity; of != (broker.Identity{}) {
@@ -47,7 +47,7 @@ func (u *Unpredicted) Note(subject string) string {
 	return text
 }
 
-// readNote takes such a text apart; of another one nothing is known.
+// readNote parses such metadata; for other texts it returns zero values.
 func readNote(text string) (subject string, of broker.Identity) {
 	rest, ok := strings.CutPrefix(text, aboutOffsets)
 	if !ok {
@@ -60,7 +60,8 @@ func readNote(text string) (subject string, of broker.Identity) {
 	return subject, of
 }
 
-// Same demands the topic of the first call, which comes before all others, as far as brokers tell.
+// Same returns an error if the topic was made anew since the first call, if brokers tell. The first
+// call must come before all other methods.
 func (u *Unpredicted) Same(ctx context.Context) error {
 	is, err := u.Client.Identity(ctx, u.Topic)
 	if err != nil {
@@ -72,8 +73,8 @@ func (u *Unpredicted) Same(ctx context.Context) error {
 	return is.Same(u.Identity, u.Topic, "when this process began")
 }
 
-// Positions returns the offsets behind what the group has predicted, by partition, and the subject
-// of these predictions, of the topic that is there now.
+// Positions returns the committed offsets of the group, by partition, and the subject of the
+// predictions up to them. Offsets of another topic of this name are an error.
 func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject string, err error) {
 	partitions, err := u.Client.Partitions(ctx, u.Topic)
 	if err != nil {
@@ -99,16 +100,17 @@ func (u *Unpredicted) Positions(ctx context.Context) (at map[int]int64, subject 
 	return at, subject, nil
 }
 
-// From sets the offsets at which the next Read begins; other partitions begin at their earliest.
+// From sets the offsets at which the next Read begins. Other partitions begin at their earliest
+// offset.
 func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 
-// Read hands on batches of records, while the next one is read.
+// Read calls use for each batch of records, and reads the next one meanwhile.
 func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Records]) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	batches, ended := make(chan Batch, 1), make(chan error, 1)
 	defer func() {
 		stop()
-		for range batches { // until nothing is read
+		for range batches { // wait until Follow has ended
 		}
 	}()
 	go func() {
@@ -130,16 +132,16 @@ func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Record
 	return <-ended
 }
 
-// An unpredictedBatch is records that one model predicts.
+// An unpredictedBatch has records that one model predicts.
 type unpredictedBatch struct {
 	of *Unpredicted
 	Batch
 }
 
-// File says that it is none.
+// File returns no file.
 func (unpredictedBatch) File(context.Context) (score.File, error) { return score.File{}, nil }
 
-// decodersOf are those of a model's features.
+// decodersOf returns n decoders of a model's features.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
 	cfg := u.Config
 	cfg.Columns = m.Meta.Inputs()
@@ -168,10 +170,10 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pipeline.Model) error {
 	return nil
 }
 
-// lotRecords is how many records are predicted together.
+// lotRecords is the number of records that are predicted together.
 const lotRecords = 1 << 11
 
-// Cut hands on some records at a time.
+// Cut calls next for each lot of records.
 func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[score.Records]) error) error {
 	if err := t.of.decode(ctx, by); err != nil {
 		return err
@@ -199,7 +201,7 @@ func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next fun
 	}
 }
 
-// decode makes the decoders of a model, unless they are there.
+// decode makes the decoders of a model, unless they exist.
 func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	if u.by == by {
 		return nil
@@ -215,7 +217,7 @@ func (u *Unpredicted) decode(ctx context.Context, by *score.Predictor) error {
 	return nil
 }
 
-// tellOthers tells of which partitions the certificate does not speak.
+// tellOthers calls Notice for each partition that the certificate is not about.
 func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	for p := range t.Ends {
 		text := fmt.Sprintf("predictions of partition %d of %q carry no certificate id: certificate %.12s… speaks of other partitions", p, u.Topic, by.ID)
@@ -230,11 +232,11 @@ func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 	}
 }
 
-// A lot is some records of a batch, with their rows when they are decoded.
+// A lot has some records of a batch, and their rows once they are decoded.
 type lot struct {
 	records []Record
-	keep    int           // members of a record
-	ends    map[int]int64 // behind it, of the partitions that it has something of
+	keep    int           // number of kept members of a record
+	ends    map[int]int64 // offsets behind the lot, by partition
 	rows    Decoded
 }
 
@@ -262,13 +264,13 @@ func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Pre
 	return use(predictions, l)
 }
 
-// Place is the place of a row's record.
+// Place returns place and key of a row's record.
 func (l *lot) Place(i int) (partition int, offset int64, key []byte) {
 	r := &l.records[l.rows.Of[i]]
 	return r.Partition, r.Offset, r.Key
 }
 
-// Kept are the members of the record of a row that are kept.
+// Kept returns the kept members of a row's record.
 func (l *lot) Kept(i int) [][]byte {
 	if l.rows.Kept == nil {
 		return make([][]byte, l.keep)
@@ -276,10 +278,10 @@ func (l *lot) Kept(i int) [][]byte {
 	return l.rows.Kept[i*l.keep : (i+1)*l.keep]
 }
 
-// Ends are the offsets behind the lot.
+// Ends returns the offsets behind the lot, by partition.
 func (l *lot) Ends() map[int]int64 { return l.ends }
 
-// Commit notes how far rows are predicted durably, as the member.
+// Commit commits the ends of durable predictions, as a member of the group.
 func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int]int64, subject string) (err error) {
 	if u.offsets == nil {
 		if u.offsets, err = u.Client.NewWriter(ctx, ""); err != nil {
@@ -289,8 +291,8 @@ func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int
 	return u.offsets.CommitOffsetsAs(ctx, as, u.Group, u.Topic, ends, u.Note(subject))
 }
 
-// Behind names the holder of the later offset in the error of a partition that ends too early: the
-// group, or files of a folder.
+// Behind adds to the error of a partition that ends too early whether the later offset is the group's
+// or from the files of a folder.
 func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder string) error {
 	e, ok := errors.AsType[*BehindError](err)
 	if !ok {
@@ -305,8 +307,8 @@ func (u *Unpredicted) Behind(err error, group, files map[int]int64, folder strin
 	return err
 }
 
-// Hint adds a remedy to the error of a topic that was made anew or lost rows without predictions.
-// output names what to choose anew besides the group.
+// Hint adds a remedy to the error of a topic that was made anew, or lost rows without predictions.
+// output describes what to choose anew besides the group.
 func (u *Unpredicted) Hint(err error, output string) error {
 	if gone, ok := errors.AsType[*GoneError](err); ok {
 		return fmt.Errorf("%w (hint: these rows had no predictions, and can get none. To go on behind them set the group to the oldest offset that is left, "+

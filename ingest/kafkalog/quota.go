@@ -7,13 +7,13 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// A Quota is the disk of the spools of several windows. A window waits while the others leave no
-// room: so a stage that trains more slowly than rows arrive stops consuming. Memory is not
-// counted: a few segments can exceed the limit.
+// A Quota bounds the disk space of the spools of several windows. A window waits while the others
+// leave no room: so a stage that trains more slowly than rows arrive stops consuming. The rows in
+// memory are not counted, so that a few segments can exceed the limit. A nil Quota has no limit.
 type Quota struct {
-	limit int64
+	limit int64 // bytes
 	mu    sync.Mutex
-	used  map[string]int64 // by folder
+	used  map[string]int64 // bytes, by folder
 }
 
 // NewQuota returns a quota of so many bytes.
@@ -21,7 +21,7 @@ func NewQuota(limit int64) *Quota {
 	return &Quota{limit: limit, used: map[string]int64{}}
 }
 
-// Used is the bytes of all spools.
+// Used returns the bytes of all spools.
 func (q *Quota) Used() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -32,7 +32,7 @@ func (q *Quota) Used() int64 {
 	return all
 }
 
-// Release says that the spool in a folder is not there any more.
+// Release removes the spool in a folder from the quota.
 func (q *Quota) Release(folder string) {
 	if q == nil {
 		return
@@ -42,7 +42,7 @@ func (q *Quota) Release(folder string) {
 	delete(q.used, folder)
 }
 
-// set says what the spool in a folder has.
+// set sets the bytes of the spool in a folder.
 func (q *Quota) set(folder string, bytes int64) {
 	if q == nil {
 		return
@@ -52,7 +52,7 @@ func (q *Quota) set(folder string, bytes int64) {
 	q.used[folder] = bytes
 }
 
-// wait waits for room. A spool that fills the quota alone has none to wait for.
+// wait waits for room. It does not wait for the spool's own bytes.
 func (q *Quota) wait(ctx context.Context, folder string) error {
 	for q != nil {
 		q.mu.Lock()

@@ -14,30 +14,30 @@ import (
 // Schemas is a registry of schemas.
 type Schemas struct{ Client *sr.Client }
 
-// errUnavailable says that the registry did not answer: the record may be good.
+// errUnavailable says that the registry did not answer. The record may be good.
 var errUnavailable = errors.New("the registry of schemas does not answer")
 
-// schemas knows the types of the schemas that were asked for.
+// schemas is a cache of parsed schemas.
 type schemas struct {
 	from *Schemas
 
 	mu    sync.Mutex
-	known map[uint32]knownSchema
+	known map[uint32]knownSchema // by id
 }
 
 type knownSchema struct {
 	is  *avro.Schema
-	err error // for good
+	err error // permanent
 }
 
 const (
-	// mostSchemas bounds what is kept, for ids come from records.
+	// mostSchemas bounds the cache: ids come from records.
 	mostSchemas = 10_000
-	// mostReferences bounds the schemas that one refers to, with those that they do.
+	// mostReferences bounds the schemas that one refers to, directly or not.
 	mostReferences = 100
 )
 
-// find returns the type of a schema.
+// find returns the schema of an id.
 func (s *schemas) find(ctx context.Context, id uint32) (*avro.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 	return parsed, wantRecord(parsed)
 }
 
-// answered tells an answer that there is no such schema from none.
+// answered distinguishes the answer that there is no such schema from no answer.
 func answered(err error) error {
 	if e, ok := errors.AsType[*sr.ResponseError](err); ok && e.StatusCode == http.StatusNotFound {
 		return fmt.Errorf("the registry has none: %w", err)
@@ -79,7 +79,7 @@ func answered(err error) error {
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// references collects the schemas that one refers to.
+// references collects the schemas to which one refers.
 type references struct {
 	*schemas
 
@@ -87,7 +87,7 @@ type references struct {
 	seen  map[sr.SchemaReference]bool
 }
 
-// parse parses a schema behind those that it refers to.
+// parse parses the references of a schema, then the schema.
 func (f *references) parse(ctx context.Context, s sr.Schema) (*avro.Schema, error) {
 	if s.Type != sr.TypeAvro {
 		return nil, fmt.Errorf("it is a schema of %s, not of Avro", s.Type)

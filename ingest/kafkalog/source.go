@@ -12,18 +12,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Window is rows of a topic that are spooled and frozen.
+// A Window has the spooled rows of a frozen window of a topic.
 type Window struct {
-	Segments []pipeline.Segment // in order: the shards; nil: the rows come from a stream
-	Paths    []string           // of their files
-	Firsts   map[int]int64      // offset that the window begins at, by partition
+	Segments []pipeline.Segment // the shards, in order; nil: the rows come from a stream
+	Paths    []string           // of the shards' files
+	Firsts   map[int]int64      // offset at which the window begins, by partition
 	Ends     map[int]int64      // offset behind the window, by partition
-	Identity broker.Identity    // of the topic, as far as brokers tell and it is no replay
+	Identity broker.Identity    // of the topic; zero for a replay, or if brokers do not tell
 
 	letters []string // files of dead letters, by segment; "": it has none
 }
 
-// window is the finished spool.
+// window returns the window of the stored segments.
 func (s *spool) window() *Window {
 	w := &Window{Firsts: map[int]int64{}, Ends: map[int]int64{}, Identity: s.m.Identity}
 	for _, g := range s.m.Segments {
@@ -41,7 +41,7 @@ func (s *spool) window() *Window {
 	return w
 }
 
-// ordered is the finished spool in the order of the segments that were replayed.
+// ordered returns the window in the order of the replayed segments.
 func (s *spool) ordered(segments []pipeline.Segment) (*Window, error) {
 	found := s.window()
 	w := &Window{Firsts: found.Firsts, Ends: found.Ends}
@@ -55,7 +55,7 @@ func (s *spool) ordered(segments []pipeline.Segment) (*Window, error) {
 	return w, nil
 }
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (w *Window) Rows() int64 {
 	var n int64
 	for _, g := range w.Segments {
@@ -64,7 +64,7 @@ func (w *Window) Rows() int64 {
 	return n
 }
 
-// A Source is the rows of a window, read from its spool.
+// A Source reads the rows of a window from its spool.
 type Source struct {
 	*lake.Source
 
@@ -91,7 +91,7 @@ func (w *Window) Open(ctx context.Context, want pipeline.Choice) (*Source, error
 	return s, nil
 }
 
-// Files are none that a manifest could list: those of a spool do not stay.
+// Files returns none: the files of a spool do not last, so that no manifest lists them.
 func (*Source) Files() []pipeline.File { return nil }
 
 // Shards returns the segments in order.

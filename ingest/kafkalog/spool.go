@@ -23,19 +23,19 @@ import (
 // FormatJSON is the format of records that are one JSON object each.
 const FormatJSON = "json"
 
-// FormatArrow is the format of records that are Arrow IPC streams, of up to the rows of a segment.
+// FormatArrow is the format of records that are Arrow IPC streams of at most [MaxSegmentRows] rows.
 const FormatArrow = "arrow"
 
-// Formats are those that are read; the first one is the default.
+// Formats are the formats of records. The first one is the default.
 var Formats = []string{FormatJSON, FormatArrow, FormatAvro}
 
 // A decoder makes rows of a record's value.
 type decoder interface {
-	// read appends the rows to columns. NaN cells tell faults: see [ingest.Fault].
+	// read appends the rows to columns. Bad values become cells of faults: see [ingest.Fault].
 	read(value []byte, columns [][]float64) (rows int, err error)
 }
 
-// decoder returns a decoder for one goroutine. What it asks a registry ends with ctx.
+// decoder returns a decoder for one goroutine. ctx ends its requests to a registry.
 func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) {
 	names := cfg.decoded()
 	switch cfg.Format {
@@ -58,7 +58,7 @@ func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) 
 	}
 }
 
-// schemas are those of the registry, if there is one.
+// schemas returns a cache of the registry's schemas, nil without a registry.
 func (cfg Config) schemas() *schemas {
 	if cfg.Registry == nil {
 		return nil
@@ -66,48 +66,48 @@ func (cfg Config) schemas() *schemas {
 	return &schemas{from: cfg.Registry, known: map[uint32]knownSchema{}}
 }
 
-// Config says which rows are read and where their spool is.
+// Config describes a window of a topic and its spool.
 type Config struct {
 	Client     *broker.Client
 	Topic      string
-	Partitions []int // nil: all
+	Partitions []int // nil means all
 	From, To   Position
-	Rows       int64         // closes the window when it has so many, in the place of To; 0: To does
-	Round      int64         // of a window that closes by Rows: segments are cut whenever so many rows have come; 0: as large as they may be
-	For        time.Duration // closes the window behind so much time of records, in the place of To; 0: To does
-	Least      int64         // offsets of a window that For closes: with fewer it goes on for as long again
+	Rows       int64         // if not 0, the window closes with so many rows, not at To
+	Round      int64         // with Rows: segments are cut every so many rows; 0: when they are full
+	For        time.Duration // if not 0, the window closes so long after its first record, not at To
+	Least      int64         // with For: a window of fewer offsets goes on for as long again
 	Group      string        // of consumers, for the position Committed
-	Format     string        // of the records: one of Formats
-	Schema     string        // of [FormatAvro]: the text of the schema of all records, or ""
-	Registry   *Schemas      // of [FormatAvro]: where the schemas are whose ids records begin with, or nil
-	Columns    []string      // that are spooled: features and target
-	// SkipTombstones passes over records without a value. Else they are an error.
+	Format     string        // of the records: one of Formats; "" means FormatJSON
+	Schema     string        // with [FormatAvro]: the schema of all records, or ""
+	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
+	Columns    []string      // features and target
+	// SkipTombstones skips records without a value. Else they are an error.
 	SkipTombstones bool
-	// Tolerant spools bad rows with NaN for each bad value, and a record without a row as one of
-	// NaN. Else the first one is an error.
+	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one
+	// row of NaN. Else the first of them is an error.
 	Tolerant bool
 	// Letters keeps the records with bad rows beside the rows: see [Window.Letters].
 	Letters bool
-	// Identity is that of the topic of given offsets; zero means unknown.
+	// Identity identifies the topic of the offsets in From and To; zero means unknown.
 	Identity broker.Identity
 	Folder   string // of the spool
-	Limit    int64  // bytes that the spool may have; 0: any
-	Quota    *Quota // that it shares with the spools of other windows; nil: none
-	// Stored hears of the stored beginning of a window that closes by Rows, after each round.
+	Limit    int64  // bytes of the spool; 0 means no limit
+	Quota    *Quota // shared with the spools of other windows, or nil
+	// Stored is called after each round with the stored beginning of a window that closes by Rows.
 	Stored func(*Window)
-	// Progress is told the rows that were read so far, often, from several goroutines.
+	// Progress is called often, from several goroutines, with the number of rows so far.
 	Progress func(rows int64)
 
 	piped       bool       // rows come from a stream and have no place
-	segmentRows int        // zero: MaxSegmentRows
-	fetchBytes  int32      // zero: as the client likes
-	files       durable.FS // that the spool is written through; nil: those of the machine
+	segmentRows int        // 0 means MaxSegmentRows
+	fetchBytes  int32      // 0 means the client's default
+	files       durable.FS // nil means [durable.OS]
 }
 
 // MaxSegmentRows is the largest number of rows of a segment.
 const MaxSegmentRows = 1 << 16
 
-// tailsAtOnce is how many partitions are read at a time, each with the rows of a segment.
+// tailsAtOnce is the number of partitions that are read at a time, each with a segment in memory.
 const tailsAtOnce = 4
 
 func (cfg Config) withDefaults() (Config, error) {
@@ -137,13 +137,13 @@ func (cfg Config) withDefaults() (Config, error) {
 	return cfg, errors.Join(faults...)
 }
 
-// decoded are the columns within the records' values.
+// decoded returns the columns within the records' values.
 func (cfg Config) decoded() []string {
 	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) || isBeside(name) })
 }
 
-// Spool consumes a window into the folder and returns it. A folder with a part of it keeps the
-// ends that were frozen then; for a whole one no broker is asked.
+// Spool consumes a window into the folder and returns it. If the folder has a part of the window,
+// its frozen ends stay and the rest is consumed; if the window is complete, nothing is read.
 func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -190,8 +190,8 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	return s.window(), nil
 }
 
-// Holds reports whether the folder has a spool of this window, or none, so that [Spool] can resume
-// it; and how many rows it has.
+// Holds reports whether [Spool] can use the folder: it has a spool of this window, or none. It also
+// returns the number of rows there.
 func (cfg Config) Holds() (rows int64, ours bool, err error) {
 	cfg, err = cfg.withDefaults()
 	if err != nil {
@@ -208,8 +208,8 @@ func (cfg Config) Holds() (rows int64, ours bool, err error) {
 	return rows, m.Format == spoolFormat && m.Declared == declared, err
 }
 
-// Following is the position behind these ends or, without ends, that of the group; other
-// partitions begin at their earliest offset.
+// Following returns the position at these ends or, if they are nil, at the group's committed offsets.
+// Other partitions begin at their earliest offset.
 func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (cfg Config) Following(ctx context.Context, ends map[int]int64) (Position, 
 	return Position{Offsets: since(ends, earliest)}, nil
 }
 
-// since are these offsets, with the earliest ones for missing and negative ones.
+// since returns these offsets, with the earliest ones in place of missing and negative ones.
 func since(offsets, earliest map[int]int64) map[int]int64 {
 	at := maps.Clone(earliest)
 	for p := range at {
@@ -238,7 +238,8 @@ func since(offsets, earliest map[int]int64) map[int]int64 {
 	return at
 }
 
-// Replay consumes the rows of these segments into an empty folder, and demands as many.
+// Replay consumes the rows of these segments into an empty folder. Another number of rows than a
+// segment states is [pipeline.ErrRefused].
 func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Window, error) {
 	if len(segments) == 0 {
 		return nil, errors.New("kafka: no segment is named")
@@ -278,13 +279,13 @@ type spool struct {
 	cfg     Config
 	schemas *schemas      // of a registry, or nil
 	read    atomic.Int64  // rows, those of earlier processes included
-	aside   chan struct{} // is full while a segment is written beside the reading
+	aside   chan struct{} // capacity 1: full while a goroutine writes a segment
 	number  int           // of the next segment of a window that closes by its rows
-	mu      sync.Mutex    // of what follows
+	mu      sync.Mutex    // guards m
 	m       manifest
 }
 
-// progressEvery is after how many rows [Config.Progress] is told.
+// progressEvery is the number of rows after which [Config.Progress] is called.
 const progressEvery = 1 << 10
 
 // progress counts rows that were read.
@@ -294,7 +295,7 @@ func (s *spool) progress(rows int) {
 	}
 }
 
-// openSpool makes or resumes the folder, and removes what a killed process left unfinished.
+// openSpool makes or resumes the folder, and removes unfinished files of a killed process.
 func openSpool(cfg Config) (*spool, error) {
 	if err := cfg.files.MkdirAll(cfg.Folder); err != nil {
 		return nil, fmt.Errorf("kafka: spool: %w", err)
@@ -333,7 +334,8 @@ func (s *spool) clean() error {
 	return err
 }
 
-// consume reads all partitions to their ends, a few at a time, cut as these segments or by rows.
+// consume reads all partitions to their ends, a few at a time. Segments are cut as given, by
+// partition, or else by rows.
 func (s *spool) consume(ctx context.Context, ends map[int][]pipeline.Segment) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
@@ -346,7 +348,7 @@ func (s *spool) consume(ctx context.Context, ends map[int][]pipeline.Segment) er
 	return s.complete(ctx)
 }
 
-// complete says that the spool has all rows of the window, all of one topic.
+// complete marks the spool as complete, if the topic is still the same.
 func (s *spool) complete(ctx context.Context) error {
 	if err := s.sameTopic(ctx); err != nil {
 		return err
@@ -356,8 +358,8 @@ func (s *spool) complete(ctx context.Context) error {
 	return s.save()
 }
 
-// sameTopic demands the topic of the window, as far as brokers tell: another one has other rows at
-// the same offsets.
+// sameTopic returns an error if the topic was made anew since the window was frozen: the new one has
+// other rows at the same offsets.
 func (s *spool) sameTopic(ctx context.Context) error {
 	if s.m.Identity == (broker.Identity{}) {
 		return nil
@@ -372,7 +374,7 @@ func (s *spool) sameTopic(ctx context.Context) error {
 	return nil
 }
 
-// sort puts the segments in their order, which is that of the names of their files.
+// sort sorts the segments by the names of their files.
 func (s *spool) sort() {
 	slices.SortFunc(s.m.Segments, func(a, b segment) int { return strings.Compare(a.File, b.File) })
 }
@@ -397,7 +399,7 @@ func (s *spool) partition(ctx context.Context, of span, ends []pipeline.Segment)
 	return w.finish(of.End)
 }
 
-// upTo is how far a partition is read without another look at the quota.
+// upTo returns the offset up to which a partition is read before the quota is asked again.
 func (cfg Config) upTo(first, end int64) int64 {
 	if cfg.Quota == nil {
 		return end
@@ -405,7 +407,7 @@ func (cfg Config) upTo(first, end int64) int64 {
 	return min(end, first+MaxSegmentRows)
 }
 
-// writer goes on behind the last segment of a partition.
+// writer returns the writer of a partition, behind its last segment.
 func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
 	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), fresh: newBlock(s.cfg), block: newBlock(s.cfg)}
 	s.mu.Lock()

@@ -13,9 +13,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SpoolStream consumes a stream into the folder: an Arrow IPC stream, or JSON objects, one a line,
-// by its first byte. It removes what the folder holds of an earlier stream, which cannot be
-// resumed. Of cfg Columns, Tolerant, Folder, Limit and Progress are used.
+// SpoolStream consumes a stream into the folder. The first byte decides whether it is an Arrow IPC
+// stream or JSON objects, one a line. It removes the spool of an earlier stream from the folder:
+// streams cannot be resumed. It uses the fields Columns, Tolerant, Folder, Limit and Progress.
 func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, error) {
 	cfg = Config{Columns: cfg.Columns, Tolerant: cfg.Tolerant, Folder: cfg.Folder, Limit: cfg.Limit, Progress: cfg.Progress, piped: true, segmentRows: cfg.segmentRows}
 	cfg, err := cfg.withDefaults()
@@ -54,7 +54,7 @@ func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, erro
 type streamReader struct {
 	spool *spool
 	block *block
-	rows  int64 // before the block
+	rows  int64 // in the segments before the block
 }
 
 // maxLine bounds a line of JSON.
@@ -82,7 +82,7 @@ func (r *streamReader) read(ctx context.Context, in *bufio.Reader) error {
 	return err
 }
 
-// json reads lines.
+// json reads lines of JSON.
 func (r *streamReader) json(ctx context.Context, in *bufio.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -110,7 +110,7 @@ func (r *streamReader) json(ctx context.Context, in *bufio.Reader) error {
 	return nil
 }
 
-// arrow reads record batches, at most a segment's rows of one at a time.
+// arrow reads record batches, in slices that fill a segment.
 func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) {
 	defer func() { // the border to a library that panics on damaged streams
 		if p := recover(); p != nil {
@@ -160,7 +160,7 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 	return nil
 }
 
-// place places rows that were appended to the columns, and stores a full segment.
+// place counts rows that were appended to the columns, and stores a full segment.
 func (r *streamReader) place(ctx context.Context, rows int) error {
 	r.block.place(&broker.Record{}, rows)
 	r.spool.progress(rows)

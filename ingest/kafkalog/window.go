@@ -11,28 +11,29 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
-// Committed is the time of a position that means that of [Config.Group], or the earliest offset.
+// Committed as the time of a position means the committed offset of [Config.Group], or the earliest
+// one.
 const Committed = -100
 
-// A Position is where a window begins or ends in each partition.
+// A Position is the begin or the end of a window in each partition.
 type Position struct {
-	// Time is in milliseconds since 1970: the first record at or after it. Negative ones are
+	// Time means the first record at or after it, in milliseconds since 1970. Negative times are
 	// [broker.Earliest], [broker.Latest] and [Committed].
 	Time    int64
-	Offsets map[int]int64 // by partition, instead of Time; nil: none
+	Offsets map[int]int64 // by partition; if not nil, they replace Time
 }
 
-// A span is the frozen window of one partition: from First up to, and without, End.
+// A span is the frozen window of one partition: the offsets [First, End).
 type span struct {
 	Partition int   `json:"partition"`
 	First     int64 `json:"first"`
 	End       int64 `json:"end"`
 }
 
-// ErrGone says that offsets of the window are not in the topic any more. No retry helps.
+// ErrGone says that the topic has lost offsets of the window. No retry helps.
 var ErrGone = errors.New("the topic does not have these offsets any more")
 
-// Freeze returns the offsets that From and To mean now, by partition. No row is read.
+// Freeze returns the offsets that From and To mean now, by partition. It reads no rows.
 func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err error) {
 	spans, err := cfg.freeze(ctx)
 	if err != nil {
@@ -45,11 +46,11 @@ func (cfg Config) Freeze(ctx context.Context) (firsts, ends map[int]int64, err e
 	return firsts, ends, nil
 }
 
-// A GoneError says which offsets are gone. It wraps [ErrGone].
+// A GoneError says that the offsets [First, Start) are gone. It wraps [ErrGone].
 type GoneError struct {
 	Topic        string
 	Partition    int
-	First, Start int64 // that is gone, and that is left
+	First, Start int64
 }
 
 // Error names the offsets.
@@ -60,7 +61,7 @@ func (e *GoneError) Error() string {
 // Unwrap returns ErrGone.
 func (e *GoneError) Unwrap() error { return ErrGone }
 
-// freeze finds out the offsets that the window means now. No row is read.
+// freeze returns the offsets that From and To mean now. It reads no rows.
 func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	partitions, err := cfg.partitions(ctx)
 	if err != nil {
@@ -93,7 +94,7 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	return spans, nil
 }
 
-// partitions are the declared ones, which must exist, or all.
+// partitions returns the declared partitions, which must exist, or all.
 func (cfg Config) partitions(ctx context.Context) ([]int, error) {
 	all, err := cfg.Client.Partitions(ctx, cfg.Topic)
 	if err != nil || len(cfg.Partitions) == 0 {
@@ -107,7 +108,7 @@ func (cfg Config) partitions(ctx context.Context) ([]int, error) {
 	return slices.Compact(slices.Sorted(slices.Values(cfg.Partitions))), nil
 }
 
-// offsets are those of a position. A time behind the last record is the end.
+// offsets returns the offsets of a position. A time after the last record means the end.
 func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, earliest, latest map[int]int64) (map[int]int64, error) {
 	if at.Offsets != nil {
 		for _, p := range partitions {
@@ -135,7 +136,7 @@ func (cfg Config) offsets(ctx context.Context, at Position, partitions []int, ea
 	return found, err
 }
 
-// gone is the error of offsets that are not kept any more, and tells when they went.
+// gone returns the error of lost offsets, with the time of the oldest record that is left.
 func (cfg Config) gone(ctx context.Context, partition int, first, start int64) error {
 	var err error = &GoneError{Topic: cfg.Topic, Partition: partition, First: first, Start: start}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // an empty partition has no oldest record
@@ -146,7 +147,7 @@ func (cfg Config) gone(ctx context.Context, partition int, first, start int64) e
 	return err
 }
 
-// explain says why an offset that the window had is not to be had any more.
+// explain replaces the error of an offset that the topic does not have by its cause.
 func (cfg Config) explain(ctx context.Context, err error) error {
 	at, ok := errors.AsType[*broker.OffsetError](err)
 	if !ok {

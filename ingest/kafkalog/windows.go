@@ -8,22 +8,23 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// Windows are spools, each behind the one before.
+// Windows are the spools of consecutive windows of a topic.
 type Windows struct {
-	Config Config // of all windows, but for From, Folder and who is told
-	// Folder is that of the spool of window n.
+	Config Config // of all windows; Fill sets From, Folder and the callbacks
+	// Folder returns the folder for the spool of window n.
 	Folder func(n int64) string
-	// Rows opens what a folder has.
+	// Rows returns the rows of a window in a folder.
 	Rows func(w *Window, folder string) pipeline.Rows
 }
 
 var _ stream.Windows = (*Windows)(nil)
 
-// rounds is the number of parts in which early training sees a window. Its work on the last part
-// is left when the window is full, and each part is a file a partition.
+// rounds is the number of parts in which early training gets a window. More parts leave less work
+// after the window is full, and make more files.
 const rounds = 16
 
-// Fill consumes a window into its folder.
+// Fill consumes window n into its folder. It begins at the end of the window behind or, if that is
+// nil, at the offsets of the group.
 func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told stream.Filling) (*stream.Window, error) {
 	cfg := s.Config
 	var ends map[int]int64
@@ -50,7 +51,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told
 	if err != nil {
 		return nil, err
 	}
-	cfg.Progress(w.Rows()) // of a window that closes by time the last ones were not told
+	cfg.Progress(w.Rows()) // Spool may not have told the last ones
 	return s.window(n, cfg.Folder, w), nil
 }
 
@@ -58,7 +59,7 @@ func (s *Windows) window(n int64, folder string, w *Window) *stream.Window {
 	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, folder)}
 }
 
-// Discard removes a spool with all that is in its folder.
+// Discard removes the folder of window n.
 func (s *Windows) Discard(n int64) error {
 	s.Config.Quota.Release(s.Folder(n))
 	return os.RemoveAll(s.Folder(n))

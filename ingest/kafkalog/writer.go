@@ -12,23 +12,23 @@ import (
 // A writer cuts the records of a partition into segments.
 type writer struct {
 	spool     *spool
-	ends      []pipeline.Segment // to come, of a replay; else segments are cut by their rows
+	ends      []pipeline.Segment // the next segments of a replay; nil: segments are cut by their rows
 	partition int
-	number    int        // of the segment
-	next      func() int // takes the number of a segment
-	first     int64      // its first offset
+	number    int        // of the next segment, unless the window closes by its rows
+	next      func() int // returns the number of the next segment
+	first     int64      // first offset of the next segment
 	decode    decoder
-	beside    []string // the last columns of the block
+	beside    []string // names of the last columns of the block
 	fresh     *block   // rows of one record
-	block     *block
+	block     *block   // rows of the next segment
 	letters   letters
-	room      func(rows int) bool // takes room for rows; nil: there is always some
-	stopped   int64               // the offset that there was no room for
-	storing   chan error          // of the segment before, while it is written; nil: none is
-	spare     *block              // that was written
+	room      func(rows int) bool // reports whether the window has room for rows; nil: always
+	stopped   int64               // the first offset without room
+	storing   chan error          // result of a goroutine that writes the segment before; nil: none does
+	spare     *block              // the block of that segment, to be used again
 }
 
-// add decodes a record and appends its row.
+// add decodes a record and appends its rows.
 func (w *writer) add(r *broker.Record) error {
 	for len(w.ends) > 0 && r.Offset >= w.ends[0].End {
 		if err := w.flush(r.Offset); err != nil {
@@ -85,12 +85,12 @@ func (w *writer) decoded(r *broker.Record, columns [][]float64) (rows int, err e
 	return rows, nil
 }
 
-// bad is the error of a record that is no row.
+// bad returns the error of a record that is no row.
 func (w *writer) bad(r *broker.Record, err error) error {
 	return fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", w.spool.cfg.Topic, w.partition, r.Offset, err)
 }
 
-// finish ends the last segments of the partition.
+// finish stores the last segments of the partition.
 func (w *writer) finish(end int64) error {
 	for len(w.ends) > 0 {
 		if err := w.flush(w.ends[0].End); err != nil {
@@ -105,7 +105,7 @@ func (w *writer) finish(end int64) error {
 	return w.stored()
 }
 
-// stored waits until the segments that were flushed are in the manifest.
+// stored waits until all flushed segments are in the manifest.
 func (w *writer) stored() error {
 	if w.storing == nil {
 		return nil
@@ -115,13 +115,14 @@ func (w *writer) stored() error {
 	return err
 }
 
-// close ends what the writer began. What it flushed may or may not be in the manifest.
+// close waits for the goroutine of the writer and removes an unfinished file. Segments that were
+// flushed may be in the manifest or not.
 func (w *writer) close() {
-	_ = w.stored() // the caller has an error already, or has asked
+	_ = w.stored() // the caller has another error, or has called stored
 	w.letters.drop()
 }
 
-// flush makes the rows a segment that ends before an offset.
+// flush stores the rows as a segment that ends before the offset next.
 func (w *writer) flush(next int64) error {
 	number := w.next()
 	g := segment{File: fileName(number, w.partition), Segment: pipeline.Segment{
@@ -149,8 +150,8 @@ func (w *writer) flush(next int64) error {
 	return nil
 }
 
-// store stores the block as a segment, behind the one before: beside the reading of the next one,
-// unless another partition does that, to bound the memory.
+// store stores the block as a segment, after the segment before. A goroutine does it while the next
+// segment is read, unless one of another partition is at work: this bounds the memory.
 func (w *writer) store(g segment) error {
 	if err := w.stored(); err != nil {
 		return err
