@@ -63,6 +63,18 @@ func (c Certificate) PassedOver() string {
 	return "that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format " + formatBefore + ", are true: those sentences that are printed here were derived again"
 }
 
+// Shown is the certificate with what its rows have shown. The format before states no findings, and a
+// correlation that nothing checks: its doubts are those of the rows.
+func (c Certificate) Shown(d Dependence, f *Findings) Certificate {
+	if c.document != nil {
+		c.Dependence, c.Findings = d, f
+	}
+	return c
+}
+
+// unseen reports whether nothing is known of what the rows show.
+func (c Certificate) unseen() bool { return c.document != nil && c.Dependence.Measured == Measured{} }
+
 // wordless is a copy of the certificate without the differences between formats.
 func (c Certificate) wordless() Certificate {
 	c.Format, c.Baseline.Statement, c.Assumptions, c.Delta.Looks = "", "", nil, nil

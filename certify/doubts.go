@@ -32,6 +32,9 @@ func (c Certificate) Doubts() []string {
 	if c.Roles.ByContent {
 		said = append(said, c.oneRole()...)
 	}
+	if c.unseen() {
+		said = append(said, "The document is of the format "+formatBefore+", which does not say whether its rows are near copies, follow a counter, or depend on each other: that is seen where it is verified with the rows.")
+	}
 	if f := c.Findings; f != nil && f.NearCopies > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
 	}

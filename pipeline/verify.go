@@ -31,6 +31,9 @@ type Verification struct {
 	noise       bool // the model has one
 }
 
+// Certificate is the one that was checked, with what the rows have shown where its document does not say it.
+func (v *Verification) Certificate() certify.Certificate { return v.certificate }
+
 func (v *Verification) note(format string, args ...any) {
 	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
 }
@@ -343,6 +346,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
 	}
 	if c.PassedOver() != "" { // its copies are those of all rows, and it has no findings
+		v.certificate = c.Shown(found.Dependence, found.Findings)
 		found.Open, found.Dependence, found.Findings = found.Copies, c.Dependence, nil
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {

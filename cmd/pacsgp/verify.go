@@ -165,7 +165,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		return nil, err
 	}
 	found.Checked = append(lines, found.Checked...)
-	out = &verified{certificate: c, id: got, found: found, judge: cmp.Or(v.judge, pipeline.JudgeMean)}
+	out = &verified{certificate: found.Certificate(), id: got, found: found, judge: cmp.Or(v.judge, pipeline.JudgeMean)}
 	if v.from != nil {
 		checked, open, err := config.CheckPlaces(ctx, v.from, c.Sample.Segments, res)
 		if err != nil {

@@ -35,11 +35,16 @@ class Order:
     def add_losses(self, losses):
         self.losses.append(in_steps(losses))
 
-    def check(self, stated):
-        """The stated sums, if they are these: of losses but for two rows, since means have rounding errors."""
+    def measured(self):
+        """What all of it adds up to."""
         numbers = np.concatenate(self.losses)
         targets, losses, late = (series(x) for x in (np.concatenate(self.targets), numbers, numbers[np.concatenate(self.late)]))
-        found = {"targets": targets, "losses": losses, "late": {k: late[k] for k in ("rows", "sum")}}
+        return {"targets": targets, "losses": losses, "late": {k: late[k] for k in ("rows", "sum")}}
+
+    def check(self, stated):
+        """The stated sums, if they are these: of losses but for two rows, since means have rounding errors."""
+        found = self.measured()
+        targets = found["targets"]
         need(stated["targets"] == targets, f"the targets in their order add up to {targets}, the certificate says {stated['targets']}")
         near = lambda a, b, steps: abs(a - b) <= 2 * steps
         for name in ("losses", "late"):

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 from . import dependence
 from .bound import mean_of
-from .jsontext import plain
+from .jsontext import BEFORE, plain
 from .sentences import decimals
 
 FEW_COPIES = 0.01  # of the rows, without a word
@@ -19,8 +19,8 @@ def fitted(cert):
     return near < 0.75 * far
 
 
-def doubts(cert):
-    """One text each, as the Go program has them."""
+def doubts(cert, unseen=False):
+    """One text each, as the Go program has them. unseen: of the format before, without its rows."""
     said, rows, copies = [], cert["sample"]["rows"], cert["copies"]
     looked, bad = copies["rows"] + copies["distinct"], cert["ledger"]["bad"]
     others = cert["declared"]["attempt"]["on_these_rows"] - 1
@@ -45,6 +45,8 @@ def doubts(cert):
         if cert["ledger"]["holdout"] > (cert["roles"].get("holdout", 0) + 2 * FREQUENT) * (rows - bad):
             said.append(f"{cert['ledger']['holdout']} of {rows} row{'' if rows == 1 else 's'} have the hold-out role in place of a share of {plain(cert['roles'].get('holdout', 0))}: few features repeat very often among them. "
                         "The hold-out bound is mostly about these, and says less of other rows than it seems.")
+    if unseen:
+        said.append(f"The document is of the format {BEFORE}, which does not say whether its rows are near copies, follow a counter, or depend on each other: that is seen where it is verified with the rows.")
     found = cert.get("findings", {})
     if "near_copies" in found:
         said.append(f"{found['near_copies']} of {found['rows']} rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.")

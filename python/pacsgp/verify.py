@@ -2,7 +2,7 @@
 import numpy as np
 
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
-from .dependence import Order
+from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
 from .forms import BEFORE
@@ -38,7 +38,8 @@ def check_files(model, cert, document):
 
 def check_rows(model, cert, document, job, raw, jitter, paths):
     """What follows from the rows. Returns whether as many losses are unproven here as
-    stated, and what the data tell of their place that the certificate does not."""
+    stated, what the data tell of their place that the certificate does not, and what
+    speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
     lake.tolerant = "bad_rows" in job
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
@@ -67,20 +68,22 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
-    found["findings"] = None if before else findings(survey.values(np.sort(survey.start)), model.inputs)
-    found["baseline"], found["mean"], same = check_losses(model, cert, survey, constant, jitter["holds"], found)
+    seen = members(("findings", findings(survey.values(np.sort(survey.start)), model.inputs)))
+    found["findings"] = None if before else seen.get("findings")
+    found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
     check_default_features(model, job, lake, survey)
     check_inducing(model, job, survey)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
-    return same, unplaced
+    return same, unplaced, seen
 
 
 def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
-    Returns the constant's sum, what the column of the mean is like, and whether as many rows are unproven as stated."""
+    Returns the constant's sum, what the column of the mean is like, whether as many rows are unproven as stated, and
+    how alike near rows are."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
     baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
     digests = Digests(survey.lake, len(model.inputs) + 1, targets=False)
@@ -103,8 +106,9 @@ def check_losses(model, cert, survey, constant, holds, found):
                         m.add(losses, y, law)
     digests.same(survey.digest)
     need(n == survey.train, "the data have changed between two readings")
+    alike = dependence(order.measured())
     if "measured" in cert["dependence"]:
-        found["dependence"] = order.check(cert["dependence"]["measured"])
+        found["dependence"] = alike = order.check(cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     mean = found["mean"]
@@ -112,7 +116,7 @@ def check_losses(model, cert, survey, constant, holds, found):
         near = survey.values(survey.reference)
         sums = {"reference": (near.shape[1], units(misfit(model, near), True)), "train": (n, far)}
         mean = {"column": mean["column"], **{role: {"count": count, "sum": f"{total:032x}"} for role, (count, total) in sums.items()}}
-    return baseline, mean, all([m.agrees(found) for m in methods])
+    return baseline, mean, all([m.agrees(found) for m in methods]), alike
 
 
 def mean_statuses(cert):
@@ -182,14 +186,15 @@ def verify(path, certificate, data, expected):
     model = Model(path)
     cert, document, found = read_certificate(certificate, expected)
     job, raw, jitter = check_files(model, cert, document)
-    same, unplaced = check_rows(model, cert, document, job, raw, jitter, sampled(data, certificate, found, cert["sample"])) if data else (True, "")
+    same, unplaced, seen = check_rows(model, cert, document, job, raw, jitter, sampled(data, certificate, found, cert["sample"])) if data else (True, "", {})
     before = is_before(document)
-    if before:  # which counted no looks
+    if before:  # which counted no looks, and says little of its rows
         cert["delta"].setdefault("looks", {"uncounted": True})
+        cert.update(seen)
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
-            "doubts": doubts(cert), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before), "certificate": cert, "rows": bool(data)}
+            "doubts": doubts(cert, before and not data), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before), "certificate": cert, "rows": bool(data)}
 
 
 def headlines(guarantees):
