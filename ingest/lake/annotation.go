@@ -8,18 +8,17 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// An annotation is the meaning that the schema gives to a stored type. Types that are not read
-// have a name and why.
+// An annotation is the logical type of a leaf.
 type annotation struct {
 	parquetmeta.Logical
 
 	name   string  // for people
-	why    string  // it is not read: what to do
+	why    string  // the remedy for a type that is not read; "" for others
 	digits int     // decimal places
 	zone   meaning // of timestamps
 }
 
-// olderTypes are the logical types of converted types, whose times leave the zone open.
+// olderTypes are the logical types of converted types. Converted timestamps do not tell their zone.
 var olderTypes = map[deprecated.ConvertedType]parquetmeta.Logical{
 	deprecated.UTF8:            {Kind: parquetmeta.LogicalString},
 	deprecated.Enum:            {Kind: parquetmeta.LogicalEnum},
@@ -41,7 +40,7 @@ var olderTypes = map[deprecated.ConvertedType]parquetmeta.Logical{
 	deprecated.Int64:           {Kind: parquetmeta.LogicalInteger, Bits: 64, Signed: true},
 }
 
-// logicalOf is the logical type of a leaf, in older files that of its converted type.
+// logicalOf returns the logical type of a leaf, in older files that of its converted type.
 func logicalOf(e *parquetmeta.Element) parquetmeta.Logical {
 	if e.Logical.Kind != parquetmeta.LogicalNone {
 		return e.Logical
@@ -100,7 +99,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	return a
 }
 
-// contradiction says what is impossible in the description of a leaf, or "". The schema says
+// contradiction describes a contradiction in the description of a leaf, or is "". The schema says
 // much of it twice, for old readers and new ones.
 func contradiction(e *parquetmeta.Element) string {
 	if e.Odd != 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 )
 
-// isArrow reports whether a file begins as an Arrow IPC file does.
+// isArrow reports whether a file begins like an Arrow IPC file.
 func isArrow(file io.ReaderAt) bool {
 	head := make([]byte, len(arrowipc.Magic))
-	n, _ := file.ReadAt(head, 0) // what cannot be read is told when it is
+	n, _ := file.ReadAt(head, 0) // a later read reports the error
 	return string(head[:n]) == arrowipc.Magic
 }
 
@@ -41,7 +41,7 @@ func describeArrow(_ context.Context, file Blob, l listed) (*dataFile, error) {
 	return f, nil
 }
 
-// arrowRowsPerByte bounds the rows that a description is believed: tightly packed booleans.
+// arrowRowsPerByte bounds the rows of a record batch, by its stored bytes: well packed booleans.
 const arrowRowsPerByte = 1 << 13
 
 // arrowColumn decides how the values of a field become float64.
@@ -117,12 +117,12 @@ func (b *batches) readArrow(j int, values []float64) error {
 		if err != nil {
 			return err
 		}
-		copy(values, got) // into itself, unless it was moved
+		copy(values, got) // a no-op unless Append had to reallocate
 		_, _, b.finite[j] = ingest.Check(values)
 		return nil
 	})
 }
 
-// arrowOverhead is the memory for a record batch, stored and unpacked. Its unpacked size is
-// stored with its bytes only; columns of numbers shrink to a quarter.
+// arrowOverhead estimates the memory for a record batch, stored and unpacked. The unpacked size is
+// not in its description; packed columns of numbers have about a quarter of it.
 func (g group) arrowOverhead() int64 { return 5 * g.batch.Bytes }

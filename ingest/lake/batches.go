@@ -24,24 +24,24 @@ type batches struct {
 	shard   shard
 	file    Blob
 	tools   *tools
-	cursors []*cursor // nil for a key of the path, whose value is in fixed
-	fixed   []float64
-	arrow   *arrowBatch // of an Arrow file: its columns, in the place of cursors
-	finite  []bool      // whether a column's values of this batch are
+	cursors []*cursor   // by column; nil for a key of the path
+	fixed   []float64   // by column, the values of keys of the path
+	arrow   *arrowBatch // the columns of an Arrow file, which have no cursors
+	finite  []bool      // by column: all values of this batch are good
 	digests []*ingest.Digester
-	read    int64
+	read    int64 // rows so far
 	done    bool
-	err     error // of an earlier call; nothing is read after it
+	err     error // of an earlier call, after which nothing is read
 }
 
-// tools is what reading a shard needs and the next one can use again.
+// tools has the buffers for reading a shard. The next shard uses them again.
 type tools struct {
 	pages   allowance
 	lanes   []lane
 	cursors []*cursor
 }
 
-// A lane is what the goroutine needs that decodes every so many columns.
+// A lane has the buffers of one of the goroutines among which the columns are divided.
 type lane struct {
 	share  share
 	codec  decompressor
@@ -167,7 +167,7 @@ func badRows(columns [][]float64) []int {
 	return bad
 }
 
-// badRow is the error for the first bad cell of row i of the batch.
+// badRow returns the error for the first bad cell of row i of the batch.
 func (b *batches) badRow(columns [][]float64, i int) error {
 	for j, c := range columns {
 		if f := ingest.FaultOf(c[i]); f != ingest.None {
@@ -227,10 +227,10 @@ func (b *batches) Close() error {
 	return err
 }
 
-// nullKey is how a null is written as the value of a key in a path.
+// nullKey is the value of a key in a path that means null.
 const nullKey = "__HIVE_DEFAULT_PARTITION__"
 
-// hiveNumber converts the value of a key in a path; ok is false for what is no number.
+// hiveNumber converts the value of a key in a path; ok is false unless it is a number or null.
 func hiveNumber(s string) (v float64, ok bool) {
 	if s == nullKey {
 		return ingest.Null.Cell(), true

@@ -15,7 +15,7 @@ import (
 // A chunk is one column of one row group, as the footer describes it.
 type chunk struct {
 	group        int
-	start, end   int64 // where its pages are in the file
+	start, end   int64 // the offsets of its pages in the file
 	rows         int64
 	uncompressed int64 // bytes of all pages
 	codec        format.CompressionCodec
@@ -27,7 +27,7 @@ type chunk struct {
 // A bound is the smallest or the largest value by the footer; NaN if it is unknown.
 type bound struct {
 	value   float64
-	inexact bool // there need be no such value: what there is lies within
+	inexact bool // a bound that no value need attain
 }
 
 var unknownBound = bound{value: math.NaN()}
@@ -42,7 +42,7 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 	return ch, err
 }
 
-// chunks are the chunks with rows of the columns that can be read.
+// chunks yields the chunks with rows of the readable columns.
 func (f *footer) chunks() iter.Seq2[*column, chunk] {
 	return func(yield func(*column, chunk) bool) {
 		for i := range f.columns {
@@ -92,11 +92,11 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 	return ch, nil
 }
 
-// minPage is how many bytes the header of a data page has at least.
+// minPage is the least number of bytes of the header of a data page.
 const minPage = 16
 
-// maxRows is how many rows pages of so many bytes can have: 2³¹−1 a page, as in a column of one
-// value.
+// maxRows returns the largest number of rows of pages with so many bytes: 2³¹−1 a page, as in a
+// column of one value.
 func maxRows(bytes int64) int64 {
 	pages := bytes / minPage
 	if pages > math.MaxInt64/math.MaxInt32 {
@@ -105,10 +105,9 @@ func maxRows(bytes int64) int64 {
 	return pages * math.MaxInt32
 }
 
-// bounds returns the least and the largest value by the footer's statistics. They are unknown
-// where they are absent or in another order than the values': the deprecated fields compare as
-// signed integers; for INT96 and columns without a declared order the format leaves the order
-// open.
+// bounds returns the least and the largest value by the footer's statistics. They are unknown if
+// they are absent, or if their order is not that of the values: the deprecated fields compare as
+// signed integers, and INT96 and columns without a declared order have no defined order.
 func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	if c.kind == kindInt96 {
 		return unknownBound, unknownBound, nil
@@ -129,7 +128,7 @@ func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	return bound{c.statistic(low), s.InexactMin}, bound{c.statistic(high), s.InexactMax}, nil
 }
 
-// statistic converts one bound; NaN if it is absent or is a fault itself.
+// statistic converts one bound; it is NaN if the bound is absent or a fault.
 func (c *column) statistic(b []byte) float64 {
 	if b == nil {
 		return math.NaN()

@@ -14,14 +14,14 @@ import (
 )
 
 // A footer of some kilobytes can claim any number of rows, and passes over row numbers come
-// before the first value is read. Few bytes can have many rows: a column of one value or of
-// nulls. So where a chunk has less than a bit a row, its page headers are read when the file is
-// opened, and where a page has less than that, so are its runs of levels and indexes. What is
-// believed unseen is in proportion to the file's size.
+// before the first value is read. But few bytes can also have many rows: a column of one value
+// or of nulls. So if a chunk has less than a bit a row, its page headers are checked when the
+// file is opened; if a page has less than a bit a row, its runs of levels and indexes are, too.
+// The number of unchecked rows is proportional to the file's size.
 const (
-	// fewRows are too few to be worth a look: passes over them take no time.
+	// fewRows is the number of rows up to which nothing is checked: passes over them are fast.
 	fewRows = 1 << 17
-	// rowsOfByte is how many rows a byte can have without a look.
+	// rowsOfByte is the largest number of rows a byte that is not checked.
 	rowsOfByte = 8
 )
 
@@ -49,7 +49,7 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	return nil
 }
 
-// skim makes sure, without reading values, that the pages of the chunk can have its rows.
+// skim returns an error if the pages of the chunk cannot have its rows. It reads no values.
 func (c *cursor) skim(ctx context.Context) error {
 	for table := false; c.left/rowsOfByte > c.pages.end-c.pages.pos-int64(c.pages.size); {
 		if err := ctx.Err(); err != nil {
@@ -76,7 +76,8 @@ func (c *cursor) skim(ctx context.Context) error {
 	return nil
 }
 
-// skimPage makes sure that a data page can have its values. There may be a dictionary.
+// skimPage returns an error if a data page cannot have its values. table says that the chunk has a
+// dictionary.
 func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
 	if int64(h.Uncompressed)/mostRatio(c.chunk.codec) > int64(h.Compressed) {
 		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.Compressed, c.chunk.codec, errMalformed)
@@ -100,7 +101,7 @@ func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
 	return c.values.skim(present, table)
 }
 
-// mostRatio is how many bytes a codec can make of a stored one, and more.
+// mostRatio bounds the number of bytes that a codec can make of a stored one.
 func mostRatio(codec format.CompressionCodec) int64 {
 	switch codec {
 	case format.Uncompressed:
@@ -116,7 +117,7 @@ func mostRatio(codec format.CompressionCodec) int64 {
 	}
 }
 
-// ones goes through the next n values and returns how many of them are 1.
+// ones skips the next n values and returns the number of ones among them.
 func (h *hybrid) ones(n int) (ones int, err error) {
 	for n > 0 {
 		values, run, err := h.next(n)
@@ -134,7 +135,7 @@ func (h *hybrid) ones(n int) (ones int, err error) {
 	return ones, nil
 }
 
-// skim makes sure that the page can have n values, of which there is one at least.
+// skim returns an error if the page cannot have n ≥ 1 values.
 func (v *valueReader[V]) skim(n int, table bool) error {
 	have := len(v.data) + v.more.rest()
 	switch v.encoding {
@@ -167,7 +168,7 @@ func (v *valueReader[V]) skim(n int, table bool) error {
 	}
 }
 
-// A span is where a chunk has its pages.
+// A span is the place of a chunk's pages.
 type span struct {
 	start, end int64
 	group      int
@@ -184,7 +185,7 @@ func (f *footer) refuseShared() {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.group, b.group))
 	})
-	last := 0 // the span that ends last of those that were looked at
+	last := 0 // of the spans so far, the one that ends last
 	for i := 1; i < len(spans); i++ {
 		if a, b := spans[last], spans[i]; b.start < a.end {
 			a.refuse(b)
@@ -196,7 +197,7 @@ func (f *footer) refuseShared() {
 	}
 }
 
-// refuse refuses the span's column for what it shares with another one.
+// refuse refuses the span's column, which shares bytes with another span.
 func (s span) refuse(other span) {
 	if s.column.refused == "" {
 		s.column.refused = fmt.Sprintf("row group %d: its bytes %d to %d are also those of column %q in row group %d, at %d to %d: rows would count twice; write the file again",

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// A kind is how stored values become float64. Each kind is monotone, so that the converted
+// A kind is a conversion of stored values to float64. Each kind is monotone, so that the converted
 // statistics of a chunk bound its converted values.
 type kind uint8
 
@@ -33,8 +33,8 @@ const (
 )
 
 const (
-	// maxDecimalScale is the largest power of ten that float64 holds exactly: with an unscaled
-	// value within 2⁵³, one division rounds correctly.
+	// maxDecimalScale is the exponent of the largest power of ten that is a float64: with an
+	// unscaled value within 2⁵³, one division rounds correctly.
 	maxDecimalScale = 22
 	// maxDecimalWidth bounds the bytes of a decimal; 38 digits need 16.
 	maxDecimalWidth = 32
@@ -120,7 +120,7 @@ func (c *column) integerValue(v int64) float64 {
 	}
 }
 
-// integers converts what is stored as BOOLEAN, INT32 or INT64.
+// integers converts values that are stored as BOOLEAN, INT32 or INT64.
 func (c *column) integers(dst []float64, src []int64) {
 	for i, x := range src {
 		if c.width == 4 {
@@ -132,7 +132,7 @@ func (c *column) integers(dst []float64, src []int64) {
 
 func (*column) texts(format.Encoding, []byte) (textReader[float64], error) { return nil, nil }
 
-// exactInteger converts an integer if float64 holds it and all its neighbours.
+// exactInteger converts an integer; beyond ±[ingest.MaxInteger] it is a fault.
 func exactInteger(v int64) float64 {
 	if v > int64Precision || v < -int64Precision {
 		return ingest.TooLong.Cell()

@@ -8,7 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// checkedAtOnce is how many values are decoded, then checked in the processor's first cache.
+// checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's
+// first cache.
 const checkedAtOnce = 2048
 
 // A cursor reads the values of one chunk as numbers, in order, and checks them against the
@@ -20,7 +21,7 @@ type cursor struct {
 }
 
 // reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
-// goroutine may have the buffer shared in common; whole bounds pages that are read whole.
+// goroutine may use one buffer shared; whole is the largest size of a page that is read whole.
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
 	c.walker.reset(src, col, col.width, ch, codec, shared)
 	c.values.to, c.null, c.whole, c.seen = col, ingest.Null.Cell(), whole, newStatistics()
@@ -43,7 +44,7 @@ func (c *cursor) read(dst []float64) error {
 		if err != nil {
 			return err
 		}
-		if c.rows == n || !finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value { // the page's last values, or such as damage makes
+		if c.rows == n || !finite || lo < c.chunk.lo.value || hi > c.chunk.hi.value { // the page's last values, or suspicious ones
 			if err := c.verify(c.rows == n); err != nil {
 				return err
 			}
@@ -59,7 +60,7 @@ func (c *cursor) read(dst []float64) error {
 	return nil
 }
 
-// verify checks the checksum of the current page, before or after its last value.
+// verify checks the checksum of the current page. all says that its last value was read.
 func (c *cursor) verify(all bool) error {
 	switch {
 	case !c.streams:
@@ -71,7 +72,7 @@ func (c *cursor) verify(all bool) error {
 	}
 }
 
-// finish checks, after the last row, that the chunk has no more, and its statistics.
+// finish checks, after the last row, that the chunk has no more rows, and its statistics.
 func (c *cursor) finish() error {
 	if err := c.walker.finish(); err != nil {
 		return err

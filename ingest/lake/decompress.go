@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A decompressor undoes the codecs of pages. Destinations have the exact size by the page's
-// header; damaged input makes it allocate nothing else. It is for one goroutine at a time.
+// A decompressor decompresses pages. Destinations have the exact size that the page's header
+// states, so that damaged input allocates nothing more. It is for one goroutine at a time.
 type decompressor struct {
 	zstd   *zstd.Decoder
 	gzip   *gzip.Reader
@@ -29,7 +29,7 @@ func readableCodec(codec format.CompressionCodec) bool {
 	}
 }
 
-// decompress fills dst with what src holds, which must be just as long.
+// decompress decompresses src into dst. Another length than that of dst is an error.
 func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte) error {
 	switch codec {
 	case format.Snappy:
@@ -70,7 +70,7 @@ func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
 	return d.zstd, err
 }
 
-// stream decompresses src, whose first bytes are given, in pieces.
+// stream returns a reader that decompresses src. first are the first bytes of src.
 func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, first []byte) (io.Reader, error) {
 	switch codec {
 	case format.Gzip:
@@ -88,8 +88,7 @@ func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, firs
 		if err != nil {
 			return nil, err
 		}
-		// Of several frames none may look back farther than the first, by which the way was
-		// chosen.
+		// No further frame may look back farther than the first one, by which streaming was chosen.
 		most := uint64(min(max(zstdWindow(first), zstd.MinWindowSize), maxPage))
 		return z, z.ResetWithOptions(src, zstd.WithDecoderMaxWindow(most))
 	default:
@@ -97,8 +96,8 @@ func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, firs
 	}
 }
 
-// fill reads all of r into dst, which must be just as long. No error is io.EOF, which would be
-// the end of the chunk.
+// fill reads all of r into dst. Another length than that of dst is an error, but never io.EOF,
+// which would mean the end of the chunk.
 func fill(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return noEOF(err)
@@ -106,7 +105,7 @@ func fill(dst []byte, r io.Reader) error {
 	return ended(r)
 }
 
-// ended makes sure that r has no more.
+// ended returns an error unless r is at its end.
 func ended(r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {

@@ -14,18 +14,18 @@ const deltaMaxBlock = 1 << 13
 // A delta reads integers in DELTA_BINARY_PACKED: blocks of differences from a minimum, each in
 // miniblocks of their own bit width. It decodes a miniblock at a time, never a claimed total.
 type delta struct {
-	src    []byte // what is left; the array goes on for unpackPadding bytes
-	total  uint64 // values that are still to come
-	block  int    // values of a block
-	minis  int    // miniblocks of a block
-	last   int64
-	first  bool    // the first value has not been delivered
+	src    []byte  // unread bytes; its array has unpackPadding further bytes
+	total  uint64  // values that are left
+	block  int     // values of a block
+	minis  int     // miniblocks of a block
+	last   int64   // the last value
+	first  bool    // last is the first value and was not returned yet
 	least  int64   // the block's smallest difference
-	widths []byte  // of the block's miniblocks that are still to come
-	own    []byte  // what widths is a part of
-	more   *window // what comes after src; nil if nothing does
-	window []int64
-	buf    []int64
+	widths []byte  // bits of the block's miniblocks that are left
+	own    []byte  // memory of widths
+	more   *window // the bytes after src, or nil
+	window []int64 // decoded differences
+	buf    []int64 // memory of window
 }
 
 // reset reads the header of a page's values.
@@ -58,7 +58,7 @@ func (d *delta) reset(src []byte, more *window) error {
 	return nil
 }
 
-// refill makes sure that the next n bytes are in src, if there are so many.
+// refill puts the next n bytes into src, if there are so many.
 func (d *delta) refill(n int) (err error) {
 	d.src, err = d.more.refill(d.src, n)
 	return err

@@ -11,21 +11,20 @@ import (
 
 // Stored doubles go directly from the file to the batch, in pieces that are checked in the
 // second cache: whole pages of all columns would not fit into it. So the checksum is compared
-// after the last piece, or at once if a piece has values that damage may have made. Batches of
-// a damaged page may have been handed out by then; the shard ends in an error.
+// after the last piece, or at once if a piece has suspicious values. Batches of a damaged page
+// may have been returned by then; the shard ends in an error.
 //
 // Values in BYTE_STREAM_SPLIT of pages too large to be read whole are read directly too, from
 // as many places as a value has bytes. They are not read in the order of the checksum: it is
 // compared before the first value, and each stream is summed up again as it is read.
 //
-// A map of the file would save a tenth at most, and only one of many MiB, which count as memory
-// of the process.
+// Memory-mapping the file would save a tenth at most, and count as memory of the process.
 
-// directAtOnce is the number of values of a piece: each costs a system call. Smaller pages are
-// read whole, with their header.
+// directAtOnce is the number of values of a piece: each piece costs a system call. Smaller pages
+// are read whole, with their header.
 const directAtOnce = 8192
 
-// isDirect reports whether a data page, small enough to be read whole or not, is read directly.
+// isDirect reports whether a data page is read directly. small says that it could be read whole.
 func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool {
 	if ch.codec != format.Uncompressed || h.Uncompressed != h.Compressed {
 		return false
@@ -93,12 +92,11 @@ func (v *valueReader[V]) startSplit() error {
 	return p.compare(whole)
 }
 
-// A streamSum is the checksum of a stream, found before its first value, and that of what was
-// read since.
+// A streamSum has the checksum of a stream, computed before its first value was read, and that of
+// the bytes read since.
 type streamSum struct{ want, got uint32 }
 
-// compareStreams makes sure, after the last value, that the bytes read are those of the
-// checksum.
+// compareStreams returns an error if the bytes read for values are not those of the checksum.
 func (v *valueReader[V]) compareStreams() error {
 	for _, s := range v.checks {
 		if s.got != s.want {

@@ -4,7 +4,7 @@ package lake
 
 import "github.com/pacsgp/pacsgp/ingest"
 
-// extent is [ingest.Check]; where there is assembly, a faster one.
+// extent is [ingest.Check].
 func extent(values []float64) (lo, hi float64, finite bool) { return ingest.Check(values) }
 
 // copyExtent decodes len(dst) doubles in PLAIN encoding from src and returns their extent.

@@ -18,15 +18,15 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A File is a data file, with what its footer says of its columns.
+// A File is a data file with its columns by the footer.
 type File struct {
 	pipeline.File
 
 	Columns []ingest.Column // of the file, then the keys of its path
 }
 
-// List returns the data files that the declared paths mean, in the order of their rows. It
-// opens none.
+// List returns the data files of declared files, directories and globs, in the order of their rows.
+// It opens none.
 func List(ctx context.Context, paths []string) ([]string, error) {
 	found, _, err := listFiles(ctx, machine{}, paths)
 	if err != nil {
@@ -39,8 +39,8 @@ func List(ctx context.Context, paths []string) ([]string, error) {
 	return names, nil
 }
 
-// Files lists the data files that the paths mean and reads their footers, but no row. The
-// notices say which files were skipped.
+// Files lists the data files as [List] does and reads their footers, but no row. The notices say
+// which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
 	found, notices, err := listWithFooters(ctx, machine{}, paths)
 	if err != nil {
@@ -52,7 +52,7 @@ func Files(ctx context.Context, paths []string) (files []File, notices []string,
 	return files, notices, nil
 }
 
-// A dataFile is a listed file with what is kept of its footer.
+// A dataFile is a listed file with the kept parts of its footer.
 type dataFile struct {
 	listed
 	sum    [sha256.Size]byte // of the footer
@@ -126,7 +126,7 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 	return f, nil
 }
 
-// describeParquet reads the footer, and page headers where it is hard to believe.
+// describeParquet reads the footer, and page headers if its claims are suspicious.
 func describeParquet(ctx context.Context, file Blob, l listed) (*dataFile, error) {
 	foot, err := readFooter(file, file.Size())
 	if err == nil {
@@ -213,14 +213,13 @@ type kept struct {
 
 const (
 	footersKept = 8
-	// tailBytes is how much of a file's end is compared where its footer is known: files of
-	// many small row groups have large footers.
+	// tailBytes is the number of bytes at a file's end that are compared if its footer is in the
+	// cache: files of many small row groups have large footers.
 	tailBytes = 4 << 10
 )
 
-// find returns the footer of an open file. It reads a footer that is not kept, and refuses
-// another one than that of the opened source; of a kept one it compares size and end of the
-// file.
+// find returns the footer of an open file, from the cache if size and end of the file are those of
+// a cached one. A footer that has changed since the source was opened is an error.
 func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 	size := file.Size()
 	end := make([]byte, min(tailBytes, size))

@@ -21,17 +21,17 @@ const (
 	maxFooter = 1 << 28
 )
 
-// Of the bytes of a file's metadata: that there are too few, and that they are wrong.
+// Errors about the bytes of a file's metadata: too few of them, and wrong ones.
 var (
 	errShort     = parquetmeta.ErrShort
 	errMalformed = parquetmeta.ErrMalformed
 )
 
-// A footer is what a file says of itself: its schema and where its chunks are.
+// A footer has the schema of a file and the places of its chunks.
 type footer struct {
 	sum     [sha256.Size]byte // of its bytes
 	size    int64             // of the file
-	start   int64             // where the footer begins and data must have ended
+	start   int64             // offset of the footer, at which data must end
 	rows    int64
 	columns []column
 	groups  []parquetmeta.RowGroup
@@ -82,8 +82,8 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	return parseFooter(b, size)
 }
 
-// refusal says why a column of a readable type cannot be read. Chunks are checked here, before
-// any row: no pass over row numbers must begin for rows that no chunk has.
+// refusal returns the reason why a column of a readable type cannot be read, or "". Chunks are
+// checked here, before any row: no pass over row numbers must begin for rows that no chunk has.
 func (f *footer) refusal(c *column) string {
 	for g := range f.groups {
 		if f.groups[g].Rows == 0 || c.leaf == len(f.groups[g].Chunks) { // a group of no columns, behind all others

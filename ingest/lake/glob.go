@@ -15,9 +15,9 @@ import (
 // maxMatches bounds the folders and files that a pattern may match on a level.
 const maxMatches = 1 << 20
 
-// expand returns the paths that a pattern matches, as filepath.Glob does, without hidden names
+// expand returns the paths that a pattern matches, as filepath.Glob does, except hidden names
 // that the pattern does not spell out. It searches a folder once on each level: folders linked
-// to each other have more paths than anybody can walk.
+// to each other can have exponentially many paths.
 func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 	dir, wanted := filepath.Split(pattern)
 	folders := []string{cmp.Or(dir, ".")}
@@ -63,8 +63,8 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 	return matches, nil
 }
 
-// unseen reports whether the path leads to a folder that is not in seen, and adds it. With
-// other keys in its path it is another folder here, and an error once rows are found there.
+// unseen reports whether the path leads to a folder that is not in seen, and adds it. A folder
+// reached with other keys in its path counts as another one; rows found there are an error later.
 func unseen(from Store, folder string, seen map[string]bool) bool {
 	info, err := from.Stat(folder)
 	if err != nil || !info.IsDir() {
@@ -82,7 +82,7 @@ func unseen(from Store, folder string, seen map[string]bool) bool {
 	return true
 }
 
-// isPattern reports whether a path has a character that means another one.
+// isPattern reports whether a path has a special character of patterns.
 func isPattern(path string) bool {
 	if runtime.GOOS == "windows" {
 		return strings.ContainsAny(path, `*?[`)

@@ -7,21 +7,21 @@ import (
 	"github.com/parquet-go/bitpack"
 )
 
-// hybridWindow is how many packed values are unpacked at a time: a multiple of 8, so that
+// hybridWindow is the number of packed values that are unpacked at a time: a multiple of 8, so that
 // windows begin at a byte.
 const hybridWindow = 512
 
-// unpackPadding is how many bytes behind its input the unpacking may read: all buffers of pages
-// have that much more capacity.
+// unpackPadding is the number of bytes behind its input that unpacking may read: all buffers of
+// pages have that much more capacity.
 const unpackPadding = 32
 
 // A hybrid reads integers of a fixed width in Parquet's mix of runs and packed groups of eight:
-// definition levels (width 1) and indexes into a dictionary. It decodes what is asked for,
+// definition levels (width 1) and indexes into a dictionary. It decodes as many as are asked for,
 // never the claimed length of a run.
 type hybrid struct {
-	src   []byte // what is left; the array goes on for unpackPadding bytes
+	src   []byte // unread bytes; its array has unpackPadding further bytes
 	width uint
-	more  *window // what comes after src; nil if nothing does
+	more  *window // the bytes after src, or nil
 
 	run    uint64 // values left in the current run of equal values
 	value  int32  // of the run
@@ -50,8 +50,8 @@ func (h *hybrid) read(dst []int32) error {
 	return nil
 }
 
-// next decodes at least one of the next n values: either values, valid until the next call, or
-// a run of that many times h.value.
+// next decodes at least one of the next n values. It returns values, valid until the next call, or
+// the length of a run of h.value.
 func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	for h.run == 0 && len(h.window) == 0 {
 		var err error
@@ -74,8 +74,8 @@ func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	return values, 0, nil
 }
 
-// skipOnes skips n values of a run of ones, if there is one: the usual levels of a column
-// without nulls.
+// skipOnes skips n values if they are a run of ones, as the levels of a column without nulls
+// usually are; else it returns false.
 func (h *hybrid) skipOnes(n int) bool {
 	if h.run == 0 && len(h.window) == 0 && h.packed == 0 && h.header() != nil {
 		return false // read reports it
@@ -87,11 +87,11 @@ func (h *hybrid) skipOnes(n int) bool {
 	return true
 }
 
-// groupFill is how many values may fill the last packed group: 7 by the format, but DuckDB
-// packs 256 at a time.
+// groupFill is the largest number of values that pad the last packed group: 7 by the format, but
+// DuckDB packs 256 at a time.
 const groupFill = 255
 
-// finished makes sure that nothing is left but what fills the last group up.
+// finished returns an error if more is left than the padding of the last group.
 func (h *hybrid) finished() error {
 	if h.left() > 0 || h.run > 0 || h.packed+uint64(len(h.window)) > groupFill {
 		return fmt.Errorf("levels or indexes go on after the page's last value: %w", errMalformed)
@@ -109,7 +109,7 @@ func (h *hybrid) header() error {
 		return fmt.Errorf("levels or indexes end early: %w", errMalformed)
 	}
 	h.src = h.src[n:]
-	if u>>1 == 0 { // what is no levels or indexes begins like that
+	if u>>1 == 0 { // other data often begin like that
 		return fmt.Errorf("an empty run of levels or indexes: %w", errMalformed)
 	}
 	if u&1 == 1 {
@@ -134,7 +134,7 @@ func (h *hybrid) header() error {
 
 func (h *hybrid) left() int { return len(h.src) + h.more.rest() }
 
-// refill makes sure that the next n bytes are in src, if there are so many.
+// refill puts the next n bytes into src, if there are so many.
 func (h *hybrid) refill(n int) (err error) {
 	h.src, err = h.more.refill(h.src, n)
 	return err

@@ -21,24 +21,24 @@ type Config struct {
 	// Features are the columns before the target, in order. Nil means all numeric columns that
 	// all files have, sorted by name.
 	Features []string
-	// Exclude names columns that are not to be default features.
+	// Exclude names columns that are left out of the default features.
 	Exclude []string
 	// Target is the last column. Empty means that there is none.
 	Target string
-	// BadRows says what to do with rows that break a rule.
+	// BadRows is the treatment of rows that break a rule.
 	BadRows ingest.BadRows
-	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer of more
+	// BatchRows is the largest number of rows of a batch. Zero means 8,192, or fewer with more
 	// than 128 columns.
 	BatchRows int
-	// Decoders is how many goroutines may decode at the same time; they share the columns of a
-	// row group where there are fewer row groups. Zero means one.
+	// Decoders is the number of goroutines that may decode at the same time. If there are fewer
+	// row groups, they divide the columns of a row group. Zero means one.
 	Decoders int
 	// Pages bounds the bytes of the pages of as many readers as Decoders. Zero means no bound.
 	Pages int64
 	// Store is where the files are. Nil means the file system of the machine.
 	Store Store
-	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes whose
-	// values nobody certifies.
+	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
+	// nothing.
 	NoDigests bool
 }
 
@@ -50,7 +50,7 @@ const (
 	batchBytes     = 8 << 20
 )
 
-// defaultBatchRows depends on the number of columns alone: a budget of memory changes no batch.
+// defaultBatchRows depends on the number of columns only, so that the memory budget changes no batch.
 func defaultBatchRows(columns int) int {
 	rows := batchBytes / 8 / max(columns, 1)
 	return min(max(rows-rows%leastBatchRows, leastBatchRows), mostBatchRows)
@@ -60,7 +60,7 @@ func defaultBatchRows(columns int) int {
 // fits into 64 bits.
 const maxSample = 1 << 50
 
-// A Source is the rows of a lake. It holds no file open between readings.
+// A Source reads the rows of a lake. It keeps no file open between readings.
 type Source struct {
 	store     Store
 	columns   []string
@@ -89,8 +89,8 @@ type group struct {
 	batch       arrowipc.Batch // of an Arrow file
 }
 
-// Open lists the files, reads their footers, but no row, and chooses the columns. The Source's
-// Open reads rows, and refuses files that have changed since.
+// Open lists the files, reads their footers, but no row, and chooses the columns. [Source.Open] reads
+// rows; a file that has changed since is an error.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.Store == nil {
 		cfg.Store = machine{}
@@ -144,7 +144,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// refused reports the first file with a used column whose chunks are not read.
+// refused returns an error for the first file with a used column whose chunks are not read.
 func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, f := range files {
 		for _, name := range columns {
@@ -156,8 +156,8 @@ func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 	return nil
 }
 
-// oneMeaning reports a used column that is a point in time in one file and a number in another,
-// or local time in one and UTC in another.
+// oneMeaning returns an error for a used column that is a point in time in one file and a number in
+// another, or local time in one and UTC in another.
 func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, name := range columns {
 		said := make(map[meaning]*dataFile, 2)
@@ -182,10 +182,10 @@ func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 // Columns returns the names of the used columns: features, then the target.
 func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 
-// BatchRows is the largest number of rows of a batch.
+// BatchRows returns the largest number of rows of a batch.
 func (s *Source) BatchRows() int { return s.batchRows }
 
-// Notices returns what was left out of files and columns, and why.
+// Notices returns sentences on the files and columns that were left out, and why.
 func (s *Source) Notices() []string { return slices.Clone(s.notices) }
 
 // Files describes the files, by their footers.

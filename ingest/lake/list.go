@@ -15,22 +15,22 @@ import (
 	"syscall"
 )
 
-// A listed file: where it is and what its path says about its rows.
+// A listed is a file with the keys in its path.
 type listed struct {
 	path string // as declared, or found below what was declared
 	keys []hiveKey
 }
 
-// A hiveKey is a folder name=value. Its value holds for all rows below.
+// A hiveKey is a folder name=value. All rows below it have the value.
 type hiveKey struct{ name, value string }
 
 // dataSuffixes are the endings of files that are read in a directory. A file that is declared
 // by its own name may have any.
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
-// listFiles returns the data files that the declared paths mean: in the order of declaration,
-// and below one path in bytewise order of paths with slashes. A file that is met twice is
-// listed once. The notices say which files were skipped.
+// listFiles returns the data files of the declared paths in the order of declaration, and below one
+// path in bytewise order of paths with slashes. A file that is found twice is listed once. The
+// notices say which files were skipped.
 func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
@@ -72,9 +72,8 @@ func (l *lister) notices() (said []string) {
 	return said
 }
 
-// isNew reports whether a file was not listed yet, under any name: its rows would count twice.
-// Two names with different keys in their paths are an error, for nobody knows which keys the
-// rows have.
+// isNew reports whether a file was not listed yet, under any name: else its rows would count twice.
+// Two names with different keys in their paths are an error: the rows cannot have both.
 func (l *lister) isNew(path string) (bool, error) {
 	place, err := l.store.RealPath(path)
 	if err != nil {
@@ -99,7 +98,7 @@ func (l *lister) isNew(path string) (bool, error) {
 	return true, nil
 }
 
-// sameKeys reports that two paths to one place have different keys, if so.
+// sameKeys returns an error if two paths to one place have different keys.
 func sameKeys(what, first, second string, keys, others []hiveKey) error {
 	if slices.Equal(keys, others) {
 		return nil
@@ -112,14 +111,14 @@ type lister struct {
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
-	passed  []string // files in directories that are no data by their name
+	passed  []string // files in directories whose names are not those of data
 	odd     []string // pipes, sockets, devices
-	broken  []string // links to what is not there, no data by their name
+	broken  []string // broken links whose names are not those of data
 	twins   []string // hard links to files that were listed before
-	again   bool     // a directory was met that had been searched
+	again   bool     // a directory was found that had been searched
 }
 
-// A likeness is what hard links of one file have in common on every system.
+// A likeness has the properties that hard links of one file share on every system.
 type likeness struct{ size, modified int64 }
 
 type known struct {
@@ -127,7 +126,7 @@ type known struct {
 	info fs.FileInfo
 }
 
-// entry returns the files that one declared path means.
+// entry returns the files of one declared path.
 func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("lake: a declared path is empty")
@@ -201,7 +200,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 	return found, nil
 }
 
-// hiddenMatch reports whether a wildcard stands for a hidden name in a match.
+// hiddenMatch reports whether a wildcard matches a hidden name.
 func hiddenMatch(pattern, match string) bool {
 	wild := strings.Split(filepath.ToSlash(pattern), "/")
 	for i, name := range strings.Split(filepath.ToSlash(match), "/") {
@@ -212,9 +211,9 @@ func hiddenMatch(pattern, match string) bool {
 	return false
 }
 
-// directory returns the data files below a directory. It does not follow links back to above,
-// the real paths of the directories on the way, and searches no directory twice: folders linked
-// to each other have more paths than anybody can walk.
+// directory returns the data files below a directory. above are the real paths of the directories
+// on the way, to which no link is followed back. No directory is searched twice: folders linked to
+// each other can have exponentially many paths.
 func (l *lister) directory(ctx context.Context, dir string, above []string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -274,7 +273,7 @@ func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP)
 }
 
-// followed is what a link that was followed leads to; "" if the error is of another kind.
+// followed returns the destination of a link from the error of following it; "" for other errors.
 func followed(err error) string {
 	if at, ok := errors.AsType[*fs.PathError](err); ok && at.Op == opFollow {
 		return at.Path
@@ -282,7 +281,7 @@ func followed(err error) string {
 	return ""
 }
 
-// missing is the error of an entry of a folder that is there and cannot be looked at.
+// missing returns the error of an existing entry of a folder that cannot be described.
 func missing(path string, err error) error {
 	to := followed(err)
 	if to == "" || !leadsNowhere(err) {
@@ -291,7 +290,7 @@ func missing(path string, err error) error {
 	return fmt.Errorf("lake: %s is a link to %q, which does not exist; restore what it leads to, or remove the link if its rows are not wanted", path, to)
 }
 
-// oneLine refuses a path with a line break, behind which it could fake a line of a report.
+// oneLine returns an error for a path with a line break, which could fake a line of a report.
 func oneLine(path string) error {
 	if strings.ContainsAny(path, "\n\r") {
 		return fmt.Errorf("lake: %q has a line break in its name; rename it", path)
@@ -299,7 +298,7 @@ func oneLine(path string) error {
 	return nil
 }
 
-// hidden reports whether a name is no data by the custom of lakes: _SUCCESS, .part-0.crc.
+// hidden reports whether lakes skip a name by custom, such as _SUCCESS and .part-0.crc.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
@@ -338,7 +337,7 @@ func reaches(declared, file string) bool {
 	}
 }
 
-// absolute is filepath.Abs for paths that need not be sound.
+// absolute is filepath.Abs, or the cleaned path after an error.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -346,7 +345,7 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// resolved is the absolute path, with symbolic links followed as far as it exists.
+// resolved returns the absolute path, with symbolic links followed as far as it exists.
 func resolved(path string) string {
 	path = absolute(path)
 	for at := path; ; at = filepath.Dir(at) {
@@ -359,8 +358,8 @@ func resolved(path string) string {
 	}
 }
 
-// hiveKeys returns the folders name=value of a path, the outermost first. Of two with one name
-// the inner one holds.
+// hiveKeys returns the folders name=value of a path, the outermost first. Of two with the same name
+// it returns the inner one.
 func hiveKeys(path string) []hiveKey {
 	var keys []hiveKey
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(path)), "/") {

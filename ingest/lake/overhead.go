@@ -12,13 +12,13 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// looked is how many row groups Overhead looks into: the largest ones.
+// looked is the number of row groups, the largest ones, whose pages Overhead looks at.
 const looked = 16
 
-// Overhead bounds the memory of readers that read shards at the same time, beside their
-// batches: pages, dictionaries, levels and what codecs look back into. It reads the headers of
-// the first pages of the largest row groups, and no row. Pages that are read in pieces need
-// memory that does not grow with their rows.
+// Overhead estimates the memory, in bytes, of readers that read shards at the same time, beside
+// their batches: pages, dictionaries, levels and the history of codecs. It reads the headers of the
+// first pages of the largest row groups, and no row. Pages that are read in pieces need memory that
+// does not grow with their rows.
 func (s *Source) Overhead(ctx context.Context, readers int) (int64, error) {
 	type sized struct {
 		shard shard
@@ -47,7 +47,7 @@ func (s *Source) Overhead(ctx context.Context, readers int) (int64, error) {
 		}
 		n, err := s.lookInto(x.shard)
 		if err != nil {
-			n = x.most // what is wrong with the pages is said when they are read
+			n = x.most // reading the pages will report the error
 		}
 		need = max(need, n)
 	}
@@ -75,7 +75,7 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 	return nil
 }
 
-// lookInto is what reading one shard takes, by its first pages.
+// lookInto returns the memory for reading one shard, by its first pages.
 func (s *Source) lookInto(sh shard) (need int64, err error) {
 	if sh.file.arrow {
 		return s.shardOverhead(sh, nil, nil)
@@ -100,8 +100,8 @@ func (s *Source) withFooter(f *dataFile, use func(Blob, *footer) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// shardOverhead is the memory for one shard: by the headers of its first pages, or, without a
-// file, at most.
+// shardOverhead returns the memory for one shard by the headers of its first pages, or an upper
+// bound if file is nil.
 func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64, error) {
 	if sh.file.arrow {
 		return sh.group.arrowOverhead(), nil
@@ -134,23 +134,24 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 }
 
 const (
-	// cursorBytes is what a cursor has beside its pages.
+	// cursorBytes is the memory of a cursor beside its pages.
 	cursorBytes = 24 << 10
-	// headersLooked bounds the headers that are read of a row group, beyond that of the first
+	// headersLooked bounds the page headers that are read of a row group, beyond that of the first
 	// data page of each chunk.
 	headersLooked = 1 << 15
 )
 
-// Bytes of a cursor: its own, and in what it shares with others of its lane.
+// A cursorNeed is the memory of a cursor: its own bytes, and those of buffers shared in its lane.
 type cursorNeed struct{ own, shared int64 }
 
-// most is what a chunk takes if it is one page.
+// most returns the memory for a chunk of a single page.
 func (c *column) most(ch *chunk, whole int) cursorNeed {
 	page := min(ch.uncompressed, c.mostBytes(ch.rows, whole), maxPage)
 	return cursorNeed{2 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page, nil)}
 }
 
-// overhead is the memory for a chunk, by the headers of its first pages, at most so many.
+// overhead returns the memory for a chunk by the headers of its first pages. It reads at most pages
+// further headers and counts them down.
 func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (cursorNeed, error) {
 	var raw []byte
 	var dictionary, largest cursorNeed
@@ -181,7 +182,7 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (c
 	return cursorNeed{dictionary.own + largest.own, largest.shared}, nil
 }
 
-// pageOverhead is what the current page of p takes.
+// pageOverhead returns the memory for the current page of p.
 func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed) {
 	h := &p.header
 	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
@@ -207,8 +208,8 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed
 	return cursorNeed{own: size, shared: body + history}
 }
 
-// farOverhead is what the current page takes beside, if it is snappy in pieces that looks back
-// farther than they do.
+// farOverhead returns the additional memory for the current page if it is read in pieces of snappy
+// and looks back farther than snappyWindow.
 func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
 	h := &p.header
 	if ch.codecOf(h) != format.Snappy || ch.wayOf(c, h, p.firstBytes(), whole) != inPieces || !looksFar(p) {
@@ -217,7 +218,7 @@ func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
 	return int64(h.Uncompressed) + int64(p.size)
 }
 
-// historyOf is what a codec keeps to decompress a page of a size.
+// historyOf returns the memory of a codec for the history of a page of a size.
 func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
 	switch codec {
 	case format.Snappy:
@@ -233,11 +234,10 @@ func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
 	}
 }
 
-// zstdState is what zstd keeps beside its window: a block, its literals, tables.
+// zstdState is the memory of zstd beside its window: a block, its literals, tables.
 const zstdState = 1 << 20
 
-// brotliWindow is how far a brotli stream looks back, by its first bytes: RFC 7932, section
-// 9.1.
+// brotliWindow returns the window of a brotli stream by its first bytes: RFC 7932, section 9.1.
 func brotliWindow(first []byte) int64 {
 	bits := 24 // the most
 	if len(first) > 0 {
@@ -279,25 +279,22 @@ func looksFar(p *pageReader) bool {
 	return errors.Is(err, errFar)
 }
 
-// Overhead looks at the first pages of the largest row groups. A hostile file may need more for
-// later pages: an allowance bounds, counted as Overhead counts, what all pages take that a
-// reader holds at a time.
-
-// An allowance is the memory that the pages of a row group may need while it is read.
+// An allowance bounds the memory of the pages of a row group while it is read. Overhead sees only
+// the first pages; later pages of a hostile file may need more.
 type allowance struct {
-	most int64 // bytes; 0: as much as they need
+	most int64 // bytes; 0 means no limit
 	held atomic.Int64
 }
 
-// A share is what the cursors of a lane have of an allowance. Their pages share buffers.
+// A share is the part of an allowance that the cursors of a lane use. Their pages share buffers.
 type share struct {
 	*allowance
 
-	shared int64 // bytes that were taken for these
+	shared int64 // bytes of the shared buffers
 }
 
-// take adds what is needed beside what was taken before.
-func (s *share) take(bytes int64) error {
+// reserve adds bytes to those in use. Too many are an error.
+func (s *share) reserve(bytes int64) error {
 	if s == nil || s.most == 0 {
 		return nil
 	}
@@ -307,8 +304,8 @@ func (s *share) take(bytes int64) error {
 	return nil
 }
 
-// takePage makes room for the current page, in place of the one before.
-func (c *walker[V]) takePage() error {
+// reservePage reserves memory for the current page, in place of the page before.
+func (c *walker[V]) reservePage() error {
 	if c.most > 0 && int64(c.pages.size) > c.most {
 		return c.tooLarge(int64(c.pages.size))
 	}
@@ -318,5 +315,5 @@ func (c *walker[V]) takePage() error {
 	need := c.col.pageOverhead(&c.chunk, &c.pages, c.whole)
 	more := max(0, need.own-c.taken) + max(0, need.shared-c.allowed.shared)
 	c.taken, c.allowed.shared = max(c.taken, need.own), max(c.allowed.shared, need.shared)
-	return c.allowed.take(more)
+	return c.allowed.reserve(more)
 }

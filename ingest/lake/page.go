@@ -16,8 +16,8 @@ const (
 	// maxPageHeader bounds a page's header: statistics of numbers are short, those of texts are
 	// parts of them.
 	maxPageHeader = 1 << 16
-	// firstRead is what is read for the first page of a chunk. Later pages are guessed to be as
-	// long as the one before.
+	// firstRead is the number of bytes read at first for the first page of a chunk. Later pages
+	// are expected to be as long as the page before.
 	firstRead = 1 << 12
 )
 
@@ -27,16 +27,16 @@ type pageReader struct {
 	src      io.ReaderAt
 	pos, end int64   // in the file: the current page, the end of the chunk
 	most     int     // bytes of a header; 0: maxPageHeader
-	guess    int     // how many bytes the next page may have
-	raw      *[]byte // what was read last; shared by chunks that decompress
+	guess    int     // expected bytes of the next page
+	raw      *[]byte // the bytes read last; shared by chunks that decompress
 	header   parquetmeta.PageHeader
 
 	size, head int    // bytes of the current page, and of its header
 	ahead      []byte // its first bytes, which are in raw
-	taken      int    // bytes of the page that came before the next one to take
-	sum        uint32 // the checksum of what was taken of the body
+	taken      int    // bytes of the page that were read so far, header included
+	sum        uint32 // checksum of the bytes of the body that were read so far
 	verified   bool   // the checksum is right, or there is none
-	early      bool   // it was right when values looked as if damage had made them
+	early      bool   // the checksum was right when suspicious values were read
 }
 
 // next reads the header of the next page. After the last page it returns io.EOF.
@@ -95,6 +95,7 @@ func (p *pageReader) body() ([]byte, error) {
 	return stored, p.compare(crc32.ChecksumIEEE(stored))
 }
 
+// take reads the next bytes of the page into dst. Too few of them are an error.
 func (p *pageReader) take(dst []byte) error {
 	if len(dst) > p.size-p.taken {
 		return errFewValues
@@ -113,7 +114,7 @@ func (p *pageReader) take(dst []byte) error {
 	return nil
 }
 
-// verify makes sure of the checksum of the page, of which take may have left some.
+// verify checks the checksum of the page. take may have left some of its bytes.
 func (p *pageReader) verify() error {
 	switch {
 	case p.verified:
@@ -122,7 +123,7 @@ func (p *pageReader) verify() error {
 		return p.compare(p.sum)
 	case p.size > largestWhole:
 		return p.sumAhead()
-	default: // what is still to be taken will come from the bytes that are summed here
+	default: // take will use the bytes that are summed here
 		b, err := p.extend(p.ahead, p.size)
 		if err != nil {
 			return err
@@ -145,8 +146,8 @@ func (p *pageReader) wrongSum() error {
 	return fmt.Errorf("page at %d: the checksum is wrong: the file is damaged", p.pos)
 }
 
-// extend returns at least the first n bytes of the page, or all that the chunk has; b were read
-// before.
+// extend returns at least the first n bytes of the page, or all bytes that the chunk has left. b
+// has the first bytes that were read before.
 func (p *pageReader) extend(b []byte, n int) ([]byte, error) {
 	n = int(min(int64(n), p.end-p.pos))
 	have := len(b)
@@ -169,7 +170,7 @@ func (p *pageReader) readAt(b []byte, n int) error {
 	return nil
 }
 
-// noEOF makes sure that an unexpected end is not taken for the end of the rows.
+// noEOF replaces io.EOF, which would mean the end of the rows, by io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

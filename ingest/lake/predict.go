@@ -13,28 +13,28 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// StoredColumns are columns beside predictions, as they are in their file.
+// StoredColumns are kept columns beside predictions, with the types and values of their file.
 type StoredColumns = score.Columns[parquet.Node, parquet.Value]
 
 var _ score.Reader[StoredColumns] = (*Unpredicted)(nil)
 
-// UnpredictedConfig says which files to predict.
+// UnpredictedConfig sets up an [Unpredicted].
 type UnpredictedConfig struct {
 	Paths    []string // files, directories and globs
-	Keep     []string // columns beside the predictions
-	Labels   bool     // the target is read too, to be compared with
+	Keep     []string // columns to keep beside the predictions
+	Labels   bool     // the target is read too
 	Whole    bool     // a file is one piece; else each of its batches is
 	Decoders int
 	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
-	// Before is called before the files are listed, each time: its error ends it; nil: nothing is.
+	// Before, if not nil, is called before each listing of the files. Its error ends Read.
 	Before func(ctx context.Context) error
-	// Name returns the name of a file among predictions, and a digest that tells it from others
-	// of this name.
+	// Name returns the name of a file among predictions, and a digest that distinguishes it from
+	// other files of this name.
 	Name func(File) (name, digest string)
 }
 
-// Unpredicted reads the files of a lake for [score.Loop], again at each call. Its methods, but
-// for those of pieces, are for one goroutine.
+// Unpredicted reads the files of a lake for [score.Loop]; each call of Read lists them again. It is
+// for one goroutine at a time, except for the methods of pieces.
 type Unpredicted struct {
 	cfg   UnpredictedConfig
 	known map[string]knownFile
@@ -45,14 +45,14 @@ func NewUnpredicted(cfg UnpredictedConfig) *Unpredicted {
 	return &Unpredicted{cfg: cfg, known: map[string]knownFile{}}
 }
 
-// A knownFile is what the footer of a file says, as long as it stays as it is.
+// A knownFile is a file whose footer was read. info shows whether it has changed since.
 type knownFile struct {
 	score.File
 
 	info os.FileInfo
 }
 
-// Read hands on the files that are there now.
+// Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
 	if r.cfg.Before != nil {
 		if err := r.cfg.Before(ctx); err != nil {
@@ -79,7 +79,7 @@ type unpredictedFile struct {
 	path string
 }
 
-// File reads the footer if the file is new or has become another one.
+// File reads the footer if the file is new or has changed.
 func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -115,7 +115,7 @@ func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, e
 	return src, m.Meta.Lacks(err)
 }
 
-// Cut hands on the file, or its batches as they are predicted.
+// Cut calls next for the whole file, or for each batch after it was predicted.
 func (f unpredictedFile) Cut(ctx context.Context, by *score.Predictor, next func(score.Piece[StoredColumns]) error) error {
 	if f.of.cfg.Whole {
 		return next(score.Piece[StoredColumns]{Last: true, Predict: func(ctx context.Context, use func([]pipeline.Prediction, StoredColumns) error) error {
@@ -147,7 +147,7 @@ func (f unpredictedFile) Cut(ctx context.Context, by *score.Predictor, next func
 	}})
 }
 
-// predict hands on the predictions of the file's rows, and what is kept beside them.
+// predict calls use for each batch of predictions with the kept columns, and first without rows.
 func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use func([]pipeline.Prediction, StoredColumns) error) (err error) {
 	src, err := f.open(ctx, by.Model)
 	if err != nil {

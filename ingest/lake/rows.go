@@ -9,7 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// Rows are the rows of the files, directories and globs that it lists.
+// Rows are the rows of these files, directories and globs.
 type Rows []string
 
 var _ pipeline.Rows = Rows(nil)
@@ -29,15 +29,15 @@ func (r Rows) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, 
 // Release does nothing: files are only read.
 func (r Rows) Release(bool) error { return nil }
 
-// A Listing is a lake as a schedule looks at it: the files that are there now.
+// A Listing lists the current files of a lake for a schedule.
 type Listing struct {
 	Paths  Rows
-	Folder string // that its files are named relative to
+	Folder string // the names of files are relative to it
 }
 
 var _ schedule.Lake = Listing{}
 
-// Files lists them, by their footers.
+// Files lists the files with their footers.
 func (l Listing) Files(ctx context.Context) ([]schedule.File, error) {
 	files, _, err := Files(ctx, l.Paths)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l Listing) Files(ctx context.Context) ([]schedule.File, error) {
 	return all, nil
 }
 
-// Rows are those of some of them.
+// Rows returns the rows of some of the files.
 func (l Listing) Rows(files []schedule.File) pipeline.Rows {
 	paths := make(Rows, len(files))
 	for i, f := range files {
@@ -60,7 +60,7 @@ func (l Listing) Rows(files []schedule.File) pipeline.Rows {
 	return paths
 }
 
-// Most is the largest value of a column that the footer of a file tells, else NaN.
+// Most returns the largest value of a column by the footer of a file, NaN if it does not tell.
 func (l Listing) Most(ctx context.Context, f schedule.File, column string) (float64, error) {
 	src, err := Open(ctx, Config{Paths: []string{f.Where}, Features: []string{column}})
 	if err != nil {

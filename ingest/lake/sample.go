@@ -11,16 +11,16 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Sample is where the files of a manifest are among data.
+// A Sample has the files of a manifest as they were found among data.
 type Sample struct {
 	Paths   []string // of the files, in order
 	Others  []string // files of the data that are not in the sample
-	Missing []string // in words, what is not there or has changed
+	Missing []string // sentences on files that are missing or have changed
 }
 
-// Find looks for the files of a manifest among the data of the paths. It knows a file by size
-// and footer, wherever the lake is now; of equal files it chooses the one whose path is most
-// like the manifest's. It opens only files that have the size of one of the sample.
+// Find looks for the files of a manifest among the data of the paths. It identifies a file by size
+// and footer, wherever the lake is now. Of equal files it chooses the one whose path is most
+// like the manifest's. It opens only files with the size of one of the sample.
 func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
 	var found Sample
 	names, err := List(ctx, paths)
@@ -66,7 +66,7 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 	return found, nil
 }
 
-// alike are the files that have the size of one that is wanted, by size.
+// alike returns the files with the size of one in the manifest, by size.
 func alike(names []string, files []pipeline.ManifestFile) map[int64][]string {
 	wanted := map[int64]bool{}
 	for _, f := range files {
@@ -81,7 +81,7 @@ func alike(names []string, files []pipeline.ManifestFile) map[int64][]string {
 	return candidates
 }
 
-// commonEnd is how many names two paths have in common at their ends.
+// commonEnd returns the number of names that two paths have in common at their ends.
 func commonEnd(a, b string) int {
 	x, y := strings.Split(filepath.ToSlash(a), "/"), strings.Split(filepath.ToSlash(b), "/")
 	n := 0
@@ -91,7 +91,7 @@ func commonEnd(a, b string) int {
 	return n
 }
 
-// absent says what has become of a file that is not there as the manifest has it.
+// absent describes a file of the manifest that is missing or has changed.
 func absent(f pipeline.ManifestFile, names []string) string {
 	end := f.Path
 	for strings.HasPrefix(end, "../") {
@@ -106,7 +106,7 @@ func absent(f pipeline.ManifestFile, names []string) string {
 	return fmt.Sprintf("%s is missing (%s, %s)", f.Path, size, count(int(f.Rows), "row", "rows"))
 }
 
-// Err says what is not there, nil if all is.
+// Err returns an error that names missing files, nil if there are none.
 func (s Sample) Err() error {
 	if len(s.Missing) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (s Sample) Err() error {
 		pipeline.ErrRefused, count(len(s.Paths)+len(s.Missing), "file", "files"), len(s.Missing), text)
 }
 
-// Lines say what was found, for people.
+// Lines describes the result, for people.
 func (s Sample) Lines() []string {
 	text := fmt.Sprintf("the manifest names %s, all of which are among the data", count(len(s.Paths), "file", "files"))
 	if len(s.Others) > 0 {

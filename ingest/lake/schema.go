@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// A column is one leaf or one hive key of a file, with what is needed to read it.
+// A column is one leaf or one hive key of a file, with the properties needed to read it.
 type column struct {
 	ingest.Column
 	leaf     int // place among the leaves of the schema; −1 for a hive key
@@ -20,18 +20,18 @@ type column struct {
 	kind     kind
 	width    int     // bytes of a value in PLAIN, 0 for booleans
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
-	lowest   int64   // of the type, of integers of 8 and 16 bits
-	highest  int64   // of the type, of those and of unscaled decimals
+	lowest   int64   // least value of the type, for integers of 8 and 16 bits
+	highest  int64   // largest value of the type, for these and for unscaled decimals
 	zone     meaning // of timestamps
 	physical format.Type
 	filled   bool   // pages in PLAIN end in plainFill zeros
-	ordered  bool   // the file says what its statistics' order is
-	refused  string // why the chunks of a readable type are not read, "" if they are
+	ordered  bool   // the file declares the order of its statistics
+	refused  string // the reason why chunks of a readable type are not read, or ""
 
 	element parquetmeta.Element // of a leaf
 }
 
-// A meaning is what the values of a column are, however they are stored.
+// A meaning is the meaning of a column's values, however they are stored.
 type meaning string
 
 const (
@@ -41,8 +41,7 @@ const (
 	aLocalTime meaning = "a point in local time"
 )
 
-// meaning returns what the values are. Dates, INT96 and times before logical types leave the
-// zone open.
+// meaning returns the meaning of the values. Dates, INT96 and converted types do not tell the zone.
 func (c *column) meaning() meaning {
 	switch c.kind {
 	case kindDate, kindInt96:
@@ -99,10 +98,10 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 	return columns, nil
 }
 
-// subtree returns where the schema goes on behind element i and all below it, and how many
-// leaves these have.
+// subtree returns the index of the element after i and all below it, and the number of leaves
+// among them.
 func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error) {
-	open := int64(1) // elements that are still to come
+	open := int64(1) // elements that are left
 	for ; open > 0; i++ {
 		if i >= len(elements) {
 			return 0, 0, fmt.Errorf("the schema ends early: %w", errMalformed)
@@ -237,8 +236,8 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 	return c
 }
 
-// mostDigits is how many decimal digits fit into a signed integer of so many bytes, by the
-// format: ⌊log₁₀(2^(8·width−1)−1)⌋.
+// mostDigits returns the number of decimal digits that fit into a signed integer of so many bytes,
+// by the format: ⌊log₁₀(2^(8·width−1)−1)⌋.
 func mostDigits(width int) int {
 	return int(float64(8*width-1) * math.Log10(2)) // no power of two is a power of ten
 }

@@ -9,22 +9,22 @@ import (
 )
 
 // A snappyReader decompresses snappy's block format in pieces. Most writers cut their input
-// into blocks of 64 KiB, beyond which no copy looks back. The format allows others: at the
-// first such copy the page is decompressed as a whole.
+// into blocks of 64 KiB, so that no copy looks back farther. The format allows it: at the first
+// such copy the page is decompressed as a whole.
 type snappyReader struct {
 	src     *body
-	buf     []byte // history, then what was decompressed and not read
-	at      int    // what was not read
-	size    int    // of all that is decompressed
-	whole   bool   // buf is all of it
-	near    bool   // a copy from far is an error
+	buf     []byte // history, then decompressed bytes that were not read
+	at      int    // index of the first byte in buf that was not read
+	size    int    // bytes of the decompressed page
+	whole   bool   // buf has the whole page
+	near    bool   // a copy from too far back is an error
 	allowed *share
-	left    uint64 // to be decompressed
-	total   uint64 // decompressed
+	left    uint64 // bytes that are not decompressed yet
+	total   uint64 // bytes that are
 	started bool
-	literal uint64 // bytes of the current element that are still to come
-	copied  uint64
-	offset  int
+	literal uint64 // bytes that are left of the current element, if it is a literal
+	copied  uint64 // the same, if it is a copy
+	offset  int    // of the copy
 }
 
 const snappyWindow = 64 << 10
@@ -42,7 +42,7 @@ func (s *snappyReader) all() error {
 	if p.size > maxPage || s.size > maxPage {
 		return errFar
 	}
-	if err := s.allowed.take(int64(s.size) + int64(p.size)); err != nil {
+	if err := s.allowed.reserve(int64(s.size) + int64(p.size)); err != nil {
 		return err
 	}
 	stored := make([]byte, p.size-s.src.start)
@@ -70,11 +70,11 @@ func (s *snappyReader) Read(dst []byte) (int, error) {
 	return n, nil
 }
 
-// errFar is the error of a copy from before what is kept.
+// errFar is the error of a copy from before the history.
 var errFar = fmt.Errorf("snappy: a copy from more than %d bytes before, in a page that is too large to be read whole: write smaller pages", snappyWindow)
 
-// errRepeat is the error of a copy from where the last one was, which only S2 has; the library
-// reads both formats alike.
+// errRepeat is the error of a copy with the offset of the last one, which only the format S2 has.
+// The library would accept it.
 var errRepeat = fmt.Errorf("snappy: a copy from 0 bytes before: %w", errMalformed)
 
 var errSnappy = fmt.Errorf("snappy: %w", errMalformed)
@@ -135,7 +135,7 @@ func (s *snappyReader) fill() (err error) {
 	return nil
 }
 
-// length reads the length of what is compressed, which comes first.
+// length reads the length of the decompressed bytes, which comes first.
 func (s *snappyReader) length() (n uint64, err error) {
 	for shift := 0; shift < 35; shift += 7 {
 		b, err := s.src.ReadByte()
@@ -149,7 +149,7 @@ func (s *snappyReader) length() (n uint64, err error) {
 	return 0, errSnappy
 }
 
-// element reads the tag of a literal or a copy, and how long it is.
+// element reads the tag and the length of a literal or a copy.
 func (s *snappyReader) element() error {
 	tag, err := s.src.ReadByte()
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// statistics are those of the decoded values of a chunk, to be compared with the footer's.
-// Contradictions catch decoding faults and damage that no checksum sees.
+// statistics are those of the decoded values of a chunk, to be compared with the footer's: a
+// contradiction shows a decoding fault, or damage that no checksum reveals.
 type statistics struct {
 	lo, hi float64
 	nulls  int64
-	faults bool // a value that is no finite number: bounds may not be attained
-	finite bool // all values added since it was set
+	faults bool // some value is bad and not null: bounds may not be attained
+	finite bool // all values added since it was set are good
 }
 
 func newStatistics() statistics {
@@ -56,7 +56,7 @@ func (s *statistics) compare(ch *chunk) error {
 	return nil
 }
 
-// attained reports whether a value is the bound, where there must be such a value.
+// attained reports whether an extreme value v agrees with the bound.
 func (b bound) attained(v float64) bool {
 	return math.IsNaN(b.value) || b.inexact || v == b.value
 }

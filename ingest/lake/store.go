@@ -9,24 +9,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// A Store is where the files of a lake are: by default the machine; an object store is an
-// adapter. Paths are those of the job, and are made of them and of names from ReadDir; they may
-// end in a slash. Its methods may be called from several goroutines.
+// A Store has the files of a lake: by default it is the machine's file system; an object store is an
+// adapter. Paths are those of the job, or are made from them and names of ReadDir; they may end in a
+// slash. Its methods may be called from several goroutines.
 type Store interface {
-	// Open opens a regular file, and waits for nothing: a pipe would open only when somebody
-	// writes to it.
+	// Open opens a regular file without blocking: opening a pipe would wait for a writer.
 	Open(path string) (Blob, error)
-	// Stat describes a file or folder behind its links. Descriptions of one file are recognised
+	// Stat describes a file or folder and follows links. Two descriptions of one file are recognised
 	// by its real path, or by [os.SameFile].
 	Stat(path string) (fs.FileInfo, error)
-	// ReadDir names what is in a folder.
+	// ReadDir lists the entries of a folder.
 	ReadDir(path string) ([]fs.DirEntry, error)
-	// RealPath names a file or folder the same way however it was reached.
+	// RealPath returns one name for a file or folder, however it was reached.
 	RealPath(path string) (string, error)
 }
 
-// A Blob is a file that several goroutines may read at any place. Size and footer show that it
-// is the same file in each reading.
+// A Blob is an open file that several goroutines may read at any offset. Size and footer show whether
+// it is the same file in each reading.
 type Blob interface {
 	io.ReaderAt
 	io.Closer
@@ -54,7 +53,7 @@ func (machine) Open(path string) (Blob, error) {
 	return machineFile{f, size}, nil
 }
 
-// opFollow is the operation of errors of what a link leads to.
+// opFollow is the operation in errors of following a link.
 const opFollow = "follow link"
 
 // Stat describes what is at the path, or at the end of a link.

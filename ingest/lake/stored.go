@@ -12,8 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Stored reads columns of one file as they are stored, of any flat type, to hand them on. No
-// value becomes a float64 on the way.
+// Stored reads columns of one file, of any flat type, without converting their values.
 type Stored struct {
 	file    *dataFile
 	columns []StoredColumn
@@ -21,18 +20,18 @@ type Stored struct {
 	cache   footerCache
 
 	open  Blob
-	group int // of the file, that is read next
-	left  int64
-	cells []storedCells // by column, of the group that is read
+	group int           // index of the next row group
+	left  int64         // rows that are left of the current one
+	cells []storedCells // of the current one, by column
 	out   [][]parquet.Value
 }
 
-// A StoredColumn is a column with its type in the schema of a Parquet file; types of Arrow have
-// one there too.
+// A StoredColumn is a column with its type in the schema of a Parquet file. Types of Arrow are
+// mapped to one.
 type StoredColumn struct {
 	Name string
-	Node parquet.Node // may be null; encoded with a dictionary where one makes it shorter
-	Key  bool         // of the path, and no column of the file
+	Node parquet.Node // values may be null; encoded with a dictionary if that makes it shorter
+	Key  bool         // a key of the path, not a column of the file
 
 	column *column
 }
@@ -41,16 +40,16 @@ type StoredColumn struct {
 type storedCells interface {
 	// read reads the next len(dst) values.
 	read(dst []parquet.Value) error
-	// finish makes sure that there are no more.
+	// finish returns an error if there are more.
 	finish() error
 }
 
-// leastStored is what a page may have in memory in any case.
+// leastStored is the size of a page that is allowed in any case.
 const leastStored = 16 << 20
 
 // OpenStored opens columns of the file at path. A key in the path is a text. most bounds the
-// bytes of a page in memory. Columns that are not flat, of an uncertain type, or with a name
-// that another one has, are refused.
+// bytes of a page in memory. Columns that are not flat, of an uncertain type, or of a repeated name
+// are errors.
 func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
 	files, _, err := listWithFooters(ctx, machine{}, []string{path})
 	if err != nil {
@@ -90,11 +89,11 @@ func (s *Stored) add(name string) error {
 	return nil
 }
 
-// Columns returns the columns in the order of their names.
+// Columns returns the columns in the order of the names given to OpenStored.
 func (s *Stored) Columns() []StoredColumn { return s.columns }
 
 // Next returns the next n values of each column. The slices are valid until the next call; the
-// bytes of values stay.
+// bytes of values remain valid.
 func (s *Stored) Next(ctx context.Context, n int) ([][]parquet.Value, error) {
 	for c := range s.out {
 		if cap(s.out[c]) < n {
@@ -174,7 +173,7 @@ func (s *Stored) begin(ctx context.Context) error {
 	return nil
 }
 
-// footer is that of the file, which stays open.
+// footer returns the footer of the file, which it opens and keeps open.
 func (s *Stored) footer() (kept, error) {
 	if s.open == nil {
 		var err error
@@ -185,7 +184,7 @@ func (s *Stored) footer() (kept, error) {
 	return s.cache.find(s.file, s.open)
 }
 
-// node is the type of a column in the schema of a Parquet file.
+// node returns the type of a column in the schema of a Parquet file.
 func (s *Stored) node(c *column) (parquet.Node, error) {
 	switch {
 	case c.leaf < 0:
@@ -212,7 +211,7 @@ func (s *Stored) node(c *column) (parquet.Node, error) {
 	return node, err
 }
 
-// indexed is a type with a dictionary. Booleans have none.
+// indexed returns a type encoded with a dictionary. Booleans have none.
 func indexed(node parquet.Node) parquet.Node {
 	if node.Type().Kind() == parquet.Boolean {
 		return node
@@ -220,8 +219,8 @@ func indexed(node parquet.Node) parquet.Node {
 	return parquet.Encoded(node, &parquet.RLEDictionary)
 }
 
-// indexed reports whether the largest row group has all of a column in a dictionary, with
-// values twice there on average. Damage is found by reading.
+// indexed reports whether, in the largest row group, all values of a column are in a dictionary
+// and each occurs at least twice on average. It ignores damage, which reading will find.
 func (s *Stored) indexed(foot *footer, c *column) bool {
 	if len(s.file.groups) == 0 {
 		return false
@@ -247,7 +246,7 @@ func (s *Stored) Close() error {
 	return err
 }
 
-// named is how many columns have a name, and whether a key of the path is among them.
+// named returns the number of columns of a name, and whether a key of the path is among them.
 func (f *dataFile) named(name string) (n int, key bool) {
 	for i := range f.columns {
 		if c := &f.columns[i]; c.Name == name {
@@ -258,7 +257,7 @@ func (f *dataFile) named(name string) (n int, key bool) {
 	return n, key
 }
 
-// text is the value of a key in the path; false: it stands for null.
+// text returns the value of a key in the path; false for null.
 func (f *dataFile) text(name string) (string, bool) {
 	for _, k := range f.keys {
 		if k.name == name {
@@ -268,7 +267,7 @@ func (f *dataFile) text(name string) (string, bool) {
 	return "", false
 }
 
-// A storedConstant is the value of each row: that of a key in the path.
+// A storedConstant is the value of a key in the path, for all rows.
 type storedConstant parquet.Value
 
 func (v storedConstant) read(dst []parquet.Value) error {

@@ -11,8 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// arrowNode is the type, in the schema of a Parquet file, of values of an Arrow file, which
-// mean the same there.
+// arrowNode returns the type in the schema of a Parquet file that has the meaning of a type of Arrow.
 func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 	switch t := typ.(type) {
 	case *arrow.DictionaryType:
@@ -47,7 +46,7 @@ func arrowNode(typ arrow.DataType) (parquet.Node, error) {
 	return nil, fmt.Errorf("%w: it is %s", ErrNotKept, typ)
 }
 
-// arrowUnit is the unit of times. Parquet has no seconds: they become milliseconds.
+// arrowUnit returns the unit of times. Parquet has no seconds: they become milliseconds.
 func arrowUnit(unit arrow.TimeUnit) parquet.TimeUnit {
 	switch unit {
 	case arrow.Microsecond:
@@ -82,7 +81,7 @@ func (a *storedArray) read(dst []parquet.Value) error {
 
 func (a *storedArray) finish() error { return nil }
 
-// arrowValue is a value of an array, of the type that arrowNode says.
+// arrowValue returns a value of an array, in the type of arrowNode.
 func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
 	if column.IsNull(i) {
 		return parquet.Value{}, nil
@@ -136,7 +135,7 @@ func arrowValue(column arrow.Array, i int) (parquet.Value, error) {
 	}
 }
 
-// timeValue is a time, in milliseconds where Arrow has seconds, which Parquet has not.
+// timeValue returns a time; seconds become milliseconds, since Parquet has no seconds.
 func timeValue(v int64, unit arrow.TimeUnit) (parquet.Value, error) {
 	if unit == arrow.Second {
 		if v > math.MaxInt64/1000 || v < math.MinInt64/1000 {
@@ -147,7 +146,7 @@ func timeValue(v int64, unit arrow.TimeUnit) (parquet.Value, error) {
 	return parquet.Int64Value(v), nil
 }
 
-// decimalValue is a decimal as bytes, the highest first.
+// decimalValue returns a decimal in big-endian bytes.
 func decimalValue(v decimal128.Num) parquet.Value {
 	b := make([]byte, 0, arrow.Decimal128SizeBytes)
 	for _, half := range []uint64{uint64(v.HighBits()), v.LowBits()} {

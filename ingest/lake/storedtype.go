@@ -10,10 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// ErrNotKept is the error of a column that is not read as it is stored, by its type.
+// ErrNotKept says that a column of this type cannot be read by [Stored].
 var ErrNotKept = errors.New("it cannot be kept as it is")
 
-// node is the type of a leaf of a Parquet file, for the schema of another one.
+// node returns the type of a leaf of a Parquet file, for the schema of another one.
 func (c *column) node() (parquet.Node, error) {
 	refuse := func(why string) (parquet.Node, error) {
 		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, why)
@@ -34,7 +34,7 @@ func (c *column) node() (parquet.Node, error) {
 		return textNode(e, a, plain)
 	case a.Kind == parquetmeta.LogicalDecimal:
 		return decimalNode(e, a, plain)
-	case c.width == 0: // not stored as such a type is
+	case c.width == 0: // a wrong physical type
 		return refuse(c.Type)
 	case a.Kind == parquetmeta.LogicalDate:
 		return parquet.Date(), nil
@@ -47,7 +47,7 @@ func (c *column) node() (parquet.Node, error) {
 	}
 }
 
-// unitOf is the unit of so many decimal places of a second.
+// unitOf returns the unit with so many decimal places of a second.
 func unitOf(digits int) parquet.TimeUnit {
 	switch digits {
 	case 3:
@@ -84,7 +84,7 @@ func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parq
 	case format.Int32:
 		most = 9
 	case format.Int64:
-		most, least = 18, 10 // the library has a word to say about fewer digits
+		most, least = 18, 10 // the library prints a warning about fewer digits
 	case format.ByteArray, format.FixedLenByteArray:
 	default:
 		most = 0
@@ -95,7 +95,7 @@ func decimalNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parq
 	return parquet.Decimal(a.digits, max(int(a.Precision), least), plain), nil
 }
 
-// textNode is the type of a leaf that is no number.
+// textNode returns the type of a leaf that is no number.
 func textNode(e *parquetmeta.Element, a annotation, plain parquet.Type) (parquet.Node, error) {
 	kind, bytes := a.Kind, e.Physical == format.ByteArray
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A storedCursor reads the values of one chunk as they are stored; nulls are the zero value.
-// Byte arrays are parts of their page, in memory of its own.
+// A storedCursor reads the stored values of one chunk; nulls are the zero value. Byte arrays share
+// the memory of their page, which is not reused.
 type storedCursor struct{ walker[parquet.Value] }
 
 // newStoredCursor returns a cursor before the first row of a chunk, with pages of at most so
@@ -25,7 +25,7 @@ func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *stored
 	return c
 }
 
-// plainWidth is how many bytes a value has in PLAIN; 0 of booleans, −1 if each has its own.
+// plainWidth returns the bytes of a value in PLAIN: 0 for booleans, −1 for byte arrays.
 func plainWidth(c *column) int {
 	switch c.physical {
 	case format.Boolean:
@@ -64,7 +64,7 @@ func (c *storedCursor) read(dst []parquet.Value) error {
 	return nil
 }
 
-// plain makes values of their bytes, which those of a fixed length keep.
+// plain makes values of their bytes. Values of a fixed length share the memory of src.
 func (c *storedCursor) plain(dst []parquet.Value, src []byte) {
 	width, le := c.values.width, binary.LittleEndian
 	for i := range dst {
@@ -120,7 +120,7 @@ func (c *storedCursor) texts(encoding format.Encoding, data []byte) (textReader[
 	return t, err
 }
 
-// lengths reads the lengths before texts, at most so many, and returns what comes behind them.
+// lengths reads the lengths before texts, at most so many, and returns them and the rest of data.
 func lengths(data []byte, most int) ([]int64, []byte, error) {
 	if len(data) == 0 {
 		return nil, nil, nil // only nulls
@@ -137,17 +137,17 @@ func lengths(data []byte, most int) ([]int64, []byte, error) {
 	return all, d.src, err
 }
 
-// texts are byte arrays: each behind its length in PLAIN, all behind their lengths in
-// DELTA_LENGTH_BYTE_ARRAY; in DELTA_BYTE_ARRAY they are what each adds to a prefix of the one
-// before, behind the lengths of the prefixes.
+// texts reads byte arrays. In PLAIN each follows its length. In DELTA_LENGTH_BYTE_ARRAY all lengths
+// come first. In DELTA_BYTE_ARRAY the lengths of prefixes come first, then the suffixes in
+// DELTA_LENGTH_BYTE_ARRAY: each text is a prefix of the text before and its suffix.
 type texts struct {
 	c        *storedCursor
 	encoding format.Encoding
-	prefixes []int64
-	lengths  []int64
-	data     []byte
-	last     []byte
-	made     int64 // bytes of texts that are in no page
+	prefixes []int64 // lengths that are left
+	lengths  []int64 // lengths that are left
+	data     []byte  // bytes that are left
+	last     []byte  // the text before
+	made     int64   // bytes of texts in memory of their own
 }
 
 func (t *texts) read(dst []parquet.Value) error {
@@ -169,7 +169,7 @@ func (t *texts) read(dst []parquet.Value) error {
 	return nil
 }
 
-// next is the next text, or what it adds to its prefix.
+// next returns the next text, or its suffix.
 func (t *texts) next() ([]byte, error) {
 	n := int64(-1)
 	switch {
@@ -186,7 +186,7 @@ func (t *texts) next() ([]byte, error) {
 	return text, nil
 }
 
-// prefixed puts a prefix of the text before in front of a text.
+// prefixed returns the text with this suffix.
 func (t *texts) prefixed(text []byte) ([]byte, error) {
 	if len(t.prefixes) == 0 || t.prefixes[0] < 0 || t.prefixes[0] > int64(len(t.last)) {
 		return nil, errFewValues

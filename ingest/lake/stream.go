@@ -14,11 +14,11 @@ import (
 )
 
 // Some writers make one page of a whole chunk. Such pages are read, decompressed and decoded in
-// pieces, so that memory does not grow with the rows of a row group; small pages, which most
-// are, read faster whole. Of a large page the definition levels stay in memory, usually at most
+// pieces, so that memory does not grow with the rows of a row group. Small pages, the usual case,
+// are read faster whole. The definition levels of a large page stay in memory, usually at most
 // an eighth of a byte a row. Three kinds of pages are decompressed as a whole:
-// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page, those whose codec
-// looks back into nearly all, and snappy without blocks of 64 KiB.
+// BYTE_STREAM_SPLIT, whose values have their bytes in all parts of the page; pages whose codec
+// looks back over nearly all of the page; and snappy without blocks of 64 KiB.
 
 const (
 	// pagesBytes bounds the whole pages of all columns together; largestWhole and smallestWhole
@@ -33,7 +33,7 @@ const (
 	windowBytes = 32 << 10
 )
 
-// wholePages is how large a page may be to be read whole, of a source with so many columns.
+// wholePages returns the largest size of a page that is read whole, of a source with so many columns.
 func wholePages(columns int) int {
 	return min(max(pagesBytes/max(columns, 1), smallestWhole), largestWhole)
 }
@@ -46,8 +46,8 @@ const (
 	directly
 )
 
-// wayOf is how a data page with this header and these first stored bytes is read, where pages
-// up to a size are read whole: in pieces if that takes less memory.
+// wayOf returns how a data page with this header and these first stored bytes is read. Pages up to
+// the size whole are read whole; larger ones in pieces if that needs less memory.
 func (ch *chunk) wayOf(c *column, h *parquetmeta.PageHeader, first []byte, whole int) way {
 	size, codec := int64(h.Uncompressed), ch.codecOf(h)
 	small := max(h.Uncompressed, h.Compressed) <= int32(whole)
@@ -70,7 +70,7 @@ func (ch *chunk) codecOf(h *parquetmeta.PageHeader) format.CompressionCodec {
 	return ch.codec
 }
 
-// zstdWindow is how far the frame looks back whose first bytes are given.
+// zstdWindow returns the window of a frame, in bytes, by its first bytes.
 func zstdWindow(first []byte) int64 {
 	var z zstd.Header
 	switch {
@@ -89,11 +89,11 @@ type body struct {
 	buf   []byte
 	at    int
 	end   int
-	start int // where it begins in the page
+	start int // its offset in the page
 }
 
-// reset starts the body of the current page of p behind what was taken of it. From now on
-// others may use the buffer of the page's first bytes.
+// reset starts the body of the current page of p behind the bytes that were read. Afterwards others
+// may use the buffer of the page's first bytes.
 func (b *body) reset(p *pageReader) error {
 	b.pages, b.at, b.end, b.start = p, 0, 0, p.taken
 	if b.buf == nil {
@@ -104,7 +104,7 @@ func (b *body) reset(p *pageReader) error {
 	return err
 }
 
-// fill takes the next piece. At the end of the page it returns io.EOF.
+// fill reads the next piece. At the end of the page it returns io.EOF.
 func (b *body) fill() error {
 	n := min(len(b.buf), b.pages.size-b.pages.taken)
 	if n == 0 {
@@ -138,14 +138,14 @@ func (b *body) ReadByte() (byte, error) {
 // A window is the part of a page in pieces that is in memory, decompressed.
 type window struct {
 	body   body
-	r      io.Reader // of what is decompressed
-	left   int       // bytes that are still to come
+	r      io.Reader // of the decompressed bytes
+	left   int       // decompressed bytes that are left
 	buf    []byte
 	codecs decompressor
 	snappy snappyReader
 }
 
-// open starts to decompress the rest of the body, which has size bytes then.
+// open starts to decompress the rest of the body to size bytes.
 func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 	w.left, w.r = size, &w.body
 	switch codec {
@@ -159,8 +159,8 @@ func (w *window) open(codec format.CompressionCodec, size int) (err error) {
 	return noEOF(err)
 }
 
-// refill returns at least the next n bytes, or all that are left; rest is the unused end of
-// what it returned last. The array goes on for unpackPadding bytes.
+// refill returns at least the next n bytes, or all that are left. rest is the unused end of the
+// bytes that it returned last. The returned array has unpackPadding further bytes.
 func (w *window) refill(rest []byte, n int) ([]byte, error) {
 	if len(rest) >= n || w.rest() == 0 {
 		return rest, nil
@@ -180,7 +180,7 @@ func (w *window) refill(rest []byte, n int) ([]byte, error) {
 	return buf[: have+more : have+more+unpackPadding], nil
 }
 
-// rest is how many bytes are still to come; none without a window.
+// rest returns the number of bytes that are left; 0 for a nil window.
 func (w *window) rest() int {
 	if w == nil {
 		return 0
@@ -188,8 +188,8 @@ func (w *window) rest() int {
 	return w.left
 }
 
-// close makes sure that the page ends with the window, and takes what is stored behind, for the
-// checksum.
+// close returns an error if the page does not end with the window, and reads the remaining stored
+// bytes for the checksum.
 func (w *window) close() error {
 	if w.left == 0 && w.r != io.Reader(&w.body) {
 		if err := ended(w.r); err != nil {
@@ -205,8 +205,8 @@ func (w *window) close() error {
 	}
 }
 
-// sumAhead compares the checksum of a page in pieces before all of it was taken. What is taken
-// later is summed up again, for it is read again.
+// sumAhead compares the checksum of a page in pieces before all of it was read. Bytes that are read
+// later are summed again.
 func (p *pageReader) sumAhead() error {
 	if p.verified || p.early {
 		return nil
@@ -284,7 +284,7 @@ func (c *walker[V]) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte
 
 // closeStream ends a page that was read in pieces, after its last value.
 func (c *walker[V]) closeStream() error {
-	unfinished := c.values.finished() // before what is behind is passed over
+	unfinished := c.values.finished() // before close skips the rest
 	err := c.more.close()
 	if sum := c.pages.verify(); sum != nil {
 		return sum
@@ -295,7 +295,7 @@ func (c *walker[V]) closeStream() error {
 	return err
 }
 
-// firstBytes are the first stored bytes of the page's values, as far as they were read with its
+// firstBytes returns the first stored bytes of the page's values, those that were read with its
 // header.
 func (p *pageReader) firstBytes() []byte {
 	return p.ahead[min(p.head+max(0, int(p.header.Definition)), len(p.ahead)):]

@@ -8,31 +8,33 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// Told is what the footers say about the values of a used column.
+// Told has the statistics of a used column by the footers.
 type Told struct {
 	Column        string
 	Nulls         int64
 	UncountedRows int64   // rows of row groups whose footer does not count their nulls
 	Least, Most   float64 // of all values; NaN if a footer does not tell
 	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
-	// Ordered says that row groups follow each other in the order of the column, as they do where
-	// it is a time and rows were written as they came.
+	// Ordered says that row groups are in the order of the column, as they usually are if it is a
+	// time.
 	Ordered bool
 }
 
-// A telling adds up what the footers of row groups tell.
+// A telling adds up the statistics of row groups.
 type telling struct {
 	Told
 
-	lo, hi                  float64 // of the last row group
-	groups, rising, falling int     // row groups, and those that begin where the one before ends
+	lo, hi  float64 // of the last row group
+	groups  int     // row groups with values
+	rising  int     // those whose values are not below those of the row group before
+	falling int     // those whose values are not above them
 }
 
-// leastOrdered is how many row groups show an order.
+// leastOrdered is the least number of row groups that show an order.
 const leastOrdered = 4
 
-// Told adds up, for each used column, what the footers say, which it reads again. In Parquet
-// NaN is no null and not counted.
+// Told returns the statistics of each used column by the footers, which it reads again. In Parquet
+// NaN is not null and not counted.
 func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	sums := make([]telling, len(s.columns))
 	for j, name := range s.columns {
@@ -57,7 +59,7 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	return told, nil
 }
 
-// add takes in a row group.
+// add adds a row group.
 func (n *telling) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
@@ -94,7 +96,7 @@ func (n *telling) add(file *dataFile, foot *footer, g group) error {
 	return nil
 }
 
-// extend takes in the bounds of some values, of which NaN is none.
+// extend adds the bounds of a row group's values; NaN means unknown.
 func (n *telling) extend(lo, hi float64) {
 	if n.groups > 0 && lo >= n.hi {
 		n.rising++

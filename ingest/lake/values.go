@@ -10,35 +10,34 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A target makes values of what a column stores.
+// A target makes values from stored ones.
 type target[V any] interface {
 	// plain makes len(dst) values of a fixed width. src has their bytes in PLAIN.
 	plain(dst []V, src []byte)
-	// integers makes values of stored BOOLEAN, INT32 or INT64; of 64 bits INT32 has the low
-	// half.
+	// integers makes values of stored BOOLEAN, INT32 (the low half of src) or INT64.
 	integers(dst []V, src []int64)
-	// texts starts a page in an encoding of byte arrays; nil if this is none.
+	// texts starts a page in an encoding of byte arrays; nil for other encodings.
 	texts(encoding format.Encoding, data []byte) (textReader[V], error)
 }
 
 // A textReader decodes the byte arrays of one data page.
 type textReader[V any] interface {
 	read(dst []V) error
-	// finished makes sure that the page has no more.
+	// finished returns an error if the page has more.
 	finished() error
 }
 
-// A valueReader decodes the values of one data page that are not null.
+// A valueReader decodes the values, without nulls, of one data page.
 type valueReader[V any] struct {
 	col   *column
-	width int // bytes of a value in PLAIN; 0 of booleans, −1 if each has its own
+	width int // bytes of a value in PLAIN: 0 for booleans, −1 for byte arrays
 	to    target[V]
-	keeps bool // values are made of parts of data, which nothing may write over
+	keeps bool // values share the memory of data, which must not be overwritten
 
 	encoding format.Encoding
 	data     []byte
-	more     *window     // what comes after data; nil if nothing does
-	pages    *pageReader // where values are read from directly; nil if data has them
+	more     *window     // the bytes after data, or nil
+	pages    *pageReader // reads values directly; nil if they are in data
 	pos      int         // values read so far, in PLAIN and BYTE_STREAM_SPLIT
 	size     int         // bytes of all streams of BYTE_STREAM_SPLIT
 	checks   []streamSum // of those that are read directly, if there is a checksum
@@ -53,7 +52,7 @@ type valueReader[V any] struct {
 
 var errBooleanTable = fmt.Errorf("booleans with a dictionary: %w", errMalformed)
 
-// reset starts a page with the given values, of which there may be more.
+// reset starts a page whose values are in data and then in more.
 func (v *valueReader[V]) reset(encoding format.Encoding, data []byte, table []V, more *window) (err error) {
 	v.encoding, v.data, v.table, v.pos, v.pages, v.more, v.text = encoding, data, table, 0, nil, more, nil
 	switch encoding {
@@ -135,12 +134,12 @@ func (v *valueReader[V]) read(dst []V) error {
 	}
 }
 
-// plainFill is how many zeros fastparquet writes behind the last value in encoding PLAIN. Of
-// other writers they would be the sign of a misread page.
+// plainFill is the number of zeros that fastparquet writes behind the last value in encoding PLAIN.
+// In files of other writers they would mean a misread page.
 const plainFill = 8
 
-// finished makes sure that the page ends with its last value. Values of another width would
-// leave bytes.
+// finished returns an error if bytes are left behind the page's last value, as after reading values
+// with a wrong width.
 func (v *valueReader[V]) finished() error {
 	if v.text != nil {
 		return v.text.finished()
@@ -179,8 +178,8 @@ func (v *valueReader[V]) finished() error {
 	}
 }
 
-// noRest makes sure that no bytes are left behind a page's last value: n, of which these are
-// the first, unless they are the zeros of fastparquet.
+// noRest returns an error if n > 0 bytes are left behind a page's last value, unless they are the
+// zeros of fastparquet. first has the first of them.
 func (c *column) noRest(n int, first []byte) error {
 	if n == 0 || c.filled && n <= plainFill && n == len(first) && bytes.Count(first, []byte{0}) == n {
 		return nil
@@ -188,7 +187,7 @@ func (c *column) noRest(n int, first []byte) error {
 	return fmt.Errorf("%d bytes of the page come after its last value: %w", n, errMalformed)
 }
 
-// refill makes sure that the next n values in PLAIN are in data, if there are so many.
+// refill puts the next n values in PLAIN into data, if there are so many.
 func (v *valueReader[V]) refill(n int) (err error) {
 	if v.more == nil {
 		return nil
@@ -261,8 +260,8 @@ func repeat[V any](dst []V, v V) {
 	}
 }
 
-// gather sets dst[i] to table[indexes[i]], until an index is beyond the table, and returns how
-// many came before that. dst has room.
+// gather sets dst[i] to table[indexes[i]] until an index is beyond the table, and returns the number
+// of indexes before that. dst is long enough.
 func gather[V any](dst []V, indexes []int32, table []V) int {
 	dst = dst[:len(indexes)]
 	i := 0
@@ -325,7 +324,7 @@ func (v *valueReader[V]) streams(dst []V) error {
 	return nil
 }
 
-// piece is the next n bytes of stream k.
+// piece returns the next n bytes of stream k.
 func (v *valueReader[V]) piece(k, n int) ([]byte, error) {
 	at := k*(v.size/v.width) + v.pos
 	if v.pages == nil {

@@ -30,13 +30,13 @@ type walker[V any] struct {
 	table  []V     // the dictionary
 	null   V
 
-	most    int64  // bytes of a page, which is read as a whole; 0: what its values can have
-	allowed *share // nil: there is no limit
-	taken   int64  // of it
+	most    int64  // if not 0: pages are read whole and may have so many bytes
+	allowed *share // nil means no limit
+	taken   int64  // own bytes that are reserved
 
-	whole   int     // how large a page may be to be read whole
+	whole   int     // largest size of a page that is read whole
 	more    *window // of a page that is read in pieces
-	streams bool    // the current page is one
+	streams bool    // the current page is read in pieces
 
 	rows    int   // rows of the page that are still to be read
 	nulls   int64 // nulls of the page so far
@@ -57,7 +57,7 @@ func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, cod
 	}
 }
 
-// page makes sure that there are rows of the current page.
+// page goes to the next page with rows, unless the current one has rows left.
 func (c *walker[V]) page() error {
 	for c.rows == 0 {
 		if err := c.nextPage(); errors.Is(err, io.EOF) {
@@ -73,8 +73,8 @@ func (c *walker[V]) endsEarly() error {
 	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
 }
 
-// passed takes n rows that were read off the page, and holds it against its header after
-// the last one.
+// passed counts n rows as read. After the last row of a page it checks the page against its
+// header.
 func (c *walker[V]) passed(n int) error {
 	if c.rows -= n; c.rows > 0 {
 		return nil
@@ -137,14 +137,14 @@ func (c *walker[V]) readNullable(dst []V) error {
 	return nil
 }
 
-// nextPage makes the next data page the current one. It passes over index pages
-// and reads dictionary pages on the way.
+// nextPage goes to the next data page. It skips index pages and reads dictionary pages
+// on the way.
 func (c *walker[V]) nextPage() error {
 	for {
 		if err := c.pages.next(); err != nil {
 			return err
 		}
-		if err := c.takePage(); err != nil {
+		if err := c.reservePage(); err != nil {
 			return err
 		}
 		switch h := &c.pages.header; {
@@ -173,23 +173,22 @@ func (c *walker[V]) wayOf(h *parquetmeta.PageHeader) way {
 	return w
 }
 
-// Bytes that a page may have beyond those of its values: 8 a value for levels,
-// indexes and runs, and at most pageSlack for what does not grow with them, such as a
-// block of differences that is not full, or entries of a dictionary that no row has.
-// Among many columns it is less for each.
+// Bytes that a page may have beside its values: 8 a value for levels, indexes and runs,
+// and at most pageSlack for parts that do not grow with them, such as a block of
+// differences that is not full, or unused entries of a dictionary. With many columns
+// each has less.
 const (
 	slackOfValue = 8
 	pageSlack    = 1 << 20
 )
 
-// mostBytes is how many bytes a page of so many values has at most, of a column whose
-// pages are read whole up to a size. A compressed page of 6 KB can have 256 MiB, which
-// nobody is to allocate for ten values.
+// mostBytes bounds the bytes of a page of so many values, of a column whose pages are
+// read whole up to a size: a compressed page of 6 KB can claim 256 MiB for ten values.
 func (c *column) mostBytes(values int64, whole int) int64 {
 	return values*int64(c.width+slackOfValue) + int64(min(max(whole, smallestWhole), pageSlack))
 }
 
-// tooLarge is the error of a page that needs more memory than there is.
+// tooLarge returns the error of a page that needs more memory than is allowed.
 func (c *walker[V]) tooLarge(bytes int64) error {
 	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept: give more memory, or write smaller pages", bytes>>20+1, c.most>>20)
 }
@@ -207,8 +206,8 @@ func (c *walker[V]) believe(size, values int64) error {
 	return nil
 }
 
-// unpacked returns the size bytes of what is stored, of a page with so many values, where
-// it may stay until the next page.
+// unpacked returns the decompressed bytes, as many as size, of a page with so many values.
+// They are valid until the next page.
 func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size, values int64) ([]byte, error) {
 	if codec == format.Uncompressed {
 		switch own := c.pages.raw == &c.raw && !c.values.keeps; {
@@ -260,7 +259,7 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
 	if int64(cap(c.table)) < n {
-		if err := c.allowed.take(8 * n); err != nil {
+		if err := c.allowed.reserve(8 * n); err != nil {
 			return err
 		}
 		c.table = make([]V, n)
@@ -313,7 +312,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	return c.values.reset(h.Encoding, b, c.table, nil)
 }
 
-// takeLevels takes n bytes of definition levels off the stored page.
+// takeLevels reads n bytes of definition levels from the stored page.
 func (c *walker[V]) takeLevels(n int) error {
 	if n < 0 || n > c.pages.size-c.pages.taken {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
@@ -323,8 +322,8 @@ func (c *walker[V]) takeLevels(n int) error {
 	return c.pages.take(levels)
 }
 
-// levelBytes is how many bytes of definition levels follow the first four of a page of
-// version 1, of which more than b are to come.
+// levelBytes returns the number of bytes of definition levels after the first four bytes of
+// a page of version 1. b has the first bytes of the page; more further ones are not in it.
 func levelBytes(h *parquetmeta.PageHeader, b []byte, more int) (int, error) {
 	if h.DefinitionLevels != format.RLE {
 		return 0, refusedLevels(h)
@@ -340,8 +339,8 @@ func refusedLevels(h *parquetmeta.PageHeader) error {
 	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevels)
 }
 
-// flat makes sure that a page of version 2 is one of this column, whose rows have a
-// value each, or a null if they may.
+// flat returns an error unless a page of version 2 has one value a row, or a null if the
+// column may have nulls.
 func (c *column) flat(h *parquetmeta.PageHeader) error {
 	switch {
 	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values:
@@ -354,7 +353,7 @@ func (c *column) flat(h *parquetmeta.PageHeader) error {
 	return nil
 }
 
-// start takes the rows of a data page off those of the chunk.
+// start starts a data page and counts its rows off those of the chunk.
 func (c *walker[V]) start(h *parquetmeta.PageHeader) error {
 	if h.Values < 0 || int64(h.Values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", h.Values, c.left, errMalformed)
