@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -148,6 +149,24 @@ func (p *Promotion) ReadWord(word *ast.StringNode) error {
 	return nil
 }
 
+// check fills in the rule and adds its fault.
+func (p *Promotion) check(at string, faults *yamlfile.Faults) {
+	switch {
+	case *p == (Promotion{}):
+		p.Rule = promoteAlways
+	case p.Rule != "":
+	case p.Error >= 1e-15 && p.Error < 1 && p.MaxAge >= 0:
+		p.Rule = promoteBetter
+	default:
+		faults.Add(at, wantRule)
+	}
+}
+
+// rule is the rule of a scheduler or a stream. What is above the limit moves no pointer anyway.
+func (p Promotion) rule() watch.Promotion {
+	return watch.Promotion{Error: float64(p.Error), MaxAge: time.Duration(p.MaxAge)}
+}
+
 const wantRule = "want always, within_limit, or {error: 5 %} with or without max_age, as in {error: 5 %, max_age: 30d}"
 
 // A ScheduledTask is a runnable job of a schedule.
@@ -272,15 +291,7 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 	if j.Backoff == 0 {
 		j.Backoff = yamlfile.Duration(time.Minute)
 	}
-	switch r := &j.Promote; {
-	case *r == (Promotion{}):
-		r.Rule = promoteAlways
-	case r.Rule != "":
-	case r.Error >= 1e-15 && r.Error < 1 && r.MaxAge >= 0:
-		r.Rule = promoteBetter
-	default:
-		faults.Add(at+".promote", wantRule)
-	}
+	j.Promote.check(at+".promote", faults)
 	faults.Unless(slices.Contains([]string{missedRunOnce, missedSkip}, j.Missed), at+".missed", "%q is neither "+missedRunOnce+" nor "+missedSkip, j.Missed)
 	faults.Unless(j.Jitter >= 0, at+".jitter", "%v is negative", time.Duration(j.Jitter))
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)

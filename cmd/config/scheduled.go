@@ -20,7 +20,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 		Files:  schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
 		Skip:   of.Missed == missedSkip,
 		Jitter: time.Duration(of.Jitter), Retries: of.Retries, Backoff: time.Duration(of.Backoff),
-		Promote: schedule.Promotion{Error: float64(of.Promote.Error), MaxAge: time.Duration(of.Promote.MaxAge)},
+		Promote: of.Promote.rule(),
 		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
 	}
 	for _, trigger := range of.Triggers {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Job is a job of a schedule. Its rows come from a lake or from a topic.
@@ -21,7 +22,7 @@ type Job struct {
 	Jitter   time.Duration // longest delay of a moment, whose delay is always the same
 	Retries  int           // of a failed run
 	Backoff  time.Duration // before the first retry, and twice as long before each further one
-	Promote  Promotion
+	Promote  watch.Promotion
 
 	Judge    pipeline.Judge     // "" means the mean
 	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, LeavePointer and Judge

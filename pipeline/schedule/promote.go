@@ -9,56 +9,37 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Promotion is the rule by which a run's certificate, if it has the required guarantee,
-// becomes current. The zero value means always.
-type Promotion struct {
-	// Error is the probability that a challenger replaces a current model that is as good: it waits
-	// until it was better on rows that are new to both. 0: it replaces it at once.
-	Error  float64
-	MaxAge time.Duration // with Error: a current certificate that is older is replaced at once; 0: none is
-}
-
-// A decision says whether a certificate has become current, or waits for rows, and why.
-type decision struct {
-	moved, waits bool
-	why          string
-}
-
 // challenge moves the pointer to a certificate if the job's rule says so.
-func (j *Job) challenge(ctx context.Context, id string, now time.Time) (decision, error) {
+func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.Decision, error) {
 	challenger, err := j.contender(ctx, id)
 	if err != nil {
-		return decision{}, err
+		return watch.Decision{}, err
 	}
 	current, err := j.Output.Current()
 	if err != nil {
-		return decision{}, err
+		return watch.Decision{}, err
 	}
-	move := func(why string) (decision, error) {
-		return decision{moved: true, why: why}, pipeline.PointTo(j.Output, challenger, pipeline.ArtifactRef{ID: id, Model: challenger.Model.Digest}, j.Judge, now)
+	move := func(why string) (watch.Decision, error) {
+		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, challenger, pipeline.ArtifactRef{ID: id, Model: challenger.Model.Digest}, j.Judge, now)
 	}
 	if current == nil {
 		return move("nothing was current")
 	}
 	if current.ID == id {
-		return decision{moved: true, why: "it was current"}, nil
+		return watch.Decision{Moves: true, Why: "it was current"}, nil
 	}
 	champion, err := j.contender(ctx, current.ID)
 	if err != nil {
-		return decision{}, err
+		return watch.Decision{}, err
 	}
-	if why := pipeline.Incomparable(champion, challenger, j.Judge); why != "" {
-		return decision{why: "it cannot be compared with the current one: " + why}, nil
+	d := j.Promote.Decide(champion, challenger, j.Judge, now.Sub(current.Since))
+	if d.Moves {
+		return move(d.Why)
 	}
-	switch age := now.Sub(current.Since); {
-	case j.Promote.Error == 0:
-		return move("it replaces the one before")
-	case j.Promote.MaxAge > 0 && age > j.Promote.MaxAge:
-		return move(fmt.Sprintf("the one before was current for more than %v", j.Promote.MaxAge))
-	}
-	return decision{waits: true, why: "it waits until it is better on rows that are new to both"}, nil
+	return d, nil
 }
 
 // contender reads a certificate of the output and recomputes it.

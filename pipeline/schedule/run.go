@@ -250,7 +250,7 @@ func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipel
 		if fault != nil && ctx.Err() != nil {
 			return ctx.Err() // recover decides it
 		}
-		of.Current, of.Waits, of.Why = d.moved, d.waits, d.why
+		of.Current, of.Waits, of.Why = d.Moves, d.Waits, d.Why
 		if fault != nil {
 			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 		}
@@ -288,7 +288,7 @@ func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Re
 		known.Done = chosen.digest
 		known.note(of.Files)
 		if of.Waits {
-			known.Tests.challenger(Certificate(r))
+			known.Tests.Wait(Certificate(r))
 		}
 	}
 	at, err := j.sequence()

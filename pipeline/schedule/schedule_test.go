@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 func idOf(document []byte) string {
@@ -330,12 +331,12 @@ func TestRound(t *testing.T) {
 // rows, or when the current one is too old.
 func TestPromotion(t *testing.T) {
 	for _, c := range []struct {
-		rule  schedule.Promotion
+		rule  watch.Promotion
 		moves []bool
 	}{
-		{schedule.Promotion{}, []bool{true, true, false, true}},
-		{schedule.Promotion{Error: .05}, []bool{true, false, false, false}},
-		{schedule.Promotion{Error: .05, MaxAge: 150 * time.Minute}, []bool{true, false, false, true}},
+		{watch.Promotion{}, []bool{true, true, false, true}},
+		{watch.Promotion{Error: .05}, []bool{true, false, false, false}},
+		{watch.Promotion{Error: .05, MaxAge: 150 * time.Minute}, []bool{true, false, false, true}},
 	} {
 		s := newStage(t, declared(func(j *schedule.Job) {
 			j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, c.rule

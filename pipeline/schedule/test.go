@@ -13,24 +13,10 @@ import (
 
 // Tests are what new rows have said of models, before any model was trained on them.
 type Tests struct {
-	Current     *watch.Test  `json:"current,omitempty"`     // of the current certificate
-	Challengers []Challenger `json:"challengers,omitempty"` // the newest last
-	Lots        []string     `json:"lots,omitempty"`        // what tells files and windows that have tested: by name, by path, and by their values
-}
+	watch.Tests
 
-// A Challenger is a certificate that is to become current once it is better on new rows.
-type Challenger struct {
-	ID      string         `json:"id"`
-	Against string         `json:"against,omitempty"` // id of the current one; "": no row has come yet
-	Paired  certify.Paired `json:"paired"`
+	Lots []string `json:"lots,omitempty"` // what tells files and windows that have tested: by name, by path, and by their values
 }
-
-const (
-	// alarmDelta is the probability of a false alarm of a certificate.
-	alarmDelta = watch.DefaultDelta
-	// mostChallengers is how many wait at the same time.
-	mostChallengers = 3
-)
 
 // A part is new rows of a run: a file, or a window.
 type part struct {
@@ -71,15 +57,6 @@ func (t *Tests) note(p part) (again bool) {
 	return again
 }
 
-// A tested model is one that rows test.
-type tested struct {
-	certify.Certificate
-
-	id    string
-	ready *pipeline.Ready
-	model pipeline.Model
-}
-
 // test tests the current model and its challengers by the rows of a run that are new to them, before
 // anything is trained on them. Its result is in known, to be stored by the caller: rows that could
 // not be read have tested nothing.
@@ -95,12 +72,8 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 		}
 		return nil
 	}
-	models, err := s.models(ctx, j, known, current.ID)
-	defer func() {
-		for _, m := range models {
-			m.ready.Close()
-		}
-	}()
+	models, err := known.Tests.Contenders(ctx, current.ID, j.Promote.Error, j.ready, func(text string) { s.tell(false, j.Name+": "+text) })
+	defer watch.Close(models)
 	if err != nil {
 		return err
 	}
@@ -122,78 +95,42 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 	return s.tellTest(j, known, run, models[0].Certificate)
 }
 
-// models are the current model and its challengers, ready to predict, with their tests in known. A
-// challenger that is gone is dropped.
-func (s *Scheduler) models(ctx context.Context, j *Job, known *State, current string) (all []tested, err error) {
-	champion, err := j.ready(ctx, current)
-	if err != nil {
-		return nil, err
-	}
-	all = append(all, champion)
-	if t := known.Tests.Current; t == nil || t.Certificate != current {
-		alarm, err := certify.NewAlarm(watch.BoundOf(champion.Certificate), alarmDelta)
-		if err != nil {
-			return all, err
-		}
-		known.Tests.Current = &watch.Test{Certificate: current, Alarm: alarm}
-	}
-	var still []Challenger
-	for _, c := range known.Tests.Challengers {
-		m, err := j.ready(ctx, c.ID)
-		if c.ID == current || err != nil && j.gone(ctx, c.ID) {
-			s.tell(false, fmt.Sprintf("%s: certificate %.12s… challenges no more: it is current, or not in the output any more", j.Name, c.ID))
-			continue
-		}
-		if err != nil {
-			return all, err
-		}
-		if c.Against != current {
-			c.Against = current
-			if c.Paired, err = certify.NewPaired(j.Promote.Error); err != nil {
-				return append(all, m), err
-			}
-		}
-		all, still = append(all, m), append(still, c)
-	}
-	known.Tests.Challengers = still
-	return all, nil
-}
-
 // ready reads a certificate of the output with its model.
-func (j *Job) ready(ctx context.Context, id string) (t tested, err error) {
-	t.id = id
-	if t.Certificate, err = j.contender(ctx, id); err != nil {
-		return t, err
+func (j *Job) ready(ctx context.Context, id string) (c watch.Contender, err error) {
+	c.ID = id
+	if c.Certificate, err = j.contender(ctx, id); err == nil {
+		if c.Model, err = j.Output.GetModel(ctx, c.Certificate.Model.Digest); err == nil {
+			c.Ready, err = pipeline.NewReady(c.Model, j.How.Resources.WithDefaults().Workers)
+		}
 	}
-	if t.model, err = j.Output.GetModel(ctx, t.Model.Digest); err == nil {
-		t.ready, err = pipeline.NewReady(t.model, j.How.Resources.WithDefaults().Workers)
+	if err != nil && j.gone(ctx, id) {
+		err = fmt.Errorf("%w: %w", watch.ErrGone, err)
 	}
-	return t, err
+	return c, err
 }
 
 // testBy tests models by some rows. Those that were tested by under another name are no news, nor are
 // those of the sample of one of the models: before it was trained on them they have tested.
-func (j *Job) testBy(ctx context.Context, p part, models []tested, to *Tests) error {
+func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *Tests) error {
 	before := to.Lots
 	res := j.How.Resources.WithDefaults()
 	var sources []pipeline.Source
-	var readies []*pipeline.Ready
 	for _, m := range models {
-		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.model.Meta.Inputs(), Target: m.model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
+		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.Model.Meta.Inputs(), Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
 		if err != nil {
-			return m.model.Meta.Lacks(err)
+			return m.Model.Meta.Lacks(err)
 		}
 		if news, err := j.isNews(ctx, p, m, src, before, to); !news || err != nil {
 			return err
 		}
-		sources, readies = append(sources, src), append(readies, m.ready)
+		sources = append(sources, src)
 	}
-	return pipeline.PredictInStep(ctx, readies, sources, to.add)
+	return to.Add(ctx, models, sources)
 }
 
 // isNews reports whether rows are none of a model's sample, and were not tested by before under
 // another name.
-func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened, before []string, to *Tests) (bool, error) {
+func (j *Job) isNews(ctx context.Context, p part, m watch.Contender, src pipeline.Opened, before []string, to *Tests) (bool, error) {
 	if p.window != nil {
 		return !slices.ContainsFunc(m.Sample.Segments, func(s certify.Segment) bool {
 			return s.Topic == p.window.Topic && slices.ContainsFunc(p.window.Partitions, func(of pipeline.WindowPart) bool { return int64(of.Partition) == s.Partition && s.End > of.First })
@@ -210,7 +147,7 @@ func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened,
 	if !slices.Contains(to.Lots[len(before):], digest.String()) {
 		to.Lots = append(to.Lots, digest.String())
 	}
-	list, err := j.Output.GetManifest(m.Certificate, m.id)
+	list, err := j.Output.GetManifest(m.Certificate, m.ID)
 	if err != nil {
 		return false, err
 	}
@@ -221,38 +158,8 @@ func (j *Job) isNews(ctx context.Context, p part, m tested, src pipeline.Opened,
 	return !has, err
 }
 
-// add adds the losses of some rows: those of the current model, and those of each challenger.
-func (t *Tests) add(rows [][]pipeline.Prediction) error {
-	champion := rows[0]
-	if err := t.Current.Add(champion); err != nil {
-		return err
-	}
-	for i := range t.Challengers {
-		for k := range champion {
-			if a, b := &champion[k], &rows[i+1][k]; a.Labelled && b.Labelled {
-				if err := t.Challengers[i].Paired.Add(a.Loss, b.Loss); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
 // clone is a copy that can be added to.
-func (t *Tests) clone() *Tests {
-	c := *t
-	c.Lots, c.Challengers = slices.Clone(t.Lots), slices.Clone(t.Challengers)
-	for i := range c.Challengers {
-		c.Challengers[i].Paired.Stakes = slices.Clone(c.Challengers[i].Paired.Stakes)
-	}
-	if t.Current != nil {
-		test := *t.Current
-		test.Alarm.Stakes = slices.Clone(test.Alarm.Stakes)
-		c.Current = &test
-	}
-	return &c
-}
+func (t *Tests) clone() *Tests { return &Tests{t.Tests.Clone(), slices.Clone(t.Lots)} }
 
 // tellTest says what new rows have said of the current model, and notes it in the run's record.
 func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c certify.Certificate) error {
@@ -261,10 +168,7 @@ func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c ce
 	if err != nil {
 		return err
 	}
-	run.Tested = r.Statement
-	if r.Alarm != "" {
-		run.Tested = "alarm: " + r.Alarm + ". " + r.Statement
-	}
+	run.Tested = r.Words()
 	s.tell(r.Alarm != "", fmt.Sprintf("%s: certificate %.12s…, which is current: %s", j.Name, t.Certificate, run.Tested))
 	if s.Tested != nil {
 		s.Tested(j, *t, r.Bound)
@@ -272,63 +176,32 @@ func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c ce
 	return nil
 }
 
-// replace makes the newest challenger current that is better. Those behind it begin anew against it.
-// It comes when the rows that decided are recorded as such, lest they test the new one too.
+// replace makes the newest challenger current that is better. It comes when the rows that decided
+// are recorded as such, lest they test the new one too.
 func (s *Scheduler) replace(ctx context.Context, j *Job, known *State, now time.Time) error {
-	all := known.Tests.Challengers
 	current, err := j.Output.Current()
 	if err != nil || current == nil {
 		return err
 	}
-	for i, c := range slices.Backward(all) {
-		if c.Paired.Better == 0 || c.Against != current.ID {
-			continue
-		}
-		next, err := j.contender(ctx, c.ID)
-		if err != nil {
-			return err
-		}
-		why := fmt.Sprintf("it was better at row %d of %d that are new to both: if it were not, the probability of that would be at most %g", c.Paired.Better, c.Paired.Rows, c.Paired.Error)
-		if err := pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: c.ID, Model: next.Model.Digest}, j.Judge, now); err != nil {
-			return err
-		}
-		s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, c.ID, why))
-		known.Tests.Current, known.Tests.Challengers = nil, all[i+1:]
-		r, err := j.last(func(r *pipeline.RunState) bool { return Certificate(r) == c.ID })
-		if err == nil && r != nil {
-			r.Scheduled.Current, r.Scheduled.Waits, r.Scheduled.Why = true, false, why
-			err = j.Output.PutRun(r)
-		}
+	i, ok := known.Tests.Better(current.ID)
+	if !ok {
+		return nil
+	}
+	better := known.Tests.Challengers[i]
+	next, err := j.contender(ctx, better.ID)
+	if err != nil {
 		return err
 	}
-	return nil
-}
-
-// challenger notes a certificate that waits for rows to be compared on. If there is no room, the one
-// goes for which rows speak least, of equal ones the oldest.
-func (t *Tests) challenger(id string) {
-	if slices.ContainsFunc(t.Challengers, func(c Challenger) bool { return c.ID == id }) {
-		return
+	why := better.Why()
+	if err := pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: better.ID, Model: next.Model.Digest}, j.Judge, now); err != nil {
+		return err
 	}
-	for len(t.Challengers) >= mostChallengers {
-		least := 0
-		for i := range t.Challengers {
-			if t.Challengers[i].worth() < t.Challengers[least].worth() {
-				least = i
-			}
-		}
-		t.Challengers = slices.Delete(t.Challengers, least, least+1)
+	s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, better.ID, why))
+	known.Tests.Replace(i)
+	r, err := j.last(func(r *pipeline.RunState) bool { return Certificate(r) == better.ID })
+	if err == nil && r != nil {
+		r.Scheduled.Current, r.Scheduled.Waits, r.Scheduled.Why = true, false, why
+		err = j.Output.PutRun(r)
 	}
-	t.Challengers = append(t.Challengers, Challenger{ID: id})
-}
-
-// worth is the evidence for a challenger: 1 without any row.
-func (c *Challenger) worth() (sum float64) {
-	if c.Paired.Rows == 0 {
-		return 1
-	}
-	for _, s := range c.Paired.Stakes {
-		sum += s
-	}
-	return sum
+	return err
 }

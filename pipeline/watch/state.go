@@ -55,13 +55,17 @@ func (s *State) Validate() error {
 	}
 	var faults []error
 	for i := range s.Tests {
-		t := &s.Tests[i]
-		faults = append(faults, t.Alarm.Validate())
-		if t.Losses.Count() != t.Alarm.Rows || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
-			faults = append(faults, errors.New("its counts contradict each other"))
-		}
+		faults = append(faults, s.Tests[i].validate())
 	}
 	return errors.Join(faults...)
+}
+
+func (t *Test) validate() error {
+	err := t.Alarm.Validate()
+	if t.Losses.Count() != t.Alarm.Rows || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
+		err = errors.Join(err, errors.New("its counts contradict each other"))
+	}
+	return err
 }
 
 // clone is a copy that can be added to.

@@ -13,6 +13,14 @@ type Report struct {
 	Alarm     string  // why the alarm was raised; "": it was not
 }
 
+// Words are the statement, behind the alarm if there is one.
+func (r Report) Words() string {
+	if r.Alarm == "" {
+		return r.Statement
+	}
+	return "alarm: " + r.Alarm + ". " + r.Statement
+}
+
 // Report says what the test has shown of its certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
