@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -14,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
+	"github.com/pacsgp/pacsgp/sink"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -106,6 +108,7 @@ func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int6
 // the settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
+	s.Promote, s.Decode, s.Now = m.Stream.Promote.rule(), sink.DecodeModel, time.Now
 	observer := s.How.Observer
 	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), Told: m.Told}
 	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))
@@ -132,7 +135,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
 		Sequence: &sinklog.Sequence{Client: m.shelf, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
-		as:       publisher{Shelf: shelf, about: m.Judge.Predictor(), member: as, failed: m.Failed},
+		as:       memberPublisher{&publisher{Shelf: shelf, about: m.Judge.Predictor()}, as, m.Failed},
 	}
 	if m.Stream.Shared() {
 		cfg.Partitions = as.Partitions()
@@ -162,12 +165,34 @@ func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
 type memberLog struct {
 	*sinklog.Sequence
 
-	as publisher
+	as      memberPublisher
+	settled bool // what earlier owners have left open is ended
 }
 
 // Publisher publishes the results of a window.
-func (l *memberLog) Publisher(w *stream.Window) pipeline.Publisher {
-	p := l.as
-	p.source, _ = w.Rows.(*Topic)
-	return &p
+func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
+	of := *l.as.publisher
+	of.source, _ = w.Rows.(*Topic)
+	return &memberPublisher{&of, l.as.member, l.as.failed}
+}
+
+// Places are the name of the model or, in a shared group, those of the partitions of a window.
+func (l *memberLog) Places(ctx context.Context, w *stream.Window) ([]stream.Place, error) {
+	names := []sinklog.NamedPlace{{Name: l.as.Name, Partition: -1}}
+	if l.as.share != nil {
+		names = nil
+		for _, g := range w.Segments {
+			p := int(g.Partition)
+			if at := (sinklog.NamedPlace{Name: sinklog.NameOf(l.as.Name, p), Partition: p}); !slices.Contains(names, at) {
+				names = append(names, at)
+			}
+		}
+	}
+	if !l.settled {
+		if err := sinklog.EndEarlier(ctx, l.as.config(l.Client)); err != nil {
+			return nil, err
+		}
+		l.settled = true
+	}
+	return sinklog.Places(ctx, l.Client, l.Topics, names)
 }

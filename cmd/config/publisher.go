@@ -9,6 +9,7 @@ import (
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -19,17 +20,22 @@ type publisher struct {
 	source Origin
 	about  certify.Predictor // of the guarantee in the pointer
 
-	// member is the place of a stream in its group: it commits as a member, and points only to
-	// certificates that the job asks for. nil: the group has no members.
-	member *broker.Membership
-	share  *share // of the partitions in a shared group, or nil
-	failed func() // called for each failed attempt of a member
+	share *share // of the partitions in a shared group, or nil
 }
 
 // A share is the part of a topic that this member of a shared group has.
 type share struct {
 	partitions []int
 	ended      int // generation in which it ended the transactions of earlier owners
+}
+
+// config says where it publishes.
+func (p *publisher) config(client *broker.Client) kafkalog.Config {
+	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce}
+	if p.share != nil {
+		cfg.Share = p.share.partitions
+	}
+	return cfg
 }
 
 // Check demands, before hours of training, topics that take artifacts, and unpublished rows.
@@ -61,14 +67,44 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 	return at, nil
 }
 
-// Publish sends the artifacts of a job's output. A member of a group with the same partitions
-// sends them again in another generation, or when another process has ended its writer.
-func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
-	if p.member == nil {
-		return p.send(ctx, nil, all, best, true)
+// Publish sends the artifacts of a job's output, and points to the best.
+func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, _ error) error {
+	c := best.Certificate
+	return p.send(ctx, nil, all, "certificate "+best.ID, func(to *kafkalog.Publication) error {
+		return to.Point(ctx, p.Name, c, c.About(p.about)) // without the maker's word
+	})
+}
+
+// A memberPublisher publishes the windows of a member of a group: it commits as a member.
+type memberPublisher struct {
+	*publisher
+
+	member *broker.Membership
+	failed func() // called for each failed attempt
+}
+
+// Publish sends the artifacts of a window, what rows have said, and pointers. It does so again
+// in another generation with the same partitions, or when another process has ended its writer.
+func (p *memberPublisher) Publish(ctx context.Context, all []*pipeline.Result, turns []stream.Turn) error {
+	what := "no row"
+	if len(all) > 0 {
+		what = "certificate " + all[0].ID
 	}
 	return p.member.Work(ctx, func(ctx context.Context, as broker.Member) error {
-		err := p.send(ctx, &as, all, best, verdict == nil)
+		err := p.send(ctx, &as, all, what, func(to *kafkalog.Publication) error {
+			for _, t := range turns {
+				// Not behind the pointer: rows that have chosen a model must not test it.
+				if err := to.Tested(ctx, t.Name, t.Next); err != nil {
+					return err
+				}
+				if c := t.Points; c != nil {
+					if err := to.Point(ctx, t.Name, *c, c.About(p.about)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			p.failed()
 		}
@@ -76,26 +112,23 @@ func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *p
 	})
 }
 
-// send sends all artifacts, then the pointer to the best, then the offsets of the rows; of a
-// window without rows the offsets alone.
-func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, best *pipeline.Result, points bool) (err error) {
+// send sends all artifacts, then what point sends, then the offsets of the rows with a word about
+// them; of a window without rows the offsets alone.
+func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, what string, point func(to *kafkalog.Publication) error) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce}
+	cfg := p.config(client)
 	if rows, ok := p.source.(*Topic); ok && rows.frozen != nil {
 		cfg.Rows = rows.frozen.Identity
 	}
-	if p.share != nil {
-		cfg.Share = p.share.partitions
-		if p.share.ended != as.Generation {
-			if err := kafkalog.EndOthers(ctx, cfg); err != nil {
-				return err
-			}
-			p.share.ended = as.Generation
+	if p.share != nil && p.share.ended != as.Generation {
+		if err := kafkalog.EndOthers(ctx, cfg); err != nil {
+			return err
 		}
+		p.share.ended = as.Generation
 	}
 	to, err := kafkalog.Begin(ctx, cfg)
 	if err != nil {
@@ -123,15 +156,8 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 			return err
 		}
 	}
-	what := "no row"
-	if best != nil {
-		what = "certificate " + best.ID
-		if points {
-			c := best.Certificate
-			if err := to.Point(ctx, c, c.About(p.about)); err != nil { // without the maker's word
-				return err
-			}
-		}
+	if err := point(to); err != nil {
+		return err
 	}
 	if rows, ok := p.source.(*Topic); ok && p.group != "" {
 		if err := to.CommitOffsets(ctx, as, p.group, rows.Topic, rows.frozen.Ends, what); err != nil {

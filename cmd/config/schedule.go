@@ -158,7 +158,7 @@ func (p *Promotion) check(at string, faults *yamlfile.Faults) {
 	case p.Error >= 1e-15 && p.Error < 1 && p.MaxAge >= 0:
 		p.Rule = promoteBetter
 	default:
-		faults.Add(at, wantRule)
+		faults.Add(at, "%s", wantRule)
 	}
 }
 

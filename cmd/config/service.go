@@ -15,6 +15,7 @@ type Stream struct {
 	LeastRows       int64              `yaml:"least_rows"`
 	Keep            *int               `yaml:"keep"`
 	WarmStart       *bool              `yaml:"warm_start"`
+	Promote         Promotion          `yaml:"promote"`
 }
 
 // Kinds of groups.

@@ -20,6 +20,7 @@ func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
 	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.keep", "the number of windows is negative")
+	c.Promote.check("stream.promote", faults)
 	faults.Unless(c.LeastRows >= 0, "stream.least_rows", "%d rows", c.LeastRows)
 	faults.Unless(c.ShutdownTimeout == nil || *c.ShutdownTimeout > 0, "stream.shutdown_timeout", "want some time, as in 20s")
 }
@@ -40,6 +41,8 @@ func (p Task) DemandStream() error {
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(len(p.Job.Sweep) == 0, "sweep", "a stream has one job")
+	faults.Unless(p.Stream.Promote.Rule != promoteWithin || p.Limit > 0, "stream.promote", "within_limit, and the job has no limit")
+	faults.Unless(p.Stream.Promote.Error == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
 	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")
 	from, ok := p.Source.(*Topic)

@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // metrics are those of a stream, listed in docs/metrics.md.
@@ -34,6 +35,7 @@ type metrics struct {
 	latency     prometheus.Histogram
 	errors      prometheus.Counter
 	partitions  prometheus.Gauge
+	next        nextMetrics
 
 	member atomic.Bool // the group knows this process
 	live   *liveRun    // the same for people
@@ -72,6 +74,7 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 		number:      gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence."),
 		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
 		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
+		next:        newNextMetrics(registry, "pacsgp_", "name"),
 		partitions:  gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by."),
 	}
 }
@@ -117,6 +120,17 @@ func (m *metrics) Filled(w *stream.Window) {
 
 // Stepped counts a step.
 func (m *metrics) Stepped() { m.steps.Inc() }
+
+// Tested shows what new rows have said of what is current.
+func (m *metrics) Tested(place string, t watch.Test, bound float64) {
+	m.next.show(place, t, bound)
+	alarm := "none"
+	if t.Alarm.Raised > 0 {
+		alarm = fmt.Sprintf("raised at row %d", t.Alarm.Raised)
+	}
+	m.live.fact("alarm, "+place, alarm)
+	m.live.fact("rows that have tested "+place, strconv.FormatInt(t.Losses.Count(), 10))
+}
 
 // Published shows a published certificate.
 func (m *metrics) Published(w *stream.Window, c certify.Certificate, status certify.Status) {

@@ -175,7 +175,7 @@ func TestWaitingChallengerIsRemoved(t *testing.T) {
 	addFile(t, dir, "c", 240, 60)
 	next := s.at(t, someDay.Add(2*time.Hour))
 	known, err := s.record.Job("waves")
-	if err != nil || next == nil || len(known.Tests.Challengers) != 1 || known.Tests.Challengers[0].ID != schedule.Certificate(next) || !strings.Contains(fmt.Sprint(s.said), "not in the output any more") {
+	if err != nil || next == nil || len(known.Tests.Challengers) != 1 || known.Tests.Challengers[0].ID != schedule.Certificate(next) || !strings.Contains(fmt.Sprint(s.said), "it cannot be tested any more") {
 		t.Errorf("%+v wait, %v; %q", known.Tests.Challengers, err, s.said)
 	}
 }

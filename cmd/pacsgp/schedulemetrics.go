@@ -19,7 +19,7 @@ type scheduleMetrics struct {
 	runs     *prometheus.CounterVec
 	bound    *prometheus.GaugeVec
 	lag      *prometheus.GaugeVec
-	next     map[string]*prometheus.GaugeVec // of the test of the current model by new rows
+	next     nextMetrics
 	training prometheus.Gauge
 }
 
@@ -32,16 +32,7 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}
 	m.registry.MustRegister(m.runs, m.bound, m.lag, m.training)
-	m.next = map[string]*prometheus.GaugeVec{}
-	for name, help := range map[string]string{
-		"next_rows":  "Labelled rows that came after the current model of a job and have tested it.",
-		"next_loss":  "Mean loss of the current model of a job on these rows.",
-		"next_bound": "Bound on its expected loss, on average over these rows.",
-		"alarm":      "1 if these rows contradict the certificate of the current model of a job, else 0.",
-	} {
-		m.next[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_" + name, Help: help}, []string{"job"})
-		m.registry.MustRegister(m.next[name])
-	}
+	m.next = newNextMetrics(m.registry, "pacsgp_scheduled_", "job")
 	m.waits()
 	for _, j := range jobs {
 		m.live.fact("job "+j.Name, "no run since the scheduler began")
@@ -71,14 +62,7 @@ func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
 
 // tested shows what new rows have said of the current model of a job.
 func (m *scheduleMetrics) tested(j *schedule.Job, t watch.Test, bound float64) {
-	n := t.Losses.Count()
-	loss := 0.
-	if n > 0 {
-		loss = t.Losses.Upper()
-	}
-	for name, value := range map[string]float64{"next_rows": float64(n), "next_loss": loss, "next_bound": bound, "alarm": float64(min(t.Alarm.Raised, 1))} {
-		m.next[name].WithLabelValues(j.Name).Set(value)
-	}
+	m.next.show(j.Name, t, bound)
 }
 
 // ended shows the end of a run.

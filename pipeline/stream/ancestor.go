@@ -94,7 +94,8 @@ func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor
 	if err != nil {
 		return nil, nil, err
 	}
-	said, model, err := s.artifact(ctx, log, pointer.ID)
+	c, model, err := s.artifact(ctx, log, pointer.ID)
+	said := certify.Ancestor{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
 	anew := ""
 	switch unfit, ok := errors.AsType[unfitError](err); {
 	case ok:
@@ -116,19 +117,21 @@ func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor
 // An unfitError says why no training can begin with an artifact.
 type unfitError struct{ error }
 
-// artifact is what is said of an ancestor, and its model: an unfitError where it is none.
-func (s *Stream) artifact(ctx context.Context, log Log, id string) (said certify.Ancestor, model []byte, err error) {
-	a, err := s.Folders.Published(ctx, id)
-	if err != nil {
-		a, err = log.Pull(ctx, id)
+// artifact is a certificate of this stream, and its model: an unfitError where it is none.
+func (s *Stream) artifact(ctx context.Context, log Log, id string) (c certify.Certificate, model []byte, err error) {
+	a, known := s.kept[id]
+	if !known {
+		if a, err = s.Folders.Published(ctx, id); err != nil {
+			a, err = log.Pull(ctx, id)
+		}
 	}
 	if errors.Is(err, ErrNotFound) {
-		return said, nil, unfitError{err}
+		return c, nil, unfitError{err}
 	}
 	if err != nil {
-		return said, nil, err
+		return c, nil, err
 	}
-	c, err := certify.Parse(a.Document)
+	c, err = certify.Parse(a.Document)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("certificate %s: %w", id, err)
@@ -140,9 +143,18 @@ func (s *Stream) artifact(ctx context.Context, log Log, id string) (said certify
 		err = fmt.Errorf("the certificate %s, which is current, is not of this stream", id)
 	}
 	if err != nil {
-		return said, nil, unfitError{err}
+		return c, nil, unfitError{err}
 	}
-	return certify.Ancestor{Certificate: id, Model: c.Model.Digest, Rows: c.Seen()}, a.Model, nil
+	s.keep(id, a)
+	return c, a.Model, nil
+}
+
+// keep keeps an artifact until it is tested no more.
+func (s *Stream) keep(id string, a Artifact) {
+	if s.kept == nil {
+		s.kept = map[string]Artifact{}
+	}
+	s.kept[id] = a
 }
 
 // seen reports whether ranges of the topic reach into a window.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Window is rows that came one after the other in each partition of a topic, in parts.
@@ -54,9 +55,20 @@ type Log interface {
 	Current(ctx context.Context) (Pointer, error)
 	// Pull reads a published artifact. A missing one is [ErrNotFound].
 	Pull(ctx context.Context, id string) (Artifact, error)
-	// Publisher publishes the results of a window and how far the topic was read; without results
-	// only that. Rows that somebody else has published are [ErrOvertaken].
-	Publisher(w *Window) pipeline.Publisher
+	// Places are those that the rows of a window are about, as they are behind all transactions
+	// that other members have open.
+	Places(ctx context.Context, w *Window) ([]Place, error)
+	// Publisher publishes the results of a window.
+	Publisher(w *Window) Publisher
+}
+
+// A Publisher publishes what a window has given.
+type Publisher interface {
+	// Check fails, before training, if nothing can be published.
+	Check(ctx context.Context) error
+	// Publish publishes all results, what becomes of each place, and how far the topic was read;
+	// without results only that. Rows that somebody else has published are [ErrOvertaken].
+	Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error
 }
 
 var (
@@ -119,6 +131,9 @@ type Events interface {
 	Filled(w *Window)
 	// Stepped hears of a step of an open window: its bound stays secret until it has a number.
 	Stepped()
+	// Tested is told what rows have said of what is current at a place, and the bound on its
+	// expected loss, on average over them.
+	Tested(place string, t watch.Test, bound float64)
 	// Published is told what was published of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Stream makes a certificate of each window of a topic. All fields but Train are needed.
@@ -20,11 +22,15 @@ type Stream struct {
 	How      pipeline.RunConfig // but for Ancestor, Publisher and Certified
 	Folders  Folders
 	Events   Events
+	Promote  watch.Promotion
+	Now      func() time.Time                     // of the clock by which what is current grows old
+	Decode   func([]byte) (pipeline.Model, error) // the bytes of a model
 
 	// Train runs the job of a window, as [pipeline.Train] does; nil: it is that.
 	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 
 	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewEarlyTrainer]
+	kept  map[string]Artifact                                   // of what is tested, by id
 }
 
 // Run works until ctx is done or something fails for good. Overtaken windows are filled anew.
@@ -153,7 +159,7 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 	}
 	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full.Window)
 	if full.Count() == 0 { // tombstones that were skipped
-		if err := publisher.Publish(ctx, nil, nil, nil); err != nil {
+		if err := publisher.Publish(ctx, nil, nil); err != nil {
 			return err
 		}
 		return errors.Join(full.Rows.Release(true), folder.Remove())
@@ -166,7 +172,6 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 		return err
 	}
 	how := w.How
-	how.Publisher = publisher
 	if how.Ancestor, err = w.ancestor(ctx, w.Log, full.Window); err != nil {
 		return err
 	}
@@ -178,6 +183,11 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 		return err
 	}
 	how.Certified = numbers[k] // of a process that was killed
+	turns, err := w.test(ctx, full.Window)
+	if err != nil {
+		return err
+	}
+	how.Publisher = deciding{publisher, w.Stream, turns}
 	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {
@@ -187,20 +197,20 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 	if err != nil {
 		return fmt.Errorf("window of certificate number %d: %w", k, err)
 	}
-	w.tell(full.Window, k, o)
+	w.tell(full.Window, k, o, turns)
 	return folder.Done(k)
 }
 
 // tell says what was published of a window.
-func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome) {
-	outcome := "it is current"
+func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, turns []Turn) {
+	current := outcome(turns, o.Result.ID)
 	if verdict := s.How.Verdict(o.Result.Certificate); verdict != nil {
-		outcome = "it is not current: " + verdict.Error()
+		current = "it is not current: " + verdict.Error()
 	}
 	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
 		s.notice(certify.Count(bad, "bad row") + " of the window are left out")
 	}
-	s.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.Record.ID, o.Record.Mean.Headline, outcome))
+	s.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.Record.ID, o.Record.Mean.Headline, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
 }
 

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +15,10 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // windowRows is how many rows a window has.
@@ -33,7 +36,13 @@ type world struct {
 	published []certify.Certificate
 	artifacts map[string]Artifact
 	current   Pointer
+	known     []byte // what rows have said of what is current, as JSON
 	shared    bool
+	loose     bool // what a window gives is published in steps, not in one transaction
+	proven    bool // certificates follow from their evidence, which takes its time
+	t         *testing.T
+	means     map[string]float64        // of models, by their bytes
+	mean      func(first int64) float64 // of the model of a window; nil: 0.5, which is near all targets
 	disk
 	saying
 
@@ -63,10 +72,11 @@ type saying struct {
 	stepped   int
 	filled    []int64 // numbers of windows
 	certified int
+	tests     []watch.Test
 }
 
 func newWorld(rows int64) *world {
-	return &world{topic: pipeline.TopicIdentity{Cluster: "cluster", Topic: "one"}, rows: rows, artifacts: map[string]Artifact{}, disk: newDisk()}
+	return &world{topic: pipeline.TopicIdentity{Cluster: "cluster", Topic: "one"}, rows: rows, artifacts: map[string]Artifact{}, means: map[string]float64{}, disk: newDisk()}
 }
 
 func newDisk() disk {
@@ -171,6 +181,12 @@ type spooledRows struct {
 	g  pipeline.Segment
 }
 
+// Open opens the rows, as of one segment.
+func (r spooledRows) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+	c.Mark = false // a table has no bad rows to mark
+	return r.Rows.Open(ctx, c)
+}
+
 // Release removes the spool of a window that is published.
 func (r spooledRows) Release(published bool) error {
 	if !published {
@@ -201,8 +217,18 @@ func (w *world) Pull(_ context.Context, id string) (Artifact, error) {
 	return a, nil
 }
 
-// Publisher publishes in one transaction.
-func (w *world) Publisher(of *Window) pipeline.Publisher { return publisher{w, of} }
+// Places is the one that there is.
+func (w *world) Places(context.Context, *Window) ([]Place, error) {
+	at := Place{Name: "name", Partition: -1, Current: w.current}
+	if w.known == nil {
+		return []Place{at}, nil
+	}
+	err := json.Unmarshal(w.known, &at.Known)
+	return []Place{at}, errors.Join(err, at.Known.Validate())
+}
+
+// Publisher publishes in one transaction, or in steps.
+func (w *world) Publisher(of *Window) Publisher { return publisher{w, of} }
 
 type publisher struct {
 	w  *world
@@ -211,29 +237,73 @@ type publisher struct {
 
 func (p publisher) Check(context.Context) error { return nil }
 
-func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, _ error) error {
+func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return p.w.change(func() error {
-		if p.w.committed == p.of.Ends[0] && best != nil && p.w.artifacts[best.ID].Document != nil {
-			return nil // by a process that was killed
-		}
-		if p.w.committed != p.of.Firsts[0] {
-			return ErrOvertaken
-		}
-		for _, r := range all {
-			document, err := certify.Marshal(r.Certificate)
-			if err != nil {
-				return err
+	steps := []func() error{
+		func() error { return p.put(all) }, func() error { return p.note(turns) }, func() error { return p.point(turns) },
+		func() error { p.w.committed = p.of.Ends[0]; return nil },
+	}
+	if each := steps; !p.w.loose {
+		steps = []func() error{func() error {
+			var errs []error
+			for _, step := range each {
+				errs = append(errs, step())
 			}
-			p.w.published = append(p.w.published, r.Certificate)
-			p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
-			p.w.current = Pointer{r.ID, p.of.Of}
+			return errors.Join(errs...)
+		}}
+	}
+	if p.w.committed == p.of.Ends[0] && len(all) > 0 && p.w.artifacts[all[0].ID].Document != nil {
+		return nil // by a process that was killed
+	}
+	if p.w.committed != p.of.Firsts[0] {
+		return ErrOvertaken
+	}
+	for _, step := range steps {
+		if err := p.w.change(step); err != nil {
+			return err
 		}
-		p.w.committed = p.of.Ends[0]
-		return nil
-	})
+	}
+	return nil
+}
+
+func (p publisher) put(all []*pipeline.Result) error {
+	for _, r := range all {
+		if _, there := p.w.artifacts[r.ID]; there {
+			continue
+		}
+		document, err := certify.Marshal(r.Certificate)
+		if err != nil {
+			return err
+		}
+		p.w.published = append(p.w.published, r.Certificate)
+		p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
+	}
+	return nil
+}
+
+func (p publisher) note(turns []Turn) (err error) {
+	for _, t := range turns {
+		if p.w.known, err = json.Marshal(t.Next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p publisher) point(turns []Turn) error {
+	for _, t := range turns {
+		if t.Points == nil {
+			continue
+		}
+		document, err := certify.Marshal(*t.Points)
+		if err != nil {
+			return err
+		}
+		p.w.current = Pointer{hexOf(document), p.of.Of}
+	}
+	return nil
 }
 
 // modelOf is what stands for the model of a number.
@@ -328,11 +398,12 @@ func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 	if w.inTraining != nil {
 		w.inTraining()
 	}
-	c := pipelinetest.SmallCertificate(hexOf(modelOf(job.Sequence().Number)), "test")
-	c.Delta.Sequence, c.Sample.Segments = job.Sequence(), []certify.Segment{of.g}
-	if how.Ancestor != nil {
-		c.Declared.Training.Ancestor = &how.Ancestor.Ancestor
+	text := modelOf(job.Sequence().Number)
+	w.means[string(text)] = 0.5
+	if w.mean != nil {
+		w.means[string(text)] = w.mean(of.g.First)
 	}
+	c := w.certificate(job.Sequence(), hexOf(text), of.g, how.Ancestor)
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -344,6 +415,43 @@ func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 	return &pipeline.Outcome{Result: r}, rows.Release(true)
 }
 
+// certificate is one of a window without a miss.
+func (w *world) certificate(at *certify.Sequence, model string, of pipeline.Segment, ancestor *pipeline.Ancestor) certify.Certificate {
+	if !w.proven {
+		c := pipelinetest.SmallCertificate(model, "test")
+		c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
+		if ancestor != nil {
+			c.Declared.Training.Ancestor = &ancestor.Ancestor
+		}
+		return c
+	}
+	return certifytest.Certificate(w.t, func(ev *certify.Evidence) {
+		ev.Delta.Sequence, ev.ModelDigest, ev.KL = at, model, 0.5
+		ev.Sample.Segments, ev.Sample.Rows, ev.Sample.Shards, ev.Ledger = []certify.Segment{of}, of.Rows, 1, certify.Ledger{Unit: "row", Rows: of.Rows, Reference: 4, Train: of.Rows - 4}
+		for i := range ev.Theta {
+			ev.Theta[i].Grid.Count, ev.Theta[i].Index = 1, 0
+		}
+		var none, half certify.RiskSum
+		for range ev.Ledger.Train {
+			if err := errors.Join(none.Add(0), half.Add(0.75)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		ev.Tallies = certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: none}}
+		ev.Constant.Risk = half
+		ev.Dependence = certifytest.Dependence(of.Rows, ev.Ledger.Train, 0)
+		ev.Copies.Distinct, ev.Copies.Rows = of.Rows, 0
+		if ancestor != nil {
+			ev.Declared.Training.Ancestor = &ancestor.Ancestor
+		}
+	})
+}
+
+// decode is the model of a window.
+func (w *world) decode(text []byte) (pipeline.Model, error) {
+	return pipelinetest.SmallModel(w.means[string(text)]), nil
+}
+
 func (w *world) Fills(int64) func(int64) { return func(int64) {} }
 
 func (w *world) Filled(of *Window) {
@@ -351,6 +459,9 @@ func (w *world) Filled(of *Window) {
 	defer w.mu.Unlock()
 	w.filled = append(w.filled, of.N)
 }
+
+// Tested hears what rows have said.
+func (w *world) Tested(_ string, t watch.Test, _ float64) { w.tests = append(w.tests, t) }
 
 func (w *world) Stepped() { w.stepped++ }
 
@@ -368,14 +479,14 @@ func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Train.WarmStart = true
+	job.Train.WarmStart, w.t = true, t
 	say := func(text string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.said = append(w.said, text)
 	}
 	s := &Stream{
-		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
+		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train, Decode: w.decode, Now: time.Now,
 		How: pipeline.RunConfig{Observer: pipeline.Observer{Notice: say, Event: say}},
 	}
 	if change != nil {

@@ -90,8 +90,8 @@ func Close(all []Contender) {
 	}
 }
 
-// ErrGone says that a certificate is no longer there.
-var ErrGone = errors.New("it is no longer there")
+// ErrGone says that a certificate is no longer there, or not to be tested.
+var ErrGone = errors.New("it cannot be tested any more")
 
 // Contenders reads the current certificate and its challengers, which come behind it, and begins
 // their tests. Challengers that are current or gone are dropped, which told hears. Close what it
@@ -114,7 +114,11 @@ func (t *Tests) Contenders(ctx context.Context, current string, mistake float64,
 		m, err := read(ctx, c.ID)
 		if c.ID == current || errors.Is(err, ErrGone) {
 			Close([]Contender{m})
-			told(fmt.Sprintf("certificate %.12s… challenges no more: it is current, or not in the output any more", c.ID))
+			why := "it is current"
+			if c.ID != current {
+				why = err.Error()
+			}
+			told(fmt.Sprintf("certificate %.12s… challenges no more: %s", c.ID, why))
 			continue
 		}
 		if all = append(all, m); err != nil {

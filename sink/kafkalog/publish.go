@@ -177,38 +177,24 @@ const (
 	headerDigest = "sha256"
 )
 
-// Point moves the pointer, or those of a share's partitions, to a certificate that was put.
-func (p *Publication) Point(ctx context.Context, c certify.Certificate, g certify.Guarantee) error {
+// Point moves the pointer of a name to a certificate that was put, or published before.
+func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, g certify.Guarantee) error {
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return err
 	}
-	names := []string{p.cfg.Name}
-	if p.cfg.Share != nil {
-		names = nil
-		for _, s := range c.Sample.Segments {
-			if name := NameOf(p.cfg.Name, int(s.Partition)); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+	value, err := json.Marshal(Pointer{
+		Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
+		Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
+	})
+	if err != nil {
+		return err
 	}
-	for _, name := range names {
-		value, err := json.Marshal(Pointer{
-			Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
-			Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
-		})
-		if err != nil {
-			return err
-		}
-		now, err := last(ctx, p.cfg.Client, p.cfg.Topics.Current, name)
-		if err == nil && !bytes.Equal(now, value) {
-			err = p.send(ctx, p.cfg.Topics.Current, name, broker.Record{Key: []byte(name), Value: value})
-		}
-		if err != nil {
-			return err
-		}
+	now, err := last(ctx, p.cfg.Client, p.cfg.Topics.Current, name)
+	if err == nil && !bytes.Equal(now, value) {
+		err = p.send(ctx, p.cfg.Topics.Current, name, broker.Record{Key: []byte(name), Value: value})
 	}
-	return nil
+	return err
 }
 
 // GroupAt is the position of a group relative to a window of its topic.

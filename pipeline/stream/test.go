@@ -1,0 +1,318 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+)
+
+// A Place is a name under which one certificate is current, and what rows have said of it.
+type Place struct {
+	Name      string
+	Partition int     // whose rows it is about; negative: all that the member has
+	Current   Pointer // its zero value: nothing is current
+	Known     Known
+}
+
+// Known is what rows have said up to a window. Its zero value: no row has come. It is published in
+// one transaction with the offsets of its rows, or else before them; so a window that is resumed
+// finds what was known before it, or that its rows have tested already.
+type Known struct {
+	watch.Tests
+
+	Of      pipeline.TopicIdentity `json:"of"`      // of the topic of the rows
+	Offsets map[int]int64          `json:"offsets"` // behind the rows that have tested, by partition
+	Since   time.Time              `json:"since"`   // from when on Current is current
+	Pointed string                 `json:"pointed"` // id of the certificate that Since is about
+}
+
+// Validate reports the faults of what was read.
+func (k *Known) Validate() error {
+	err := k.Tests.Validate()
+	for _, end := range k.Offsets {
+		if end < 0 {
+			err = errors.Join(err, errors.New("it has a negative offset"))
+		}
+	}
+	return err
+}
+
+// A Turn is what a window makes of a place.
+type Turn struct {
+	Place
+
+	Next   Known                // in the place of Known
+	Points *certify.Certificate // becomes current; nil: what is current stays
+	again  bool                 // the rows have tested, and what was decided stays
+	why    string               // of the decision about the window's certificate
+
+	contenders map[string]certify.Certificate // by id: those that were tested
+}
+
+// test tests what is current, and what waits, by the rows of a window, before anything is trained
+// on all of them. The result is published with the window.
+func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error) {
+	places, err := w.Log.Places(ctx, full)
+	if err != nil {
+		return nil, err
+	}
+	inUse := map[string]Artifact{}
+	for _, at := range places {
+		t, err := w.testAt(ctx, at, full)
+		if err != nil {
+			return nil, err
+		}
+		for id := range t.contenders {
+			if a, kept := w.kept[id]; kept {
+				inUse[id] = a
+			}
+		}
+		turns = append(turns, t)
+	}
+	w.kept = inUse
+	return turns, nil
+}
+
+// testAt tests what is current at a place.
+func (w *work) testAt(ctx context.Context, at Place, full *Window) (t Turn, err error) {
+	t = Turn{Place: at, Next: Known{Tests: at.Known.Clone(), Of: full.Of, Offsets: maps.Clone(at.Known.Offsets), Since: at.Known.Since, Pointed: at.Known.Pointed}, contenders: map[string]certify.Certificate{}}
+	if at.Known.Of != full.Of || t.Next.Offsets == nil {
+		t.Next.Tests, t.Next.Offsets = watch.Tests{}, map[int]int64{}
+	}
+	if id := at.Current.ID; id != t.Next.Pointed {
+		t.Next.Pointed, t.Next.Since = id, w.Now().UTC()
+	}
+	rows := t.rows(full)
+	if len(rows) == 0 {
+		return t, w.decided(ctx, &t)
+	}
+	for _, i := range rows {
+		partition := int(full.Segments[i].Partition)
+		t.Next.Offsets[partition] = max(t.Next.Offsets[partition], full.Ends[partition])
+	}
+	if at.Current.ID == "" {
+		return t, nil
+	}
+	tested, err := w.testBy(ctx, &t, full, rows)
+	if ctx.Err() != nil {
+		return t, ctx.Err()
+	}
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		w.notice(fmt.Sprintf("new rows cannot test certificate %.12s…, which is current%s: %v", at.Current.ID, at.about(), unfit))
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	t.Next.Tests = tested
+	return t, w.tellTest(&t)
+}
+
+// decided takes over what an earlier process has noted of the same rows. Without a transaction the
+// pointer may not have moved.
+func (w *work) decided(ctx context.Context, t *Turn) error {
+	t.again, t.Next, t.why = true, t.Known, "that was decided before"
+	if id := t.Next.Pointed; id != "" && id != t.Current.ID {
+		c, _, err := w.artifact(ctx, w.Log, id)
+		if _, unfit := errors.AsType[unfitError](err); unfit {
+			return nil // the certificate of this window may be the same, and else the pointer stays
+		}
+		t.contenders[id] = c
+		return err
+	}
+	return nil
+}
+
+// about names the rows of a place that are not all.
+func (p *Place) about() string {
+	if p.Partition < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" for partition %d", p.Partition)
+}
+
+// rows are the segments of a window that are about a place and have not tested there.
+func (t *Turn) rows(full *Window) (all []int) {
+	for i, g := range full.Segments {
+		if (t.Partition < 0 || int64(t.Partition) == g.Partition) && g.First >= t.Next.Offsets[int(g.Partition)] {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// testBy returns the tests of a place with some segments of a window.
+func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (tests watch.Tests, err error) {
+	if t.Current.Of != full.Of {
+		return tests, unfitError{fmt.Errorf("it is about another topic of the name %s, which was made anew or is on another cluster", w.Topic)}
+	}
+	tests = t.Next.Clone()
+	read := func(ctx context.Context, id string) (watch.Contender, error) { return w.contender(ctx, id, full) }
+	all, err := tests.Contenders(ctx, t.Current.ID, w.Promote.Error, read, w.notice)
+	defer watch.Close(all)
+	if err != nil {
+		return tests, err
+	}
+	var sources []pipeline.Source
+	res := w.How.Resources.WithDefaults()
+	for _, c := range all {
+		t.contenders[c.ID] = c.Certificate
+		src, err := full.Rows.Open(ctx, pipeline.Choice{Features: c.Model.Meta.Inputs(), Target: c.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(all))})
+		if err != nil {
+			return tests, unfitError{c.Model.Meta.Lacks(err)}
+		}
+		if n := len(src.Shards()); n != len(full.Segments) {
+			return tests, fmt.Errorf("the window has %d segments, and %d can be read", len(full.Segments), n)
+		}
+		sources = append(sources, someShards{src, rows})
+	}
+	return tests, tests.Add(ctx, all, sources)
+}
+
+// contender reads a certificate whose model no row of the window has trained.
+func (w *work) contender(ctx context.Context, id string, full *Window) (c watch.Contender, err error) {
+	c.ID = id
+	var model []byte
+	if c.Certificate, model, err = w.artifact(ctx, w.Log, id); err == nil {
+		c.Model, c.Ready, err = w.ready(c.Certificate, model, full)
+	}
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		err = fmt.Errorf("%w: %w", watch.ErrGone, unfit)
+	}
+	return c, err
+}
+
+// ready makes a model ready to predict rows that it has not seen.
+func (w *work) ready(c certify.Certificate, model []byte, full *Window) (pipeline.Model, *pipeline.Ready, error) {
+	if w.seen(c.Seen(), full) {
+		return pipeline.Model{}, nil, unfitError{errors.New("its model has seen rows of this window")}
+	}
+	if err := certify.Recompute(c); err != nil {
+		return pipeline.Model{}, nil, unfitError{err}
+	}
+	m, err := w.Decode(model)
+	if err != nil {
+		return m, nil, unfitError{err}
+	}
+	r, err := pipeline.NewReady(m, w.How.Resources.WithDefaults().Workers)
+	if err != nil {
+		err = unfitError{err}
+	}
+	return m, r, err
+}
+
+// tellTest says what rows have said of what is current.
+func (w *work) tellTest(t *Turn) error {
+	test := t.Next.Current
+	r, err := test.Report(t.contenders[test.Certificate])
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("certificate %.12s…, which is current%s: %s", test.Certificate, t.about(), r.Words())
+	if r.Alarm != "" {
+		w.notice(text)
+	} else {
+		w.event(text)
+	}
+	w.Events.Tested(t.Name, *test, r.Bound)
+	return nil
+}
+
+// someShards are some shards of a source, as a source of their own.
+type someShards struct {
+	pipeline.Source
+
+	at []int
+}
+
+// Shards are they, numbered from 0 on.
+func (s someShards) Shards() (some []pipeline.Shard) {
+	all, first := s.Source.Shards(), int64(0)
+	for _, i := range s.at {
+		shard := all[i]
+		shard.First = first
+		some, first = append(some, shard), first+shard.Rows
+	}
+	return some
+}
+
+// Open opens one.
+func (s someShards) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+	return s.Source.Open(ctx, s.at[i])
+}
+
+// A deciding publisher decides, when the certificate of a window is there, what becomes current.
+type deciding struct {
+	Publisher
+
+	s     *Stream
+	turns []Turn
+}
+
+// Publish publishes the results of a window with the decisions.
+func (d deciding) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
+	for i := range d.turns {
+		d.s.decide(&d.turns[i], best, verdict)
+	}
+	return d.Publisher.Publish(ctx, all, d.turns)
+}
+
+// decide makes the newest challenger current that is better, and then decides about the certificate
+// of the window.
+func (s *Stream) decide(t *Turn, best *pipeline.Result, verdict error) {
+	current, champion := t.Current.ID, t.contenders[t.Current.ID]
+	now := s.Now().UTC()
+	point := func(id string, c certify.Certificate) {
+		t.Points, t.Next.Pointed, t.Next.Since = &c, id, now
+	}
+	if t.again {
+		if c, ok := t.contenders[t.Next.Pointed]; ok {
+			t.Points = &c
+		} else if best != nil && best.ID == t.Next.Pointed && best.ID != current {
+			t.Points = &best.Certificate
+		}
+		return
+	}
+	if i, ok := t.Next.Better(current); ok && s.Promote.Error > 0 {
+		c := t.Next.Challengers[i]
+		s.event(fmt.Sprintf("certificate %.12s… is now current%s: %s", c.ID, t.about(), c.Why()))
+		current, champion = c.ID, t.contenders[c.ID]
+		point(current, champion)
+		t.Next.Replace(i)
+	}
+	if best == nil || verdict != nil || best.ID == current {
+		return
+	}
+	d := watch.Decision{Moves: true}
+	if _, known := t.contenders[current]; known && s.Promote.Error > 0 {
+		d = s.Promote.Decide(champion, best.Certificate, s.How.Judge, now.Sub(t.Next.Since))
+	}
+	switch t.why = d.Why; {
+	case d.Moves:
+		point(best.ID, best.Certificate)
+		t.Next.Current = nil
+	case d.Waits:
+		t.Next.Wait(best.ID)
+	}
+}
+
+// outcome says whether a certificate with the required guarantee is current.
+func outcome(turns []Turn, id string) string {
+	var reasons []string
+	for _, t := range turns {
+		if t.Next.Pointed != id && !slices.Contains(reasons, t.why) {
+			reasons = append(reasons, t.why)
+		}
+	}
+	if len(reasons) == 0 {
+		return "it is current"
+	}
+	return fmt.Sprintf("it is not current: %s", reasons[0])
+}
