@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,17 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 			a := all[i/len(said)]
 			return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i%len(said)))}
 		})
+	})
+	t.Run("a sample of fewer rows than the ledger", func(t *testing.T) {
+		text, err := os.ReadFile(content.certificate)
+		fatal.If(t, err)
+		rows := regexp.MustCompile(`("sample":\s*\{[^{}]*"rows":\s*)[0-9]+`)
+		forged := filepath.Join(t.TempDir(), "forged.json")
+		fatal.If(t, os.WriteFile(forged, rows.ReplaceAll(text, []byte("${1}12")), 0o600))
+		if found := rows.Find(text); found == nil {
+			t.Fatal("the certificate states no rows of its sample")
+		}
+		compareReaders(t, []string{"12 rows"}, func(int) []string { return []string{content.model, forged} })
 	})
 	atOnce := mutants / 10 // one of the two certificates after the other
 	for first := 0; first < mutants; first += atOnce {

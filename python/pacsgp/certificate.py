@@ -163,6 +163,7 @@ def stated_findings(cert, job):
         for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
             need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
     need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] + outside and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    need(cert["sample"]["shards"] >= 1 and cert["sample"]["rows"] == ledger["rows"], "the sample has not the rows of the ledger")
     baseline = cert["baseline"]
     found = {
         "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, **members(("outside", outside))},
