@@ -11,24 +11,24 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A job of mode arrival trains while its rows arrive. The number of rows is planned, N, and
-// so is that of the steps, J. The first F rows give scaling, the centre of the prior and start values;
-// step j = 0 to J−1 is made when the train rows among the first
+// A job of mode arrival trains while its rows arrive. It plans N rows and J steps. The first F
+// rows give scaling, the centre of the prior and start values. Step j = 0 to J−1 is made once
+// the first
 //
 //	F + ⌈(j+1)(N−F)/J⌉
 //
-// rows are there, from as many of these as a batch has, drawn at random: through a
-// reservoir, which has as many rows as the shuffle buffer of other jobs. The last rows alone
-// would be in one step after the other, and q would know them by heart. So which rows a step is made from depends on the order of the rows and on nothing
-// else, and whoever has all of them makes the same steps. Behind the last row θ goes to its
-// grid and q settles on the whole sample.
+// rows have arrived. Its batch is drawn at random from a reservoir of the train rows among
+// them, as large as the shuffle buffer of other jobs; batches of the latest rows alone would let
+// q learn them by heart. So a step depends on the order of the rows and on nothing else: with
+// all rows at hand the steps are the same. After the last row θ is put on its grid and q
+// settles on the whole sample.
 
-// checkArrival finds what does not go with a training that begins before all rows are there.
+// checkArrival finds faults of a job that trains before all rows have arrived.
 func (j Job) checkArrival(fault func(string, ...any)) {
 	t := j.Train
 	if t.Mode != TrainArrival {
 		if t.Rows != 0 {
-			fault("train.rows: how many rows are planned belongs to train.mode %s", TrainArrival)
+			fault("train.rows: the planned number of rows belongs to train.mode %s", TrainArrival)
 		}
 		return
 	}
@@ -42,13 +42,13 @@ func (j Job) checkArrival(fault func(string, ...any)) {
 		fault("train.rows: %d is no number of rows above roles.reference and up to %d (for windows of a topic it is source.kafka.rows)", t.Rows, maxRowsAtOnce)
 	}
 	if j.Roles.Last {
-		fault("train.mode: %s does not go with the last rows for hold-out rows, of which nobody knows where they begin", TrainArrival)
+		fault("train.mode: %s does not go with the last rows as hold-out rows: nobody knows yet where they begin", TrainArrival)
 	}
 	if len(j.Kernel.Family) > 1 || len(j.Inducing) > 1 {
 		fault("train.mode: %s trains one posterior: name one kernel and at most one number of inducing points", TrainArrival)
 	}
 	if j.Copies.Policy == CopiesDropped {
-		fault("train.mode: %s does not go with copies drop, for which all rows must be there", TrainArrival)
+		fault("train.mode: %s does not go with copies drop, which needs all rows first", TrainArrival)
 	}
 	if t.Time != 0 {
 		fault("train.time: steps of train.mode %s go by rows, never by the clock", TrainArrival)
@@ -70,9 +70,9 @@ func (j Job) firstSteps(n int64) int64 {
 }
 
 // arriving completes a candidate of mode arrival, which has the configuration of a fit to
-// the whole sample: steps before the last row are for the planned number of rows, which
-// are taken for train rows as far as the roles allow, and for all of δ, of which the share
-// need not be known yet. Behind them q settles.
+// the whole sample. Steps before the last row assume the planned number of rows, with the
+// train rows that the roles give, and all of δ: its share may not be known yet. After them q
+// settles.
 func (t *training) arriving(c candidate) (candidate, error) {
 	n := t.job.planned(t.survey.Roles.Rows)
 	job := t.declared.ForRows(n)
@@ -96,13 +96,13 @@ func (t *training) arriving(c candidate) (candidate, error) {
 	return c, nil
 }
 
-// arriving reports whether steps before the last row are to be made.
+// arriving reports whether there are steps to make before the last row.
 func (c checkpoint) arriving(job Job) bool {
 	return job.Train.Mode == TrainArrival && !c.Arrived
 }
 
-// arrive makes the steps for which the rows are there, from the checkpoint on. Of
-// a whole sample it leaves a trainer that settles on it.
+// arrive makes the steps whose rows have arrived, from the checkpoint on. If the sample is
+// whole, it leaves a trainer that settles on it.
 func (t *training) arrive(ctx context.Context, whole bool) error {
 	c := t.candidates[0]
 	early := c
@@ -145,7 +145,7 @@ func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model
 	n, planned := f.roles.Rows, t.job.planned(f.roles.Rows)
 	first := t.job.firstSteps(n)
 	steps := int64(plan.Joint)
-	// until is the number of train rows that have to be there for the next step.
+	// until is the number of train rows that the next step needs.
 	until := func() (rows int64, ok bool) {
 		p := trainer.Progress()
 		if p.Phase != model.Joint {
@@ -184,10 +184,10 @@ func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model
 	return err
 }
 
-// errAllMade says that no step is due.
+// errAllMade ends the reading: no step is due.
 var errAllMade = errors.New("no step is due")
 
-// arrivalStep makes one step, of rows that are there.
+// arrivalStep makes one step, of rows in the reservoir.
 func (t *training) arrivalStep(ctx context.Context, trainer *model.Trainer, batch int) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(t.interrupted(ctx, trainer), err)
@@ -207,8 +207,8 @@ func (t *training) arrivalStep(ctx context.Context, trainer *model.Trainer, batc
 	return t.checkpointIfDue(ctx, trainer)
 }
 
-// from are the shards from the one on that has a train row, by its place among them, and
-// the place of the first of their train rows.
+// from are the shards from that of a train row on, which is given by its place among all train
+// rows, and the place of their first train row.
 func (f *feed) from(row int64) (order []int, at int64) {
 	shards := f.src.Shards()
 	for i, s := range shards {
@@ -223,9 +223,9 @@ func (f *feed) from(row int64) (order []int, at int64) {
 	return order, at
 }
 
-// An EarlyTrainer trains on the rows of a sample before all of them are there, for a job of mode
-// arrival. What it leaves in its checkpoint [Run] goes on from; without it Run makes the
-// same steps, and gives the same bytes.
+// An EarlyTrainer trains on the rows of a sample while they arrive, for a job of mode arrival.
+// [Run] resumes from its checkpoint; without it Run makes the same steps, and gives the same
+// bytes.
 type EarlyTrainer struct {
 	job      Job
 	env      Environment
@@ -234,16 +234,16 @@ type EarlyTrainer struct {
 	began    time.Time
 }
 
-// NewEarlyTrainer begins. Of env it uses Checkpoints, which are to be those of the run,
-// Resources and Observer. The job must have its defaults filled in, and its planned
-// number of rows.
+// NewEarlyTrainer returns a trainer without rows. Of env it uses Checkpoints, which must be
+// those of the run, Resources and Observer. The job must have its defaults filled in, and its
+// planned number of rows.
 func NewEarlyTrainer(job Job, env Environment) *EarlyTrainer {
 	env.Resources = env.Resources.WithDefaults()
 	return &EarlyTrainer{job: job, env: env, began: time.Now()}
 }
 
-// Add makes the steps for which the rows are there, and saves the checkpoint. The source
-// has the shards of the one before, and behind them those that came since.
+// Add makes the steps whose rows have arrived, and saves the checkpoint. The source has the
+// shards of the previous one, and then those that arrived since.
 func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 	n := rowsOf(src)
 	if n < a.job.firstSteps(n) || a.job.Train.Rows == 0 {
@@ -267,14 +267,14 @@ func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 	s.Roles = rows.roles
 	if a.training == nil {
 		env := a.env
-		env.Resources.Memory = 1 // rows are read as they come, and not kept
+		env.Resources.Memory = 1 // rows are read as they arrive, and not kept
 		if a.training, err = newTraining(ctx, src, &s, a.job, env, a.began); err != nil {
 			return err
 		}
 	}
 	t := a.training
 	if !t.state.arriving(a.job) {
-		return nil // an earlier process has seen all rows
+		return nil // an earlier process has had all rows
 	}
 	t.survey, t.feed = &s, &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: a.env.Resources.Workers}
 	t.state.Sample = arrivingSample(src.Shards())
@@ -291,7 +291,7 @@ func (a *EarlyTrainer) firstOf(src Source) Source {
 	return beginning{src, shards[:k]}
 }
 
-// A beginning is the first shards of a source.
+// A beginning is a source of the first shards of another.
 type beginning struct {
 	Source
 
@@ -302,8 +302,7 @@ func (b beginning) Shards() []Shard { return b.shards }
 
 const arrivingPrefix = "the first shards "
 
-// arrivingSample names the rows of a checkpoint that does not have all of them: by where
-// they are.
+// arrivingSample names the rows of an early checkpoint by their places.
 func arrivingSample(shards []Shard) string {
 	return fmt.Sprintf("%s%d %s", arrivingPrefix, len(shards), Digest(sha256.Sum256(placesOf(shards))))
 }
@@ -317,7 +316,7 @@ func beganOn(sample string, shards []Shard) bool {
 	return sample == arrivingSample(shards[:k])
 }
 
-// placesOf says where shards are.
+// placesOf is a text of the places of shards.
 func placesOf(shards []Shard) []byte {
 	var text []byte
 	for _, s := range shards {

@@ -27,26 +27,26 @@ type ModelMeta struct {
 	Loss     certify.Loss        `json:"loss"`
 	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
-	// The numbers that predictions are made with, in scaled units.
+	// The numbers for predictions, in scaled units.
 	Lengthscales []float64 `json:"lengthscales"` // one a feature
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`
-	Noise        *Noise    `json:"noise,omitempty"` // nil: not known, as in files of earlier versions
+	Noise        *Noise    `json:"noise,omitempty"` // nil: unknown, as in files of earlier versions
 }
 
-// A Noise says how the target varies around the mean of Q, in scaled units: with the variance
-// Spread·(variance of f) + Variance. A Q that a wide tolerance has made wide counts in part.
+// A Noise is the variance of the target around the mean of Q, in scaled units:
+// Spread·(variance of f) + Variance. Spread discounts a Q that is wide because the tolerance is.
 type Noise struct {
 	Variance float64 `json:"variance"`
 	Spread   float64 `json:"spread"` // in [0, 1]
 }
 
-// around is the variance of the target where f has this one.
+// around is the variance of the target, given that of f.
 func (n Noise) around(variance float64) float64 { return float64(n.Spread*variance) + n.Variance }
 
-// A Model is what a model file holds: how rows are read and scaled, and the
-// posterior Q over functions of the scaled features.
+// A Model is the content of a model file: the description, and the posterior Q over functions
+// of the scaled features.
 type Model struct {
 	Meta      ModelMeta
 	Posterior *model.Posterior

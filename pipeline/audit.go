@@ -10,12 +10,12 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// An Audit is what the job of a certificate comes to under a key of the auditor's own.
+// An Audit is the result of a certificate's job under the auditor's own key.
 type Audit struct {
 	Key    string
-	Result *Result // the auditor's certificate, and how it came about
-	Maker  Misses  // among the hold-out rows of the certificate
-	Own    Misses  // among those of the auditor
+	Result *Result // with the auditor's certificate
+	Maker  Misses  // among the maker's hold-out rows
+	Own    Misses  // among the auditor's
 
 	// Chance is the probability that two splits of equal risk differ so much, to the maker's
 	// advantage; Explained is the largest share of the auditor's rows for which it is at
@@ -23,15 +23,15 @@ type Audit struct {
 	Chance, Explained float64
 }
 
-// Misses are the losses on n hold-out rows, rounded up to whole rows. Where the bound is all that
-// a certificate shows of them, they are as many misses as have no greater bound.
+// Misses are the losses on hold-out rows, rounded up to whole rows. If a certificate discloses
+// nothing but the bound, they are the largest number of misses with no greater bound.
 type Misses struct {
 	Lost, Rows int64
-	Bound      float64 // that follows from them, with the auditor's share of delta and look
-	Alike      bool    // the bound is all that is known, with its own
+	Bound      float64 // with the auditor's share of delta, and as his look
+	Alike      bool    // Lost follows from the bound, which keeps its own share
 }
 
-// String says how many they are.
+// String counts the misses in words.
 func (m Misses) String() string {
 	words := "%d of %d hold-out rows missed"
 	if m.Alike {
@@ -43,13 +43,13 @@ func (m Misses) String() string {
 // Share is the share of the rows.
 func (m Misses) Share() float64 { return float64(m.Lost) / float64(m.Rows) }
 
-// AuditLevel is how rare a difference has to be for an audit to contradict a certificate.
+// AuditLevel is the probability of a difference below which an audit contradicts a certificate.
 const AuditLevel = 0.05
 
-// Audit trains the job of the certificate again on the same rows, whose roles follow from
-// key, and certifies the result. Nobody's word about training or the split is in it, if the
-// auditor has drawn the key after the job and the order of the rows were fixed. Sink and Software of env have to be set.
-// It comes after a [Verify] that found the rows to be the sample.
+// Audit trains the job of the certificate again on the same rows, with roles by the auditor's key,
+// and certifies the result. It rests on nobody's word about training or the split, if the key was
+// drawn after the job and the order of the rows were fixed. It needs Sink and Software of env, and
+// a [Verify] that has read the rows.
 func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env Environment) (*Audit, error) {
 	c := v.certificate
 	_, ok := c.HeldOut()
@@ -99,9 +99,9 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	return a, nil
 }
 
-// underDelta is the hold-out guarantee that the evidence of a certificate gives with another share of
-// delta, or as another look at its rows: bounds of two certificates compare at the same ones. A bound that
-// stands alone stays: only its rows tell another.
+// underDelta is the hold-out guarantee of a certificate with another share of delta, or as another look
+// at its rows, so that it compares with another certificate. A bound without its risk stays as it is:
+// only the rows could give another one.
 func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, error) {
 	if g, _ := c.HeldOut(); g.EmpiricalRisk == (certify.Risk{}) {
 		return g, nil
@@ -116,8 +116,8 @@ func underDelta(c certify.Certificate, d certify.Delta) (certify.Guarantee, erro
 	return g, err
 }
 
-// auditedJob is the certificate's job under another key: of a sweep the alternative by
-// itself, and of a sequence one certificate that is none of it.
+// auditedJob is the certificate's job under another key: an alternative without its sweep, a
+// certificate without its sequence.
 func (v *Verification) auditedJob(key string) (Job, error) {
 	job, err := statedJob(v.certificate.Configuration)
 	if err != nil {
@@ -128,7 +128,7 @@ func (v *Verification) auditedJob(key string) (Job, error) {
 	return job.WithDefaults()
 }
 
-// Words say how far both numbers are from each other.
+// Words compares both numbers.
 func (a *Audit) Words() string {
 	text := fmt.Sprintf("If both splits are of equal risk, chance explains up to %.2f %% of your rows (in all but 1 of %.0f audits). ", 100*a.Explained, 1/AuditLevel)
 	if a.Chance >= AuditLevel {
@@ -142,8 +142,8 @@ func (*Audit) NotChecked() string {
 	return "that the job owes nothing to the values of these rows. Who tries many jobs on all of them finds one that fits them, under any key: only rows that come later show that. Of several audits the first counts"
 }
 
-// Verdict is nil unless chance does not explain how much better the maker's number is, or
-// the auditor's promises nothing; then it is [ErrNotCertified].
+// Verdict is nil if chance explains the maker's advantage and the auditor's certificate promises
+// something; else it is [ErrNotCertified] with the reason.
 func (a *Audit) Verdict() error {
 	if !(a.Chance >= AuditLevel) {
 		return NotCertified("the audit contradicts the certificate: yours is %s, the maker's %s", a.Own, a.Maker)
@@ -166,8 +166,8 @@ func misses(g certify.Guarantee, spends certify.Delta) Misses {
 	return Misses{Lost: min(g.N, int64(math.Ceil(sum*(1-0x1p-40)))), Rows: g.N, Bound: g.Bound}
 }
 
-// asLucky is the probability that the maker's rows have at most the losses that they have,
-// if those of both hold-outs together had fallen on them by chance (Fisher's exact test).
+// asLucky is the probability that the maker's rows have so few losses or fewer, if chance
+// distributes the losses of both hold-outs over all their rows (Fisher's exact test).
 func asLucky(maker, own Misses) float64 {
 	lost, rows := maker.Lost+own.Lost, maker.Rows+own.Rows
 	var p float64

@@ -8,14 +8,13 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// The baseline is a yardstick: what the bound's formula gives for a constant
-// prediction. One rule chooses the constant for every kind of scaling, on the
-// reference rows, or where there are none on the start rows, so that nobody can
-// choose a bad one. Sums of [loss.Loss.Least] have the same bits on every platform.
+// The baseline is a yardstick: the bound's formula for a constant prediction. One rule chooses the
+// constant for every kind of scaling, so that nobody can choose a bad one: on the reference rows, or
+// on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
 
-// constantLoss returns lower bounds on the loss of predicting the constant c for the target
-// y, both in raw units: the baseline errs downwards, and a guarantee is rather called
-// vacuous. Of a loss that [certify.Loss.Validate] refuses they are 0.
+// constantLoss returns a function for lower bounds on the loss of predicting the constant c for the
+// target y, both in raw units. The baseline errs downwards, so that a doubtful guarantee is vacuous.
+// For a loss that [certify.Loss.Validate] refuses the bound is 0.
 func constantLoss(spec certify.Loss) func(y, c float64) float64 {
 	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon, spec.Below, spec.Above, 0)
 	if err != nil {

@@ -13,27 +13,26 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A checkpoint is the whole state of a training between two steps: of the
-// trainer and, in the same record, of its place in the rows.
+// A checkpoint is the whole state of a training between two steps: the trainer and, in the same
+// record, its place in the rows.
 type checkpoint struct {
-	// What it belongs to. A checkpoint of another job, sample, version or
-	// instruction set is not resumed, for the result would not be the same
-	// bytes as that of an uninterrupted run.
+	// Identity. A checkpoint of another job, sample, version or instruction set is not
+	// resumed: the bytes of the result would not be those of an uninterrupted run.
 	Configuration, Sample, Instructions string
 
 	Candidate int       // being trained
 	Arrived   bool      // of mode arrival: the steps before the last row are made
-	Centre    []float64 // of the peaks of the prior, where the job has one family of kernels; nil: not known
-	Finished  [][]byte  // states of the trainers that are done
-	Trainer   []byte    // state of the one at work; nil before its first step
+	Centre    []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
+	Finished  [][]byte  // states of finished trainers
+	Trainer   []byte    // state of the current one; nil before its first step
 	Taken     int64     // rows taken from the shuffled reader
 	Hurried   int       // steps of all candidates before the time limit was reached; 0: it was not
 	Spent     time.Duration
 	Trace     []Progress
 }
 
-// checkpointFormat names the version of checkpoints. checkpointVersion is part of their
-// identity: one that another way of training has left is not resumed.
+// checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
+// changes with the way of training.
 const (
 	checkpointFormat  = "pacsgp-checkpoint/3"
 	checkpointVersion = "6 "
@@ -53,8 +52,8 @@ func newCheckpoint(job Job, s *Survey, from *Ancestor) (checkpoint, error) {
 	}, err
 }
 
-// resume takes over the stored checkpoint if it belongs to this training, and nominates
-// the candidates: a checkpoint knows the centre of their prior, which takes long to find.
+// resume restores the stored checkpoint if it belongs to this training, and nominates the
+// candidates: the checkpoint has the centre of their prior, which takes long to find.
 func (t *training) resume(ctx context.Context) error {
 	data, err := t.env.Checkpoints.Load(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (c checkpoint) encode() ([]byte, error) {
 		size += len(state)
 	}
 	var out bytes.Buffer
-	out.Grow(size) // once: the states can be most of what a run has in memory
+	out.Grow(size) // once: the states can be most of a run's memory
 	w := frame.NewWriter(&out, checkpointFormat)
 	w.Text(c.Configuration)
 	w.Text(c.Sample)
@@ -175,7 +174,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 	return c, nil
 }
 
-// resumable reports whether the trainers of a checkpoint can be taken over.
+// resumable reports whether the trainers of a checkpoint can be restored.
 func (t *training) resumable(stored checkpoint) bool {
 	states := stored.Finished
 	if stored.Trainer != nil {
@@ -198,8 +197,8 @@ func (t *training) resumable(stored checkpoint) bool {
 	return true
 }
 
-// checkpointIfDue saves the state if the last one is old enough. When that is
-// changes no result.
+// checkpointIfDue saves the state if the last save is old enough. The times of saves change no
+// result.
 func (t *training) checkpointIfDue(ctx context.Context, trainer trainer) error {
 	if time.Since(t.saved) < t.env.Resources.Checkpoint {
 		return nil
@@ -216,8 +215,7 @@ func (t *training) checkpoint(ctx context.Context, trainer trainer) error {
 	return t.save(ctx)
 }
 
-// save stores the state, also when the run is being stopped: that is what it is
-// for.
+// save stores the state, also after ctx is canceled.
 func (t *training) save(ctx context.Context) error {
 	state := t.state
 	state.Spent = t.spent()

@@ -18,13 +18,13 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// tableRows is how many rows a shard of a [Table] has unless it is said, and a batch at
-// most: few enough for workers to share the rows. The shards enter the sample's digest.
+// tableRows is the default number of rows of a [Table]'s shard, and the most of a batch: few
+// enough for workers to share the rows. The shards enter the sample's digest.
 const tableRows = 4096
 
-// A Table is [Rows] of columns in memory. It keeps the columns without a copy: they must
-// not change while anything reads them, batches that were not released included. A bad row
-// is one with a NaN or an infinity.
+// A Table is [Rows] of columns in memory. It does not copy the columns: they must not change
+// while anything reads them, unreleased batches included. A row is bad if a value is NaN, infinite
+// or beyond 1e30 in magnitude.
 type Table struct {
 	// BatchRows is the largest number of rows of a batch. Zero means 4,096.
 	BatchRows int
@@ -36,9 +36,9 @@ type Table struct {
 
 var _ Rows = (*Table)(nil)
 
-// Columns returns a table of the named columns: data[j] holds column j, of which all have
-// one length. shards are numbers of rows of the first shards; the rows behind them are cut
-// into shards of 4,096. A name given twice, and lengths that do not fit, are errors.
+// Columns returns a table of the named columns: data[j] is column j, and all have one length.
+// shards are the numbers of rows of the first shards; the remaining rows are cut into shards of
+// 4,096. A duplicate name, and lengths that do not fit, are errors.
 func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
 	if len(names) == 0 || len(names) != len(data) {
 		return nil, fmt.Errorf("pipeline: %d names for %d columns", len(names), len(data))
@@ -83,9 +83,9 @@ func (t *Table) Data(ctx context.Context, features, exclude []string, target str
 // Release does nothing: the columns are the caller's.
 func (t *Table) Release(bool) error { return nil }
 
-// Open opens the chosen columns. Without features it takes all but the target and those to
-// exclude, sorted bytewise, as every source does. All names that the table does not have
-// are one error, which wraps [ErrConfig].
+// Open opens the chosen columns. Without features it opens all but the target and the excluded
+// ones, sorted bytewise, as every source does. Unknown names are one error, which wraps
+// [ErrConfig].
 func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	var faults []error
 	find := func(key, name string) int {
@@ -150,10 +150,10 @@ func (o *openTable) Notices() []string { return nil }
 // Files are none.
 func (o *openTable) Files() []File { return nil }
 
-// BatchRows is that of the table.
+// BatchRows is the table's.
 func (o *openTable) BatchRows() int { return cmp.Or(max(0, o.of.BatchRows), tableRows) }
 
-// Overhead is a copy of each column of a batch, and the bits of one.
+// Overhead is the memory of a copy of each column of a batch, and of the bits of one.
 func (o *openTable) Overhead(_ context.Context, readers int) (int64, error) {
 	return int64(readers) * int64(len(o.data)+1) * int64(o.BatchRows()) * 8, nil
 }
@@ -214,8 +214,8 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	return recordOf(b.of.names, columns, reasons), nil
 }
 
-// check returns what is wrong with each row, if bad rows are marked, and puts NaN for bad
-// cells into copies of their columns.
+// check returns the fault of each row, if bad rows are marked, and sets bad cells to NaN in copies of
+// their columns.
 func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
 	if b.of.mark {
 		reasons = make([]string, len(columns[0]))
@@ -241,10 +241,10 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 	return reasons, nil
 }
 
-// maxMagnitude is that of the row rule values-finite.
+// maxMagnitude is the largest magnitude under the row rule values-finite.
 const maxMagnitude = 1e30
 
-// faultOf says which row rule a number breaks; "": none.
+// faultOf describes the fault of a number under the row rules; "": none.
 func faultOf(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -258,7 +258,7 @@ func faultOf(v float64) string {
 	}
 }
 
-// alsoWrong adds a column and its fault to the reason that a row is bad for.
+// alsoWrong adds a column and its fault to the reason of a bad row.
 func alsoWrong(reason, column, fault string) string {
 	if reason != "" {
 		reason += "; "
@@ -266,7 +266,7 @@ func alsoWrong(reason, column, fault string) string {
 	return reason + column + " " + fault
 }
 
-// recordOf is a batch of these columns, and of reasons if there are any, null where empty.
+// recordOf is a batch of these columns and, unless nil, of reasons; empty ones are null.
 func recordOf(names []string, columns [][]float64, reasons []string) arrow.Record {
 	fields := make([]arrow.Field, len(columns), len(columns)+1)
 	arrays := make([]arrow.Array, len(columns), len(columns)+1)

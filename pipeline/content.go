@@ -11,13 +11,13 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// With [RolesByContent] the role of a row follows from a keyed hash of its features, so that rows
-// of equal features have one role, which is known before their targets: they are hold-out rows from
-// a hash on, as by ordinal, reference rows below the share that [ReferenceCount] is of all rows, and
-// else train rows. How many there are of each depends on the rows. docs/format.md, section "Roles",
-// specifies it.
+// With [RolesByContent] the role of a row follows from a keyed hash of its features: rows of equal
+// features have one role, which is known before their targets. Rows of the highest hashes are
+// hold-out rows, as by ordinal; those of the lowest are reference rows, in the share that
+// [ReferenceCount] is of all rows; the others are train rows. The number of each depends on the
+// rows. docs/format.md, section "Roles", specifies it.
 
-// stated is what a certificate says of the roles.
+// stated is a certificate's statement about the roles.
 func (d RolesDecl) stated() certify.Roles {
 	r := certify.Roles{Key: d.Key, ByContent: d.By == RolesByContent, Last: d.Last}
 	if r.ByContent {
@@ -30,16 +30,16 @@ func (d RolesDecl) stated() certify.Roles {
 type contentRoles struct {
 	key         string
 	features    []int  // columns
-	hash        byHash // of hold-out rows
-	referenceTo uint64 // no reference row has this hash or a higher one
+	hash        byHash // the rule for hold-out rows
+	referenceTo uint64 // reference rows have lower hashes
 
 	mu        sync.Mutex
 	holdout   *ordinalSet
 	reference []int64
-	lowest    rankHeap // of all other rows those of lowest rank
+	lowest    rankHeap // the rows of lowest rank, without hold-out rows
 }
 
-// maxReferenceByContent bounds the reference rows, of which those of the most frequent features may be some.
+// maxReferenceByContent bounds the reference rows: rows of frequent features may be among them.
 const maxReferenceByContent = 2 * MaxReference
 
 // newContentRoles is nil where roles do not follow from features. The target is the last used column.
@@ -55,7 +55,7 @@ func newContentRoles(job Job, n int64, used []int) *contentRoles {
 	return c
 }
 
-// add takes the rows of a block but some, ascending.
+// add adds the rows of a block, except some, ascending.
 func (c *contentRoles) add(b block, but []int) {
 	text := append([]byte("pacsgp/roles/features/1\x00"+c.key), 0)
 	prefix := len(text)
@@ -94,7 +94,7 @@ func (c *contentRoles) add(b block, but []int) {
 	}
 }
 
-// roles are those of a sample of n rows, when all are added.
+// roles are the roles of a sample of n rows, once all are added.
 func (c *contentRoles) roles(n int64, out leftOut) (Roles, error) {
 	r := Roles{Rows: n, reference: c.reference, out: out}
 	if len(c.reference) > maxReferenceByContent {

@@ -11,16 +11,17 @@ import (
 	"sync"
 )
 
-// A rowRecord is a row's record for finding copies: its mark and, if needed, its ordinal. Sorted records have equal rows side by
-// side, in the order of their ordinals, among rows of equal features.
+// A rowRecord is a row's record for finding copies: its mark and, if needed, its ordinal. In sorted
+// records rows of equal features are neighbours, and among them equal rows, in the order of their
+// ordinals.
 type rowRecord interface{ ~[2]uint64 | ~[3]uint64 }
 
-// A variety is the number of different rows among some.
+// A variety counts different rows.
 type variety struct {
 	rows             int64
 	distinct         int64 // different rows
 	distinctFeatures int64 // different rows, if the target is left out
-	frequent         int64 // the most rows with the same features
+	frequent         int64 // most rows with the same features
 }
 
 func (v *variety) merge(other variety) {
@@ -30,7 +31,7 @@ func (v *variety) merge(other variety) {
 	v.frequent = max(v.frequent, other.frequent)
 }
 
-// varieties are those of all rows, and of those that are not hold-out rows.
+// varieties are counts over all rows, and over those that are not hold-out rows.
 type varieties struct{ all, open variety }
 
 func (v *varieties) merge(other varieties) {
@@ -38,15 +39,14 @@ func (v *varieties) merge(other varieties) {
 	v.open.merge(other.open)
 }
 
-// A counter finds how many rows are different. It keeps the records of all rows
-// in memory if they fit its budget; if not, it writes them to a temporary file
-// in sorted runs, as long as the budget allows, and merges those. The result is
-// the same. Several goroutines may add records.
+// A counter counts different rows. It keeps the records of all rows in memory if they fit its
+// budget. If not, it writes them to a temporary file in sorted runs of the budget's size, and
+// merges those. The result is the same. Several goroutines may add records.
 type counter[R rowRecord] struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
-	later   *ordinalSet // gets the ordinals of later copies; nil: they are not asked for
+	later   *ordinalSet // gets the ordinals of later copies; nil: nobody wants them
 
 	mu    sync.Mutex
 	rows  int64 // added
@@ -54,7 +54,7 @@ type counter[R rowRecord] struct {
 	runs  []sortedRun[R]
 	file  temporary   // nil until the budget is exceeded
 	size  int64       // bytes in the file
-	taken []io.Closer // files of counters that were taken over
+	taken []io.Closer // files of merged counters
 }
 
 // A sortedRun is sorted records: in memory, or in a part of a file.
@@ -64,17 +64,17 @@ type sortedRun[R rowRecord] struct {
 	from, to int64       // bytes
 }
 
-// A temporary file. It is gone when it is closed.
+// A temporary is a file that is removed when it is closed.
 type temporary interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
 }
 
-// leastRecords is how many records a run has, however small the budget is.
+// leastRecords is the least number of records of a run, however small the budget.
 const leastRecords = 4096
 
-// newCounter counts n rows.
+// newCounter returns a counter for about n rows.
 func newCounter[R rowRecord](n int64, res Resources, later *ordinalSet) *counter[R] {
 	c := &counter[R]{
 		workers: max(res.Workers, 1), budget: res.Memory, later: later,
@@ -90,7 +90,7 @@ func (c *counter[R]) bytes() int64 {
 	return int64(8 * len(r))
 }
 
-// add takes the records of some rows.
+// add adds the records of some rows.
 func (c *counter[R]) add(ctx context.Context, records []R) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,13 +141,13 @@ func (c *counter[R]) spill(ctx context.Context) error {
 	return nil
 }
 
-// failed adds the consequence of a fault of the temporary file, and a hint.
+// failed explains a fault of the temporary file, with a hint.
 func (c *counter[R]) failed(err error) error {
 	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
 		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, c.bytes())
 }
 
-// seal turns the kept records into a sorted run in memory, and ends adding.
+// seal turns the kept records into a sorted run in memory. No more are added.
 func (c *counter[R]) seal() {
 	if len(c.kept) > 0 {
 		c.buckets(c.kept, sortRecords[R])
@@ -156,7 +156,7 @@ func (c *counter[R]) seal() {
 	c.kept = nil
 }
 
-// take takes over the records of another counter, which is empty then.
+// take moves the records of another counter into this one.
 func (c *counter[R]) take(other *counter[R]) {
 	c.seal()
 	other.seal()
@@ -168,7 +168,7 @@ func (c *counter[R]) take(other *counter[R]) {
 	other.runs, other.rows, other.taken, other.file = nil, 0, nil, nil
 }
 
-// count returns how many of all rows that were added are different.
+// count counts the different rows among all that were added.
 func (c *counter[R]) count(ctx context.Context) (varieties, error) {
 	if len(c.runs) == 0 {
 		return c.countKept(), nil
@@ -193,7 +193,7 @@ func (c *counter[R]) close() error {
 	return err
 }
 
-// countKept counts over the records that are kept.
+// countKept counts over the records in memory.
 func (c *counter[R]) countKept() varieties {
 	var found varieties
 	var mu sync.Mutex
@@ -206,15 +206,15 @@ func (c *counter[R]) countKept() varieties {
 	return found
 }
 
-// groupRecords is how many records are looked through for equal features at
-// once: they stay in the second cache.
+// groupRecords is the largest group that is searched for equal features at once: it fits the
+// second cache.
 const groupRecords = 1 << 12
 
-// different counts over records that agree in the digits before this one. It sorts
-// only groups in which features are equal, which most samples have few of.
+// different counts over records that agree in the digits before this one. It sorts only groups
+// with equal features; most samples have few.
 func (c *counter[R]) different(records []R, digit int) varieties {
 	var found varieties
-	if len(records) > groupRecords && digit < 8 { // by features alone: records of equal ones stay together
+	if len(records) > groupRecords && digit < 8 { // by features alone: equal ones stay together
 		bounds := partition(records, digit)
 		for i := range 256 {
 			found.merge(c.different(records[bounds[i]:bounds[i+1]], digit+1))
@@ -236,8 +236,8 @@ func (c *counter[R]) different(records []R, digit int) varieties {
 	return s.found
 }
 
-// equalFeatures reports whether two of at most groupRecords records have equal
-// features. Their last bits are not those that brought them into one group.
+// equalFeatures reports whether two of at most groupRecords records have equal features. It hashes
+// by the last bits; the group agrees in the first ones.
 func equalFeatures[R rowRecord](records []R) bool {
 	var table [2 * groupRecords]uint16 // place in records + 1; 0: free
 	for i, r := range records {
@@ -252,14 +252,14 @@ func equalFeatures[R rowRecord](records []R) bool {
 	return false
 }
 
-// heldBit is 1 of a hold-out row.
+// heldBit is 1 for a hold-out row, else 0.
 func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) }
 
-// A scanner counts records that come in their order.
+// A scanner counts records in sorted order.
 type scanner[R rowRecord] struct {
 	found varieties
 	last  R
-	alike struct{ all, open int64 } // rows of these features
+	alike struct{ all, open int64 } // rows so far with the last one's features
 	later *ordinalSet
 }
 
@@ -274,14 +274,14 @@ func (s *scanner[R]) add(r R) {
 	}
 	s.alike.all++
 	s.found.all.count(row, s.alike.all)
-	if heldBit(r) == 0 { // before equal rows that are
+	if heldBit(r) == 0 { // sorted before equal hold-out rows
 		s.alike.open++
 		s.found.open.count(row, s.alike.open)
 	}
 	s.last = r
 }
 
-// count counts a row, the so manieth of its features.
+// count counts a row, given whether it is a new one and its number among rows of its features.
 func (v *variety) count(row bool, alike int64) {
 	v.rows++
 	if row {
@@ -302,7 +302,7 @@ func (c *counter[R]) each(ctx context.Context, use func(R) error) error {
 	if len(c.runs) == 0 {
 		return nil
 	}
-	// Each run of a file has a buffer; all together have mergeBuffers, whatever the budget.
+	// The runs of files share mergeBuffers, whatever the budget.
 	size := max(1<<12, min(1<<18, mergeBuffers/len(c.runs)))
 	heap := make([]*reader[R], 0, len(c.runs))
 	for _, part := range c.runs {
@@ -340,12 +340,12 @@ func (c *counter[R]) each(ctx context.Context, use func(R) error) error {
 		settle(heap, 0)
 	}
 	if given != c.rows {
-		return c.failed(fmt.Errorf("it gives %d records back, %d were written", given, c.rows))
+		return c.failed(fmt.Errorf("it has %d records, %d were written", given, c.rows))
 	}
 	return nil
 }
 
-// A reader reads a run; record is the one read last.
+// A reader reads a run; record is the latest.
 type reader[R rowRecord] struct {
 	kept   []R
 	in     *bufio.Reader // nil: the run is kept
@@ -381,7 +381,7 @@ func (r *reader[R]) next() (bool, error) {
 	return true, nil
 }
 
-// settle moves reader i of a heap down to where it belongs; the least is on top.
+// settle restores a heap of readers below reader i; the least record is on top.
 func settle[R rowRecord](heap []*reader[R], i int) {
 	for {
 		least := i
@@ -398,11 +398,11 @@ func settle[R rowRecord](heap []*reader[R], i int) {
 	}
 }
 
-// An unnamed file is removed as soon as it is open, so that not even a killed
-// process leaves it, or where the system does not allow that, when it is closed.
+// An unnamed file is removed as soon as it is open, so that not even a killed process leaves it;
+// on systems without that, when it is closed.
 type unnamed struct {
 	*os.File
-	gone bool
+	gone bool // removed
 }
 
 func createTemporary(folder string) (temporary, error) {

@@ -9,21 +9,21 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// An Estimate says, before any row is read, what a run will take.
+// An Estimate is the expected cost of a run, before any row is read.
 type Estimate struct {
 	Inducing int     `json:"inducing"` // the largest candidate
 	Steps    int     `json:"steps"`    // planned, of that candidate
 	Batch    int     `json:"batch"`    // rows of a step
 	Bytes    int64   `json:"peak_memory_bytes"`
-	Least    float64 `json:"seconds_least"` // training stops when the bound falls no longer, and the machine is at its fastest
-	Most     float64 `json:"seconds_most"`  // all planned steps are made, or train.time ends them, and the machine is at its slowest
+	Least    float64 `json:"seconds_least"` // if training converges early, on the machine at its fastest
+	Most     float64 `json:"seconds_most"`  // with all planned steps, or up to train.time, on the machine at its slowest
 	Rate     float64 `json:"operations_per_second"`
 }
 
-// A Sample is what is known of the rows of a job before any is read.
+// A Sample has the facts about the rows of a job that are known before any is read.
 type Sample struct {
 	Rows     int64
-	Bad      int64 // of them that are known to be left out
+	Bad      int64 // those known to be left out
 	Features int
 	Shards   int
 	Batch    int   // rows of a batch
@@ -45,21 +45,20 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	}
 	m := float64(e.Inducing)
 	passes := m * m * float64(n)
-	rates, err := rates(min(e.Inducing, 500), s.Features, res.Workers)
+	measured, err := rates(min(e.Inducing, 500), s.Features, res.Workers)
 	if err != nil {
 		return e, err
 	}
-	e.time(least+passes, most+passes, rates, time.Duration(job.Train.Time))
+	e.time(least+passes, most+passes, measured, time.Duration(job.Train.Time))
 	return e, nil
 }
 
-// time sets the times of so many operations at the rates, in ascending order, with the
-// limit of training, if there is one: then it ends as it does at the earliest.
+// time sets the times of the least and the most operations at the rates, in ascending order. A
+// limit of training, unless it is 0, is followed by the least operations.
 func (e *Estimate) time(least, most float64, rates []float64, limit time.Duration) {
-	// Another load, or a processor that slows down when it is warm, is not seen in
-	// half a second.
+	// Half a second does not show other load, or a warm processor that slows down.
 	const slower = 1.5
-	quarter := len(rates) / 4 // of the readings are left out on either side: one does not decide
+	quarter := len(rates) / 4 // of the readings at either end are left out as outliers
 	slow, fast := rates[quarter]/slower, rates[len(rates)-1-quarter]
 	e.Rate = rates[len(rates)/2]
 	if e.Least, e.Most = least/fast, most/slow; limit > 0 {
@@ -72,7 +71,7 @@ func (s Sample) train(job Job) int64 {
 	return s.Rows - s.Bad - job.references(s.Rows) - s.apart(job, job.Roles.Holdout) - s.apart(job, job.Roles.Outside)
 }
 
-// apart is about the number of rows of a share that is kept apart by hash.
+// apart is the approximate number of rows of a share that is set apart by hash.
 func (s Sample) apart(job Job, share float64) int64 {
 	rows := s.Rows
 	if job.Roles.By == RolesByPosition { // no reference row is one
@@ -81,8 +80,8 @@ func (s Sample) apart(job Job, share float64) int64 {
 	return int64(share * float64(rows))
 }
 
-// candidates are the configurations of the trainers that a job has one after the
-// other, as far as they are known before any row is.
+// candidates are the configurations of a job's trainers in turn, as far as they are known before
+// any row is read.
 func candidates(job Job, s Sample) []model.Config {
 	sizes := job.Inducing
 	if len(sizes) == 0 {
@@ -100,16 +99,15 @@ func candidates(job Job, s Sample) []model.Config {
 			if job.Train.Method != MethodFreeForm {
 				c = job.Train.planned(c, m)
 			}
-			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different ones
+			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different points
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// operations counts those of start values with the fewest and with all planned steps, in the unit
-// of [rates]: a row of the last pass has M². A step takes about 3 M² a row and 7 M³ for the square
-// matrices.
+// operations bounds the operations of training, start values included, in the unit of [rates]: a row
+// of the last pass has M². A step takes about 3 M² a row and 7 M³ for the square matrices.
 func operations(c model.Config) (least, most float64) {
 	m := float64(c.Inducing)
 	step := func(batch int) float64 { return (3*float64(batch) + 7*m) * m * m }
@@ -118,13 +116,13 @@ func operations(c model.Config) (least, most float64) {
 	const estimateSteps, noises, scored = 50, 5, 2048
 	start := estimateSteps*1.5*estimate*estimate*estimate +
 		2*starts*m*m + noises*(3*m+2*min(starts, scored))*m*m
-	const fewestJoint, fewestSettle = 15, 3 // steps, before a bound that does not fall ends them
+	const fewestJoint, fewestSettle = 15, 3 // steps, before convergence ends them
 	least = start/2 + float64(min(c.Plan.Joint, fewestJoint))*step(c.Plan.Batch) + float64(min(c.Plan.Settle, fewestSettle))*step(c.Plan.SettleBatch)
 	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(refinements(c))*step(c.Plan.SettleBatch)
 	return least, most
 }
 
-// refinements are the most steps after θ is on its grid.
+// refinements is the largest number of steps after θ is on its grid.
 func refinements(c model.Config) int {
 	if c.Goal == model.GoalBound {
 		return c.Plan.Settle
@@ -132,8 +130,8 @@ func refinements(c model.Config) int {
 	return 2 * c.Plan.Settle
 }
 
-// rates measures the arithmetic of the last pass with m inducing points, several
-// times, for a machine is not as fast in one moment as in the next. They are sorted.
+// rates measures the speed of the last pass with m inducing points several times, because it
+// varies. The rates, in operations a second, are in ascending order.
 func rates(m, d, workers int) ([]float64, error) {
 	p := &model.Posterior{
 		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,

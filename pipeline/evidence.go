@@ -9,9 +9,9 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// evidence joins findings of the last pass, declarations of the job and the maker's word. A run
-// certifies it, and verification certifies it again and compares the documents. A model that does
-// not follow from the job is an error.
+// evidence joins the findings of the last pass, the declarations of the job and the maker's word.
+// A run certifies it; verification certifies it again and compares the documents. A model that
+// does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Rows)
 	if err := job.placed(); err != nil {
@@ -71,7 +71,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	}, nil
 }
 
-// declared returns the scaling that a job declares for the columns of a model.
+// declared returns the declared scaling of a model's columns.
 func (s Scaling) declared(meta ModelMeta) []certify.Scaled {
 	if s.Mode != ScalingDeclared {
 		return nil
@@ -83,12 +83,11 @@ func (s Scaling) declared(meta ModelMeta) []certify.Scaled {
 	return all
 }
 
-// accuracyPart is the share of the tolerance that τ is.
+// accuracyPart is τ as a share of the tolerance.
 const accuracyPart = 0x1p-20
 
-// accuracy is τ, in raw units of the target: how near to the exact mean a
-// reader's prediction has to be. It is so small a part of the tolerance that
-// taking it off costs nothing.
+// accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
+// exact mean. It is so small a part of the tolerance that subtracting it costs nothing.
 func accuracy(l certify.Loss, target Affine) float64 {
 	switch l.Kind.Tolerances() {
 	case certify.OneTolerance:
@@ -100,13 +99,12 @@ func accuracy(l certify.Loss, target Affine) float64 {
 	return target.Scale * accuracyPart
 }
 
-// scaledAccuracy is the accuracy in scaled units, no smaller.
+// scaledAccuracy is the accuracy in scaled units, rounded up.
 func scaledAccuracy(l certify.Loss, target Affine) float64 {
 	return accuracy(l, target) / target.Scale * (1 + 0x1p-40)
 }
 
-// assumptions states what the run enforced, what it had to assume, and what it
-// broke.
+// assumptions states which premises the run enforces, assumes or breaks.
 func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	n := found.Dependence
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
@@ -197,9 +195,8 @@ func (j Job) lossSpec(target Affine) certify.Loss {
 	return certify.Loss{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
 }
 
-// scaling derives the scaling of a model's columns, as far as these findings and
-// the job tell: from the reference rows, or from the job. Without either it is
-// the model's own.
+// scaling derives the scaling of a model's columns from the reference rows or from the job.
+// Without either it is the model's own.
 func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, target Affine, err error) {
 	columns := append(slices.Clone(meta.Features), meta.Target)
 	switch job.Scaling.Mode {

@@ -9,9 +9,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 )
 
-// Expected opens shard i of a source. At its end the digest of its values, all columns of the
-// source, must be the given one: else there is an error that wraps [ErrRefused] and names the
-// shard.
+// Expected opens shard i of a source. Another digest than the given one, over all columns of the
+// source, is an error at the end of the shard, which wraps [ErrRefused] and names the shard.
 func Expected(ctx context.Context, src Source, i int, digest string) (Batches, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
@@ -26,8 +25,7 @@ type expected struct {
 	digest string
 }
 
-// Next returns the next rows, or an error in the place of io.EOF where the shard is another
-// one.
+// Next returns the next rows, or an error in place of io.EOF if the digest is another one.
 func (e expected) Next(ctx context.Context) (arrow.Record, error) {
 	r, err := e.Batches.Next(ctx)
 	if errors.Is(err, io.EOF) {

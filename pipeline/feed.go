@@ -6,14 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// chunkRows is how many scaled rows the trainer is handed at a time in a full
-// pass. It is a constant, for the sums of a pass are made chunk by chunk.
+// chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. It is a
+// constant, because the sums of a pass are rounded chunk by chunk.
 const chunkRows = 4096
 
-// A feed delivers the scaled train rows of a sample, again and again: in
-// ordinal order for full passes, through a shuffle buffer for mini-batches. It
-// keeps them in memory if they fit the budget and reads the source again if
-// not; what it delivers is the same.
+// A feed delivers the scaled train rows of a sample, again and again: in ordinal order for full
+// passes, through a shuffle buffer for mini-batches. It keeps them in memory if they fit the
+// budget, and else reads the source again, with the same result.
 type feed struct {
 	src     Source
 	roles   Roles
@@ -113,24 +112,24 @@ func (f *feed) full(ctx context.Context, use func(x, y []float64) error) error {
 // packetRows is the number of rows in a packet of the producer of an epoch.
 const packetRows = 512
 
-// A shuffled reader delivers the train rows in random order, epoch after epoch,
-// without end. An epoch passes all shards, in a random order of its own, through a
-// shuffle buffer. The order depends on the seed, the epoch and the size of the
-// buffer alone; its place in it is the number of rows taken so far.
+// A shuffled reader delivers the train rows in random order, epoch after epoch, without end. An
+// epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
+// depends on the seed, the epoch and the size of the buffer alone. The reader's place is the
+// number of rows taken so far.
 type shuffled struct {
 	feed   *feed
 	buffer int
 	seed   uint64
 	taken  int64 // rows since the first epoch began
 
-	x, y []float64 // of the batch taken last
+	x, y []float64 // of the latest batch
 
-	// Of the epoch being read: its producer runs up to two packets ahead. It
-	// alone sends on and closes packets.
+	// Of the current epoch: its producer is up to two packets ahead of the reader. It alone
+	// sends on packets and closes it.
 	packets <-chan packet
 	failed  <-chan error
 	cancel  context.CancelFunc // nil while no epoch is open
-	rest    packet             // of the packet received last
+	rest    packet             // of the latest packet
 }
 
 type packet struct{ x, y []float64 }
@@ -153,7 +152,7 @@ func (r *shuffled) take(ctx context.Context, n int) (x, y []float64, err error) 
 	return r.x, r.y, nil
 }
 
-// receive returns the next packet, of the next epoch if this one has ended.
+// receive returns the next packet, from the next epoch if this one has ended.
 func (r *shuffled) receive(ctx context.Context) (packet, error) {
 	for range 2 {
 		if r.cancel == nil {
@@ -207,8 +206,7 @@ func (r *shuffled) close() {
 	r.cancel = nil
 }
 
-// shuffle delivers all train rows once, in the order of an epoch, in packets
-// that the receiver owns.
+// shuffle delivers all train rows once, in the order of an epoch. The receiver owns the packets.
 func (f *feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
 	d := f.scale.inputs()
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent

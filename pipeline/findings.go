@@ -9,12 +9,11 @@ import (
 )
 
 // leastOrdered is the least number of different values of an ordered column: independent rows
-// have so many in order once in 10¹⁸ times.
+// have this many in order with a probability of about 10⁻¹⁸.
 const leastOrdered = 20
 
-// findings are what was seen of the rows that were kept, of which the last column is the target and the
-// others are inputs: near copies, inputs that rise or fall with the order of the rows, and even grids.
-// nil: nothing.
+// findings are suspicious facts about the kept rows: near copies, inputs that rise or fall with the
+// order of the rows, and inputs on even grids; nil if there are none. The target is the last column.
 func findings(kept rawRows, inputs []string) *certify.Findings {
 	f := certify.Findings{Rows: int64(kept.n)}
 	exact, rounded := make([][]byte, kept.n), make([][]byte, kept.n)
@@ -72,11 +71,11 @@ func ordered(column []float64) bool {
 	return min(rises, falls) == 0 && max(rises, falls)+1 >= leastOrdered
 }
 
-// leastRepeats is how many repeats a grid has at the least, by expectation, if its values are
-// drawn independently. Then a quarter of them comes once in 10⁵ times.
+// leastRepeats is the least number of repeats that independent draws from a grid must be expected
+// to have. Then a quarter of them or fewer has a probability of about 10⁻⁵.
 const leastRepeats = 30
 
-// evenGrid reports whether all values are multiples of one step, and hardly any comes twice:
+// evenGrid reports whether all values are multiples of one step, and hardly any repeats:
 // of k independent draws from G values at least k(k−1)/2G pairs are expected to be equal.
 func evenGrid(column []float64) bool {
 	sorted := slices.Sorted(slices.Values(column))
@@ -99,7 +98,7 @@ func evenGrid(column []float64) bool {
 	return true
 }
 
-// different is how many of the keys are different.
+// different is the number of different keys.
 func different(keys [][]byte) int64 {
 	seen := make(map[string]struct{}, len(keys))
 	for _, k := range keys {

@@ -10,9 +10,9 @@ import (
 // errUneven says that models have predicted different numbers of rows.
 var errUneven = fmt.Errorf("%w: they are not as many for each model", ErrChanged)
 
-// PredictInStep predicts the same rows by several models, from a source for each, and hands over
-// the predictions of the same rows by all of them, in the order of the models. They are valid until
-// use returns.
+// PredictInStep predicts the same rows with several models, from a source for each. It calls use
+// with predictions of the same rows, one slice a model, in the order of the models. They are valid
+// until use returns.
 func PredictInStep(ctx context.Context, models []*Ready, sources []Source, use func([][]Prediction) error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	batches, taken := make([]chan []Prediction, len(models)), make([]chan struct{}, len(models))
@@ -26,7 +26,7 @@ func PredictInStep(ctx context.Context, models []*Ready, sources []Source, use f
 				case <-ctx.Done():
 					return ctx.Err()
 				}
-				select { // it is the collector's until then
+				select { // merged uses the batch until then
 				case <-taken[i]:
 					return nil
 				case <-ctx.Done():
@@ -39,7 +39,7 @@ func PredictInStep(ctx context.Context, models []*Ready, sources []Source, use f
 	return all.Wait()
 }
 
-// merged cuts batches of several models alike.
+// merged cuts the batches of several models at the same rows.
 func merged(ctx context.Context, batches []chan []Prediction, taken []chan struct{}, use func([][]Prediction) error) error {
 	left, now := make([][]Prediction, len(batches)), make([][]Prediction, len(batches))
 	for {

@@ -20,35 +20,35 @@ type Look struct {
 	// sweep, and numbers of one sequence.
 	Family Digest
 	Slot   Slot
-	Curve  bool   // it shows a curve, which ends the looks at its rows
-	Shown  Digest // of what the number follows from: model and hold-out rows, and for a bound alone its part of δ
+	Curve  bool   // it discloses a curve, which ends the looks at its rows
+	Shown  Digest // of the answer: model and hold-out rows, and for a bound alone its part of δ
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
 
-	Trained []uint64 // digests of all its other rows, as Marks
+	Trained []uint64 // digests of its other rows, as Marks
 }
 
 // A Slot is the place of a job in its family; zero: it is the only one.
 type Slot struct{ Number, Alternative int64 }
 
-// HeldOut names hold-out rows by their values, whatever their files and columns' names.
+// HeldOut identifies hold-out rows by their values, whatever their files and names of columns.
 type HeldOut struct {
 	Rows   int64
 	Marks  []uint64 // digests of rows, whatever the order of their features, ascending: all of them or the lowest maxMarks
 	Places []uint64 // a place each, ascending: all of them or the maxMarks of lowest rank
 }
 
-// maxMarks bounds what a look takes in its log. Of more rows those of lowest rank are a sample
-// that is the same for equal rows: an overlap of a five-hundredth is missed with a chance of e⁻⁴.
+// maxMarks bounds the size of a look in its log. The marks of lowest rank are a sample that is the
+// same for equal rows: it misses an overlap of a five-hundredth with a probability of e⁻⁴.
 const maxMarks = 2048
 
 // Looks is the log of looks. It outlives the process and the output.
 type Looks interface {
-	// Look notes a look, durably, unless it has one that [Look.Same] reports, and returns those that
-	// the log had before it. It is called before the number is known. An error that wraps
+	// Look records a look, durably, unless the log has the same one ([Look.Same]). It returns the
+	// looks before it. It is called before the number is known. An error that wraps
 	// [ErrUncounted] leaves the look uncounted.
 	Look(ctx context.Context, l Look) (earlier []Look, err error)
-	// Noted returns all looks that the log has, in their order.
+	// Noted returns all looks of the log, in their order.
 	Noted(ctx context.Context) ([]Look, error)
 }
 
@@ -64,8 +64,8 @@ const noPrice = "the hold-out rows promise nothing: a job before this one looked
 
 const looksEnded = "what follows from the hold-out rows is indicative: a job before this one has shown a curve of some of them, which ends the looks at them (hint: declare what is to be tried together, as a sweep, or let new rows come)"
 
-// warnOfLooks tells before training whether the hold-out bound will be worth nothing. The same job again
-// pays what it paid.
+// warnOfLooks warns before training if the hold-out bound will promise nothing. A repeated job pays
+// what it paid the first time.
 func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told bool, err error) {
 	if s.held.Rows == 0 || env.Looks == nil {
 		return false, nil
@@ -93,7 +93,7 @@ func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told
 	return false, nil
 }
 
-// look notes that the hold-out rows are looked at with a model, and says what that costs.
+// look records the look at the hold-out rows with a model, and returns its price.
 func look(ctx context.Context, job Job, s *Survey, model string, env Environment, told bool) (*certify.Looks, error) {
 	if s.held.Rows == 0 {
 		return nil, nil
@@ -121,7 +121,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 	return paid, err
 }
 
-// look is that of a job with the model of the digest.
+// look is the look of a job with the model of this digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
 	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
@@ -131,7 +131,7 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	}
 	l.Family = sha256.Sum256(family)
 	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
-	if !j.Loss.Kind.Counts() { // a count has its limits at every δ; a bound alone tells more at another
+	if !j.Loss.Kind.Counts() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
 	}
 	if l.Curve {
@@ -141,8 +141,8 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	return l, err
 }
 
-// paid is what a look has to pay for. An answer that was shown before tells nothing new: it costs what
-// it cost then, if that look spent no smaller part of δ than this one may.
+// paid is the price of a look. An answer that was disclosed before costs what it cost then, if
+// that look spent no smaller part of δ than this one may.
 func (l Look) paid(earlier []Look) *certify.Looks {
 	fixed := !l.again(earlier)
 	if at := shownAt(earlier, l.Shown); at < len(earlier) {
@@ -153,7 +153,7 @@ func (l Look) paid(earlier []Look) *certify.Looks {
 	return l.charge(earlier, fixed)
 }
 
-// shownAt is the first look with an answer, or how many looks there are.
+// shownAt is the index of the first look with this answer, or the number of looks.
 func shownAt(looks []Look, shown Digest) int {
 	if at := slices.IndexFunc(looks, func(o Look) bool { return o.Shown == shown }); at >= 0 {
 		return at
@@ -161,9 +161,9 @@ func shownAt(looks []Look, shown Digest) int {
 	return len(looks)
 }
 
-// charge is what a look pays for some before it. A family's jobs were fixed before its first look, so that its
-// slots do not pay for each other, unless one of them has had a second answer, or features of
-// the rows were computed anew since. One answer is paid for once.
+// charge is the price of a look after earlier ones. A family's jobs were fixed before its first look.
+// So its slots do not pay for each other (fixed), unless one of them has a second answer, or features
+// of the rows were recomputed since. One answer is paid for once.
 func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 	var all certify.Looks
 	for i, o := range slices.Backward(earlier) {
@@ -183,8 +183,8 @@ func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 	return &all
 }
 
-// again reports whether a slot of the look's family has had two answers, this one among them: by
-// another program, on another machine, with another time limit or on other rows.
+// again reports whether a slot of the look's family has two answers, this look's included: from
+// another program, machine, time limit or sample.
 func (l Look) again(earlier []Look) bool {
 	answers := map[Slot]Digest{l.Slot: l.Shown}
 	for _, o := range earlier {
@@ -199,8 +199,8 @@ func (l Look) again(earlier []Look) bool {
 	return false
 }
 
-// meets reports whether two looks have hold-out rows in common; whether each row that l holds out
-// was held out by o too, or came since; and whether common rows have other features.
+// meets reports whether two looks have hold-out rows in common; whether each hold-out row of l was
+// one of o too, or has come since (kept); and whether common rows have other features (changed).
 func (l Look) meets(o Look) (meets, kept, changed bool) {
 	common, mine, others := l.Held.among(o.Held.Marks)
 	if common == mine {
@@ -212,12 +212,12 @@ func (l Look) meets(o Look) (meets, kept, changed bool) {
 		return true, false, changed
 	case same:
 		return true, kept, changed
-	default: // rows of other places; a hundredth may be equal by chance
+	default: // at other places; a hundredth may be equal by chance
 		return 100*common > min(mine, others), !l.trainedBy(o, 0.01), changed
 	}
 }
 
-// among is how many of so many marks are among those of other rows, of which there are so many.
+// among counts the marks of h that are among other marks, with the numbers of both.
 func (h HeldOut) among(other []uint64) (common, mine, others int) {
 	a, b := bothWhole(h.Marks, other, func(mark uint64) uint64 { return mark })
 	for _, m := range a {
@@ -228,8 +228,8 @@ func (h HeldOut) among(other []uint64) (common, mine, others int) {
 	return common, len(a), len(b)
 }
 
-// trainedBy reports whether hold-out rows are rows that o has trained on: a part more of them, and
-// five deviations, than are among those of this look's own, which are equal by chance.
+// trainedBy reports whether o has trained on hold-out rows of l. Some are equal to train rows by
+// chance, as among l's own: more of them are, by the given part and by five deviations.
 func (l Look) trainedBy(o Look, part float64) bool {
 	common, of, _ := l.Held.among(o.Trained)
 	alike, own, _ := l.Held.among(l.Trained)
@@ -238,7 +238,7 @@ func (l Look) trainedBy(o Look, part float64) bool {
 	return common >= min(of, 3) && beyond > part*n && beyond > 5*math.Sqrt(n*chance*(1-chance))
 }
 
-// meetsInPlace is meets for rows whose places stay, if other features are used, or another target.
+// meetsInPlace is meets by the places of rows, which other features or another target do not change.
 func (l Look) meetsInPlace(o Look) (meets, kept, changed bool) {
 	mine, others := bothWhole(l.Held.Places, o.Held.Places, placeRank)
 	then := map[uint64]uint64{}
@@ -260,14 +260,14 @@ func (l Look) meetsInPlace(o Look) (meets, kept, changed bool) {
 	return t || f, kept, t && 10*features.equal() < 9*len(features)
 }
 
-// pairs are short digests of two values that have the same place.
+// pairs are short digests of the values of two looks at the same places.
 type pairs [][2]uint64
 
 func (p *pairs) add(a, b uint64) {
 	*p = append(*p, [2]uint64{a & (1<<halfBits - 1), b & (1<<halfBits - 1)})
 }
 
-// equal is how many pairs are equal.
+// equal is the number of equal pairs.
 func (p pairs) equal() (n int) {
 	for _, x := range p {
 		if x[0] == x[1] {
@@ -277,9 +277,9 @@ func (p pairs) equal() (n int) {
 	return n
 }
 
-// alike reports whether pairs are equal beyond chance: nine tenths of those that chance, as among
-// targets that are only 0 and 1, does not make equal, and five deviations. Targets that are 0 every
-// night are equal in half of the places of two days.
+// alike reports whether pairs are equal beyond chance: by nine tenths of those that chance leaves
+// unequal, and by five deviations. Chance can be large: targets that are only 0 and 1 are often
+// equal, and targets that are 0 every night are equal at half of the places of two days.
 func (p pairs) alike() bool {
 	var counts [2]map[uint64]float64
 	for side := range counts {
@@ -296,7 +296,7 @@ func (p pairs) alike() bool {
 	return 10*beyond >= 9*(n-chance) && beyond > 5*math.Sqrt(chance*(1-chance/n))
 }
 
-// bothWhole are those of two samples up to where both are complete, by rank.
+// bothWhole cuts two samples to the ranks up to which both are complete.
 func bothWhole(a, b []uint64, rank func(uint64) uint64) (mine, others []uint64) {
 	last := uint64(math.MaxUint64)
 	for _, all := range [][]uint64{a, b} {
@@ -321,7 +321,7 @@ func byRank(rank func(uint64) uint64) func(a, b uint64) int {
 	return func(a, b uint64) int { return cmp.Compare(rank(a), rank(b)) }
 }
 
-// heldRows gathers the hold-out rows of a pass, and marks of the others, whatever the order of its blocks.
+// heldRows gathers the hold-out rows of a pass, and the marks of the others, in any order of blocks.
 type heldRows struct {
 	mu             sync.Mutex
 	rows           multiset // of all their values, in the order of the columns
@@ -337,10 +337,10 @@ type heldFound struct {
 	trained []uint64
 }
 
-// A sketch is the lowest of many marks, at least maxMarks of them.
+// A sketch keeps the lowest of many marks, at least maxMarks of them.
 type sketch struct {
 	marks []uint64
-	full  bool // marks beyond the last of maxMarks are not wanted
+	full  bool // the first maxMarks are sorted, and higher marks are dropped
 }
 
 func (s *sketch) add(marks []uint64) {
@@ -354,7 +354,7 @@ func (s *sketch) add(marks []uint64) {
 	}
 }
 
-// lowest are the lowest of them, ascending.
+// lowest are the lowest maxMarks different marks, ascending.
 func (s *sketch) lowest() []uint64 {
 	slices.Sort(s.marks)
 	s.marks = slices.Compact(s.marks)
@@ -414,8 +414,8 @@ func (h *heldRows) found() heldFound {
 	return heldFound{held, h.rows.digest(), h.trained.lowest()}
 }
 
-// rowMarks are digests of rows by their values, the last of which is the target. They need to tell apart
-// only rows that nobody has made to be equal: the log is its user's own.
+// rowMarks are digests of rows by their values; the last one is the target. They need not resist
+// forged collisions: the log is its user's own.
 func rowMarks(columns [][]float64) []uint64 {
 	last := len(columns) - 1
 	all := make([]uint64, len(columns[last]))
@@ -442,7 +442,7 @@ func valuesDigest(values []float64) [32]byte {
 	return sha256.Sum256(text)
 }
 
-// shortDigest is the beginning of that.
+// shortDigest is the first 64 bits of valuesDigest.
 func shortDigest(values []float64) uint64 {
 	sum := valuesDigest(values)
 	return binary.LittleEndian.Uint64(sum[:])

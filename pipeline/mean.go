@@ -12,8 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A MeanDecl declares the mean function of the prior. The process models what it leaves of the
-// target, and predictions add it back. Its zero value is the constant in the middle of the target.
+// A MeanDecl declares the mean function of the prior. The process models the difference of the
+// target from it, and predictions add it back. Its zero value is a constant, the mean of the
+// target.
 type MeanDecl struct {
 	Column string `json:"column"` // predictions of another model; it is no feature
 }
@@ -21,7 +22,7 @@ type MeanDecl struct {
 // given reports whether the mean function is a column.
 func (d MeanDecl) given() bool { return d.Column != "" }
 
-// Columns are the columns that the mean function is: one, or none.
+// Columns is the column of the mean, or nothing.
 func (d MeanDecl) Columns() []string {
 	if d.given() {
 		return []string{d.Column}
@@ -29,7 +30,7 @@ func (d MeanDecl) Columns() []string {
 	return nil
 }
 
-// centre is that of the scaling of a target around which the job centres it: the column takes its place.
+// centre is the centre of the target's scaling: 0 with a column of the mean, which replaces it.
 func (d MeanDecl) centre(centre float64) float64 {
 	if d.given() {
 		return 0
@@ -37,10 +38,10 @@ func (d MeanDecl) centre(centre float64) float64 {
 	return centre
 }
 
-// outside reports whether the column was fitted on outside rows alone, so that train rows can certify.
+// outside reports whether the column was fitted on outside rows alone: then train rows can certify.
 func (j Job) outside() bool { return j.Roles.Outside > 0 }
 
-// sets is how many sets of rows take a bit a row.
+// sets is the number of sets of rows that take a bit a row.
 func (d RolesDecl) sets() (n int64) {
 	for _, share := range []float64{d.Holdout, d.Outside} {
 		if share > 0 {
@@ -69,7 +70,7 @@ func (j Job) checkMean(fault func(string, ...any)) {
 		fault("mean.column: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
 	}
 	if j.Loss.Kind.Tolerances() == certify.NoTolerance {
-		fault("mean.column: the loss %s is relative to the whole target, and the process models what the column leaves of it; declare a tolerance", j.Loss.Kind)
+		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; declare a tolerance", j.Loss.Kind)
 	}
 	if j.Roles.By == RolesByContent {
 		fault("mean.column: it does not go with roles.by %s, of which nobody knows the hold-out rows before the column is fitted", RolesByContent)
@@ -78,17 +79,17 @@ func (j Job) checkMean(fault func(string, ...any)) {
 		fault("mean.column: it does not go with train.mode %s", TrainArrival)
 	}
 	if t := j.Scaling.Target; t != nil && t.Centre != 0 {
-		fault("scaling.target: its centre is %v, and the column of mean takes the place of a centre: declare 0", t.Centre)
+		fault("scaling.target: its centre is %v, and the column of mean replaces a centre: declare 0", t.Centre)
 	}
 }
 
-// insideMethods are the methods of a job whose column may have been fitted on train rows: one of hold-out
-// rows. What train rows give certifies nothing, so that it gets next to nothing of delta.
+// insideMethods are the methods of a job whose column may have been fitted on train rows. Train rows
+// certify nothing then: PAC-Bayes gets the least weight, and a method of hold-out rows all the rest.
 func insideMethods(id certify.MethodID) []certify.MethodWeight {
 	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: id, Weight: certify.MaxWeight - 1}}
 }
 
-// withInside completes the methods of such a job, which may name that of the hold-out rows alone.
+// withInside completes the methods of such a job, which may name the method of hold-out rows alone.
 func (j Job) withInside(fault func(string, ...any)) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:
@@ -101,8 +102,8 @@ func (j Job) withInside(fault func(string, ...any)) Job {
 	return j
 }
 
-// Open opens the rows of a job, with these features or, with nil, those that the job
-// chooses; behind them the column of the mean, and the target. spooled may be nil.
+// Open opens the rows of a job with these features (nil: the job's own), then the column of the
+// mean and the target. spooled may be nil.
 func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resources, spooled func(int64)) (Opened, error) {
 	c := j.choice(features, res)
 	c.Spooled = spooled
@@ -128,7 +129,8 @@ func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resourc
 	return withNotices{src, all.Notices()}, nil
 }
 
-// besideMean puts the column of the mean behind the features, given the columns of a default choice.
+// besideMean returns the features and then the column of the mean, from the columns of a default
+// choice.
 func (j Job) besideMean(columns []string) ([]string, error) {
 	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
 	if len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
@@ -167,8 +169,8 @@ func (j Job) openData(open OpenData) OpenData {
 	}
 }
 
-// knowsTarget returns an error if the column of the mean equals the target in most of some rows, in which
-// they are the last columns.
+// knowsTarget returns an error if the column of the mean equals the target in most rows. They are the
+// last two columns.
 func (d MeanDecl) knowsTarget(rows rawRows) error {
 	if !d.given() {
 		return nil
@@ -182,15 +184,15 @@ func (d MeanDecl) knowsTarget(rows rawRows) error {
 	if 2*equal <= rows.n {
 		return nil
 	}
-	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from it, and says nothing of rows whose target is not known", ErrData, d.Column, equal, rows.n)
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from the target, and says nothing about rows with an unknown target", ErrData, d.Column, equal, rows.n)
 }
 
-// farthest is how many deviations of the target the column of the mean may be off in half of the rows.
-// From about a thousand on, training loses all digits of what it is to learn.
+// farthest is the largest median distance of the column of the mean from the target, in deviations of
+// the target. From about a thousand on, training loses all digits.
 const farthest = 100
 
-// near returns an error if the column is far from the target in most of some rows, in which they are the
-// last columns. scale is the target's.
+// near returns an error if the column is far from the target in half of the rows. They are the last two
+// columns; scale is the target's.
 func (d MeanDecl) near(rows rawRows, scale float64) error {
 	if !d.given() {
 		return nil
@@ -215,7 +217,7 @@ func (m ModelMeta) Lacks(err error) error {
 	return fmt.Errorf("%w (the model corrects the column %q, predictions of another model: rows need it too)", err, m.Mean)
 }
 
-// misfit is how far a column is from the target, in deviations of it and at most 1.
+// misfit is the distance of the column from the target, in deviations of the target, at most 1.
 func misfit(target, column, scale float64) float64 {
 	if off := math.Abs(target-column) / scale; off < 1 {
 		return off
@@ -223,7 +225,7 @@ func misfit(target, column, scale float64) float64 {
 	return 1
 }
 
-// distances are what a certificate says of the column of the mean, given the reference rows; nil: there is none.
+// distances are a certificate's facts about the column of the mean; nil if there is none.
 func (d MeanDecl) distances(reference rawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
 	if !d.given() {
 		return nil, nil
@@ -238,9 +240,9 @@ func (d MeanDecl) distances(reference rawRows, train certify.RiskSum, scale floa
 	return &found, nil
 }
 
-// temper keeps the part of the correction of a column that fits reference rows best, which Q is not fitted
-// to. What a model leaves on rows that it was fitted on is too small and is no more than its noise: the
-// train rows do not show whether to correct it there. Without hold-out rows nobody asks for the mean of Q.
+// temper shrinks the correction of a column to the part that fits the reference rows best, to which Q is
+// not fitted. The errors of another model on its own training rows are too small, so that train rows
+// cannot show whether a correction helps. Without hold-out rows the mean of Q does not matter.
 func (t *training) temper(p *model.Posterior) error {
 	rows := t.start.Slice(0, t.survey.reference.n)
 	if !t.job.Mean.given() || t.job.Roles.Holdout == 0 || rows.Len() == 0 {
@@ -269,7 +271,7 @@ func (t *training) temper(p *model.Posterior) error {
 		}
 	}
 	if kept < 1 {
-		t.env.Observer.event(fmt.Sprintf("of the correction of the column %q a part of %v is kept: it fits the reference rows best", t.job.Mean.Column, kept))
+		t.env.Observer.event(fmt.Sprintf("the correction of the column %q is multiplied by %v, which fits the reference rows best", t.job.Mean.Column, kept))
 	}
 	for i := range p.Mean {
 		p.Mean[i] *= kept

@@ -12,26 +12,24 @@ const programBytes = 36 << 20
 // command sets the runtime's limit to the sum.
 const heapSlack = 25
 
-// process is the memory of a process with so many live bytes.
+// process is the memory of a process with this many live bytes.
 func process(living int64) int64 { return programBytes + living + living*heapSlack/100 }
 
-// PeakMemory is the most memory, in bytes, that a run of a job with its defaults
-// filled in has at a time. Each part counts its live bytes; the rows that all parts of training
-// share come first.
+// PeakMemory is the peak memory, in bytes, of a run of a job with its defaults filled in.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	n := s.train(job)
 	reference, starts := s.looked(job)
 
-	// Both passes: batches that are decoded ahead, the marks of all rows, the
-	// reference and start rows.
+	// Both passes: batches decoded in advance, the marks of all rows, the reference and
+	// start rows.
 	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
 	found := s.bytes(reference) + s.bytes(starts)
-	found += s.Rows / 8 * job.Roles.sets() // a bit a row says which are hold-out rows, or outside
+	found += s.Rows / 8 * job.Roles.sets() // a bit a row for hold-out rows, and for outside rows
 	most := reading + counting + found
 
-	// Training: the train rows, or what reads them again; start rows, scaled; the
-	// shuffle buffer and a batch.
+	// Training: the train rows, or their readers; start rows, scaled; the shuffle buffer
+	// and a batch.
 	kept := s.bytes(n)
 	if kept > res.Memory {
 		kept = reading
@@ -62,20 +60,20 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	return process(most)
 }
 
-// CheckMemory is the most memory, in bytes, that a check of a certificate and its
-// model has at a time, with these rows or, where there are none, without.
+// CheckMemory is the peak memory, in bytes, of a check of a certificate and its model, with
+// the rows or, if s has none, without.
 func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 {
 	res = res.WithDefaults()
 	job, err := statedJob(c.Configuration)
 	if err != nil {
-		return 0 // it is refused before it takes anything
+		return 0 // the check refuses it at once
 	}
 	reference, starts := s.looked(job.ForRows(s.Rows))
 	use := memoryOf(m, int(min(reference, startRows)), res)
 	if s.Rows == 0 {
 		return process(use.Posterior)
 	}
-	living := s.reading(res) + min(recordBytes(job)*s.Rows, res.Memory) + s.Rows/8 // a bit a row says which are hold-out rows
+	living := s.reading(res) + min(recordBytes(job)*s.Rows, res.Memory) + s.Rows/8 // a bit a row for hold-out rows
 	work := use.Pass
 	if job.Grid.Prior == certify.PriorPeaked { // the peaks are estimated again
 		living += s.bytes(reference) + s.bytes(starts)
@@ -84,13 +82,13 @@ func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 
 	return process(living + work)
 }
 
-// memoryOf is the memory to use a model with so many start rows.
+// memoryOf is the memory of using a model with this many start rows.
 func memoryOf(m Model, rows int, res Resources) model.Memory {
 	p := m.Posterior
 	return model.MemoryOf(p.Kernel.Family, p.Inducing(), p.Dim(), rows, res.Workers)
 }
 
-// RetrainMemory is the most memory, in bytes, that training again has at a time.
+// RetrainMemory is the peak memory, in bytes, of training again.
 func RetrainMemory(c certify.Certificate, s Sample, res Resources) int64 {
 	job, err := statedJob(c.Configuration)
 	if err != nil {
@@ -99,7 +97,7 @@ func RetrainMemory(c certify.Certificate, s Sample, res Resources) int64 {
 	return PeakMemory(job, s, res)
 }
 
-// PredictMemory is the most memory, in bytes, that predicting these rows has at a time.
+// PredictMemory is the peak memory, in bytes, of predicting these rows.
 func PredictMemory(m Model, s Sample, res Resources) int64 {
 	res = res.WithDefaults()
 	return process(s.reading(res) + memoryOf(m, 0, res).Pass)
@@ -114,8 +112,8 @@ func CheckSpill(c certify.Certificate, res Resources) int64 {
 	return SpillBytes(job, c.Sample.Rows, res)
 }
 
-// SpillBytes is how much of a disk, in bytes, counting the copies among so many rows
-// takes at most, in the folder of the resources: nothing where it fits into memory.
+// SpillBytes bounds the temporary files, in bytes, of counting the copies among these rows: 0
+// if the records fit into memory.
 func SpillBytes(job Job, rows int64, res Resources) int64 {
 	record := recordBytes(job)
 	if rows <= max(leastRecords, res.WithDefaults().Memory/record) {
@@ -132,16 +130,16 @@ func recordBytes(job Job) int64 {
 	return 16
 }
 
-// bytes is the memory of so many rows.
+// bytes is the memory of this many rows.
 func (s Sample) bytes(rows int64) int64 { return rows * int64(s.Features+1) * 8 }
 
-// reading is the memory for reading rows: pages, and batches decoded ahead.
+// reading is the memory for reading rows: pages, and batches decoded in advance.
 func (s Sample) reading(res Resources) int64 {
 	readers := int64(max(1, min(res.Workers, s.Shards)))
 	return s.Reader + s.bytes(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))
 }
 
-// looked are the numbers of reference rows and of start rows, which are kept.
+// looked are the numbers of reference rows and of start rows, which stay in memory.
 func (s Sample) looked(job Job) (reference, starts int64) {
 	reference = job.rule(s.Rows).references(s.Rows)
 	return reference, min(max(startRows, reference), s.Rows)

@@ -6,9 +6,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A series is a [certify.Series] of consecutive rows, with the numbers at both ends, by which
-// those of shards are put together: who cuts a lake into small row groups hides nothing.
-// docs/format.md, section 7, specifies it.
+// A series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
+// series of shards: small row groups hide nothing. docs/format.md, section 7, specifies it.
 type series struct {
 	certify.Series
 
@@ -16,12 +15,12 @@ type series struct {
 	last  [certify.Lags]int64 // the last ones, backwards
 }
 
-// inSteps is a number from −1 to 1 in steps; what is beyond is the next end.
+// inSteps is a number from −1 to 1 in steps, rounded down; others are clamped first.
 func inSteps(v float64) int64 {
 	return int64(math.Floor(certify.SeriesOne * max(-1, min(1, v))))
 }
 
-// add takes the next number, in steps.
+// add appends a number, in steps.
 func (s *series) add(v int64) {
 	if s.Rows < certify.Lags {
 		s.first[s.Rows] = v
@@ -59,7 +58,7 @@ func (s *series) merge(next series) {
 // late reports whether a row is among the last tenth of all.
 func (s subject) late(ordinal int64) bool { return ordinal >= s.rows-s.rows/10 }
 
-// measured are the sums by which a certificate judges how alike near rows are.
+// measured are the sums that show how alike near rows are.
 func (p *Pass) measured() certify.Measured {
 	var targets, losses series
 	var late certify.Late

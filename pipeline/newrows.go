@@ -4,14 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"hash"
 	"math"
 	"slices"
 )
 
-// RowsDigest identifies the rows of a source by their values in their order: neither by files nor by
-// the row groups in which they lie.
+// RowsDigest identifies the rows of a source by their values in their order, whatever their files and
+// row groups.
 func RowsDigest(ctx context.Context, src Source, workers int) (Digest, error) {
 	var all []ColumnDigest
 	n := rowsOf(src)
@@ -22,9 +22,9 @@ func RowsDigest(ctx context.Context, src Source, workers int) (Digest, error) {
 	return ShardDigest(0, n, all), err
 }
 
-// Holds reports whether the rows of a source are rows of the manifest's sample: those of consecutive
-// files of it, in this order. It does not matter how they are compressed, or cut into row groups
-// and files. The source has the columns of the sample.
+// Holds reports whether the rows of a source are those of consecutive files of the manifest's
+// sample, in their order, whatever their own compression, row groups and files. The source has the
+// columns of the sample.
 func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, error) {
 	n := rowsOf(src)
 	for _, like := range m.spans(n) {
@@ -47,7 +47,7 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 		if err == nil {
 			return true, nil
 		}
-		if err != errOtherRows { //nolint:errorlint // it is handed through as it is
+		if err != errOtherRows { //nolint:errorlint // hashRuns returns it unwrapped
 			return false, err
 		}
 	}
@@ -55,7 +55,7 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 }
 
 // errOtherRows ends a comparison.
-var errOtherRows = fmt.Errorf("pipeline: other rows")
+var errOtherRows = errors.New("pipeline: other rows")
 
 // A span is some consecutive files of a manifest.
 type span struct {
@@ -63,7 +63,7 @@ type span struct {
 	first    int64 // ordinal of the first row
 }
 
-// spans are those of n rows, grouped by the sizes of their shards.
+// spans are the spans with n rows, grouped by the sizes of their shards.
 func (m Manifest) spans(n int64) (groups [][]span) {
 	places := map[string]int{}
 	first := int64(0)
@@ -105,8 +105,8 @@ func sum(all []int64) (n int64) {
 	return n
 }
 
-// hashRuns cuts the rows of a source into runs of these sizes and hands over the digests of the
-// columns of each, as a shard of its own would have them.
+// hashRuns cuts the rows of a source into runs of these sizes, and calls use with the digests of
+// each run's columns, as if it were a shard.
 func hashRuns(ctx context.Context, src Source, sizes []int64, workers int, use func(i int, columns []ColumnDigest) error) error {
 	sums := make([]hash.Hash, len(src.Columns()))
 	for c := range sums {

@@ -11,8 +11,8 @@ import (
 const (
 	// calibrated is the share of the rows that mean ± 1.96 predictive deviations covers.
 	calibrated = 0.95
-	// calibrationRows is how many start rows that is settled on where there are no reference
-	// rows, which Q is not fitted to.
+	// calibrationRows is the number of start rows to calibrate on if there are no reference
+	// rows.
 	calibrationRows = 1000
 	leastNoise      = 1e-12
 )
@@ -47,7 +47,7 @@ func (t *training) noise(p *model.Posterior) (*Noise, error) {
 		slices.Sort(needed)
 		n := Noise{Spread: spread, Variance: needed[min(len(needed), int(math.Ceil(calibrated*float64(len(needed)+1))))-1]}
 		if !(n.Variance > leastNoise) {
-			continue // wider than it need be
+			continue // too wide even without noise
 		}
 		width := 0.0
 		for _, v := range variance {

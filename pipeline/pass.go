@@ -9,33 +9,32 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// ErrPart says that parts do not make up a pass: one is damaged, missing, given twice,
-// or of another pass.
+// ErrPart says that parts do not make up a pass: one is damaged, missing, duplicated, or of
+// another pass.
 var ErrPart = errors.New("parts of a pass")
 
-// A Pass is what one reading of some shards of a sample found, or of all: the partial
-// result of the fold over its rows. Passes over different shards of the same sample merge
-// to one; in whatever parts, in whatever order and by however many workers it was
-// made, the bytes of [Pass.MarshalBinary] are the same. So the parts may be made by
-// several processes, on several machines.
+// A Pass is the result of one reading of some or all shards of a sample: a partial result of the
+// fold over its rows. Passes over different shards merge. The bytes of [Pass.MarshalBinary] are the
+// same whatever the parts, their order and the number of workers, so that several machines may make
+// the parts.
 //
-// Counts and sums of losses are exact. Other sums of floating-point numbers are kept
-// shard by shard, and added in the order of the shards at the end.
+// Counts and sums of losses are exact. Other sums of floating-point numbers are kept by shard, and
+// added in the order of the shards at the end.
 //
 // Its methods are for one goroutine at a time. Close it after use.
 type Pass struct {
 	of      subject
 	shards  map[int]*shardPass
 	tallies certify.Tallies
-	marks   *counter[mark] // of all rows of the shards; nil if copies were looked for before
-	copies  Copies         // what was found then, of the whole sample
+	marks   *counter[mark] // of all rows of the shards; nil if copies were counted in an earlier pass
+	copies  Copies         // of the whole sample, from that pass
 }
 
-// A subject is what a pass is over. Only passes with the same one merge.
+// A subject identifies the work of a pass. Only passes with the same one merge.
 type subject struct {
 	rows          int64 // of the sample
-	bad           int64 // of these: those that break a row rule
-	outside       int64 // of these: those that the column of the mean was fitted on
+	bad           int64 // rows that break a row rule
+	outside       int64 // rows that the column of the mean was fitted on
 	shards        int
 	columns       int
 	layout        Digest // of the shards' first ordinals and rows
@@ -46,31 +45,31 @@ type subject struct {
 	secret        Digest // of the secret of the marks; zero: there are none
 }
 
-// A shardPass is what was found in one shard.
+// A shardPass is the result for one shard.
 type shardPass struct {
 	first, rows int64
 	columns     []ColumnDigest
 	targets     multiset
 	squares     float64   // of the residuals of the mean of Q on train rows, raw units
-	kept        []float64 // rows that were asked for, in the order of their ordinals: 1 of a reference row, else 0, and all columns
-	summaries   []summary // one a column, if they were asked for
+	kept        []float64 // the wanted rows, in the order of their ordinals: 1 for a reference row, else 0, then all columns
+	summaries   []summary // one a column, if wanted
 
-	// Of rows that were scored, in their order.
+	// Of scored rows, in their order.
 	targetsInOrder series       // of reference and train rows
 	losses         series       // of the mean of Q on train rows
-	late           certify.Late // those among the last tenth of the rows
+	late           certify.Late // losses among the last tenth of the rows
 }
 
-// A summary says what a column's values in a shard are like.
+// A summary describes a column's values in a shard.
 type summary struct {
 	first   float64
-	one     bool    // all values are the first one
+	one     bool    // all values equal the first
 	moments moments // of the rows that are not left out
 }
 
-// Merge adds the shards of other, which is empty then: its resources are freed with p.
-// Passes of different samples, models, jobs or secrets, and passes that share a shard,
-// are an error that wraps [ErrPart] and changes nothing.
+// Merge moves the shards of other into p, which then owns its resources. Passes of different
+// samples, models, jobs or secrets, and passes that share a shard, are an error that wraps
+// [ErrPart] and changes nothing.
 func (p *Pass) Merge(other *Pass) error {
 	if err := p.of.same(other.of); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (p *Pass) Merge(other *Pass) error {
 	return nil
 }
 
-// Size is how many shards the pass has read, and rows.
+// Size returns the numbers of shards and rows that the pass has read.
 func (p *Pass) Size() (shards int, rows int64) {
 	for _, s := range p.shards {
 		rows += s.rows
@@ -112,7 +111,7 @@ func (p *Pass) Close() error {
 	return p.marks.close()
 }
 
-// same returns an error that says in what two subjects differ.
+// same returns an error that names the difference of two subjects.
 func (s subject) same(other subject) error {
 	switch {
 	case s == other:
@@ -124,11 +123,11 @@ func (s subject) same(other subject) error {
 	case s.rows != other.rows || s.bad != other.bad || s.outside != other.outside || s.shards != other.shards || s.columns != other.columns || s.layout != other.layout || s.sample != other.sample:
 		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
 	default:
-		return fmt.Errorf("%w: one was begun from another run of training", ErrPart)
+		return fmt.Errorf("%w: one belongs to another run of training", ErrPart)
 	}
 }
 
-// missing returns an error that names the first shards that no part has read.
+// missing returns an error that names the first missing shards, nil if there are none.
 func (p *Pass) missing() error {
 	if len(p.shards) == p.of.shards {
 		return nil
@@ -154,7 +153,7 @@ func (p *Pass) inOrder() []*shardPass {
 	return all
 }
 
-// digests are those of the sample, of the given columns, and of its targets.
+// digests are the digests of the sample, over these columns, and of its targets.
 func (p *Pass) digests(used []int) (sample, targets Digest) {
 	var sum multiset
 	for _, s := range p.inOrder() {
@@ -163,7 +162,7 @@ func (p *Pass) digests(used []int) (sample, targets Digest) {
 	return SampleDigest(p.shardDigests(used)), sum.digest()
 }
 
-// shardDigests are those of the shards, in order, over these columns.
+// shardDigests are the digests of the shards, in order, over these columns.
 func (p *Pass) shardDigests(used []int) []Digest {
 	var all []Digest
 	for _, s := range p.inOrder() {
@@ -185,8 +184,7 @@ func (p *Pass) squares() float64 {
 	return sum
 }
 
-// rows are the rows that were asked for, in the order of their ordinals, and the reference rows
-// among them.
+// rows are the wanted rows, in the order of their ordinals, and the reference rows among them.
 func (p *Pass) rows() (all, reference rawRows) {
 	all.columns, reference.columns = p.of.columns, p.of.columns
 	for _, s := range p.inOrder() {

@@ -24,18 +24,18 @@ import (
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
-// All that is written is in one order, so that equal passes have equal bytes.
+// Everything has a fixed order, so that equal passes have equal bytes.
 const partFormat = "pacsgp-part/5"
 
-// MarshalBinary returns the bytes of the pass, which do not depend on how it was made.
+// MarshalBinary returns the bytes of the pass. They do not depend on parts and workers.
 func (p *Pass) MarshalBinary() ([]byte, error) {
 	var out bytes.Buffer
 	err := p.Write(context.Background(), &out)
 	return out.Bytes(), err
 }
 
-// UnmarshalBinary reads the form of MarshalBinary. Any other bytes are an error that
-// wraps [ErrPart].
+// UnmarshalBinary reads the form of MarshalBinary. Other bytes are an error that wraps
+// [ErrPart].
 func (p *Pass) UnmarshalBinary(data []byte) error {
 	read, err := ReadPass(bytes.NewReader(bytes.Clone(data)), int64(len(data)))
 	if err == nil {
@@ -107,15 +107,15 @@ func (e encoder) shard(s *shardPass) {
 	}
 }
 
-// ReadPass reads the form of Write, all of it once; any other bytes are an error that
-// wraps [ErrPart]. Marks stay where they are: in must be readable until the pass, or the
-// one that it is merged into, is closed.
+// ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
+// [ErrPart]. Marks are not copied: in must be readable until the pass, or the pass that it is
+// merged into, is closed.
 func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	d := decoder{frame.NewReader(io.NewSectionReader(in, 0, size), size, partFormat)}
 	p := d.pass(in)
 	err := d.Close()
 	if errors.Is(err, frame.ErrFormat) {
-		err = fmt.Errorf("it is no part, or a damaged one: %w", err)
+		err = fmt.Errorf("no part, or a damaged one: %w", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPart, err)
@@ -123,8 +123,7 @@ func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
 	return p, nil
 }
 
-// A decoder reads the parts of a pass from untrusted bytes. It takes no more memory than they have
-// bytes.
+// A decoder reads the parts of a pass from untrusted bytes. Its memory is in proportion to them.
 type decoder struct{ *frame.Reader }
 
 func (d decoder) digest() (digest Digest) {
@@ -206,7 +205,7 @@ func (d decoder) shard(columns int) *shardPass {
 	for range n {
 		one := d.Number()
 		if one > 1 {
-			d.Failf("a column has one value, or not, but not %d", one)
+			d.Failf("%d is neither 0 nor 1", one)
 		}
 		s.summaries = append(s.summaries, summary{one: one == 1, first: d.Float(), moments: moments{d.Float(), d.Float(), d.Float()}})
 	}
@@ -216,7 +215,7 @@ func (d decoder) shard(columns int) *shardPass {
 	return s
 }
 
-// inOrder reads a series of at most most rows.
+// inOrder reads a series with no more rows than most.
 func (d decoder) inOrder(s *series, most int64) {
 	s.Rows, s.Sum, s.Squares = d.UpTo(most), d.Integer(), d.Integer()
 	for _, each := range []*[certify.Lags]int64{&s.Products, &s.first, &s.last} {
@@ -226,7 +225,7 @@ func (d decoder) inOrder(s *series, most int64) {
 	}
 }
 
-// copies reads what is known of copies. Marks are checked and left where they are.
+// copies reads the counts of copies, or the marks: it checks them, and does not copy them.
 func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:

@@ -9,21 +9,20 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Plan says, before any row is read, what a sample of that size can
-// certify.
+// A Plan says what a sample of a given size can certify, before any row is read.
 type Plan struct {
 	Rows            int64       `json:"rows"`
 	Reference       int64       `json:"reference"`
 	Train           int64       `json:"train"`             // the N of the bound
-	Holdout         int64       `json:"holdout"`           // about so many: a hash of its number decides for each row
-	Outside         int64       `json:"outside,omitempty"` // as well about so many
+	Holdout         int64       `json:"holdout"`           // approximate: the hash of each row decides
+	Outside         int64       `json:"outside,omitempty"` // approximate
 	Features        int         `json:"features"`
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
 	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows; none with a curve, which ends them
 	Curve           []PlanCurve `json:"curve,omitempty"` // of the hold-out rows
-	KeptBytes       int64       `json:"kept_bytes"`      // what keeping the train rows would take
+	KeptBytes       int64       `json:"kept_bytes"`      // memory of the train rows
 	Kept            bool        `json:"kept"`            // whether they fit the memory budget
 }
 
@@ -34,24 +33,24 @@ type PlanBound struct {
 	Bound float64 `json:"bound"`
 }
 
-// A PlanLook is what the hold-out promises if one of its rows in a hundred is missed, or loses 1 and
-// the others nothing, which is the worst with this mean: at look number Look after as many others, and with as many alternatives that were declared together.
+// A PlanLook is the hold-out bound if one row in a hundred is missed; or if one in a hundred loses 1
+// and the others nothing, the worst case of this mean.
 type PlanLook struct {
 	Look     int     `json:"look"`
-	Paid     float64 `json:"paid"`
-	Declared float64 `json:"declared"`
+	Paid     float64 `json:"paid"`     // as look number Look, after the ones before
+	Declared float64 `json:"declared"` // as one of that many alternatives, declared together
 }
 
-// A PlanCurve is what hold-out rows promise if a share of them is missed: at one declared tolerance, and
-// at every tolerance at once. Both have the job's part of delta for them.
+// A PlanCurve has the hold-out bounds if a share of the rows is missed: at one declared tolerance, and
+// at every tolerance. Both have the job's part of delta.
 type PlanCurve struct {
 	Missed float64 `json:"missed"`
 	One    float64 `json:"one"`
 	Every  float64 `json:"every"`
 }
 
-// maxUnaskedCurve is for how many hold-out rows a curve is computed that the job does not ask for: in
-// a second or two.
+// maxUnaskedCurve is the largest number of hold-out rows for a curve that the job does not declare: it
+// takes a second or two.
 const maxUnaskedCurve = 20_000
 
 // curve compares a curve of the hold-out rows with one tolerance.
@@ -178,18 +177,17 @@ func (g GridDecl) expected(name string) certify.Parameter {
 	return certify.Parameter{Name: name, Grid: grid, Index: min(g.count()-1, grid.Centre+int(math.Round(g.Width/g.Step)))}
 }
 
-// peak is the index where the peak of a parameter's weights stands whose
-// estimate is at: that of the place nearest to it.
+// peak is the index of the peak of a parameter's weights: the place nearest to its estimate.
 func (g GridDecl) peak(at float64) int { return g.place(math.Round, at) }
 
-// peaksBeside are the two places beside an estimate: what verification accepts.
+// peaksBeside are the two places beside an estimate; verification accepts either.
 // The weights pay for the choice (docs/proofs.md, 7).
 func (g GridDecl) peaksBeside(at float64) (below, above int) {
 	return g.place(math.Floor, at), g.place(math.Ceil, at)
 }
 
-// place is the index of the place near an estimate that rounding picks. Places are far enough apart
-// that estimates on all instruction sets give the same one, or one of two neighbours.
+// place is the index of a place near an estimate, by rounding. Places are so far apart that estimates
+// on all instruction sets give the same one, or one of two neighbours.
 func (g GridDecl) place(rounding func(float64) float64, at float64) int {
 	apart := g.flat().Spacing()
 	last := (g.count() - 1) / apart

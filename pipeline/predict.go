@@ -14,30 +14,31 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// A Prediction is what a model says about one row, in raw units of the target.
+// A Prediction is a model's prediction of one row, in raw units of the target.
 type Prediction struct {
 	Ordinal   int64
 	Mean      float64 // of Q
-	Deviation float64 // standard deviation of f under Q, ≥ 0; noise is no part of it. NaN: not known well enough
-	// PredictiveDeviation is that of the target, noise included. NaN: not known well enough,
-	// or the model has no noise.
+	Deviation float64 // standard deviation of f under Q, ≥ 0, without noise. NaN: not known well enough
+	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: not known
+	// well enough, or the model has no noise.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
 	Far                 bool   // some feature lies more than [FarScales] of its scales from its centre
 
-	// Of rows of a source with the target behind the inputs:
+	// If the source has the target behind the inputs:
 	Labelled bool   // the row and its target satisfy the rules
-	Loss     uint64 // of its mean: what a certificate counts, in units of 2⁻⁶⁰ ([certify.Units])
+	Loss     uint64 // of the mean, as a certificate counts it, in units of 2⁻⁶⁰ ([certify.Units])
 }
 
-// FarScales is from where on a row with a prediction is far from the reference rows, whose mean and
-// deviation centre and scale are unless they were declared: docs/format.md, 3.
+// FarScales is the distance of a feature from its centre, in scales, beyond which a row is far from
+// the reference rows. Centre and scale are their mean and deviation, unless they were declared:
+// docs/format.md, 3.
 const FarScales = 10
 
-// Predict predicts every row of a source, in order. The source's columns must
-// be the model's features, and may have the target behind them. A row that breaks the rules of the certificate, or whose mean
-// is not proven to be within the accuracy that the certificate asks of a reader, has a
-// reason and no numbers. The model must be one that Verify accepts.
+// Predict predicts every row of a source, in order. The source's columns must be the model's
+// inputs ([ModelMeta.Inputs]), and may have the target behind them. A row has a reason and no
+// numbers if it breaks a row rule, or if its mean is not proven to be within the accuracy that
+// the certificate demands. The model must be one that Verify accepts.
 func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
 	p, err := NewReady(m, workers)
 	if err != nil {
@@ -63,12 +64,11 @@ func NewReady(m Model, workers int) (*Ready, error) {
 	return &Ready{of: s, workers: workers}, nil
 }
 
-// Close gives back what it has taken.
+// Close frees the model's memory and workers.
 func (p *Ready) Close() { p.of.close() }
 
-// Predict is [Predict] with this model. As many batches as there are workers are predicted
-// at the same time, and use gets one after the other. What it gets is its own until it
-// returns.
+// Predict is [Predict] with this model. Workers predict batches at the same time; use gets one
+// after the other, valid until it returns.
 func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
@@ -103,8 +103,8 @@ func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) 
 	)
 }
 
-// Batch appends the predictions of a record batch's rows, numbered from 0 on. It is one as
-// [Batches] has it, of the model's inputs ([ModelMeta.Inputs]). Several goroutines may call it.
+// Batch appends the predictions of a record batch's rows, numbered from 0 on. The batch is as from
+// [Batches], of the model's inputs ([ModelMeta.Inputs]). Several goroutines may call Batch.
 func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, error) {
 	b, err := toBlock(record)
 	if err != nil {
@@ -116,10 +116,10 @@ func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, erro
 	return p.block(b, out)
 }
 
-// Row predicts one row: its values are those of the model's inputs ([ModelMeta.Inputs]), in their
-// order and in raw units. It gives the numbers that [Ready.Batch] gives, to the bit. A NaN or an
-// infinity is a reason, another number of values an error. Several goroutines may call it;
-// as many as there are workers compute at the same time.
+// Row predicts one row from the values of the model's inputs ([ModelMeta.Inputs]), in their order
+// and in raw units. It gives the same bits as [Ready.Batch]. A value that breaks a row rule gives a
+// reason, another number of values an error. Several goroutines may call Row; as many as there are
+// workers compute at the same time.
 func (p *Ready) Row(values []float64) (Prediction, error) {
 	inputs := p.of.meta.Inputs()
 	if len(values) != len(inputs) {
@@ -145,7 +145,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	return found, nil
 }
 
-// space is a workspace that nobody uses. Put it back into spaces.
+// space returns a free workspace. Put it back into spaces.
 func (p *Ready) space() *workspace {
 	if w, ok := p.spaces.Get().(*workspace); ok {
 		return w
@@ -187,7 +187,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	return out, nil
 }
 
-// score returns the laws of the gathered rows of a block and, where it has targets, losses.
+// score returns the laws of a block's gathered rows and, if it has targets, their losses.
 func (p *Ready) score(w *workspace, b block) (model.Laws, []float64, error) {
 	if len(b.columns) == len(p.of.meta.Inputs()) {
 		laws, err := w.predict()
@@ -197,19 +197,18 @@ func (p *Ready) score(w *workspace, b block) (model.Laws, []float64, error) {
 	return s.laws, s.hi, err
 }
 
-// unlabelled reports whether all that is wrong with a row is its target, which is there to be
-// compared with.
+// unlabelled reports whether the target alone makes a row bad.
 func (p *Ready) unlabelled(b block, i int) bool {
 	inputs := len(p.of.meta.Inputs())
 	return len(b.columns) > inputs && !slices.ContainsFunc(b.columns[:inputs], func(c []float64) bool { return c[i]-c[i] != 0 })
 }
 
-// deviationAccuracy is what the square of a deviation may be off by, relative to itself,
-// where that is more than its limit.
+// deviationAccuracy is the largest relative error of the square of a deviation, if that is more
+// than the limit of its absolute error.
 const deviationAccuracy = 0x1p-7
 
-// limits are what a conforming reader's numbers may be off by, in raw units
-// (docs/format.md, 3): its mean, and the square of its deviation.
+// limits are the largest errors of a conforming reader, in raw units (docs/format.md, 3): of the
+// mean, and of the square of the deviation.
 type limits struct{ mean, square float64 }
 
 func readerLimits(meta ModelMeta) limits {
@@ -217,7 +216,8 @@ func readerLimits(meta ModelMeta) limits {
 	return limits{tau, tau * (tau / accuracyPart)}
 }
 
-// fill says what the law of row i, at scaled features, gives around a centre, or why that is not known well enough.
+// fill sets the numbers from the law of row i, at scaled features x and around a centre, or the
+// reason why they are not known well enough.
 func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, x []float64, most limits) {
 	target, noise := meta.Target, meta.Noise
 	mean := laws.Mean[i]*target.Scale + centre

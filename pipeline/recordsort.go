@@ -14,13 +14,13 @@ func compareRecords[R rowRecord](a, b R) int {
 	return 0
 }
 
-// digits is how many bytes are the digits of a record, the first the highest.
+// digits is the number of digits of a record: bytes, the highest first.
 func digits[R rowRecord](r R) int { return 8 * len(r) }
 
 func digitOf[R rowRecord](r R, digit int) byte { return byte(r[digit>>3] >> (56 - 8*(digit&7)) & 0xff) }
 
-// buckets puts records with the same first digit together and hands each group
-// over, from several workers. Records of equal features are in one group.
+// buckets groups records by their first digit and calls use with each group, from several
+// workers. Records of equal features are in one group.
 func (c *counter[R]) buckets(records []R, use func(bucket []R, digit int)) {
 	bounds := partition(records, 0)
 	work := make(chan []R)
@@ -41,11 +41,11 @@ func (c *counter[R]) buckets(records []R, use func(bucket []R, digit int)) {
 	running.Wait()
 }
 
-// fewRecords is how many records are sorted by insertion.
+// fewRecords is the largest number of records that are sorted by insertion.
 const fewRecords = 24
 
-// sortRecords sorts records that agree in the digits before this one, by radix
-// and in place. Hashes are as good as random, so that a few digits do.
+// sortRecords sorts records that agree in the digits before this one, by radix and in place. A few
+// digits of hashes suffice: they are as good as random.
 func sortRecords[R rowRecord](records []R, digit int) {
 	if len(records) <= fewRecords {
 		for i := 1; i < len(records); i++ {
@@ -68,8 +68,8 @@ func sortRecords[R rowRecord](records []R, digit int) {
 	}
 }
 
-// partition orders records by one digit, in place (McIlroy, Bostic and McIlroy,
-// 1993, "American flag sort"). It returns where each group begins, and the end.
+// partition orders records by one digit, in place (McIlroy, Bostic and McIlroy, 1993, "American
+// flag sort"). It returns the beginnings of the groups, and the end.
 func partition[R rowRecord](records []R, digit int) [257]int {
 	var count, next [256]int
 	for _, r := range records {

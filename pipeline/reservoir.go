@@ -2,8 +2,8 @@ package pipeline
 
 import "math/rand/v2"
 
-// A reservoir keeps some of the rows that it was given, each with the same probability
-// (Vitter 1985, algorithm R). Which ones depends on their order, its size and the seed.
+// A reservoir keeps a random sample of the rows so far, each with the same probability (Vitter
+// 1985, algorithm R). It depends on their order, the reservoir's size and the seed.
 type reservoir struct {
 	most, d int
 	seed    uint64
@@ -17,14 +17,14 @@ func newReservoir(t TrainDecl, d int) *reservoir {
 	return &reservoir{most: t.Buffer, d: d, seed: t.Seed, rng: rand.New(rand.NewPCG(t.Seed, 0x7061637367700002))} //nolint:gosec // reproducible by intent
 }
 
-// behind returns the rows that it has not seen, of rows of which the first is the at-th
-// one, and how many there were with them.
+// behind drops the rows that it has seen already; at is the number of rows before these, and end
+// the number up to their end.
 func (r *reservoir) behind(x, y []float64, at int64) (xs, ys []float64, end int64) {
 	k := min(max(0, r.seen-at), int64(len(y)))
 	return x[k*int64(r.d):], y[k:], at + int64(len(y))
 }
 
-// add takes rows until it has seen so many, and returns the rest.
+// add adds rows until it has seen this many in all, and returns the rest.
 func (r *reservoir) add(x, y []float64, until int64) (xs, ys []float64) {
 	for len(y) > 0 && r.seen < until {
 		if len(r.y) < r.most {
@@ -38,8 +38,8 @@ func (r *reservoir) add(x, y []float64, until int64) (xs, ys []float64) {
 	return x, y
 }
 
-// draw returns n of the rows, or all if there are no more, for a step. They are valid until
-// the next call.
+// draw returns n random rows for a step, or all if there are fewer. They are valid until the
+// next call.
 func (r *reservoir) draw(step, n int) (x, y []float64) {
 	if n >= len(r.y) {
 		return r.x, r.y

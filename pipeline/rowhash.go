@@ -10,17 +10,18 @@ import (
 	"math/bits"
 )
 
-// A mark is two hashes of a row that find its copies: of its features, and of features and
-// target. The last bit of the second is 1 for hold-out rows; else equal rows have equal marks. Two
-// different rows have the same with a chance of about 2⁻⁶³, which counts one copy too many.
+// A mark is two hashes of a row, to find copies: of its features, and of features and target. The
+// last bit of the second is 1 for hold-out rows; but for it equal rows have equal marks. Two
+// different rows have the same mark with a probability of about 2⁻⁶³, which counts one copy too
+// many.
 type mark [2]uint64
 
-// A secret keys the marks of a pass and its parts. It is drawn after the rows are fixed: their
-// maker could else make different rows collide, which copies: drop would leave out. The counts do
-// not depend on it.
+// A secret keys the marks of a pass and its parts. It is drawn after the rows are fixed. Otherwise
+// their maker could make different rows collide, and copies: drop would leave them out. The counts
+// do not depend on it.
 type secret [16]byte
 
-// newSecret draws one.
+// newSecret draws a secret.
 func newSecret() (s secret) {
 	_, _ = rand.Read(s[:]) // never fails
 	return s
@@ -39,7 +40,7 @@ func (s *secret) parse(text string) error {
 	return nil
 }
 
-// digest names the secret without telling it.
+// digest identifies the secret without disclosing it.
 func (s secret) digest() Digest { return sha256.Sum256(append([]byte("pacsgp/secret/1\x00"), s[:]...)) }
 
 // A marker makes marks.
@@ -55,12 +56,10 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// markTile is how many rows are hashed together: so few that their hashes stay
-// in the first cache while the columns pass by.
+// markTile is the number of rows hashed together: their hashes fit the first cache.
 const markTile = 512
 
-// rows writes the marks of the rows of a batch: of the used columns, whose
-// last one is the target.
+// rows writes the marks of the rows of a batch, over the used columns; the last is the target.
 func (m marker) rows(dst []mark, columns [][]float64, used []int) {
 	features, target := used[:len(used)-1], columns[used[len(used)-1]]
 	var tile [markTile]uint64
@@ -87,8 +86,7 @@ func (m marker) rows(dst []mark, columns [][]float64, used []int) {
 	}
 }
 
-// numberBits returns the bits of a number, those of 0 for -0: adding 0 makes it
-// one.
+// numberBits returns the bits of a number; for -0 those of 0, by adding 0.
 func numberBits(v float64) uint64 { return math.Float64bits(v + 0) }
 
 func (m marker) absorb(h []uint64, a []float64) {
@@ -98,7 +96,7 @@ func (m marker) absorb(h []uint64, a []float64) {
 	}
 }
 
-// absorbTwo takes two columns in one step, for half the price.
+// absorbTwo absorbs two columns in one step, at half the cost.
 func (m marker) absorbTwo(h []uint64, a, b []float64) {
 	a, b = a[:len(h)], b[:len(h)]
 	for i, x := range h {

@@ -7,10 +7,10 @@ type scaler struct {
 	target   Affine
 }
 
-// byColumn reports whether a column is taken off the target, in the place of its centre.
+// byColumn reports whether a column is subtracted from the target, in place of its centre.
 func (s scaler) byColumn() bool { return len(s.used) == len(s.features)+2 }
 
-// centreOf is what is taken off the target of a raw row.
+// centreOf is what is subtracted from the target of a raw row.
 func (s scaler) centreOf(row []float64) float64 {
 	if s.byColumn() {
 		return row[s.used[len(s.features)]]
@@ -20,9 +20,8 @@ func (s scaler) centreOf(row []float64) float64 {
 
 func (s scaler) inputs() int { return len(s.features) }
 
-// scale writes rows [from, to) of a block: x row-major [(to−from)×d], y if it is
-// not nil. Each value is computed alone, so that it does not depend on its row's
-// place.
+// scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
+// nil. A value does not depend on its row's place.
 func (s scaler) scale(b block, from, to int, x, y []float64) {
 	d := len(s.features)
 	for j, a := range s.features {
@@ -47,7 +46,7 @@ func (s scaler) targetOf(b block, i int) float64 {
 	return (b.columns[s.used[len(s.used)-1]][i] - centre) / s.target.Scale
 }
 
-// scaleRaw scales rows that were kept raw.
+// scaleRaw scales raw rows: x row-major [n×d], y [n].
 func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
 	d := len(s.features)
 	x, y = make([]float64, r.n*d), make([]float64, r.n)

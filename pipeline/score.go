@@ -18,20 +18,20 @@ func scaledLoss(spec certify.Loss, target Affine) (loss.Loss, error) {
 	return l, nil
 }
 
-// A scorer applies a model to rows: for everybody who wants its predictions or losses.
-// Several goroutines may use it, each by workspaces of its own; they share its workers.
+// A scorer computes predictions and losses of a model. Several goroutines may use it, each with
+// its own workspace; they share its workers.
 type scorer struct {
 	meta ModelMeta
 	loss loss.Loss
-	// ofConstant is what a constant loses at least: see constantLoss.
+	// ofConstant bounds the loss of a constant from below: see constantLoss.
 	ofConstant func(y, c float64) float64
 	scale      scaler
-	accuracy   float64 // of a reader's mean, scaled
+	accuracy   float64 // τ, scaled
 	predictor  *model.Predictor
 }
 
-// newScorer applies a model to the columns of a source that are its features in order,
-// then the target. Close it after use.
+// newScorer returns a scorer for sources whose columns are the model's inputs in order, then
+// the target. Close it after use.
 func newScorer(m Model, workers int) (*scorer, error) {
 	l, err := scaledLoss(m.Meta.Loss, m.Meta.Target)
 	if err != nil {
@@ -60,7 +60,7 @@ type workspace struct {
 	hi   []float64 // of the losses
 }
 
-// reset makes room for up to n rows and forgets those that were gathered.
+// reset makes room for n rows and drops gathered ones.
 func (w *workspace) reset(n int) {
 	w.n = 0
 	if len(w.y) >= n {
@@ -70,7 +70,7 @@ func (w *workspace) reset(n int) {
 	w.laws, w.hi = model.NewLaws(n), make([]float64, n)
 }
 
-// gather takes rows [from, to) of a block, with their targets if it has them.
+// gather adds rows [from, to) of a block, with their targets if it has them.
 func (w *workspace) gather(b block, from, to int) {
 	d := w.of.scale.inputs()
 	var y []float64
@@ -81,7 +81,7 @@ func (w *workspace) gather(b block, from, to int) {
 	w.n += to - from
 }
 
-// column is that of the mean in a block; nil: there is none.
+// column is the column of the mean in a block; nil: there is none.
 func (w *workspace) column(b block) []float64 {
 	if !w.of.scale.byColumn() {
 		return nil
@@ -89,7 +89,7 @@ func (w *workspace) column(b block) []float64 {
 	return b.columns[w.of.scale.inputs()]
 }
 
-// gatherRow takes one raw row without its target, in place of what was gathered.
+// gatherRow replaces the gathered rows by one raw row without its target.
 func (w *workspace) gatherRow(values []float64) {
 	w.reset(1)
 	for j, a := range w.of.scale.features {
@@ -98,7 +98,7 @@ func (w *workspace) gatherRow(values []float64) {
 	w.n = 1
 }
 
-// gatherScaled takes rows that are scaled already.
+// gatherScaled replaces the gathered rows by scaled ones.
 func (w *workspace) gatherScaled(x, y []float64) {
 	w.reset(len(y))
 	copy(w.x, x)
@@ -112,7 +112,7 @@ func (w *workspace) predict() (model.Laws, error) {
 	return laws, w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.inputs()], laws)
 }
 
-// scored is what a model makes of rows with targets.
+// scored has laws and losses of rows with targets.
 type scored struct {
 	y    []float64 // scaled targets
 	laws model.Laws
@@ -125,7 +125,7 @@ func (w *workspace) score() (scored, error) {
 	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
 }
 
-// scoreMeans does the same for the losses of the mean of Q.
+// scoreMeans is score with the losses of the mean of Q.
 func (w *workspace) scoreMeans() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
 	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
@@ -140,8 +140,8 @@ func (w *workspace) point(s scored, i int) float64 {
 	return p
 }
 
-// off bounds from above, in raw units, how far predictions that are within the accuracy of the mean
-// of Q are from the target of row i. It is +Inf where that is not known.
+// off is an upper bound, in raw units, on the distance from the target of row i to every prediction
+// within the accuracy of the mean of Q. It is +Inf if the mean is not proven.
 func (w *workspace) off(s scored, i int) float64 {
 	m, y, err := s.laws.Mean[i], s.y[i], s.laws.MeanError[i]
 	if !(err <= w.of.accuracy) {

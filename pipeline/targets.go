@@ -7,15 +7,12 @@ import (
 	"math/bits"
 )
 
-// A multiset adds up a hash of each of a number of values. The sum knows no
-// order, so that neither the order of rows, nor files, row groups, workers or
-// the features that are read beside the target change it: under it attempts on
-// the same rows are counted. docs/format.md, section "Digest of the targets",
-// specifies it.
+// A multiset is a digest of values in any order: the sum of their hashes. Neither the order of
+// rows, nor files, row groups, workers or features change it, so that attempts on the same rows
+// are counted under it. docs/format.md, section "Digest of the targets", specifies it.
 //
-// Who looks for two multisets of one sum may find some: the sum of hashes is
-// weaker than a hash. That would only make a count larger; the rows that a
-// certificate speaks of are named by the sample digest.
+// The sum of hashes is weaker than a hash: somebody may construct two multisets of one sum. That
+// only makes a count larger; the sample digest identifies the rows of a certificate.
 type multiset struct {
 	count uint64
 	sum   [4]uint64 // modulo 2²⁵⁶, least significant first
