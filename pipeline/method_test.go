@@ -95,7 +95,7 @@ func TestMethodDeclarationsAreChecked(t *testing.T) {
 		"mode mini-batch, batch, buffer":     {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
 		"buffer and passes belong to":        {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Buffer: 100}},
 		"FITC looks at all rows":             {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Mode: pipeline.TrainMiniBatch}},
-		"inducing: full-GP takes all rows":   {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
+		"inducing: full-GP makes each row":   {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
 		"train.alpha: 2":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
 		"train.free_alpha":                   {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},
 		"train.evaluations: -1":              {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Evaluations: -1}},
@@ -114,7 +114,7 @@ func TestExactProcessOfTooManyRowsIsRefused(t *testing.T) {
 	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
 		j.Inducing, j.Train.Method, j.Scaling.Mode, j.Grid = nil, pipeline.MethodFullGP, pipeline.ScalingAllRows, pipeline.PaperGrid
 	}), l.environment(&pipelinetest.Store{}))
-	if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "may have 4000, and there are 4001 rows") {
+	if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "each of the 4001 rows an inducing point, and a certified model may have 4000") {
 		t.Error(err)
 	}
 }
