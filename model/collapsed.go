@@ -22,18 +22,18 @@ type Collapsed struct {
 	pool    *linalg.Pool
 	prior   *prior
 	fold    *fold
-	descent *descent // the search at hand
+	descent *descent // the running search
 
 	eval  evaluator
-	at    parameters // of the evaluation at hand
-	point []float64  // the same in free coordinates
+	at    parameters // the point that is evaluated
+	point []float64  // the same point in free coordinates
 	pass  foldPass
 	open  bool
 
 	collapsedState
 }
 
-// A stage is the present work of a Collapsed.
+// A stage is a stage of the work of a Collapsed.
 type stage int
 
 const (
@@ -94,7 +94,8 @@ func (c *Collapsed) allocate(m int) {
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }
 
-// launch starts the search and replays its answers. It reports whether the search goes on.
+// launch starts the search and replays its answers. It reports whether
+// the search needs another evaluation.
 func (c *Collapsed) launch() bool {
 	c.descent = newDescent(c.free(c.start), c.cfg.Evaluations)
 	for _, a := range c.answers {
@@ -231,7 +232,7 @@ func (c *Collapsed) Begin() error {
 	return nil
 }
 
-// Add takes rows of the pass: scaled features [n×d] and targets [n].
+// Add adds rows to the pass: scaled features [n×d] and targets [n]. It does not keep the slices.
 func (c *Collapsed) Add(x, y []float64) error {
 	if !c.open || len(x) != len(y)*c.cfg.Dim {
 		return errOutOfTurn

@@ -22,7 +22,7 @@ type Config struct {
 	Kernel *kernel.Family
 	// Choice is the cost of the choice of the kernel beside Grids, in nats.
 	Choice float64
-	// Goal is what is minimised. The bound is the default.
+	// Goal is the objective. The bound is the default.
 	Goal Goal
 	// ARD gives each feature a lengthscale of its own.
 	ARD bool
@@ -175,8 +175,9 @@ func (c Config) Scheduled() Config {
 	return c
 }
 
-// defaultInducing is the most points that a trainer takes by itself. It grows with the rows that pay for it, but not beyond what a
-// smooth function of few features can use.
+// defaultInducing returns the most inducing points of a configuration without a number. It grows
+// with the rows, whose number pays for the KL, but not beyond the use of a smooth function of few
+// features.
 func defaultInducing(n int64, dim int) int {
 	return int(math.Round(min(float64(n), 2000, 9*math.Sqrt(float64(n)), 300*float64(dim))))
 }

@@ -13,9 +13,9 @@ type evaluation struct {
 	gradient []float64
 }
 
-// A descent is a minimisation by L-BFGS turned inside out: it asks for the objective at a point
-// and waits for the answer. It depends on start and answers alone, so that the same answers
-// restore it.
+// A descent is a minimisation by L-BFGS in a goroutine of its own: it asks for the objective at
+// a point and waits for the answer. It depends on the start and the answers alone: the same
+// answers restore it.
 type descent struct {
 	points  chan []float64
 	answers chan evaluation
@@ -23,7 +23,7 @@ type descent struct {
 	gone    chan struct{}
 }
 
-// newDescent starts one of at most the given number of evaluations.
+// newDescent starts a descent of at most the given number of evaluations.
 func newDescent(from []float64, evaluations int) *descent {
 	s := &descent{points: make(chan []float64), answers: make(chan evaluation), quit: make(chan struct{}), gone: make(chan struct{})}
 	go func() {

@@ -47,10 +47,10 @@ type errorTerms struct {
 	residual  float64   // σ|m − Lᵀ·alpha|
 	stretch   float64   // distances are in lengthscales/√stretch
 	far       float64   // the greatest distance of an inducing point from the origin
-	vanish    float64   // beyond this distance of a row and a point the kernel is nothing
-	perReach  float64   // of a kernel value, per root of itself and unit of distance
-	perRoot   float64   // per root of itself
-	perValue  float64   // per value
+	vanish    float64   // beyond this distance of a row and a point the kernel counts as 0
+	perReach  float64   // error of a kernel value v, in units of √v and of distance
+	perRoot   float64   // error of v, in units of √v
+	perValue  float64   // error of v, in units of v
 	dot       float64   // γ of Dot
 	product   float64   // γ of a product
 	inverse   float64   // ≥ ‖L⁻¹‖₂

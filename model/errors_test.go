@@ -29,7 +29,7 @@ func excessOf(p *Posterior, l loss.Loss, accuracy float64, rows Rows, choose fun
 	}
 	defer r.Close()
 	if choose != nil {
-		r.take(choose(r))
+		r.use(choose(r))
 	}
 	if err := r.PredictLoss(l, accuracy, rows.X, rows.Y, laws, hi); err != nil {
 		return excess{}, laws, err

@@ -8,8 +8,8 @@ import (
 )
 
 // A fill value such as 10⁹ among honest rows lies so far from the others that sums of
-// squares lose all digits beside it. Training, which may use rows as it likes, leaves
-// such a row out and counts it as lost; it is certified on like every other.
+// squares lose all other digits. Training may choose its rows: it leaves such a row out and
+// counts its loss as 1. The certificate counts it like every other row.
 const (
 	// farFactor times the spread of most rows, or times 1, which is the deviation of
 	// the rows that the scaling comes from, is far.

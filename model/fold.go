@@ -30,12 +30,12 @@ type fold struct {
 
 	copies float64 // weight of a row
 
-	// Of the evaluated point.
+	// The evaluated point.
 	alpha, noise float64
 	bigQ         linalg.Mat // [M×M]
 	a            []float64
 	bigA         linalg.Mat
-	// Of the pull: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
+	// The gradient by a kernel column: dF/dk = weight·(g a + 2w A k) + (y/D) pullB + (2/D) pullA k − 2α D̄ Q k,
 	// D̄ = dF/dD.
 	weight float64 // of the risk of a row
 	pullB  []float64
@@ -102,7 +102,7 @@ func (f *fold) begin(pass foldPass) {
 	}
 }
 
-// add takes rows, and computes whenever a block is full. Rows far from all others count as lost
+// add gathers rows, and computes whenever a block is full. Rows far from all others count as lost
 // and have no gradient.
 func (f *fold) add(x, y []float64) {
 	f.take(x, y, f.prior, func() {

@@ -49,7 +49,7 @@ func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 	return t, nil
 }
 
-// setTheta takes the logarithms of lengthscales and variance, within the grids.
+// setTheta sets θ to the logarithms of the lengthscales and the variance, clamped to the grids.
 func (t *Trainer) setTheta(from *Posterior) {
 	last := len(t.theta) - 1
 	t.theta[last] = math.Log(from.Kernel.Variance)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Goal is what a [Trainer] minimises.
+// A Goal is the objective that a [Trainer] minimises.
 type Goal int
 
 // The goals.
@@ -24,7 +24,7 @@ const (
 	GoalBoth
 )
 
-// goals are their names in job files.
+// goals are the names of the goals in job files.
 var goals = [...]string{"bound", "elbo", "both"}
 
 // Goals lists the goals' names.
@@ -46,11 +46,12 @@ const (
 	polishMore  = 2    // growth of that worth after a step that helped
 )
 
-// byEvidence reports whether the evidence bound is what is minimised at present.
+// byEvidence reports whether this phase minimises the evidence bound.
 func (t *Trainer) byEvidence() bool { return t.cfg.Goal == GoalELBO && t.phase != Polish }
 
-// value is what training minimises: the bound; the exponential of the evidence bound a
-// row, without constants; or, for both in the last phase, the expected squared error.
+// value returns the objective: the bound; the exponential of the evidence bound a row, without
+// constants; or, for GoalBoth in the last phase, the expected squared error. In the last phase it
+// is +Inf where the bound exceeds the limit.
 func (t *Trainer) value(p Progress) float64 {
 	switch {
 	case t.phase == Polish && !(p.Bound <= t.limit):
@@ -78,7 +79,7 @@ func (t *Trainer) weigh(p Progress) {
 	}
 }
 
-// startPolish goes on from the settled state, unless the goal is the bound.
+// startPolish starts the last phase from the settled state.
 func (t *Trainer) startPolish() {
 	t.phase, t.step, t.settleSteps = Polish, 0, t.cfg.Plan.Settle
 	t.settleFlat, t.settleFailed = 0, 0

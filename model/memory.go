@@ -37,10 +37,11 @@ func MemoryOf(family *kernel.Family, m, d, rows, workers int) Memory {
 	trainer := number(
 		9*square,                                    // precision, its best, K_ZZ, L, factor, S − I, scratch; A and H of the sweep
 		m*min(m, twoSidedBlock)+scratch,             // whitener
-		2*slopes*square,                             // of K_ZZ: slopes, and what they are multiplied by
+		2*slopes*square,                             // the slopes of K_ZZ, and their factors
 		(2+slopes)*sweepBlock*m, sweepBlock*(2*d+1), // a block of rows
-		m*(9*d+12), // z and what is as large
-		// Operands as products pack them. Calls and pieces of work share buffers, one small, one large, as chance has it.
+		m*(9*d+12), // z and arrays of its size
+		// Packed operands of products. Small and large products share buffers in any order, so that
+		// each buffer can grow to the largest size.
 		max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)),
 	)
 	few := min(rows, EstimateRows)

@@ -8,7 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// derive computes from the state what a sweep needs: K_ZZ, L, S−I, a, A and the KL.
+// derive computes the inputs of a sweep from the state: K_ZZ, L, S−I, a, A and the KL.
 func (t *Trainer) derive() error {
 	s := t.sweep
 	var prior, posterior error
@@ -23,7 +23,7 @@ func (t *Trainer) derive() error {
 	return nil
 }
 
-// derivePrior computes K_ZZ and L, unless they belong to θ and Z already.
+// derivePrior computes K_ZZ and L, unless those of this θ and Z are there.
 func (t *Trainer) derivePrior() error {
 	if t.fresh {
 		return nil
@@ -100,7 +100,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	return 0
 }
 
-// moveMean takes the step that naturalStep found, if it found one.
+// moveMean moves the mean by the step of naturalStep times the rate. Rate 0: there is no step.
 func (t *Trainer) moveMean(rate float64) {
 	if rate > 0 {
 		linalg.Axpy(-rate, t.meanStep, t.mean)
@@ -119,10 +119,10 @@ func (t *Trainer) mixPrecision(rate, scale float64, dst linalg.Mat) {
 	})
 }
 
-// trusted reports whether a step of the mean is one that a quadratic model of the
-// risk can be trusted for: ½|step|² at most a nat and a fiftieth of the KL. Usual
-// steps have a hundredth of it and less. Where negative curvature nearly cancels
-// the positive, Newton's step of the mean knows no bounds.
+// trusted reports whether a step of the mean is short enough for a quadratic model of
+// the risk: ½|step|² at most a nat and a fiftieth of the KL. Usual steps have a
+// hundredth of this limit and less. Where negative curvature nearly cancels the
+// positive, the length of Newton's step has no bound.
 func (t *Trainer) trusted(rate float64, step []float64) bool {
 	return 0.5*rate*rate*linalg.Dot(step, step) <= 1+0.02*t.kl
 }

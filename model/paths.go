@@ -14,7 +14,7 @@ import (
 //
 // with U upper triangular and D of plus and minus ones, all plus where Q is sharper
 // than the prior in every direction. The exact path solves with one triangle and
-// multiplies by another; the fast path multiplies by one and so takes half the
+// multiplies by another; the fast path multiplies by one triangle, in half the
 // time. But V is as large as L⁻¹, and so are its rounding errors; and U can be large
 // where D has minus ones. The mean is kᵀα, α = L⁻ᵀm, in both.
 
@@ -55,8 +55,8 @@ func (w *exactPath) varianceError(e *errorTerms, _, dk, image float64) float64 {
 	return (float64((1+e.spread)*square) + float64(q*(2*root+q)) + float64(gamma(e.m+8)*(e.sigma2+float64((1+e.spread)*image)))) * outwards
 }
 
-// fastPath is the second way. It takes the inducing points from last to first: then what it
-// multiplies by is a lower triangle, of which fewer zeros are multiplied by than of an upper one.
+// fastPath is the second way. Its inducing points go from last to first: this makes its factor a
+// lower triangle, and the product with a lower triangle multiplies by fewer zeros.
 type fastPath struct {
 	variance float64            // of the kernel
 	root     *linalg.Multiplier // by Vᵀ, its rows and columns from last to first
@@ -68,7 +68,7 @@ type fastPath struct {
 // fastPivot is the least pivot of UDUᵀ: a smaller one is raised to it.
 const fastPivot = 0x1p-40
 
-// newFastPath computes V and bounds what its rounding does.
+// newFastPath computes V and bounds the effect of its rounding.
 func newFastPath(pool *linalg.Pool, p *Posterior) *fastPath {
 	m := p.Inducing()
 	l := square(p.L, m)

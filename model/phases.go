@@ -48,8 +48,8 @@ func (t *Trainer) schedule() schedule {
 	return s
 }
 
-// endJoint updates q by a natural-gradient step, and θ and Z by Adam; or takes
-// back the steps since the bound was lowest.
+// endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value
+// has risen too far, it restarts from the lowest instead.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
 	running := t.running()
@@ -82,13 +82,13 @@ func (t *Trainer) endJoint() {
 // mostRisks bounds the number of passes of the running risk.
 const mostRisks = 8
 
-// window is the number of passes in the running risk: an epoch, in which each row counts once, so
-// that no mean is low by luck.
+// window returns the number of passes in the running risk: an epoch, so that each row counts
+// once and no mean is low by luck; mostRisks at most.
 func (p Plan) window(n int64) int {
 	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
 }
 
-// running returns the means over the last passes, and the value that they make.
+// running adds the last pass to the running means, and returns them with their bound and value.
 func (t *Trainer) running() Progress {
 	at := (t.step - 1) % len(t.risks)
 	t.risks[at], t.squares[at] = t.last.Risk, t.last.squares
@@ -99,43 +99,44 @@ func (t *Trainer) running() Progress {
 	return p
 }
 
-// expect sets the running means.
+// expect sets the running means to those of p.
 func (t *Trainer) expect(p Progress) {
 	for i := range t.risks {
 		t.risks[i], t.squares[i] = p.Risk, p.squares
 	}
 }
 
-// noticeFlat ends the joint phase early if the running bound has ceased to
-// fall: no fall of flatGain, relative, in 15 to 30 steps. Where the evidence bound is minimised, it
-// halves the rates a few times before, for moves that are too large keep a bound from falling. The rest of
-// the schedule then takes windSteps steps, for with falling rates q comes nearer
-// to its optimum than the noise of mini-batches let it so far.
-func (t *Trainer) noticeFlat(bound float64) {
+// noticeFlat ends the joint phase early if the running value has ceased to fall: no fall of
+// flatGain, relative, in 15 to 30 steps. For the evidence bound it first halves the rates a few
+// times, because too large moves keep the bound from falling. The rest of the schedule then has
+// windSteps steps: with falling rates q comes nearer to its optimum than the noise of
+// mini-batches allowed before.
+func (t *Trainer) noticeFlat(value float64) {
 	gain := flatGain
 	if t.cfg.Goal == GoalELBO {
 		gain *= evidenceFlat
 	}
 	switch {
 	case t.flatAt > 0:
-	case bound < t.gainBound*(1-gain):
-		t.gainBound, t.gainStep = bound, t.step
+	case value < t.gainBound*(1-gain):
+		t.gainBound, t.gainStep = value, t.step
 	case t.step-t.gainStep < t.cfg.Plan.flatSteps() || t.step+t.cfg.Plan.windSteps() >= t.cfg.Plan.Joint:
 	case t.cfg.Goal == GoalELBO && t.slowed > evidenceSlowest:
 		t.slowed /= 2
-		t.gainBound, t.gainStep = bound, t.step
+		t.gainBound, t.gainStep = value, t.step
 	default:
 		t.flatAt = t.step
 	}
 }
 
-// flatSteps is how many steps without a gain are enough, and windSteps how many
-// follow: a quarter of the phase within limits.
+// flatSteps returns the number of steps without a gain that end the search for one, and windSteps
+// the number of steps after them: each a quarter of the phase, within limits.
 func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
 
 func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 
-// jointSteps returns the length of the joint phase as far as is known.
+// jointSteps returns the length of the joint phase in steps: the planned one until noticeFlat
+// shortens it.
 func (t *Trainer) jointSteps() int {
 	if t.flatAt > 0 {
 		return t.flatAt + t.cfg.Plan.windSteps()
@@ -143,8 +144,7 @@ func (t *Trainer) jointSteps() int {
 	return t.cfg.Plan.Joint
 }
 
-// progress returns how much of its schedule the joint phase has completed, in
-// [0, 1].
+// progress returns the completed part of the schedule of the joint phase, in [0, 1].
 func (t *Trainer) progress() float64 {
 	if t.flatAt == 0 {
 		return float64(t.step) / float64(t.cfg.Plan.Joint)
@@ -153,13 +153,13 @@ func (t *Trainer) progress() float64 {
 	return from + (1-from)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
-// rise of the running bound over its least value, more than chance brings
-// about: q has lost its way.
+// rise is the ratio of the running value to its least that ends in a restart. Chance alone does
+// not reach it.
 const rise = 1.15
 
 // restart returns to the posterior of the lowest running bound and continues more slowly, without
-// negative curvature: with heavy tails it can cancel the positive, and Newton's step of the mean
-// then knows no bounds. Each restart lets the bound rise a little further before the next, so that
+// negative curvature: with heavy tails it can cancel the positive, and then the length of Newton's
+// step of the mean has no bound. Each restart lets the bound rise a little further before the next, so that
 // a lucky mini-batch is not returned to for ever.
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
@@ -176,7 +176,8 @@ func (t *Trainer) restart() {
 	t.slowed = max(slowest, slower*t.slowed)
 }
 
-// keepBest keeps the posterior, takeBest takes it up again, and swapBest does both.
+// keepBest copies the present θ, Z and q to the best ones, takeBest copies them back, and swapBest
+// exchanges them.
 func (t *Trainer) keepBest() {
 	copy(t.bestTheta, t.theta)
 	copy(t.bestZ.Data, t.z.Data)
@@ -201,7 +202,7 @@ func (t *Trainer) swapBest() {
 	t.fresh, t.factored = false, false
 }
 
-// moveHyper takes the Adam step of θ and Z, Z's in units of lengthscales.
+// moveHyper moves θ and Z by a step of Adam, Z in units of lengthscales.
 func (t *Trainer) moveHyper(g hyperGradient, rates schedule) {
 	d := t.cfg.Dim
 	for i := range g.z.Data { // derivative by z/l

@@ -6,7 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// parameters are those of a [Collapsed] posterior.
+// parameters are the parameters of a [Collapsed] posterior.
 type parameters struct {
 	theta   []float64 // ln lengthscales, ln variance
 	lnNoise float64

@@ -24,7 +24,7 @@ type Predictor struct {
 	invScale  []float64
 	origin    []float64 // of the kernel block
 	way       way
-	z         linalg.Mat // in the order that the way takes
+	z         linalg.Mat // in the order of the way
 	alpha     []float64  // in that order
 	errors    errorTerms
 	scratch   chan *predictScratch
@@ -42,7 +42,7 @@ type way interface {
 	varianceError(e *errorTerms, k, dk, image float64) float64
 }
 
-// typical is the error of a row that lies among the inducing points.
+// typical returns the variance error of a row among the inducing points.
 func typical(w way, e *errorTerms) float64 {
 	return w.varianceError(e, 2*e.sigma2, 100*roundoff*e.sigma2, e.sigma2)
 }
@@ -71,9 +71,9 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 		scratch:   make(chan *predictScratch, pool.Workers()),
 	}
 	r.errors = newErrorTerms(pool, p, r.origin, r.invScale)
-	r.take(newFastPath(pool, p))
+	r.use(newFastPath(pool, p))
 	if e := &r.errors; !(typical(r.way, e) <= 4*typical(&exactPath{}, e)) {
-		r.take(newExactPath(pool, p))
+		r.use(newExactPath(pool, p))
 	}
 	vector := func() []float64 { return make([]float64, predictBlock) }
 	for range pool.Workers() {
@@ -85,8 +85,8 @@ func NewPredictor(p *Posterior, workers int) (*Predictor, error) {
 	return r, nil
 }
 
-// take takes a way, and inducing points and α in its order.
-func (r *Predictor) take(w way) {
+// use sets the way, and puts the inducing points and α in its order.
+func (r *Predictor) use(w way) {
 	r.way, r.alpha = w, slices.Clone(r.errors.alpha)
 	r.z = linalg.Mat{Rows: r.posterior.Inducing(), Cols: r.posterior.Dim(), Stride: r.posterior.Dim(), Data: r.posterior.Z}
 	if !w.backwards() {
@@ -128,19 +128,19 @@ func (r *Predictor) Predict(x, mean, variance []float64) error {
 	return r.blocks(x, Laws{Mean: mean, Variance: variance}, func(*predictScratch, int, int) {})
 }
 
-// PredictLaws does as [Predictor.Predict] and bounds the errors.
+// PredictLaws writes the results of [Predictor.Predict] and bounds on their errors to laws.
 func (r *Predictor) PredictLaws(x []float64, laws Laws) error {
 	return r.blocks(x, laws, func(*predictScratch, int, int) {})
 }
 
-// PredictLoss does as [Predictor.PredictLaws] and writes upper bounds on the expected losses
-// of the targets y [n], while the rows are at hand: for a reader whose predictions are off
-// by up to accuracy, in scaled units (see [loss.Upper]).
+// PredictLoss does the work of [Predictor.PredictLaws], and writes upper bounds on the expected
+// losses of the targets y [n] to hi [n], in [0, 1]. The bounds hold for a reader whose
+// predictions are off by up to accuracy, in scaled units (see [loss.Upper]).
 func (r *Predictor) PredictLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Draws, l, accuracy, x, y, laws, hi)
 }
 
-// PredictMeanLoss does as [Predictor.PredictLoss] for the losses of the means.
+// PredictMeanLoss is [Predictor.PredictLoss] for the losses of the means.
 func (r *Predictor) PredictMeanLoss(l loss.Loss, accuracy float64, x, y []float64, laws Laws, hi []float64) error {
 	return r.predictLoss((*loss.Upper).Points, l, accuracy, x, y, laws, hi)
 }

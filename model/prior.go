@@ -17,8 +17,8 @@ type prior struct {
 
 	// Of θ and Z.
 	z        linalg.Mat // [M×d]
-	origin   []float64  // [d]: of kernel blocks, and the middle of usual rows
-	limit    []float64  // [d]: how far from it they may lie
+	origin   []float64  // [d]: origin of kernel blocks, the middle of usual rows
+	limit    []float64  // [d]: greatest distance of a usual row from the origin
 	invScale []float64  // [d]
 	variance float64
 	kuu      linalg.Mat // [M×M]: K_ZZ without jitter

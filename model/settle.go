@@ -12,19 +12,19 @@ import (
 const (
 	settleRate  = 0.5
 	settleMore  = 1.5  // growth of the rate after a step that helped
-	settleGain  = 1e-3 // relative, of a pass that is worth another one
-	settleFlats = 2    // passes in a row of less
-	settleFails = 4    // halvings in a row without a gain
-	harm        = 1.02 // of the lowest running bound: θ on its grid should cost less
-	wreck       = 1.2  // of the same: worth a notice
+	settleGain  = 1e-3 // the least relative gain of a pass that is not flat
+	settleFlats = 2    // flat passes in a row that end the phase
+	settleFails = 4    // halvings in a row without a gain that end the phase
+	harm        = 1.02 // times the lowest running value: θ on its grid should cost less
+	wreck       = 1.2  // times the lowest running value: worth a notice
 )
 
-// endSettle keeps the state that was swept if it is the best so far, and takes a
-// natural-gradient step from there; a worse one goes half the way back. The phase
-// ends when neither helps.
+// endSettle keeps the swept state if it is the best so far, and makes a natural-gradient
+// step from it. From a worse state it goes half the way back. The phase ends when neither
+// helps.
 //
-// If θ on its grid has harmed, the state of the lowest running bound is tried too,
-// and the better of both is refined.
+// If the value rose much with θ on its grid, the state of the lowest running value is tried
+// too, and the better of the two is refined.
 func (t *Trainer) endSettle() error {
 	scale := t.measure()
 	gain := 1 - t.last.value/t.best.value // 1 at first
@@ -63,7 +63,7 @@ func (t *Trainer) endSettle() error {
 	return nil
 }
 
-// settled takes up the best state, and ends training unless it is to be polished.
+// settled returns to the best state, and ends training or starts to polish it.
 func (t *Trainer) settled(last bool) {
 	if t.phase == Settle && t.best.value > wreck*t.reached {
 		t.notice = "training ends far above the lowest value that it has seen, which was before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
@@ -147,16 +147,15 @@ func (t *Trainer) onGrid(i int) float64 {
 	return g.Value(g.Nearest(t.theta[i]))
 }
 
-// toGrid starts to settle. Whatever q learns from here on, it learns with the θ that
-// is certified.
+// toGrid starts to settle: from here on q is fitted with the θ that is certified.
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
 	t.best = Progress{value: math.Inf(1)}
 }
 
-// round puts the parameters on the grid that belong there. The posterior stays what it
-// is as a law of functions, as far as the new kernel allows: its mean at Z, and what
-// the rows have added to its precision,
+// round puts parameters on their grid: the frozen ones, and after the joint phase all. The
+// posterior remains the same law of functions, as far as the new kernel allows: its mean at
+// Z, and the part of its precision that comes from the rows,
 //
 //	m ← L'⁻¹K L⁻ᵀm,  Λ − I ← L'⁻¹K' L⁻ᵀ(Λ−I)L⁻¹ K'L'⁻ᵀ
 //

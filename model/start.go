@@ -47,8 +47,8 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	return t.startAt(t.cfg.Inducing, rows, theta)
 }
 
-// Inducing points are doubled while that lowers the bound of the start posterior by a
-// worthwhile gain. Training makes up for about half of what the start lacks, so that
+// Inducing points are doubled while a doubling lowers the bound of the start posterior by a
+// worthwhile gain. Training halves the loss of a start with too few points, about, so that
 // the trained bound loses less.
 const (
 	fewestInducing = 30
@@ -86,7 +86,7 @@ func (t *Trainer) grow(rows Rows, theta []float64) error {
 }
 
 // startAt sets Z to m k-means centres, and q to the posterior of a Gaussian likelihood
-// (DTC) with the noise that the estimated bound likes best.
+// (DTC) with the noise of the lowest estimated bound.
 func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	invScale := make([]float64, t.cfg.Dim)
 	expandScales(theta, t.cfg.ARD, invScale)
@@ -157,7 +157,7 @@ func clipped(rows Rows) Rows {
 	return Rows{X: rows.X, Y: at, Dim: rows.Dim}
 }
 
-// boundRows is how many start rows a bound is estimated on.
+// boundRows is the number of start rows for an estimate of the bound.
 const boundRows = 4096
 
 // estimateBound estimates the bound of q on some rows.

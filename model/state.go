@@ -17,7 +17,7 @@ const stateFormat = "pacsgp-trainer/9"
 // to another configuration or instruction set. The run must start anew.
 var ErrState = errors.New("model: unusable trainer state")
 
-// state is what a trainer has between two passes: what MarshalBinary writes.
+// state is the state of a trainer between two passes. MarshalBinary writes it.
 type state struct {
 	phase        Phase
 	step         int       // in this phase
@@ -26,13 +26,13 @@ type state struct {
 	z            linalg.Mat
 	mean         []float64  // [M]: m
 	precision    linalg.Mat // [M×M]: Λ, lower triangle mirrored
-	frozen       []float64  // 1 for each θ that is on its grid for good
+	frozen       []float64  // 1 for each θ that stays on its grid
 	optTheta     adam
 	optZ         adam
-	squares      []float64 // likewise, of E(f−y)²
-	likelihood   float64   // what E(f−y)²/2 is worth beside a unit of loss
+	squares      []float64 // means of E(f−y)² of the passes of risks
+	likelihood   float64   // price of E(f−y)²/2 in units of loss
 	worth, limit float64   // of polish: κ, and the highest bound
-	risks        []float64 // of the last joint passes, which make up an epoch
+	risks        []float64 // of the last joint passes: an epoch, or mostRisks of them
 	weight       float64   // b
 	slowed       float64   // factor of the rates of the joint phase
 	keepNegative float64   // part of negative curvature that natural gradients keep
@@ -55,8 +55,8 @@ type state struct {
 	notice       string
 }
 
-// fields are all fields in the order in which they are written: pointers to numbers and
-// texts, and vectors, which have their lengths from the plan.
+// fields returns all fields in their order in the file: pointers to numbers and texts, and
+// vectors, with lengths from the configuration.
 func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
@@ -140,8 +140,8 @@ func ResumeTrainer(cfg Config, state []byte) (*Trainer, error) {
 // longestText of a state, in bytes.
 const longestText = 1 << 16
 
-// beginState begins the state of a trainer: with what it must have in common with the one
-// that goes on from it.
+// beginState writes the start of a state: the instruction set and the fingerprint, which must be
+// the same where it is resumed.
 func beginState(out *bytes.Buffer, format, fingerprint string) *frame.Writer {
 	w := frame.NewWriter(out, format)
 	w.Text(linalg.InstructionSet())
@@ -161,7 +161,7 @@ func openState(state []byte, format, fingerprint string) *frame.Reader {
 	return r
 }
 
-// stateBytes is a little more than the state has.
+// stateBytes returns a size in bytes a little above that of the state.
 func (t *Trainer) stateBytes() int {
 	const rest = 1 << 10 // single numbers, texts, checksum
 	bytes := rest + len(t.notice)
@@ -173,7 +173,7 @@ func (t *Trainer) stateBytes() int {
 	return bytes
 }
 
-// fingerprint hashes what the course of training depends on.
+// fingerprint hashes everything that the course of training depends on.
 func (c Config) fingerprint() string {
 	b := fmt.Appendf(nil, "%v %s %x %d %d %x %t %x %d %x %+v %d %s", c.Goal, c.Kernel.Name, c.Choice, c.Dim, c.N, c.Delta, c.ARD, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
 	// The loss's parameters show in its values.

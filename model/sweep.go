@@ -22,7 +22,7 @@ type sweep struct {
 	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
-	// likelihood is what E(f−y)²/2 is worth beside a unit of loss, alone without losses.
+	// likelihood is the price of E(f−y)²/2 in units of loss; alone leaves the losses out.
 	likelihood float64
 	alone      bool
 
@@ -73,9 +73,8 @@ func slopesOf(profile *linalg.Profile, block linalg.Mat) linalg.Mat {
 	return linalg.NewMat(block.Rows, block.Cols)
 }
 
-// reset empties the sums and takes a and A as they are. Without derivatives
-// only kᵀA k is wanted of A, which is 2 kᵀTk with T = tril(A) but half its
-// diagonal: half the work.
+// reset clears the sums, for the present a and A. Without derivatives (back is false) it
+// halves the diagonal of A: then kᵀA k = 2 kᵀTk with T = tril(A), at half the work.
 func (s *sweep) reset(back bool) {
 	s.back = back
 	if !back {
@@ -89,7 +88,7 @@ func (s *sweep) reset(back bool) {
 	s.columnSum.reset()
 }
 
-// add takes rows, and computes whenever a block is full.
+// add gathers rows, and computes whenever a block is full.
 func (s *sweep) add(x, y []float64) {
 	s.take(x, y, s.prior, func() {
 		s.seen++

@@ -26,10 +26,10 @@ const (
 	MiniBatch                 // the next Rows rows of the shuffled stream
 )
 
-// A Pass is what a [Trainer] wants to read next.
+// A Pass describes the rows of the next pass of a [Trainer].
 type Pass struct {
 	Kind PassKind
-	Rows int // how many rows
+	Rows int // number of rows
 }
 
 // A Phase is a stage of training.
@@ -58,7 +58,7 @@ type Progress struct {
 	LnInverseWeight float64 // ln 1/p_θ
 
 	squares float64 // mean of E(f−y)²
-	value   float64 // what is minimised
+	value   float64 // the objective
 }
 
 // A Trainer is a step machine that fits a [Posterior] by minimising the bound.
@@ -80,7 +80,7 @@ type Trainer struct {
 
 	state
 
-	among int64 // rows that the next pass speaks for; 0: all N
+	among int64 // number of rows that the next pass is a sample of; 0: all N
 
 	// Derived from the state by Begin.
 	open     bool
@@ -150,13 +150,13 @@ func (t *Trainer) allocate(m int) {
 // Inducing returns M, which may be less than was asked for.
 func (t *Trainer) Inducing() int { return t.z.Rows }
 
-// Notice returns what a user should know about the start, or "".
+// Notice returns a message to the user about the start or the end of training, or "".
 func (t *Trainer) Notice() string { return t.notice }
 
 // Done reports whether training has ended.
 func (t *Trainer) Done() bool { return t.phase == Settled }
 
-// Want returns what the next pass is to read.
+// Want returns the kind and the number of rows of the next pass.
 func (t *Trainer) Want() Pass {
 	n := t.cfg.Plan.Batch
 	if t.phase != Joint {
@@ -219,7 +219,7 @@ func (t *Trainer) Begin() error {
 	return nil
 }
 
-// Add takes rows of the pass: scaled features [n×d] and targets [n]. It does
+// Add adds rows to the pass: scaled features [n×d] and targets [n]. It does
 // not keep the slices.
 func (t *Trainer) Add(x, y []float64) error {
 	if !t.open || len(x) != len(y)*t.cfg.Dim {
@@ -262,11 +262,11 @@ func (t *Trainer) measure() (scale float64) {
 	return n / float64(t.sweep.seen)
 }
 
-// Among says how many rows those of the next passes are drawn from, if fewer than N are
-// there yet: these passes fit the posterior to so many.
+// Among sets the number of rows that the next passes are drawn from, while fewer than N have
+// been read: these passes fit the posterior to that number of rows.
 func (t *Trainer) Among(rows int64) { t.among = rows }
 
-// rows is the number of rows that a pass speaks for.
+// rows returns the number of rows that a pass is a sample of.
 func (t *Trainer) rows() float64 {
 	if t.among > 0 {
 		return float64(t.among)

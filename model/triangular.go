@@ -2,10 +2,9 @@ package model
 
 import "github.com/pacsgp/pacsgp/model/internal/linalg"
 
-// Operations on M×M matrices of which only a triangle is wanted. They halve the
-// matrix down to blocks of a size, so that nearly all of their work is large
-// products and solves, and take the least number of operations but for these
-// blocks.
+// Operations on M×M matrices that need only a triangle. They halve the matrix down to
+// blocks of a fixed size: nearly all of their work is large products and solves, and
+// outside these blocks the number of operations is the least possible.
 
 const (
 	// squareBlock is the size up to which a matrix is treated as a whole.
@@ -22,7 +21,7 @@ func halve(m int) int {
 	return (m/2 + grain - 1) / grain * grain
 }
 
-// quarters returns the leading block, what is below it, and the trailing block.
+// quarters returns the leading h×h block, the block below it, and the trailing block.
 func quarters(a linalg.Mat, h int) (lead, below, rest linalg.Mat) {
 	m := a.Rows
 	return a.Slice(0, h, 0, h), a.Slice(h, m, 0, h), a.Slice(h, m, h, m)

@@ -47,7 +47,7 @@ func (l band) Expected(y, m, variance float64) float64 {
 	v, clamped := clampVariance(variance)
 	// Below MinVariance the expectation grows with s for a mean inside the
 	// band, so that the raised variance errs upwards; outside it falls with
-	// s, and 1 is what errs upwards.
+	// s, and the result that errs upwards is 1.
 	if clamped && l.Point(y, m) == 1 {
 		return 1
 	}

@@ -10,6 +10,6 @@
 // loss lies in [0, 1]. All lengths (y, m, s, ε) are in the same, scaled, unit.
 //
 // Closed forms: Reeb et al., "Learning Gaussian Processes by Minimizing
-// PAC-Bayesian Generalization Bounds" (NeurIPS 2018), appendix C, with the
-// signs and factors that its printed formulas have wrong put right.
+// PAC-Bayesian Generalization Bounds" (NeurIPS 2018), appendix C. Wrong signs
+// and factors of the printed formulas are corrected.
 package loss

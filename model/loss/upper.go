@@ -36,7 +36,7 @@ type upper interface {
 }
 
 // NewUpper returns the bounds of a loss of this package. accuracy ≥ 0, in scaled
-// units, is what a reader's prediction may be off by: bounds hold for every prediction
+// units, is the greatest error of a reader's predictions: bounds hold for every prediction
 // within accuracy of a draw.
 func NewUpper(l Loss, accuracy float64) *Upper {
 	return &Upper{loss: l, accuracy: accuracy}
@@ -47,7 +47,7 @@ func (r *Upper) Of(l Loss, accuracy float64) bool { return r.loss == l && r.accu
 
 const (
 	unitRoundoff = 0x1p-53
-	// rounding is what the arithmetic of a bound may be off by: 20u for two values of
+	// rounding bounds the error of the arithmetic of a bound: 20u for two values of
 	// Φ (7u each, and arguments within 4u: |xφ(x)| < 0.25), and as much to spare.
 	rounding = 0x1p-48
 	// beyond this many deviations from an edge Φ is below 10⁻¹⁸.
