@@ -87,9 +87,6 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if err := v.centre(ctx, src, c, job, res); err != nil {
 		return nil, err
 	}
-	if err := v.inducing(ctx, src, m, job, res); err != nil {
-		return nil, err
-	}
 	v.Evidence = true
 	return v, nil
 }
@@ -149,7 +146,8 @@ func follows(job Job, m Model, found *lastPassResult) error {
 
 // fitsInducing demands a number of inducing points that the job allows: one of
 // its list or, without one, at most what the rule in N gives. Fewer than the
-// list says are what training makes of rows that repeat: see [differentStarts].
+// list says are what training makes of start rows that repeat or lie far from the others. Any number is
+// a choice of Q, which is free.
 func (j Job) fitsInducing(n int64, d, m int) error {
 	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
 	switch {
@@ -430,34 +428,4 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 	}
 	v.note("the peaks of the grid's weights stand in a cell beside the estimate of the reference rows")
 	return nil
-}
-
-// inducing checks a number of inducing points that is not in the job's list:
-// training makes do with fewer if the start rows are not different enough.
-func (v *Verification) inducing(ctx context.Context, src Source, m Model, job Job, res Resources) error {
-	inducing := m.Posterior.Inducing()
-	if len(job.Inducing) == 0 || slices.Contains(job.Inducing, inducing) {
-		return nil
-	}
-	s, err := v.again(ctx, src, job, res)
-	if err != nil {
-		return err
-	}
-	different := differentStarts(s)
-	if !slices.ContainsFunc(job.Inducing, func(listed int) bool { return inducing <= different && different < listed }) {
-		return fmt.Errorf("%w: the model has %d inducing points, the job lists %v, and there are %d different start rows", ErrRefused, inducing, job.Inducing, different)
-	}
-	return nil
-}
-
-// differentStarts counts the start rows with different features.
-func differentStarts(s *Survey) int {
-	x, _ := s.scaler().scaleRaw(s.start)
-	d := len(s.Features)
-	rows := make([][]float64, s.start.n)
-	for i := range rows {
-		rows[i] = x[i*d : (i+1)*d]
-	}
-	slices.SortFunc(rows, slices.Compare[[]float64])
-	return len(slices.CompactFunc(rows, slices.Equal[[]float64]))
 }

@@ -1,30 +1,25 @@
 """Reads a certificate, and what it states."""
 import hashlib
-import io
 import json
 import os
 import re
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from . import dependence
 from .bound import guarantee
-from .footer import Footer
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
 from .losses import UNIT
 from .methods import applied, shows_bound_alone, stated_sum
 from .model import check_seal
+from .plainfile import read_plain
 from .refusal import need
 from .survey import ranked_rows
 
 
 def certificate_row(data):
     """The document in a certificate's row of Parquet, and the row's columns."""
-    Footer(io.BytesIO(data))  # strictly, which the library does not
-    table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
+    table, _ = read_plain(data, "the certificate's row", numbers=False)
     need(table.num_rows == 1 and {"certificate", "format", "document"} <= set(table.column_names), "it is Parquet, but no certificate")
     row = table.to_pydict()
     need(isinstance(row["document"][0], str), "the row has no document")

@@ -235,9 +235,10 @@ class Footer:
             need(len(chunks) == leaves and i64(g, 3) >= 0, f"a row group has {len(chunks)} columns, the schema {leaves}")
             self.groups.append((i64(g, 3), chunks))
         need(sum(rows for rows, _ in self.groups) == self.rows < 1 << 62, "the rows of the row groups are not those of the file")
+        self.keys = []
         for kv in each(s, 5, STRUCT):
             has(kv, "a key and its value", 1)
-            blob(kv, 1), blob(kv, 2)
+            self.keys.append((blob(kv, 1), blob(kv, 2, b"")))
         orders = [1 in o for o in each(s, 7, STRUCT)]
         self.columns = schema_columns(elements, blob(s, 6, b""), orders)
         for c in self.columns:

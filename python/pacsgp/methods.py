@@ -162,6 +162,11 @@ class Holdout(Losses):
         return True
 
 
+def numbered(steps):
+    """Steps of a curve with float64 numbers, which JSON may write as integers."""
+    return [{"tolerance": float(s["tolerance"]), "misses": s["misses"], "bound": float(s["bound"])} for s in steps]
+
+
 class Curve(Losses):
     id, role, predictor = "curve", "holdout", "mean of Q"
     names = {"curve": "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"}
@@ -176,13 +181,13 @@ class Curve(Losses):
         g = guarantee(cert, "curve")
         found["curve"], found["unproven curve"] = stated_sum(g["empirical_risk"], cert["ledger"]["holdout"]), g["unproven"]
         need(found["curve"] % UNIT == 0 and g["unproven"] == 0, "a curve counts rows that are lost, and none that are unproven")
-        found["curve of errors"] = {"steps": g["curve"]["steps"], "epsilon": g["loss"]["epsilon"], "empty": g["curve"]["level"] == 0}
+        found["curve of errors"] = {"steps": numbered(g["curve"]["steps"]), "epsilon": g["loss"]["epsilon"], "empty": g["curve"]["level"] == 0}
         need(g["loss"]["kind"] == "zero-one" and 2.0 ** -900 <= g["loss"]["epsilon"] <= 2.0 ** 900, "a curve takes a tolerance")
 
     @staticmethod
     def check(cert, model, found, inverse):
         g, n = guarantee(cert, "curve"), cert["ledger"]["holdout"]
-        level, steps, own = g["curve"]["level"], g["curve"]["steps"], g["loss"]["epsilon"]
+        level, steps, own = g["curve"]["level"], numbered(g["curve"]["steps"]), float(g["loss"]["epsilon"])
         close(g["ln_inverse_delta"], inverse, "ln 1/delta of the curve")
         if unpriced(cert):
             return need(level == 0 and steps == [] and g["bound"] == 1, "the curve of a look that cannot be paid for is not empty")
@@ -203,7 +208,7 @@ class Curve(Losses):
     @classmethod
     def derive(cls, cert, found, loss, delta):
         stated = guarantee(cert, "curve")
-        curve = {"level": float(stated["curve"]["level"]), "steps": [{"tolerance": float(s["tolerance"]), "misses": s["misses"], "bound": float(s["bound"])} for s in stated["curve"]["steps"]]}
+        curve = {"level": float(stated["curve"]["level"]), "steps": numbered(stated["curve"]["steps"])}
         return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
 
     def add(self, losses, y, law):

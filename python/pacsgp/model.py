@@ -1,19 +1,19 @@
 """The model file (format.md, 2)."""
 import hashlib
-import io
 import math
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from .footer import Footer
 from .forms import METADATA, ROW_RULES
 from .job import affine, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
+from .plainfile import read_plain, text_of
 from .refusal import need
 
+NUMBERS = pa.list_(pa.field("element", pa.float64(), nullable=False))
+COLUMNS = pa.schema([pa.field(name, pa.float64() if name == "mean" else NUMBERS, nullable=False) for name in ("z", "mean", "l", "s")])
 SEAL = b"pacsgp-sha256\x18\x40"
 
 
@@ -34,15 +34,11 @@ class Model:
             data = f.read()
         self.digest = hashlib.sha256(data).hexdigest()
         check_seal(data, "the model file")
-        Footer(io.BytesIO(data))  # strictly, which the library does not
-        f = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
-        self.text = f.schema_arrow.metadata[b"pacsgp"].decode()
+        table, keys = read_plain(data, "the model file", numbers=True)
+        self.text = text_of(keys, b"pacsgp", "the model file")
         self.meta = meta = read_json(self.text, "model's metadata")
         fits(meta, METADATA, "the model's metadata")
-        table = f.read()
-        need(table.column_names == ["z", "mean", "l", "s"], f"the model file has the columns {table.column_names}")
-        for name, t in zip(table.column_names, table.schema.types):
-            need(t == pa.float64() if name == "mean" else pa.types.is_list(t) and t.value_type == pa.float64(), f"the column {name} of the model file is {t}")
+        need(table.schema.equals(COLUMNS), f"the model file has the columns {table.schema}")
         need(table.num_rows == meta["inducing"], "the number of rows is not that of the metadata")
         d = len(meta["features"])
         self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)

@@ -197,6 +197,28 @@ class Header:
                 self.compress = thrift.field(m, 7, thrift.TRUE, True)
 
 
+def read_page(file, at, end):
+    """The header of a page, its bytes as they are stored, and where they end."""
+    size = min(1 << 12, end - at)
+    while True:
+        file.seek(at)
+        data = file.read(size)
+        try:
+            header = Header(data)
+            break
+        except thrift.Short:
+            if size >= min(1 << 16, end - at):
+                raise
+            size = min(4 * size, end - at)
+    body = at + header.length
+    need(0 <= header.compressed <= end - body and header.compressed <= MOST_PAGE, f"page at {at} claims {header.compressed} bytes")
+    file.seek(body)
+    stored = file.read(header.compressed)
+    need(len(stored) == header.compressed, "the file ends early")
+    need(header.sum is None or zlib.crc32(stored) == header.sum & 0xFFFFFFFF, f"page at {at}: the checksum is wrong: the file is damaged")
+    return header, stored, body + header.compressed
+
+
 class Pages:
     """Reads the values of a chunk."""
 
@@ -223,24 +245,7 @@ class Pages:
         self.compare()
 
     def page(self):
-        size = min(1 << 12, self.end - self.at)
-        while True:
-            self.file.seek(self.at)
-            data = self.file.read(size)
-            try:
-                header = Header(data)
-                break
-            except thrift.Short:
-                if size >= min(1 << 16, self.end - self.at):
-                    raise
-                size = min(4 * size, self.end - self.at)
-        body = self.at + header.length
-        need(0 <= header.compressed <= self.end - body and header.compressed <= MOST_PAGE, f"page at {self.at} claims {header.compressed} bytes")
-        self.file.seek(body)
-        stored = self.file.read(header.compressed)
-        need(len(stored) == header.compressed, "the file ends early")
-        need(header.sum is None or zlib.crc32(stored) == header.sum & 0xFFFFFFFF, f"page at {self.at}: the checksum is wrong: the file is damaged")
-        self.at = body + header.compressed
+        header, stored, self.at = read_page(self.file, self.at, self.end)
         return header, stored
 
     def unpacked(self, codec, stored, size, values):

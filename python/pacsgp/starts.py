@@ -11,12 +11,6 @@ from .refusal import need, ok
 from .survey import Digests, standardise
 
 
-def different_starts(survey, model):
-    """How many start rows differ in their scaled features."""
-    rows = model.scale_features(survey.values(survey.start)[:len(model.features)].T)
-    return len(np.unique(rows + 0.0, axis=0))
-
-
 def estimate(x, y, family, ard):
     """ln of lengthscales and variance that fit the reference rows, for the centre of a
     peaked prior (format.md, 6.2): 50 steps of Adam on the log evidence of an exact
@@ -76,16 +70,6 @@ def check_peaks(model, job, survey):
         beside = [apart * max(0, min((grid["count"] - 1) // apart, k)) for k in (math.floor(place), math.ceil(place))]
         need(grid.get("centre", 0) in beside, f"the reference rows put the peak of {p['name']!r} at the index {beside[0]} or {beside[1]}, the certificate at {grid.get('centre', 0)}")
     ok("the peaks of the weights stand beside the estimate from the reference rows")
-
-
-def check_inducing(model, job, survey):
-    """A number of inducing points that the list of the job does not have is that of the
-    different start rows, or fewer: training makes do with them."""
-    m = len(model.mean)
-    if "inducing" in job and m not in job["inducing"]:
-        different = different_starts(survey, model)
-        need(any(m <= different < listed for listed in job["inducing"]),
-             f"the model has {m} inducing points, the job lists {job['inducing']}, and there are {different} different start rows")
 
 
 def check_default_features(model, job, lake, survey):
