@@ -79,6 +79,7 @@ type Current struct {
 
 	Predictor Judge // that the bound is of
 	Bound     float64
+	Status    certify.Status // of the guarantee with the bound; "" in a pointer of an earlier release
 	Since     time.Time
 }
 

@@ -27,7 +27,7 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	m := &scheduleMetrics{
 		registry: newRegistry(), live: &liveRun{},
 		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job and whether they gave a certificate."}, []string{"job", "state"}),
-		bound:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_bound", Help: "Bound of the last certificate of a job, of the predictor that it judges by."}, []string{"job"}),
+		bound:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_bound", Help: "Bound of the last certificate of a job, of the predictor that it judges by, whatever its status."}, []string{"job"}),
 		lag:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_lag_offsets", Help: "Committed offsets of the topic of a job that are in no window yet, when it was last looked."}, []string{"job"}),
 		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}

@@ -116,6 +116,7 @@ type watchedDocument struct {
 	Bad         int64   `json:"rows_bad"`        // that break the row rules
 	Known       int64   `json:"rows_known"`      // that are no news
 	Certified   float64 `json:"certified_bound"` // that the alarm watches
+	Status      string  `json:"bound_status"`    // certified, or conditional on its maker's word; "": there is no bound to watch
 	Evidence    float64 `json:"evidence"`        // against it; 1/alarm_delta raises the alarm
 	AlarmDelta  float64 `json:"alarm_delta"`
 	Alarm       string  `json:"alarm"` // why it was raised, or ""
@@ -131,7 +132,10 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	if asJSON {
 		doc := watchedDocument{
 			last.By.ID, r.Statement, t.Losses.Count(), 0, r.Bound, last.By.Certificate.Delta.Declared, t.Unlabelled, t.Bad, t.Known,
-			t.Alarm.Bound, t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
+			t.Alarm.Bound, "", t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
+		}
+		if doc.Certified < 1 {
+			doc.Status = string(pipeline.JudgeMean.Of(last.By.Certificate).Status)
 		}
 		if doc.Rows > 0 {
 			doc.Loss = t.Losses.Upper()

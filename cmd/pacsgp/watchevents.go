@@ -108,7 +108,7 @@ func newWatchMetrics() *watchMetrics {
 		rows:     of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_watch_rows", Help: "Rows of the test of the current certificate, by what they are."}, []string{"outcome"}),
 		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of the mean of Q on the labelled rows of the test."}),
 		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows."}),
-		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the certified bound: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
+		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the bound of the certificate, certified or conditional: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
 		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
 	}
 	m.bound.Set(1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A Report is what a test says.
@@ -40,7 +41,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 	}
 	if a := t.Alarm; a.Raised > 0 {
-		r.Alarm = fmt.Sprintf("the certified bound of %s does not hold for these rows: that was clear at row %d. If it held at every row, this alarm would be raised with a probability of at most %g", certify.PercentUp(a.Bound), a.Raised, a.Delta)
+		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %s does not hold for these rows: that was clear at row %d. If it held at every row, this alarm would be raised with a probability of at most %g", certify.PercentUp(a.Bound), a.Raised, a.Delta)
 	} else if c.Roles.ByContent {
 		r.Statement += "; what is certified is about rows of one role, so that there is no bound on rows as they come to raise an alarm above"
 	} else if a.Bound == 1 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -28,6 +29,7 @@ type pointer struct {
 	Model       string         `json:"model"`
 	Predictor   pipeline.Judge `json:"predictor"` // of the bound
 	Bound       float64        `json:"bound"`
+	Status      certify.Status `json:"status,omitempty"` // of the guarantee with the bound
 	Since       time.Time      `json:"since"`
 }
 
@@ -50,7 +52,7 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 	if !ok || p.Certificate != CertificateName(p.ID) {
 		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model beside it", path, p.Certificate, p.Model)
 	}
-	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Since: p.Since}, nil
+	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
 }
 
 // Current reads the pointer.
@@ -58,5 +60,5 @@ func (o *Output) Current() (*pipeline.Current, error) { return ReadPointer(o.fs,
 
 // Point moves the pointer.
 func (o *Output) Point(to pipeline.Current) error {
-	return o.putJSON(CurrentFile, pointer{pointerFormat, to.ID, CertificateName(to.ID), ModelName(to.Model), to.Predictor, to.Bound, to.Since})
+	return o.putJSON(CurrentFile, pointer{pointerFormat, to.ID, CertificateName(to.ID), ModelName(to.Model), to.Predictor, to.Bound, to.Status, to.Since})
 }
