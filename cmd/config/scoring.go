@@ -33,6 +33,7 @@ type Scoring struct {
 	Sent     int64         // rows of files in one transaction of predictions; 0: the default
 
 	Events        score.Events
+	Looked        func(failed int)                   // gets the number of files that could not be predicted, after each look at all
 	Said, Noticed func(string)                       // get events and warnings
 	Cautions      func(certify.Certificate) []string // of an adopted model
 	Member        func(known bool, partitions int)   // gets the state of this process in the group
@@ -166,7 +167,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 	defer follower.Close()
 	out := sinklake.NewPredictions(s.FS, s.Output.Folder, about)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, After: time.After,
+		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, Looked: s.Looked, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
 }
@@ -202,7 +203,7 @@ func (s *Scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, 
 	due.Rows = cmp.Or(s.Sent, due.Rows)
 	l := score.Loop[ingestlake.StoredColumns]{
 		Follower: follower, Reader: s.unpredicted(false, out.Same), Writer: out, Events: s.Events, Has: out.Has,
-		AtOnce: s.Resources().Workers, Due: due, Once: s.Once, After: time.After,
+		AtOnce: s.Resources().Workers, Due: due, Once: s.Once, Looked: s.Looked, After: time.After,
 	}
 	if failed, err = l.Rounds(ctx, s.Every()); err == nil {
 		err = out.Seen(ctx)

@@ -121,7 +121,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	for _, j := range jobs {
 		outputs, all = append(outputs, j.Out.Folder()), append(all, j.Job)
 	}
-	unserve, err := serve(ctx, c.Serve, asked{m.registry, func() error { return nil }, outputs, m.live.live}, show.event)
+	unserve, err := serve(ctx, c.Serve, asked{m.registry, m.ready, outputs, m.live.live}, show.event)
 	if err != nil {
 		return err
 	}
@@ -145,10 +145,12 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		how.Observer.Progress = m.began(job)
 		o, err := train(ctx, j, job, rows, how)
-		m.ended(j, o, err)
+		if err == nil {
+			m.trained(j, o)
+		}
 		return o, err
 	}
-	s.Tested = m.tested
+	s.Tested, s.Ended, s.Seen = m.tested, m.ended, m.seen
 	if c.Serve.Declared() {
 		s.Lagged = m.lagged
 	}

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,27 +23,125 @@ type scheduleMetrics struct {
 	registry *prometheus.Registry
 	live     *liveRun
 	runs     *prometheus.CounterVec
-	bound    *prometheus.GaugeVec
-	lag      *prometheus.GaugeVec
 	next     nextMetrics
+	of       map[string]*prometheus.GaugeVec // by name without its prefix, each by job
 	training prometheus.Gauge
+
+	mu     sync.Mutex
+	faults map[string]string // by job: why its last look or run has failed
+}
+
+// ofJobs are the gauges of a job and what they say.
+var ofJobs = map[string]string{
+	"bound":                          "Bound of the last certificate of a job, of the predictor that it judges by, whatever its status.",
+	"lag_offsets":                    "Committed offsets of the topic of a job that are in no window yet, when it was last looked.",
+	"failing":                        "1 if the last run of a job has failed, or it cannot be told whether it is due, else 0.",
+	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
+	"current_timestamp_seconds":      "When the current certificate of a job became current.",
+	"current_max_age_seconds":        "The max_age of a job's rule of promotion.",
+	"current_unmoved_runs":           "Finished runs of a job since then, none of which has replaced it.",
 }
 
 func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	m := &scheduleMetrics{
-		registry: newRegistry(), live: &liveRun{},
-		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job and whether they gave a certificate."}, []string{"job", "state"}),
-		bound:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_bound", Help: "Bound of the last certificate of a job, of the predictor that it judges by, whatever its status."}, []string{"job"}),
-		lag:      prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_lag_offsets", Help: "Committed offsets of the topic of a job that are in no window yet, when it was last looked."}, []string{"job"}),
+		registry: newRegistry(), live: &liveRun{}, faults: map[string]string{}, of: map[string]*prometheus.GaugeVec{},
+		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job, state and cause."}, []string{"job", "state", "cause"}),
 		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}
-	m.registry.MustRegister(m.runs, m.bound, m.lag, m.training)
+	m.registry.MustRegister(m.runs, m.training)
+	for name, help := range ofJobs {
+		m.of[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_" + name, Help: help}, []string{"job"})
+		m.registry.MustRegister(m.of[name])
+	}
 	m.next = newNextMetrics(m.registry, "pacsgp_scheduled_", "job")
 	m.waits()
 	for _, j := range jobs {
-		m.live.fact("job "+j.Name, "no run since the scheduler began")
+		if age := j.Promote.MaxAge; age > 0 {
+			m.set("current_max_age_seconds", j.Name, age.Seconds())
+		}
+		m.live.fact("job "+j.Name, "no run yet")
+		m.stands(j.Job)
 	}
 	return m
+}
+
+func (m *scheduleMetrics) set(name, job string, value float64) {
+	m.of[name].WithLabelValues(job).Set(value)
+}
+
+// stands shows how the runs of a job have ended, and which model is current.
+func (m *scheduleMetrics) stands(j *schedule.Job) {
+	at, err := j.Standing()
+	if err != nil {
+		m.live.fact("current model of job "+j.Name, err.Error())
+		m.fails(j.Name, err.Error())
+		return
+	}
+	if at.Last != nil {
+		m.live.fact("job "+j.Name, fmt.Sprintf("%s (%s)", schedule.Words(at.Last), at.Last.Ended.UTC().Format(time.DateTime)))
+	}
+	if !at.Succeeded.IsZero() {
+		m.set("last_success_timestamp_seconds", j.Name, unixSeconds(at.Succeeded))
+	}
+	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
+	current := "none"
+	if c := at.Current; c != nil {
+		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))
+		current = fmt.Sprintf("certificate %.12s…, since %s", c.ID, c.Since.UTC().Format(time.DateTime))
+		if at.Unmoved > 0 {
+			current += fmt.Sprintf("; finished runs since then: %d; the last one has not replaced it: %s", at.Unmoved, at.Why)
+		}
+	}
+	m.live.fact("current model of job "+j.Name, current)
+	m.fails(j.Name, at.Fault())
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// fails notes why the last run of a job has failed, or cannot be; "" if neither is so.
+func (m *scheduleMetrics) fails(job, why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.faults[job] = why
+	m.set("failing", job, float64(min(len(why), 1)))
+}
+
+// ready returns why jobs fail, nil if none does.
+func (m *scheduleMetrics) ready() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []string
+	for _, why := range m.faults {
+		if why != "" {
+			all = append(all, why)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	slices.Sort(all)
+	return errors.New(strings.Join(all, "\n"))
+}
+
+// seen shows why it cannot be told whether a job is due; nil: it can be.
+func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
+	if fault == nil {
+		m.stands(j)
+		return
+	}
+	m.live.fact("job "+j.Name, fault.Error())
+	m.fails(j.Name, fault.Error())
+}
+
+// ended shows the end of a run, whatever has ended it.
+func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
+	m.runs.WithLabelValues(j.Name, string(r.State), schedule.Cause(r)).Inc()
+	m.waits()
+}
+
+// trained shows the bound of a new certificate.
+func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
+	m.set("bound", j.Name, cmp.Or(j.Judge, pipeline.JudgeMean).Of(o.Result.Certificate).Bound)
 }
 
 func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what is due.") }
@@ -56,26 +160,11 @@ func (m *scheduleMetrics) began(job pipeline.Job) func(pipeline.Progress) {
 
 // lagged shows the number of offsets of a job's topic in no window yet.
 func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
-	m.lag.WithLabelValues(j.Name).Set(float64(offsets))
+	m.set("lag_offsets", j.Name, float64(offsets))
 	m.live.fact("lag of job "+j.Name, certify.Count(offsets, "offset"))
 }
 
 // tested shows what new rows have said of the current model of a job.
 func (m *scheduleMetrics) tested(j *schedule.Job, t watch.Test, bound float64) {
 	m.next.show(j.Name, t, bound)
-}
-
-// ended shows the end of a run.
-func (m *scheduleMetrics) ended(j *schedule.Job, o *pipeline.Outcome, err error) {
-	m.waits()
-	state, text := string(pipeline.StateFinished), ""
-	if err != nil {
-		state, text = string(pipeline.StateFailed), err.Error()
-	} else {
-		bound := j.Judge.Of(o.Result.Certificate).Bound
-		m.bound.WithLabelValues(j.Name).Set(bound)
-		text = fmt.Sprintf("certificate %.12s…, bound %.4f", o.Result.ID, bound)
-	}
-	m.runs.WithLabelValues(j.Name, state).Inc()
-	m.live.fact("job "+j.Name, text)
 }

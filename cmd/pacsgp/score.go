@@ -46,6 +46,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err
 	s := config.Scoring{
 		ScoreFile: c, FS: w.fs, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions, Member: e.metrics.membership,
 	}
+	s.Looked = e.metrics.looked
 	if !once && (c.OnTopics() || c.ToTopic()) {
 		s.Patience = config.ServicePatience
 	}

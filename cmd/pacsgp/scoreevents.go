@@ -58,7 +58,10 @@ func (e *scoreEvents) Waits(err error) {
 }
 
 // Failed logs the reason why a file has no predictions.
-func (e *scoreEvents) Failed(err error) { e.tellOnce(err.Error()) }
+func (e *scoreEvents) Failed(err error) {
+	e.tellOnce(err.Error())
+	e.metrics.failed(err)
+}
 
 // Predicted counts committed predictions.
 func (e *scoreEvents) Predicted(what score.Done) {

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
@@ -20,11 +22,14 @@ type scoreMetrics struct {
 	predictions *prometheus.CounterVec
 	batches     prometheus.Counter
 	models      prometheus.Counter
+	success     prometheus.Gauge
+	unread      prometheus.Gauge     // of files
 	lag         *prometheus.GaugeVec // of a topic
 	partitions  prometheus.Gauge     // of a topic
 
 	rows, refused atomic.Int64
-	why           atomic.Pointer[string] // reason for a wait; nil: it predicts
+	why           atomic.Pointer[string] // reason for a wait, or why files cannot be predicted; nil: it predicts
+	fault         atomic.Pointer[string] // why the last file that failed could not be predicted
 }
 
 // newScoreMetrics registers them, some of a topic only.
@@ -36,6 +41,13 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 		predictions: of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
 		batches:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
 		models:      of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
+	}
+	m.success = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_last_success_timestamp_seconds", Help: "Time of the last committed predictions of this process."})
+	if !ofTopic {
+		m.unread = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_prediction_failed_files", Help: "Files that could not be predicted at the last look."})
+	}
+	for _, outcome := range []string{"predicted", "refused"} {
+		m.predictions.WithLabelValues(outcome)
 	}
 	if ofTopic {
 		m.lag = of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_group_lag_offsets", Help: "Offsets between what the group has committed and the end of the topic, by partition."}, []string{"partition"})
@@ -61,12 +73,35 @@ func (m *scoreMetrics) behind(lags map[int]int64) {
 
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
-	m.why.Store(nil)
+	if m.unread == nil { // else a look at all files tells
+		m.why.Store(nil)
+	}
+	m.success.SetToCurrentTime()
 	m.batches.Add(float64(n.Units))
 	m.predictions.WithLabelValues("predicted").Add(float64(n.Rows - n.Refused))
 	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
 	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.Rows), 10))
 	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.Refused), 10))
+}
+
+// failed notes why a file could not be predicted.
+func (m *scoreMetrics) failed(err error) {
+	text := err.Error()
+	m.fault.Store(&text)
+}
+
+// looked shows the number of files that could not be predicted at a look at all files.
+func (m *scoreMetrics) looked(failed int) {
+	m.unread.Set(float64(failed))
+	fault := m.fault.Load()
+	if failed == 0 || fault == nil {
+		m.why.Store(nil)
+		m.live.fact("files that cannot be predicted", "none")
+		return
+	}
+	text := fmt.Sprintf("%s cannot be predicted, the last because: %s", certify.Count(int64(failed), "file"), *fault)
+	m.why.Store(&text)
+	m.live.fact("files that cannot be predicted", text)
 }
 
 // took shows the model that predicts from now on, by its certificate.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 )
 
@@ -21,7 +23,7 @@ func TestConsoleOfServices(t *testing.T) {
 		file, live, metric string
 	}{
 		"score":    {score, ">80<", "pacsgp_predictions_total"},
-		"schedule": {schedule, "no run since the scheduler began", "pacsgp_training_bound_estimate"},
+		"schedule": {schedule, "no run yet", "pacsgp_training_bound_estimate"},
 	} {
 		r := startCommand(t, command, "-c", want.file)
 		at := "http://" + r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
@@ -49,5 +51,42 @@ func TestConsoleOfServices(t *testing.T) {
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "scored", "new", "*.parquet")); err != nil || len(found) != 2 {
 		t.Errorf("%q, %v", found, err)
+	}
+}
+
+// A half-written file is told by readiness, metrics and the console of both services, which are well
+// again when it is gone.
+func TestServicesTellUnreadableFiles(t *testing.T) {
+	t.Parallel()
+	dir, _, score := following(t, 1, 40)
+	schedule := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "files: new")
+	for command, c := range map[string]struct{ file, metric, half string }{
+		"score":    {score, "pacsgp_prediction_failed_files", filepath.Join(dir, "new", "half.parquet")},
+		"schedule": {schedule, "pacsgp_scheduled_failing", filepath.Join(dir, "lake", "half.parquet")},
+	} {
+		writeFile(t, c.half, []byte("PAR1 and no end"))
+		text := strings.ReplaceAll(string(readFile(t, c.file)), "poll: ", "# ")
+		writeFile(t, c.file, []byte(text+"serve: {listen: '127.0.0.1:0'}\npoll: 100ms\n"))
+		r := startCommand(t, command, "-c", c.file)
+		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+		says := func(path, has string, want int) {
+			t.Helper()
+			status, said := 0, ""
+			for range 1000 {
+				if status, said = servingtest.Get(t, http.DefaultClient, "http://"+at+path); status == want && strings.Contains(said, has) {
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			t.Errorf("%s: %s is %d, %s; want %d with %q", command, path, status, said, want, has)
+		}
+		says("/readyz", "half.parquet", http.StatusServiceUnavailable)
+		says("/live", "half.parquet", http.StatusOK)
+		if found := scrape(t, at); found[c.metric] != 1 {
+			t.Errorf("%s: %s is %v", command, c.metric, found[c.metric])
+		}
+		fatal.If(t, os.Remove(c.half))
+		says("/readyz", "ok", http.StatusOK)
+		r.end(t)
 	}
 }

@@ -32,6 +32,7 @@ type Job struct {
 	Elsewhere bool
 
 	looked time.Time // the last look at it by this process
+	said   string    // why the last look could not tell whether it is due: it is told once
 }
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.

@@ -76,7 +76,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
 	files := run.Files
 	run.Window, run.Files = nil, nil
-	r, err := j.over(run, pipeline.StateFailed, fault, now)
+	r, err := s.over(j, run, pipeline.StateFailed, fault, now)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (j *Job) name(run *pipeline.Scheduled, now time.Time) (string, error) {
 }
 
 // over records a run that ended before training.
-func (j *Job) over(run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
+func (s *Scheduler) over(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
 	name, err := j.name(run, now)
 	if err != nil {
 		return nil, err
@@ -113,10 +113,19 @@ func (j *Job) over(run *pipeline.Scheduled, as pipeline.State, fault error, now 
 		return nil, err
 	}
 	if fault == nil {
-		return r, r.End(j.Output, as, nil, "", now)
+		return r, s.end(j, r, as, nil, "", now)
 	}
 	exit := pipeline.ExitStatus(fault)
-	return r, r.End(j.Output, as, &exit, pipeline.Shortened(fault.Error()), now)
+	return r, s.end(j, r, as, &exit, pipeline.Shortened(fault.Error()), now)
+}
+
+// end records the end of a run, whatever has ended it.
+func (s *Scheduler) end(j *Job, r *pipeline.RunState, as pipeline.State, exit *int, fault string, at time.Time) error {
+	err := r.End(j.Output, as, exit, fault, at)
+	if s.Ended != nil {
+		s.Ended(j, r)
+	}
+	return err
 }
 
 // nothing records a run without a new row. Consecutive ones of one trigger share a record.
@@ -129,11 +138,11 @@ func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pi
 	}
 	if r == nil || r.State != pipeline.StateNothing || r.Scheduled.Sequence > 0 || r.Scheduled.Trigger != run.Trigger {
 		run.Files, run.Window = nil, nil
-		return j.over(run, pipeline.StateNothing, nil, now)
+		return s.over(j, run, pipeline.StateNothing, nil, now)
 	}
 	r.Scheduled.Missed += 1 + run.Missed
 	r.Scheduled.Moment = run.Moment
-	return r, r.End(j.Output, pipeline.StateNothing, nil, "", now)
+	return r, s.end(j, r, pipeline.StateNothing, nil, "", now)
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
@@ -201,7 +210,7 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 		return ctx.Err()
 	}
 	if ctx.Err() != nil {
-		err := r.End(j.Output, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
+		err := s.end(j, r, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
 		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r.Scheduled, ended)))
 	}
 	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
@@ -223,7 +232,7 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 func (s *Scheduler) failed(j *Job, known *State, r *pipeline.RunState, fault error, ended time.Time) error {
 	exit := pipeline.ExitStatus(fault)
 	end := func() error {
-		return r.End(j.Output, pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error()), ended)
+		return s.end(j, r, pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error()), ended)
 	}
 	var err error
 	switch {
@@ -233,7 +242,7 @@ func (s *Scheduler) failed(j *Job, known *State, r *pipeline.RunState, fault err
 		}
 	case errors.Is(fault, pipeline.ErrNoRows):
 		r.Scheduled.Why = "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
-		err = r.End(j.Output, pipeline.StateNothing, nil, "", ended)
+		err = s.end(j, r, pipeline.StateNothing, nil, "", ended)
 		err = errors.Join(err, s.settle(j, known, r, nil))
 	default:
 		err = end()
@@ -255,7 +264,7 @@ func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipel
 			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 		}
 	}
-	err := r.End(j.Output, pipeline.StateFinished, r.Exit, r.Fault, ended)
+	err := s.end(j, r, pipeline.StateFinished, r.Exit, r.Fault, ended)
 	s.tell(*r.Exit != 0, Words(r))
 	return errors.Join(err, s.settle(j, known, r, nil))
 }
@@ -363,7 +372,7 @@ func (s *Scheduler) recover(ctx context.Context, j *Job, known *State, now time.
 		return nil, s.settle(j, known, r, again(j, r, now))
 	}
 	if r.Scheduled.Kills++; r.Scheduled.Kills <= mostKills {
-		if err := r.End(j.Output, pipeline.StateFailed, nil, "the scheduler has ended before it", now); err != nil {
+		if err := s.end(j, r, pipeline.StateFailed, nil, "the scheduler has ended before it", now); err != nil {
 			return nil, err
 		}
 		return nil, s.settle(j, known, r, repeat(r.Scheduled, now))
@@ -371,7 +380,7 @@ func (s *Scheduler) recover(ctx context.Context, j *Job, known *State, now time.
 	fault := fmt.Sprintf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", r.Scheduled.Kills)
 	r.Scheduled.Kills = 0
 	exit := pipeline.ExitFailure
-	if err := r.End(j.Output, pipeline.StateFailed, &exit, fault, now); err != nil {
+	if err := s.end(j, r, pipeline.StateFailed, &exit, fault, now); err != nil {
 		return nil, err
 	}
 	return nil, s.settle(j, known, r, again(j, r, now))

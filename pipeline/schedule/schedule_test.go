@@ -304,8 +304,12 @@ func TestChangedJobIsRefused(t *testing.T) {
 	s.record = record{}
 	s.job.Job.Delta = 0.2
 	s.anew()
-	if err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "another job than its first run had") {
+	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
+	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || !strings.Contains(err.Error(), "another job than its first run had") {
 		t.Error(err)
+	}
+	if err := s.Serve(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, pipeline.ErrConfig) {
+		t.Errorf("served alone: %v", err)
 	}
 }
 

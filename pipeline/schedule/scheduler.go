@@ -26,14 +26,18 @@ type Scheduler struct {
 	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
 	Looked    func(began time.Time) // called after a look at all jobs
+	// Ended is called at the end of each run, whatever has ended it.
+	Ended func(j *Job, r *pipeline.RunState)
+	// Seen is called after each look at a job, with the reason why it could not be told whether it
+	// is due, or cannot run.
+	Seen func(j *Job, fault error)
 	// Tested is called with what new rows have said of the current model, and the bound on its
 	// expected loss on average over them.
 	Tested func(j *Job, t watch.Test, bound float64)
 	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic that no window has yet
 
-	said   string // the last message that is not repeated at every look
-	unseen error  // why the last look could not tell whether its job is due
-	closed bool   // the last look only ended a run of an earlier scheduler
+	unseen error // why the last look could not tell whether its job is due
+	closed bool  // the last look only ended a run of an earlier scheduler
 }
 
 // errTaken says that another scheduler was faster.
@@ -88,10 +92,21 @@ func held[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 // Look does what is due for a job by now, and returns the record of the run, nil if there was
 // none. It fails if the scheduler's record does, or for a changed or incomplete job. Failures
 // of a run are in its record; those of the job's output are messages.
-func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
-	s.closed, j.Judge = false, cmp.Or(j.Judge, pipeline.JudgeMean)
-	defer func() { j.looked = now }()
-	r, err := s.look(ctx, j, now)
+func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
+	s.closed, s.unseen, j.Judge = false, nil, cmp.Or(j.Judge, pipeline.JudgeMean)
+	defer func() {
+		if j.looked = now; ctx.Err() != nil {
+			return
+		}
+		fault := cmp.Or(s.unseen, err)
+		if fault == nil {
+			j.said = ""
+		}
+		if s.Seen != nil {
+			s.Seen(j, fault)
+		}
+	}()
+	r, err = s.look(ctx, j, now)
 	var of recordError
 	switch {
 	case err == nil || errors.Is(err, pipeline.ErrConfig) || errors.As(err, &of):
@@ -99,7 +114,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	default: // it is due still
-		s.notSeen(fmt.Errorf("%s: %w", j.Name, err))
+		s.notSeen(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
 }
@@ -164,7 +179,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		if !skipped {
 			return s.begin(ctx, j, known, at, run, now)
 		}
-		r, err := j.over(run, pipeline.StateSkipped, nil, now)
+		r, err := s.over(j, run, pipeline.StateSkipped, nil, now)
 		if err != nil {
 			return nil, err
 		}
@@ -261,7 +276,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 	}
 	all, err := j.Lake.Files(ctx)
 	if err != nil {
-		s.notSeen(fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
+		s.notSeen(j, fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
 	before, err := j.order(ctx, at)
@@ -304,16 +319,11 @@ func anyRun(*pipeline.RunState) bool { return true }
 func numbered(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 }
 
 // notSeen warns, once, that it cannot be told whether a job is due.
-func (s *Scheduler) notSeen(err error) {
+func (s *Scheduler) notSeen(j *Job, err error) {
 	s.unseen = err
-	s.once(true, err.Error())
-}
-
-// once tells what is not repeated at every look.
-func (s *Scheduler) once(failed bool, text string) {
-	if text != s.said {
-		s.tell(failed, text)
-		s.said = text
+	if text := err.Error(); text != j.said {
+		s.tell(true, text)
+		j.said = text
 	}
 }
 

@@ -8,18 +8,18 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Serve runs jobs when they are due, until ctx is done, which is no error. No run begins if a
-// job was changed. Runs do not overlap: a machine that trains two models at a time trains each
-// at half the speed.
+// Serve runs jobs when they are due, until ctx is done, which is no error. A job that was changed
+// does not run, and stops no other; if all were, that is an error. Runs do not overlap: a machine
+// that trains two models at a time trains each at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
-	if err := unchanged(jobs); err != nil {
+	if err := allChanged(jobs); err != nil {
 		return err
 	}
 	for {
 		began := clock.Now()
 		for _, j := range jobs {
 			if _, err := s.Look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
-				return err
+				s.notSeen(j, err)
 			}
 		}
 		if s.Looked != nil {
@@ -34,22 +34,20 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // Once runs what is due of each job. It returns a [RoundError] about all runs without a certified
-// guarantee and all unreadable sources, or another error that ended the round.
+// guarantee, all unreadable sources and all jobs that cannot run.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
-	if err := unchanged(jobs); err != nil {
-		return err
-	}
 	var said []error
 	var exits []int
 	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
 	for _, j := range jobs {
 		for s.closed = true; s.closed; {
-			s.unseen = nil
 			run, err := s.Look(ctx, j, clock.Now())
-			if err != nil {
-				return errors.Join(append(said, err)...)
-			}
-			if s.unseen != nil {
+			switch {
+			case ctx.Err() != nil:
+				return errors.Join(append(said, ctx.Err())...)
+			case err != nil:
+				failed(pipeline.ExitStatus(err), err)
+			case s.unseen != nil:
 				failed(pipeline.ExitFailure, s.unseen)
 			}
 			if run != nil && run.Exit != nil && *run.Exit != 0 {
@@ -63,14 +61,17 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	return RoundError{errors.Join(said...), worst(exits)}
 }
 
-// unchanged refuses jobs that differ from their first run.
-func unchanged(jobs []*Job) error {
+// allChanged refuses jobs that all differ from their first runs.
+func allChanged(jobs []*Job) error {
+	var faults []error
 	for _, j := range jobs {
-		if _, err := j.sequence(); errors.Is(err, pipeline.ErrConfig) {
-			return err // Look reports others
+		_, err := j.sequence()
+		if !errors.Is(err, pipeline.ErrConfig) {
+			return nil // Look reports other faults
 		}
+		faults = append(faults, err)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // A RoundError says what failed in a round.

@@ -28,7 +28,7 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, e
 	if ends == nil && j.Topic.AtLatest() {
 		w, err := j.Topic.Next(ctx, first, lookPatience)
 		if err != nil {
-			s.notSeen(fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
+			s.notSeen(j, fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return nil, ctx.Err()
 		}
 		first = first.With(w).Without()
@@ -84,7 +84,7 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && (trigger == nil || errors.Is(err, ErrAway)):
-		s.notSeen(fmt.Errorf("%s: how far its topic is cannot be told: %w", j.Name, err))
+		s.notSeen(j, fmt.Errorf("%s: how far its topic is cannot be told: %w", j.Name, err))
 		return nil, nil
 	case err == nil:
 		if s.Lagged != nil {

@@ -24,6 +24,9 @@ type Loop[B any] struct {
 	AtOnce int  // pieces that are predicted and packed at the same time
 	Due    Due  // when to commit
 	Once   bool // there is nothing to wait for
+	// Looked is called after each round with the number of files that could not be predicted; nil
+	// is never called.
+	Looked func(failed int)
 	// After returns a channel that gets a value in so long a while.
 	After func(time.Duration) <-chan time.Time
 }
@@ -69,6 +72,9 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 	for {
 		next := l.After(every)
 		failed, err := l.Run(ctx)
+		if err == nil && l.Looked != nil {
+			l.Looked(failed)
+		}
 		if l.Once || ctx.Err() != nil || err != nil && !IsLater(err) {
 			return failed, err
 		}

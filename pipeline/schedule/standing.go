@@ -1,0 +1,83 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Standing is what the output of a job tells an operator: how its runs have ended, and which
+// model is current.
+type Standing struct {
+	Last      *pipeline.RunState // the newest run that has ended, or nil
+	Succeeded time.Time          // end of the newest run with status 0; zero: there is none
+	Current   *pipeline.Current  // or nil
+	Unmoved   int                // finished runs since it became current, none of which has replaced it
+	Why       string             // reason of the newest of them, "" without one
+}
+
+// Standing reads it. Records that keep has removed count nowhere.
+func (j *Job) Standing() (at Standing, err error) {
+	if at.Current, err = j.Output.Current(); err != nil {
+		return at, err
+	}
+	all, err := j.Output.Runs()
+	if err != nil {
+		return at, err
+	}
+	for r := range all {
+		if r.Scheduled == nil || r.Scheduled.Job != j.Name || r.Ended == nil {
+			continue
+		}
+		if at.Last == nil {
+			at.Last = r
+		}
+		if at.Succeeded.IsZero() && r.State == pipeline.StateFinished && r.Exit != nil && *r.Exit == 0 {
+			at.Succeeded = *r.Ended
+		}
+		old := at.Current == nil || Certificate(r) == at.Current.ID || r.Ended.Before(at.Current.Since)
+		if old && !at.Succeeded.IsZero() {
+			break
+		}
+		if !old && r.State == pipeline.StateFinished {
+			if at.Unmoved++; at.Unmoved == 1 {
+				at.Why = reason(r)
+			}
+		}
+	}
+	return at, nil
+}
+
+// reason says why a finished run has not replaced the current model.
+func reason(r *pipeline.RunState) string {
+	if r.Scheduled.Why != "" {
+		return r.Scheduled.Why
+	}
+	return r.Fault
+}
+
+// Fault is the reason why the last run has failed, "" if it has not.
+func (at Standing) Fault() string {
+	if at.Last == nil || at.Last.State != pipeline.StateFailed {
+		return ""
+	}
+	return Words(at.Last)
+}
+
+// Cause classifies the end of a run, for those who count ends.
+func Cause(r *pipeline.RunState) string {
+	switch {
+	case r.Exit == nil && r.State == pipeline.StateFailed:
+		return "killed"
+	case r.Exit == nil || *r.Exit == 0:
+		return ""
+	case *r.Exit == pipeline.ExitNotCertified:
+		return "not_certified"
+	case *r.Exit == pipeline.ExitConfig:
+		return "job"
+	case r.Scheduled.Sequence == 0:
+		return "rows" // they could not be chosen
+	default:
+		return "run"
+	}
+}

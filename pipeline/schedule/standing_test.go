@@ -1,0 +1,77 @@
+package schedule_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+)
+
+// Whatever a run dies of, its end is told once, with its cause, and the output of the job says how
+// it stands.
+func TestEveryEndIsTold(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Promote = []schedule.Trigger{hourly(t)}, watch.Promotion{Error: .05}
+	}))
+	var ends []string
+	s.Ended = func(_ *schedule.Job, r *pipeline.RunState) {
+		ends = append(ends, string(r.State)+" "+schedule.Cause(r))
+	}
+	s.at(someDay)
+	moved := someDay.Add(time.Hour)
+	for i, night := range []struct {
+		end     string
+		unmoved int
+		why     string
+		change  func()
+	}{
+		{"finished ", 0, "", func() {}},
+		{"failed rows", 0, "", func() { s.lake.fault = errors.New("half.parquet: not written to its end") }},
+		{"failed run", 0, "", func() { s.lake.fault, s.fail = nil, errors.New("no luck") }},
+		{"failed job", 0, "", func() { s.fail = pipeline.ErrConfig }},
+		{"finished ", 1, "it waits until it is better", func() { s.fail = nil }},
+		{"finished not_certified", 2, "vacuous", func() { s.kl = 50000 }},
+		{"nothing ", 2, "vacuous", nil},
+	} {
+		if night.change != nil {
+			night.change()
+			s.lake.add(string(rune('e'+i)), 60)
+		}
+		now := someDay.Add(time.Duration(i+1) * time.Hour)
+		s.at(now)
+		if len(ends) != i+1 || ends[i] != night.end {
+			t.Fatalf("night %d: %q, want one more, %q", i, ends, night.end)
+		}
+		at, err := s.job.Standing()
+		if err != nil || at.Last == nil || !at.Last.Ended.Truncate(time.Hour).Equal(now) || at.Unmoved != night.unmoved || !strings.Contains(at.Why, night.why) ||
+			at.Current == nil || !at.Current.Since.Truncate(time.Hour).Equal(moved) || (at.Fault() != "") != strings.HasPrefix(night.end, "failed") {
+			t.Errorf("night %d: %+v, %v, want %d runs that have moved nothing, because %q", i, at, err, night.unmoved, night.why)
+		}
+		if succeeded := map[bool]int{true: 1, false: 5}[i < 4]; !at.Succeeded.Truncate(time.Hour).Equal(someDay.Add(time.Duration(succeeded) * time.Hour)) {
+			t.Errorf("night %d: the last success was at %v", i, at.Succeeded)
+		}
+	}
+}
+
+// A job that was changed stops no other one.
+func TestAFaultStopsOneJob(t *testing.T) {
+	files := func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }
+	other := newStage(t, declared(func(j *schedule.Job) { files(j); j.Name = "other" }))
+	other.at(someDay)
+	other.job.Job.Delta = .2
+	s := newStage(t, declared(files))
+	var seen []string
+	s.Seen = func(j *schedule.Job, fault error) {
+		if fault != nil {
+			seen = append(seen, j.Name)
+		}
+	}
+	err := s.Once(t.Context(), []*schedule.Job{other.job, s.job}, &leaping{now: someDay})
+	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || s.trains != 1 || len(seen) != 1 || seen[0] != "other" {
+		t.Errorf("%v, %d runs of the other job, faults of %q", err, s.trains, seen)
+	}
+}
