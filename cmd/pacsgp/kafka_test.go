@@ -197,6 +197,7 @@ func TestPublish(t *testing.T) {
 func committedRecords(t *testing.T, address, topic string) (all []*kgo.Record) {
 	t.Helper()
 	client := own(t, address)
+	defer func() { _ = client.Close() }() // an open client asks for metadata again and again, and tests poll
 	partitions, err := client.Partitions(t.Context(), topic)
 	fatal.If(t, err)
 	ends, err := client.Offsets(t.Context(), topic, partitions, broker.Latest)

@@ -31,7 +31,7 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 		told  string // "": the model is taken
 	}{
 		"another model":    {moves: "two"},
-		"another subject":  {moves: "other", told: "satisfy different rules, as it is written"},
+		"another subject":  {moves: "other", told: "their row rules differ, as it is written"},
 		"a missing column": {moves: "wide", fits: narrow, told: `no column "z"`},
 		"a missing model":  {moves: "none", told: "none: file does not exist"},
 		"a damaged model":  {moves: "damaged", told: broken.Error()},
@@ -118,7 +118,7 @@ func TestFollowerContinues(t *testing.T) {
 	if err := third.ContinueFrom(certify.Certificate{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := third.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "rules, says the folder") {
+	if _, err := third.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "rules differ, says the folder") {
 		t.Error(err)
 	}
 	p.Move("two")
