@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -134,5 +136,30 @@ func TestPredictiveDeviationCoversTargets(t *testing.T) {
 		if covered /= float64(len(fresh[2])); !(covered > 0.93 && covered < 0.97) {
 			t.Errorf("noise %g: mean ± 1.96 predictive deviations covers %.3f", noise, covered)
 		}
+	}
+}
+
+// Losses of draws and of means, row by row, add up to those of an evaluation.
+func TestLossesOfRowsAddUp(t *testing.T) {
+	p := publish(t, newLake(waves(600, 0.1, 92), 600), tiny)
+	r, err := pipeline.NewReady(p.result.Model, 2)
+	fatal.If(t, err)
+	defer r.Close()
+	r.WithDraws()
+	src, err := newLake(waves(2000, 0.5, 170)).open(t.Context(), nil)
+	fatal.If(t, err)
+	want, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
+	fatal.If(t, err)
+	var draw, mean certify.RiskSum
+	fatal.If(t, r.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
+		for _, row := range batch {
+			if err := errors.Join(draw.AddUnits(row.DrawLoss), mean.AddUnits(row.Loss)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if draw.Count() != want.Rows || draw.Upper() != want.Draw || !(draw.Upper() > mean.Upper()) {
+		t.Errorf("%d rows, draws lose %v and means %v, want %+v", draw.Count(), draw.Upper(), mean.Upper(), want)
 	}
 }

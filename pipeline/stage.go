@@ -476,5 +476,5 @@ func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Judge, now t
 	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
 		return nil
 	}
-	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Status: who.Of(c).Status, Since: now.UTC().Truncate(time.Second)})
+	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Status: who.Of(c).Status, Since: now.UTC().Truncate(time.Millisecond)})
 }

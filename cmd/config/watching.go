@@ -60,6 +60,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 	w.since = current.since
 	follower := s.follower(current, nil, "another folder for the state")
 	defer follower.Close()
+	follower.Continue(state.Subject)
 	var testOf func(*score.Predictor) (watch.Test, error)
 	if w.OnTopics() {
 		testOf, err = w.records(ctx, s, follower, watch.Config[score.Records]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
@@ -126,6 +127,9 @@ func (d *dated) since(id string) time.Time {
 	return d.at[id]
 }
 
+// watchedDue says when what was counted of files is stored: each time the state is written as a whole.
+var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
+
 // lake counts rows of files.
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
@@ -135,7 +139,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	}
 	out := watch.NewWriter(cfg)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Once: !w.Follow, After: time.After,
+		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // watchedBy are the arguments of a watch of the first model of a folder by its files in new/.
@@ -108,6 +109,22 @@ func TestWatchCountsNoRowTwice(t *testing.T) {
 	}
 }
 
+// A model about something else than the rows so far is refused, also by another process.
+func TestWatchRefusesAnotherSubject(t *testing.T) {
+	dir, pointers, _ := following(t, 1, 40)
+	args := watchedBy(t, dir, pointers[0])
+	seen(t, 0, args...)
+	path := filepath.Join(dir, "watch", "watch.json")
+	state := readFile(t, path)
+	var s watch.State
+	fatal.If(t, json.Unmarshal(state, &s))
+	if len(s.Subject) != 16 {
+		t.Fatalf("the subject is %q", s.Subject)
+	}
+	writeFile(t, path, bytes.Replace(state, []byte(s.Subject), []byte("0123456789abcdef"), 1))
+	pacsgp(t, args...).says(t, exitFailure, "it speaks of another target", "another folder for the state")
+}
+
 // A pointer that moves begins another test, by rows that were not counted; the one before stays.
 func TestWatchFollowsThePointer(t *testing.T) {
 	dir, pointers, _ := following(t, 2, 40)
@@ -130,7 +147,7 @@ func TestWatchFollowsThePointer(t *testing.T) {
 	old := filepath.Join(dir, "new", "part-00.parquet")
 	info, err := os.Stat(filepath.Join(dir, "lake"))
 	fatal.If(t, err)
-	before := info.ModTime().Add(-time.Second) // pointers tell whole seconds
+	before := info.ModTime().Add(-time.Second)
 	fatal.If(t, os.Chtimes(old, before, before))
 	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 70 || d.Known != 40 {
 		t.Errorf("%+v", d)

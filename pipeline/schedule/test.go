@@ -125,7 +125,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 		}
 		sources = append(sources, src)
 	}
-	return to.Add(ctx, models, sources)
+	return to.Add(ctx, models, sources, j.Judge)
 }
 
 // isNews reports whether rows are none of a model's sample, and were not tested by before under

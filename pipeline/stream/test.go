@@ -173,7 +173,7 @@ func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (t
 		}
 		sources = append(sources, someShards{src, rows})
 	}
-	return tests, tests.Add(ctx, all, sources)
+	return tests, tests.Add(ctx, all, sources, w.How.Judge)
 }
 
 // contender reads a certificate whose model no row of the window has trained.

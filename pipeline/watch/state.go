@@ -24,10 +24,11 @@ const DefaultDelta = 0.01
 
 // A State is what was counted, and where the rows were.
 type State struct {
-	Format string   `json:"format"`
-	Tests  []Test   `json:"tests"`           // one a certificate, the latest last
-	Files  []string `json:"files,omitempty"` // that were counted: by name and footer, and by values
-	Log    *Log     `json:"log,omitempty"`   // of rows of a topic
+	Format  string   `json:"format"`
+	Subject string   `json:"subject,omitempty"` // of the tests: see [pipeline.Subject]
+	Tests   []Test   `json:"tests"`             // one a certificate, the latest last
+	Files   []string `json:"files,omitempty"`   // that were counted: by name and footer, and by values
+	Log     *Log     `json:"log,omitempty"`     // of rows of a topic
 }
 
 // A Log says how far a topic was counted.

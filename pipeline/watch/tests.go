@@ -137,16 +137,24 @@ func (t *Tests) Contenders(ctx context.Context, current string, mistake float64,
 }
 
 // Add tests contenders by rows that are new to all of them, from a source for each.
-func (t *Tests) Add(ctx context.Context, all []Contender, sources []pipeline.Source) error {
+// The alarm is about the mean of the current one; challengers are compared by the losses of what is
+// judged.
+func (t *Tests) Add(ctx context.Context, all []Contender, sources []pipeline.Source, who pipeline.Judge) error {
 	var models []*pipeline.Ready
 	for _, c := range all {
-		models = append(models, c.Ready)
+		if models = append(models, c.Ready); who == pipeline.JudgeDraw && len(all) > 1 {
+			c.Ready.WithDraws()
+		}
 	}
-	return pipeline.PredictInStep(ctx, models, sources, t.add)
+	loss := func(p *pipeline.Prediction) uint64 { return p.Loss }
+	if who == pipeline.JudgeDraw {
+		loss = func(p *pipeline.Prediction) uint64 { return p.DrawLoss }
+	}
+	return pipeline.PredictInStep(ctx, models, sources, func(rows [][]pipeline.Prediction) error { return t.add(rows, loss) })
 }
 
 // add adds the losses of some rows: those of the current model, and those of each challenger.
-func (t *Tests) add(rows [][]pipeline.Prediction) error {
+func (t *Tests) add(rows [][]pipeline.Prediction, loss func(*pipeline.Prediction) uint64) error {
 	champion := rows[0]
 	if err := t.Current.Add(champion); err != nil {
 		return err
@@ -154,7 +162,7 @@ func (t *Tests) add(rows [][]pipeline.Prediction) error {
 	for i := range t.Challengers {
 		for k := range champion {
 			if a, b := &champion[k], &rows[i+1][k]; a.Labelled && b.Labelled {
-				if err := t.Challengers[i].Paired.Add(a.Loss, b.Loss); err != nil {
+				if err := t.Challengers[i].Paired.Add(loss(a), loss(b)); err != nil {
 					return err
 				}
 			}

@@ -128,6 +128,7 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	if err != nil || p.File != (score.File{}) && !p.Last {
 		return err
 	}
+	w.now.Subject = p.By.Subject
 	w.cfg.Placed(w.now, p, beside)
 	w.done, w.by, w.put = w.now, p.By, false
 	w.now = w.done.clone()
