@@ -60,7 +60,7 @@ func TestStreamTestsTheCurrentModel(t *testing.T) {
 	}
 	send(t, address, records...)
 	r = startService(t, "-c", job)
-	r.find(t, "which is current: (alarm: the certified bound of .* at row)")
+	r.find(t, "which is current: (alarm: the conditional bound of .* at row)")
 	awaitCertificates(t, address, 4, r)
 	r.end(t)
 }
