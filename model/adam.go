@@ -17,7 +17,7 @@ const (
 func newAdam(n int) adam { return adam{mean: make([]float64, n), square: make([]float64, n)} }
 
 // direction overwrites the gradient with the step of unit rate, to be
-// subtracted. Its elements are of size 1 at most, nearly.
+// subtracted. The size of its elements is at most about 1.
 func (a *adam) direction(gradient []float64) {
 	a.steps++
 	c1 := 1 - math.Pow(adamBeta1, float64(a.steps))

@@ -2,8 +2,8 @@ package model
 
 import "math"
 
-// klInverse returns sup{p : kl(q‖p) ≤ c} to about 1e-12, for progress and for
-// the weight b: the certificate has its own, which errs upwards only.
+// klInverse returns sup{p : kl(q‖p) ≤ c} to about 1e-12, for training alone.
+// Certificates use another function, which errs upwards only.
 func klInverse(q, c float64) float64 {
 	lo, hi := q, 1.0
 	for range 60 {

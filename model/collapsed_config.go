@@ -39,10 +39,10 @@ type CollapsedConfig struct {
 	// Alpha is the share, in [0, 1], of the variance left by the inducing points that is noise
 	// of its row: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
 	Alpha float64
-	// FreeAlpha lets the objective choose α, from Alpha in (0, 1) on.
+	// FreeAlpha minimises over α too, from Alpha, which must then be in (0, 1).
 	FreeAlpha bool
-	// PosteriorAlpha is the α of the result, if other than the objective's: the published
-	// experiments take the posterior of FITC for every method.
+	// PosteriorAlpha is the α of the result, in [0, 1]. Nil means that of the objective. The
+	// published experiments use the posterior of FITC, α = 1, for every method.
 	PosteriorAlpha *float64
 	// Exact makes all start rows fixed inducing points: the exact process. All train rows must
 	// be among them.
@@ -52,11 +52,11 @@ type CollapsedConfig struct {
 	// noise of 1, and the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer]
 	// on mini-batches of the start rows.
 	Starts []Start
-	// Evaluations is the most gradients on all rows. Zero means 1,000.
+	// Evaluations is the greatest number of gradients on all rows. Zero means 1,000.
 	Evaluations int
 }
 
-// DefaultEvaluations is the most gradients of a search, as in the published experiments.
+// DefaultEvaluations is the greatest number of gradients of a search, as in the published experiments.
 const DefaultEvaluations = 1000
 
 // A Start is the start of a minimisation.

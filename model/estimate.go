@@ -23,9 +23,9 @@ type Estimated struct {
 
 // Estimate fits an exact Gaussian process with Gaussian noise to the first
 // EstimateRows rows, by gradient ascent of the log evidence with a fixed number of
-// steps: it often rests on a plateau before it rises again. The logarithms of the
-// lengthscales have a normal prior around their start, for few rows know little of
-// many features. All logarithms stay within ±6. The result depends on the rows alone.
+// steps: the evidence often has a plateau and rises again behind it. The logarithms of
+// the lengthscales have a normal prior around their start, because few rows say little
+// about many features. All logarithms stay within ±6. The result depends on the rows alone.
 func Estimate(rows Rows, family *kernel.Family, ard bool, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// A Grid is the declared set of values of one hyper-parameter, with what each costs
+// A Grid is the declared set of values of one hyper-parameter, with the cost of each
 // in nats: ln of the inverse of its weight.
 type Grid struct {
 	Min, Step float64
@@ -15,7 +15,7 @@ type Grid struct {
 	LnInverseWeights []float64
 }
 
-// mostValues bounds the values of a grid: as many as a job may declare.
+// mostValues is the greatest number of values of a grid in a job.
 const mostValues = 100_001
 
 // Value returns grid value i.

@@ -124,7 +124,7 @@ func (c *Collapsed) newPlace(p parameters) place {
 	return at
 }
 
-// A trial is a search on some of the start rows, each counted so often that they make N.
+// A trial is a search on some of the start rows, with weights that sum to N.
 const (
 	trialRows = 4096
 	trial     = 20 // gradients
@@ -146,7 +146,8 @@ func (c *Collapsed) try(p place, rows Rows) (least float64, end place) {
 	return least, end
 }
 
-// evaluate computes objective and gradient from rows in memory; without a gradient it has failed.
+// evaluate computes objective and gradient from rows in memory. A result without a gradient says
+// that the computation failed.
 func (c *Collapsed) evaluate(point []float64, rows Rows) evaluation {
 	c.point, c.at = point, c.parametersAt(point)
 	c.fold.copies = float64(c.cfg.N) / float64(rows.Len())

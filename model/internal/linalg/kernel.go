@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// kernelRows is the number of rows of one piece of a kernel block, and kernelGroup how
-// many the set's kernel takes at a time.
+// kernelRows is the number of rows of one piece of a kernel block, and kernelGroup the
+// number of rows of one step of the set's kernel.
 const (
 	kernelRows  = 64
 	kernelGroup = 4

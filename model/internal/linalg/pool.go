@@ -116,7 +116,7 @@ type buffer struct {
 	kernel  kernelBlock
 }
 
-// A shelf keeps buffers between uses. It holds as many as were ever in use at once.
+// A shelf keeps buffers between uses: in all, the greatest number that were in use at once.
 type shelf struct {
 	mu   sync.Mutex
 	free []*buffer
