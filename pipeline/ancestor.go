@@ -10,16 +10,16 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// An Ancestor is the model of an earlier certificate, whose posterior gives start values.
+// An Ancestor is the model of an earlier certificate. Its posterior gives start values.
 type Ancestor struct {
 	certify.Ancestor
 
 	From Model
 
-	checked bool // its rows were held against those of the sample
+	checked bool // its rows were compared with those of the sample
 }
 
-// warmUp takes the ancestor's posterior, in the scales of this sample. It leaves an unsuitable one,
+// warmUp converts the ancestor's posterior to the scales of this sample. An unsuitable one is not used,
 // with a notice. The ancestor must not have seen hold-out rows.
 func (t *training) warmUp(src Source) error {
 	a := t.env.Ancestor
@@ -80,7 +80,7 @@ func (t *training) begins(c model.Config) bool {
 // the others.
 func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
 
-// scaledAs is the model's posterior for rows that are scaled in another way. With the
+// scaledAs is the model's posterior for rows in other scales. With the
 // target's scales s → s' and centres c → c', values of the function f become
 // (s f + c − c')/s', so that the variance is multiplied by (s/s')², and the whitened mean
 // gets L⁻¹1 (c − c')/s. The whitened covariance stays. One lengthscale for all features

@@ -48,13 +48,12 @@ func (v *Verification) NotChecked() []string {
 	return open
 }
 
-// Retrain trains again, as the certificate says that its model was trained, and demands
-// the same bytes. digest gives the SHA-256 of those of a model. The rows of training are
-// the train rows by their roles, so that what is found to be the same has not seen a
-// hold-out row. It comes after a [Verify] that found the rows to be the sample.
+// Retrain repeats the training of the certificate's model on the train rows, and demands the same
+// bytes: then training has seen no hold-out row. digest returns the SHA-256 of a model's bytes. It
+// needs a [Verify] that has read the rows.
 //
-// Of a training that began with the model of an earlier certificate, ancestor is to give
-// that model; nil: it is not at hand, and the error wraps [ErrNotRepeatable].
+// If training began with the model of an earlier certificate, ancestor is that model; without it
+// the error wraps [ErrNotRepeatable].
 //
 // Another model is an error that wraps [ErrRefused], unless the certificate names
 // another machine or program than this one: then it wraps [ErrNotRepeatable].

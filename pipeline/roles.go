@@ -101,7 +101,7 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(ran
 	return top
 }
 
-// A leftOut says which rows are used for nothing. A row is in one of the sets.
+// A leftOut has the unused rows. A row is in at most one of the sets.
 type leftOut struct {
 	bad    *ordinalSet // rows that break a row rule; nil unless the job tolerates some
 	copies *ordinalSet // rows that equal an earlier one; nil unless the job drops copies
@@ -117,7 +117,7 @@ func (o leftOut) countBefore(ordinal int64) int64 {
 	return o.bad.countBefore(ordinal) + o.copies.countBefore(ordinal)
 }
 
-// keptApart are the hold-out rows among n rows that are not left out.
+// keptApart are the rows that apart selects, of n rows without those left out.
 func keptApart(ctx context.Context, key string, n int64, apart func(rank) bool, out leftOut, workers int) (*ordinalSet, error) {
 	set := newOrdinalSet(n)
 	_, err := firstByHash(ctx, key, n, 0, func(x rank) bool {
@@ -155,7 +155,7 @@ type Roles struct {
 	order     []rank // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
 }
 
-// hashUnits is how many of 2⁶⁴ hashes are a share, rounded down.
+// hashUnits is a share of the 2⁶⁴ hashes, rounded down.
 func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
 
 // A roleRule says which rows are hold-out rows, which are outside and which are reference rows.
@@ -252,11 +252,10 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 	return found[:min(k, int64(len(found)))], nil
 }
 
-// newRoles assigns the roles of a sample of n rows by the job's rule: hold-out and outside rows; of
-// the others the first are reference rows, or none if the scaling does not come from them; the
-// rest are train rows. Rows that are left out are taken out of all;
-// all other rows keep the role that they have without them. The number of workers
-// changes no result.
+// newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows and outside
+// rows; the first of the others are reference rows, if the scaling comes from them; the rest are
+// train rows. Rows that are left out have no role, and change no role of others. The number of
+// workers changes no result.
 func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (Roles, error) {
 	rule := job.rule(n)
 	reference := rule.references(n)
@@ -389,9 +388,8 @@ func (r Roles) runs(b block, use func(from, to int) error) error {
 	})
 }
 
-// yardstick returns the ordinals of the rows that the baseline's constant is chosen on,
-// ascending: the reference rows, or where there are none those that start values come
-// from.
+// yardstick returns the ordinals of the rows to choose the baseline's constant on, ascending: the
+// reference rows, or the start rows if there are none.
 func (r Roles) yardstick() []int64 {
 	if r.Reference() > 0 {
 		return r.reference

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// The demands of a job on its rows that can be checked before any is read, by a run or a plan.
+// These checks of a job's rows need no row to be read: a run and a plan make them first.
 
 // Suits returns an error unless a job can use n rows of these columns; the last is the target.
 func (j Job) Suits(columns []string, n int64) error {
@@ -59,7 +59,7 @@ func (j Job) separable(r Roles) error {
 	return nil
 }
 
-// bears reports whether a target of that scaling bears the job's tolerance.
+// bears returns an error if float64 is too coarse for the job's tolerance at a target of this scaling.
 func (j Job) bears(target Affine) error {
 	l := j.lossSpec(target)
 	if fineEnough(target, l) {
@@ -73,8 +73,8 @@ func (j Job) bears(target Affine) error {
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
 
-// BearsBetween does as bears for a target of which nothing is known but that its
-// values lie in [least, most]. It objects to nothing that could turn out well.
+// BearsBetween is bears for a target with values in [least, most], of which nothing else is known. It
+// returns an error only if no distribution of the values suits the tolerance.
 func (j Job) BearsBetween(least, most float64) error {
 	if !(least <= most) || j.Scaling.Mode == ScalingDeclared {
 		return nil

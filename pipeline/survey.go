@@ -19,9 +19,8 @@ var ErrData = errors.New("unusable rows")
 // rows may fill up what the reference rows leave.
 const startRows = 8000
 
-// A Survey is what the first pass over a sample found: its digest, its roles,
-// its scaling and the rows for start values. Reference rows alone decide what
-// the prior, the scaling and the loss depend on.
+// A Survey is the result of the first pass over a sample: its digest, roles, scaling and start
+// rows. Prior, scaling and loss depend on reference rows alone.
 type Survey struct {
 	Columns  []string // of the source; the target is last
 	Used     []int    // the columns that count: features in order, then the target
@@ -63,9 +62,9 @@ func (r rawRows) column(c int) []float64 {
 	return out
 }
 
-// survey makes the first pass. Beside the error that there are too many bad rows it returns what it
-// found. Where the job leaves rows out it reads the rows twice, for a row's role must be known
-// before the row is used; it begins again if the columns that it left out distinguish rows.
+// survey makes the first pass. With the error of too many bad rows it also returns the survey. If the
+// job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
+// repeats the pass if a dropped column distinguishes rows.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
 	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards())}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
@@ -101,8 +100,8 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	return s, nil
 }
 
-// pass reads the rows once, and counts copies among the given columns. It
-// reports whether they are those of the columns that turn out to be used.
+// pass reads the rows once, and counts copies over the given columns. It reports whether the used
+// columns give the same copies.
 func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, newSecret(), res)
 	if err != nil {
