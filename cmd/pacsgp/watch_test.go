@@ -18,11 +18,11 @@ import (
 )
 
 // watchedBy are the arguments of a watch of the first model of a folder by its files in new/.
-func watchedBy(t *testing.T, dir string, document []byte, more ...string) []string {
+func watchedBy(t *testing.T, dir string, document []byte) []string {
 	t.Helper()
 	var p pointer
 	fatal.If(t, json.Unmarshal(document, &p))
-	return append([]string{"watch", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new"), "--state", filepath.Join(dir, "watch"), "--json"}, more...)
+	return []string{"watch", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new"), "--state", filepath.Join(dir, "watch"), "--json"}
 }
 
 // seen is the document of a watch.
