@@ -31,6 +31,7 @@ type Evidence struct {
 	Sample        Sample
 	RowRules      []string        // identifiers: see [RowRules]
 	ModelDigest   string          // SHA-256 of the model file, 64 hexadecimal digits
+	ByRule        bool            // see [ModelFile]
 	Configuration json.RawMessage // the resolved settings, a JSON object without secrets
 	Roles         Roles
 	OptimiserSeed uint64
@@ -72,6 +73,9 @@ func (ev Evidence) validateRisks() error {
 	}
 	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
 		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
+	}
+	if ev.ByRule && (ev.Ledger.Holdout == 0 || ev.Mean != nil) {
+		faults = append(faults, errors.New("a model by rule has hold-out rows, and no column of the mean"))
 	}
 	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))

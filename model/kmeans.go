@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
@@ -11,10 +10,10 @@ import (
 const kmeansRounds = 8
 
 // kmeans returns up to m centres of the rows, in the metric of invScale, after
-// a few rounds of Lloyd's algorithm from randomly chosen different rows. There
-// are fewer than m if there are fewer different rows.
-func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, rng *rand.Rand) linalg.Mat {
-	centres := distinctRows(rows, m, rng)
+// a few rounds of Lloyd's algorithm from the first different rows of an order, a permutation of n
+// numbers. There are fewer than m if there are fewer different rows.
+func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, order func(n int) []int) linalg.Mat {
+	centres := distinctRows(rows, m, order)
 	m = centres.Rows
 	if m == rows.Len() {
 		return centres
@@ -25,15 +24,15 @@ func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, rng *rand.R
 		recentre(rows, nearest, centres)
 	}
 	// Centres that coincide would leave K_ZZ to its jitter.
-	return distinctRows(Rows{X: centres.Data, Y: make([]float64, m), Dim: rows.Dim}, m, rng)
+	return distinctRows(Rows{X: centres.Data, Y: make([]float64, m), Dim: rows.Dim}, m, order)
 }
 
-// distinctRows picks m different rows at random, or all different ones.
-func distinctRows(rows Rows, m int, rng *rand.Rand) linalg.Mat {
+// distinctRows picks the first m different rows of an order, or all different ones.
+func distinctRows(rows Rows, m int, ordered func(n int) []int) linalg.Mat {
 	d := rows.Dim
-	order := rng.Perm(rows.Len())
+	order := ordered(rows.Len())
 	// Equal rows are neighbours in the sorted order; the one that comes
-	// first in the random order stands for all.
+	// first in the given order stands for all.
 	rank := make([]int, rows.Len())
 	for at, i := range order {
 		rank[i] = at

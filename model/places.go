@@ -67,7 +67,7 @@ func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
 	invScale := make([]float64, c.cfg.Dim)
 	expandScales(s.Theta, c.cfg.ARD, invScale)
 	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
-	p.z = kmeans(c.pool, usual, invScale, c.cfg.Inducing, rng)
+	p.z = kmeans(c.pool, usual, invScale, c.cfg.Inducing, rng.Perm)
 	c.notice = fewerInducing(p.z.Rows, c.cfg.Inducing)
 	return p
 }

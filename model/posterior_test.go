@@ -91,7 +91,7 @@ func TestInducingPointsAtTheRowsGiveTheExactProcess(t *testing.T) {
 		fatal.If(t, tr.derive())
 		gram, moment := linalg.NewMat(n, n), make([]float64, n)
 		tr.leastSquares(rows, gram, moment)
-		fatal.If(t, tr.gaussianPosterior(gram, moment, noise))
+		fatal.If(t, gaussianPosterior(tr.pool, gram, moment, noise*noise, tr.mean, tr.precision, tr.factor))
 		tr.phase = Settled
 		p, _, err := tr.Result()
 		fatal.If(t, err)

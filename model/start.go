@@ -91,7 +91,7 @@ func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	invScale := make([]float64, t.cfg.Dim)
 	expandScales(theta, t.cfg.ARD, invScale)
 	rng := rand.New(rand.NewPCG(t.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
-	z := kmeans(t.pool, rows, invScale, m, rng)
+	z := kmeans(t.pool, rows, invScale, m, rng.Perm)
 	t.notice = fewerInducing(z.Rows, m)
 	t.allocate(z.Rows)
 	copy(t.theta, theta)
@@ -120,7 +120,8 @@ func (t *Trainer) startPosterior(rows Rows) error {
 	t.leastSquares(clipped(rows), gram, moment)
 	best := math.Inf(1)
 	for _, sd := range noiseCandidates {
-		if err := t.gaussianPosterior(gram, moment, sd); err != nil {
+		err := gaussianPosterior(t.pool, gram, moment, sd*sd, t.mean, t.precision, t.factor)
+		if t.factored = err == nil; err != nil {
 			return err
 		}
 		if err := t.derive(); err != nil {
@@ -168,25 +169,28 @@ func (t *Trainer) estimateBound(some Rows) {
 	t.measure()
 }
 
-// gaussianPosterior sets q to the posterior of a Gaussian likelihood (DTC)
+// gaussianPosterior sets mean and precision to those of the posterior of a Gaussian likelihood (DTC)
+// with the noise σ_n²,
 //
 //	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
-func (t *Trainer) gaussianPosterior(gram linalg.Mat, moment []float64, sd float64) error {
-	copy(t.mean, moment)
-	for i := range t.mean {
-		t.mean[i] /= sd * sd
-		p := t.precision.Row(i)
+//
+// and factor to that of Λ. It errs if Λ has none.
+func gaussianPosterior(pool *linalg.Pool, gram linalg.Mat, moment []float64, noise float64, mean []float64, precision, factor linalg.Mat) error {
+	copy(mean, moment)
+	for i := range mean {
+		mean[i] /= noise
+		p := precision.Row(i)
 		for j, g := range gram.Row(i) {
-			p[j] = g / (sd * sd)
+			p[j] = g / noise
 		}
 		p[i]++
 	}
-	copy(t.factor.Data, t.precision.Data)
-	if t.factored = t.pool.Cholesky(t.factor); !t.factored {
-		return fmt.Errorf("model: factorize the start posterior (M=%d, noise %g): %w", len(t.mean), sd, ErrNotPositiveDefinite)
+	copy(factor.Data, precision.Data)
+	if !pool.Cholesky(factor) {
+		return fmt.Errorf("model: factorize the start posterior (M=%d, noise variance %g): %w", len(mean), noise, ErrNotPositiveDefinite)
 	}
-	solveLower(t.factor, t.mean)
-	solveLowerTrans(t.factor, t.mean)
+	solveLower(factor, mean)
+	solveLowerTrans(factor, mean)
 	return nil
 }
 
@@ -199,9 +203,15 @@ func (t *Trainer) leastSquares(rows Rows, gram linalg.Mat, moment []float64) {
 		x := linalg.Mat{Rows: some.Len(), Cols: d, Stride: d, Data: some.X}
 		phi := k.Slice(0, some.Len(), 0, m)
 		t.pool.Kernel(t.sweep.profile, x, t.z, t.sweep.origin, t.sweep.invScale, t.sweep.variance, phi, linalg.Mat{})
-		whiten.Solve(phi)
-		t.pool.Syrk(true, 1, phi, 1, gram)
-		t.pool.Gemm(true, false, 1, phi, column(some.Y), 1, column(moment))
+		addLeastSquares(t.pool, whiten, phi, some.Y, gram, moment)
 	}
 	t.pool.Mirror(gram)
+}
+
+// addLeastSquares whitens kernel columns k, and adds ΦᵀΦ to the lower triangle of gram and Φᵀy to
+// moment.
+func addLeastSquares(pool *linalg.Pool, whiten *linalg.Solver, k linalg.Mat, y []float64, gram linalg.Mat, moment []float64) {
+	whiten.Solve(k)
+	pool.Syrk(true, 1, k, 1, gram)
+	pool.Gemm(true, false, 1, k, column(y), 1, column(moment))
 }

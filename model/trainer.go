@@ -291,19 +291,13 @@ func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precisi
 	for i, g := range c.Grids {
 		indices[i] = g.Nearest(theta[i])
 	}
-	variance := Exponential(theta[len(theta)-1])
+	k := c.kernelAt(theta)
 	p := &Posterior{
-		Kernel: kernel.Kernel{Family: c.Kernel, Lengthscales: make([]float64, c.Dim), Variance: variance},
-		Jitter: c.Jitter * variance,
+		Kernel: k,
+		Jitter: c.Jitter * k.Variance,
 		Z:      append([]float64(nil), z.Data...),
 		Mean:   append([]float64(nil), mean...),
 		Factor: make([]float64, m*m),
-	}
-	for j := range p.Kernel.Lengthscales {
-		p.Kernel.Lengthscales[j] = Exponential(theta[0])
-		if c.ARD {
-			p.Kernel.Lengthscales[j] = Exponential(theta[j])
-		}
 	}
 	kuu := linalg.NewMat(m, m)
 	if err := factorKuu(pool, p.Kernel, z, p.Jitter, kuu); err != nil {
@@ -314,6 +308,18 @@ func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precisi
 		return nil, nil, err
 	}
 	return p, indices, nil
+}
+
+// kernelAt returns the kernel of a θ on its grid.
+func (c Config) kernelAt(theta []float64) kernel.Kernel {
+	k := kernel.Kernel{Family: c.Kernel, Lengthscales: make([]float64, c.Dim), Variance: Exponential(theta[len(theta)-1])}
+	for j := range k.Lengthscales {
+		k.Lengthscales[j] = Exponential(theta[0])
+		if c.ARD {
+			k.Lengthscales[j] = Exponential(theta[j])
+		}
+	}
+	return k
 }
 
 // factorKuu sets l to the lower factor of K_ZZ + jI, the kernel formed by

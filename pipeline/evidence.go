@@ -62,6 +62,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
+		ByRule:        job.Train.Method == MethodRule,
 		Configuration: configuration,
 		Roles:         job.Roles.stated(),
 		OptimiserSeed: job.Train.Seed,

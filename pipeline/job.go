@@ -211,6 +211,7 @@ func (j Job) WithDefaults() (Job, error) {
 		}
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
+	j = j.byRule()
 	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
 	if j.Grid.Prior == certify.PriorPeaked && j.Scaling.Mode != ScalingReference {
 		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
@@ -234,6 +235,7 @@ func (j Job) WithDefaults() (Job, error) {
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkArrival(fault)
 	j.checkMean(fault)
+	j.checkRule(fault)
 	return j, errors.Join(faults...)
 }
 

@@ -13,8 +13,8 @@ import (
 // any way.
 type Method string
 
-// The methods. All but the first are those of Reeb et al. 2018, and the baselines of its
-// tables.
+// The methods. All but the first and the last are those of Reeb et al. 2018, and the baselines of
+// its tables.
 const (
 	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound: the default
 	MethodKLPACSGP    Method = "kl-PAC-SGP"   // the form of FITC, by the bound
@@ -25,6 +25,7 @@ const (
 	MethodVFE         Method = "VFE"     // by the variational bound of the evidence
 	MethodDTC         Method = "DTC"     // by its evidence
 	MethodFITC        Method = "FITC"    // by its evidence
+	MethodRule        Method = "rule"    // by the rule that verification repeats: see [model.Rule]
 	methodFreeFormYML        = "free-form"
 )
 
@@ -32,7 +33,7 @@ const (
 func Methods() []string {
 	return []string{
 		methodFreeFormYML, string(MethodKLPACSGP), string(MethodSqrtPACSGP), string(MethodKLPACGP), string(MethodSqrtPACGP),
-		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC),
+		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC), string(MethodRule),
 	}
 }
 
@@ -63,7 +64,7 @@ func (m Method) exact() bool {
 	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
 }
 
-// A trainer fits a posterior: model.Trainer, or model.Collapsed.
+// A trainer fits a posterior: model.Trainer, model.Collapsed, or model.Rule.
 type trainer interface {
 	Done() bool
 	Want() model.Pass
@@ -90,6 +91,9 @@ func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 		}
 		return model.NewTrainer(c.config, t.start)
 	}
+	if t.job.Train.Method == MethodRule {
+		return t.newRule(c, state)
+	}
 	config := t.job.Train.collapsed(c.config)
 	if state != nil {
 		return model.ResumeCollapsed(config, state)
@@ -113,7 +117,7 @@ func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	}
 	alpha := 1.0
 	switch t.Method {
-	case MethodFreeForm: // has a trainer of its own
+	case MethodFreeForm, MethodRule: // have trainers of their own
 	case MethodKLPACSGP, MethodKLPACGP:
 		config.Objective = model.BoundKL
 	case MethodSqrtPACSGP, MethodSqrtPACGP:
@@ -190,7 +194,7 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 
 // memory is the memory of a candidate's trainer.
 func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
-	if t.Method == MethodFreeForm {
+	if t.Method == MethodFreeForm || t.Method == MethodRule {
 		return model.MemoryOf(c.Kernel, c.Inducing, d, starts, workers)
 	}
 	m, gradient := int(min(int64(c.Inducing), c.N)), d
@@ -214,6 +218,8 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	switch {
 	case t.Method.exact():
 		c.Inducing = certify.MaxInducing
+	case t.Method == MethodRule:
+		c = t.ruled(c)
 	case m == 0:
 		c.Inducing = paperInducing
 	}
@@ -229,6 +235,13 @@ func (t TrainDecl) operations(c model.Config) (least, most float64) {
 		return operations(c)
 	}
 	m := float64(c.Inducing)
+	if t.Method == MethodRule {
+		const rounds, steps = 8, 50 // of k-means, and of the estimate
+		starts := min(float64(c.N), startRows)
+		estimate := min(starts, model.RuleRows)
+		all := steps*1.5*estimate*estimate*estimate + rounds*starts*m*float64(c.Dim) + (float64(c.N)+3*m)*m*m
+		return all, all
+	}
 	gradient := (6*float64(c.N) + 12*m) * m * m
 	return float64(min(20, c.Plan.Joint)) * gradient, float64(c.Plan.Joint) * gradient
 }

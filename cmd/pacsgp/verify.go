@@ -112,7 +112,7 @@ func (v verification) foreseen(w system, open config.Opening, c certify.Certific
 			return nil, err
 		}
 		need, instead := needs{sample.Reader, pipeline.CheckMemory(c, m, sample, res), pipeline.CheckSpill(c, res)}, lessHere
-		if v.retrain || v.audit != nil {
+		if v.retrain || v.audit != nil || c.Model.ByRule {
 			need.memory = max(need.memory, pipeline.RetrainMemory(c, sample, res))
 		}
 		if v.retrain {

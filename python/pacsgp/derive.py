@@ -6,7 +6,7 @@ import re
 from .bound import mean_of
 from .certificate import ancestor
 from .forms import BEFORE, FORMAT, ROW_RULES
-from .job import by, floats, inducing_most, members
+from .job import by, by_rule, floats, inducing_most, members
 from .jsontext import Raw, compact, difference, indented
 from .methods import NAMES, SUBJECTS, applied
 from .model import describe, value_of
@@ -38,7 +38,7 @@ def derive(model, job, raw, cert, found, jitter):
         "assumptions": assumptions(job, found, jitter),
         "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"], **members(("outside", ledger.get("outside")))},
         "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
-        "row_rules": ROW_RULES, "model": {"digest": model.digest},
+        "row_rules": ROW_RULES, "model": {"digest": model.digest, **members(("by_rule", by_rule(job)))},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],

@@ -145,6 +145,10 @@ def fits_method(job):
     method, alpha = train.get("method"), train.get("alpha")
     if method is None:
         return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
+    if method == "rule" and not ({"alpha", "noise", "evaluations", "time_seconds"} & train.keys() == set() and train["seed"] == 0
+                                 and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1 and mean_column(job) is None
+                                 and job["grid"]["step"] > 0 and "guarantees" in job and job["roles"].get("holdout", 0) > 0):
+        return False
     exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
     return (not {"objective", "batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
             and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
@@ -167,13 +171,21 @@ def by(job):
     return job["roles"].get("by", "")
 
 
+def by_rule(job):
+    """Whether the model follows from reference and train rows by a rule (format.md, 9)."""
+    return job["train"].get("method") == "rule"
+
+
 def reference_count(n, job):
     """How many of n rows are reference rows."""
     if job["scaling"]["mode"] != "reference":
         return 0
     if by(job) == "first":
         return min(n, job["roles"]["reference"])
-    return min(20000, max(n // 20, min(200, n // 10)))
+    k = min(20000, max(n // 20, min(200, n // 10)))
+    if by_rule(job) and not by(job):
+        k = max(k, min(20000, int(n * (1 - job["roles"]["holdout"]) / 2)))
+    return k
 
 
 def grid_count(grid):
@@ -187,7 +199,7 @@ def inducing_most(job, train, d):
         return 4000
     if "inducing" in job:
         return max(job["inducing"])
-    return 500 if method else inducing_rule(train, d)
+    return 1000 if by_rule(job) else 500 if method else inducing_rule(train, d)
 
 
 def inducing_rule(n, d):

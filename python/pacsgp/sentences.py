@@ -3,7 +3,7 @@ from fractions import Fraction
 
 from .bound import decimal_fraction
 from .curve import within
-from .job import members
+from .job import by_rule, members
 from .jsontext import at_most_digits, few_digits, plain
 from .losses import KINDS
 from .methods import SUBJECTS
@@ -130,6 +130,8 @@ class Sentences:
         return f"the column {self.column()} is a function of the features that was fixed without these rows" if "mean" in self.cert else ""
 
     def condition(self, g):
+        if g["role"] == "holdout" and self.cert["model"].get("by_rule"):
+            return " if split and job owe nothing to the values of the hold-out rows"
         if g["role"] == "holdout":
             return f" if training did not see the hold-out rows, {self.fixed() + ', ' if self.fixed() else ''}and split and job owe nothing to their values"
         return f" if {self.fixed()}" if self.fixed() else ""
@@ -162,7 +164,7 @@ class Sentences:
     def certified(self, g):
         rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
         if g["role"] == "holdout":
-            rows, words = "hold-out rows" + (", the last ones of the sample" if self.cert["roles"].get("last") else ""), "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
+            rows, words = "hold-out rows" + (", the last ones of the sample" if self.cert["roles"].get("last") else ""), f"If {'the set of the hold-out rows' if self.cert['model'].get('by_rule') else 'training did not see the hold-out rows (holdout-unseen), their set'} was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
         if self.fixed():
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
@@ -253,7 +255,8 @@ def assumptions(job, found, jitter):
     said = {
         "independent-rows": ("assumed", rows),
         "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
-        "holdout-unseen": ("assumed", "What training again takes stands under declared and in the configuration."),
+        "holdout-unseen": ("enforced", "The model follows from reference and train rows by a rule; who has the rows makes it again, as verify does.") if by_rule(job)
+        else ("assumed", "What training again takes stands under declared and in the configuration."),
         "holdout-fixed": ("assumed", "Training again does not show it."),
         "mean-fixed": ("assumed", "The column is declared to be fitted on no hold-out row. It may have been fitted on train rows, so that they certify nothing.")}
     if outside := found["ledger"].get("outside", 0):

@@ -9,13 +9,14 @@ from .forms import BEFORE
 from .findings import findings
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
-from .job import members
+from .job import by_rule, members
 from .losses import Losses, UNIT, best_constant, constant_loss, misfit, units
 from .manifest import sampled
 from .methods import applied, check_bounds
 from .model import Model, fine_enough
 from .places import check_places, places_told
 from .refusal import need, ok
+from .rule import check_rule
 from .starts import check_default_features, check_peaks
 from .survey import Digests, Survey, declared_scaling, within
 
@@ -77,6 +78,8 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     check_default_features(model, job, lake, survey)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
+    if by_rule(job):
+        check_rule(model, job, survey, jitter["holds"])
     return same, unplaced, seen
 
 
@@ -124,11 +127,11 @@ def mean_statuses(cert):
     return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
 
 
-def unchecked(cert, noise, unplaced, before):
-    """What is the maker's word though a guarantee or a predictive deviation rests on it, a line each."""
+def unchecked(cert, noise, unplaced, before, again):
+    """What is the maker's word though a guarantee or a predictive deviation rests on it, a line each. A model that was made again by its rule is not."""
     left = []
     if any(g["status"] == "conditional" and g["role"] == "holdout" for g in cert["guarantees"]):
-        left += ["that training did not see the hold-out rows", "that which rows are hold-out rows was fixed before their values were known",
+        left += ["that training did not see the hold-out rows"] * (not again) + ["that which rows are hold-out rows was fixed before their values were known",
                  "that the job owes nothing to the values of the hold-out rows"]
     if "mean" in cert and any(g["status"] == "conditional" for g in cert["guarantees"]):
         left.append(f'that the column "{cert["mean"]["column"]}" is a function of the features that was fixed without the rows that certify')
@@ -140,7 +143,7 @@ def unchecked(cert, noise, unplaced, before):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
     if before:
         left.append(f"that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format {BEFORE}, are true: those sentences that are printed here were derived again")
-    if noise:
+    if noise and not again:
         left.append("the noise of the model: predictive deviations rest on it, and no guarantee does")
     return left + ([unplaced] if unplaced else [])
 
@@ -171,6 +174,8 @@ def verdict(cert, rows):
     statuses = mean_statuses(cert)
     if not rows:
         return "arithmetic consistent, evidence not rechecked: give the data to check everything"
+    if "certified" not in statuses and "conditional" in statuses and cert["model"].get("by_rule"):
+        return "by the maker's word: the certificate follows from the model and these rows, and the model from training again; that says nothing of who chose the hold-out rows"
     if "certified" not in statuses and "conditional" in statuses:
         return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
     if "certified" not in statuses:
@@ -194,7 +199,7 @@ def verify(path, certificate, data, expected):
     if not same:
         ok("this program could prove the losses of another number of rows than the maker's, which leaves the sums as they are stated")
     return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": verdict(cert, data), "id": found,
-            "doubts": doubts(cert, before and not data), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before), "certificate": cert, "rows": bool(data)}
+            "doubts": doubts(cert, before and not data), "not_checked": unchecked(cert, "noise" in model.meta, unplaced, before, bool(data) and by_rule(job)), "certificate": cert, "rows": bool(data)}
 
 
 def headlines(guarantees):
