@@ -141,6 +141,9 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 	if err != nil {
 		return err
 	}
+	if err := os.RemoveAll(work); err != nil { // with the looks of earlier runs
+		return err
+	}
 	c := accuracyCase{Do: "split", Data: filepath.Join(b.data, set[0]), Target: set[1], Work: work, Seed: seed, Rows: accuracyRows, Inducing: accuracyInducing, Delta: accuracyDelta}
 	var split struct{ Rows, Scale float64 }
 	if err := p.answer(c, &split); err != nil {
