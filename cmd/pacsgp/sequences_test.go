@@ -39,8 +39,8 @@ func twoJobs(t *testing.T, dir string) string {
 	return path
 }
 
-// One job that was changed is told before another one is run.
-func TestChangedJobStopsNoRunHalfway(t *testing.T) {
+// A job that was changed does not run, and the other one does.
+func TestChangedJobStopsItselfAlone(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	path := twoJobs(t, dir)
@@ -48,8 +48,10 @@ func TestChangedJobStopsNoRunHalfway(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "second.yaml"), readFile(t, tiny(jobFile{"output": "second", "delta": "0.2"}).write(t, dir)))
 	addFile(t, dir, "b", 180, 60)
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitConfig, "second is another job")
-	if all := sequenceOf(t, filepath.Join(dir, "first")); len(all) != 1 {
-		t.Errorf("%d certificates", len(all))
+	for name, want := range map[string]int{"first": 2, "second": 1} {
+		if all := sequenceOf(t, filepath.Join(dir, name)); len(all) != want {
+			t.Errorf("%s: %d certificates, want %d", name, len(all), want)
+		}
 	}
 }
 
