@@ -94,18 +94,26 @@ func (cfg Config) freeze(ctx context.Context) ([]span, error) {
 	return spans, nil
 }
 
-// partitions returns the declared partitions, which must exist, or all.
+// partitions returns the declared partitions, which must exist, or all. A partition that is new may
+// have been given to this member before the client hears of it: what it knows of a topic is up to
+// two seconds old.
 func (cfg Config) partitions(ctx context.Context) ([]int, error) {
-	all, err := cfg.Client.Partitions(ctx, cfg.Topic)
-	if err != nil || len(cfg.Partitions) == 0 {
-		return all, err
-	}
-	for _, p := range cfg.Partitions {
-		if !slices.Contains(all, p) {
-			return nil, fmt.Errorf("kafka: topic %q has the partitions %v, and no partition %d", cfg.Topic, all, p)
+	for tries := 1; ; tries++ {
+		all, err := cfg.Client.Partitions(ctx, cfg.Topic)
+		if err != nil || len(cfg.Partitions) == 0 {
+			return all, err
+		}
+		missing := slices.IndexFunc(cfg.Partitions, func(p int) bool { return !slices.Contains(all, p) })
+		if missing < 0 {
+			return slices.Compact(slices.Sorted(slices.Values(cfg.Partitions))), nil
+		}
+		if tries == 5 {
+			return nil, fmt.Errorf("kafka: topic %q has the partitions %v, and no partition %d", cfg.Topic, all, cfg.Partitions[missing])
+		}
+		if err := broker.Pause(ctx, time.Second); err != nil {
+			return nil, err
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(cfg.Partitions))), nil
 }
 
 // offsets returns the offsets of a position. A time after the last record means the end.
