@@ -47,7 +47,7 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 		if err == nil {
 			return true, nil
 		}
-		if err != errOtherRows { //nolint:errorlint // hashRuns returns it unwrapped
+		if !errors.Is(err, errOtherRows) {
 			return false, err
 		}
 	}

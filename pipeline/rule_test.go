@@ -10,7 +10,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -87,8 +86,8 @@ func TestForgedModelByRuleIsRefused(t *testing.T) {
 		"a bit of L":              func(m *pipeline.Model) { next(m.Posterior.L, 0) },
 		"a bit of the noise":      func(m *pipeline.Model) { m.Meta.Noise.Variance = math.Nextafter(m.Meta.Noise.Variance, 9) },
 		"without its noise":       func(m *pipeline.Model) { m.Meta.Noise = nil },
-		"another lengthscale":     func(m *pipeline.Model) { rescale(m, 0) },
-		"another signal variance": func(m *pipeline.Model) { rescale(m, 2) },
+		"another lengthscale":     func(m *pipeline.Model) { pipelinetest.NextValue(m, 0) },
+		"another signal variance": func(m *pipeline.Model) { pipelinetest.NextValue(m, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, env, store := handover(t, l, byRule)
@@ -112,33 +111,5 @@ func TestForgedModelByRuleIsRefused(t *testing.T) {
 				t.Errorf("verify: %v, want a refusal", err)
 			}
 		})
-	}
-}
-
-// rescale moves a hyper-parameter to the next value of its grid. L is that of the new kernel, so that
-// the jitter condition holds.
-func rescale(m *pipeline.Model, i int) {
-	theta, p := m.Meta.Theta, m.Posterior
-	theta[i].Index++
-	last := len(theta) - 1
-	for j := range last {
-		m.Meta.Lengthscales[j] = model.Exponential(theta[j].Value())
-	}
-	m.Meta.Variance = model.Exponential(theta[last].Value())
-	p.Kernel.Lengthscales, p.Kernel.Variance = m.Meta.Lengthscales, m.Meta.Variance
-	n, d := p.Inducing(), p.Dim()
-	for i := range n {
-		row := p.L[i*n : i*n+i+1]
-		p.Kernel.Row(row, p.Z[d*i:d*i+d], p.Z)
-		row[i] += p.Jitter
-		for j := range i + 1 {
-			for k := range j {
-				row[j] -= row[k] * p.L[j*n+k]
-			}
-			if j < i {
-				row[j] /= p.L[j*n+j]
-			}
-		}
-		row[i] = math.Sqrt(row[i])
 	}
 }

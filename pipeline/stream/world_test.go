@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -227,85 +226,6 @@ func (w *world) Places(context.Context, *Window) ([]Place, error) {
 	return []Place{at}, errors.Join(err, at.Known.Validate())
 }
 
-// Publisher publishes in one transaction, or in steps.
-func (w *world) Publisher(of *Window) Publisher { return publisher{w, of} }
-
-type publisher struct {
-	w  *world
-	of *Window
-}
-
-func (p publisher) Check(context.Context) error { return nil }
-
-func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	steps := []func() error{
-		func() error { return p.put(all) }, func() error { return p.note(turns) }, func() error { return p.point(turns) },
-		func() error { p.w.committed = p.of.Ends[0]; return nil },
-	}
-	if each := steps; !p.w.loose {
-		steps = []func() error{func() error {
-			var errs []error
-			for _, step := range each {
-				errs = append(errs, step())
-			}
-			return errors.Join(errs...)
-		}}
-	}
-	if p.w.committed == p.of.Ends[0] && len(all) > 0 && p.w.artifacts[all[0].ID].Document != nil {
-		return nil // by a process that was killed
-	}
-	if p.w.committed != p.of.Firsts[0] {
-		return ErrOvertaken
-	}
-	for _, step := range steps {
-		if err := p.w.change(step); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p publisher) put(all []*pipeline.Result) error {
-	for _, r := range all {
-		if _, there := p.w.artifacts[r.ID]; there {
-			continue
-		}
-		document, err := certify.Marshal(r.Certificate)
-		if err != nil {
-			return err
-		}
-		p.w.published = append(p.w.published, r.Certificate)
-		p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
-	}
-	return nil
-}
-
-func (p publisher) note(turns []Turn) (err error) {
-	for _, t := range turns {
-		if p.w.known, err = json.Marshal(t.Next); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p publisher) point(turns []Turn) error {
-	for _, t := range turns {
-		if t.Points == nil {
-			continue
-		}
-		document, err := certify.Marshal(*t.Points)
-		if err != nil {
-			return err
-		}
-		p.w.current = Pointer{hexOf(document), p.of.Of}
-	}
-	return nil
-}
-
 // modelOf is what stands for the model of a number.
 func modelOf(k int64) []byte { return fmt.Append(nil, "model ", k) }
 
@@ -323,9 +243,6 @@ func (w *world) Left() ([]int64, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Folder is that of a window.
-func (w *world) Folder(n int64) Folder { return folder{w, n} }
-
 // Published reads what is done on this disk.
 func (w *world) Published(_ context.Context, id string) (Artifact, error) {
 	w.mu.Lock()
@@ -336,56 +253,6 @@ func (w *world) Published(_ context.Context, id string) (Artifact, error) {
 		}
 	}
 	return Artifact{}, errors.New("it is not kept")
-}
-
-type folder struct {
-	w *world
-	n int64
-}
-
-func (f folder) Output() pipeline.Output {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
-	if f.w.stores[f.n] == nil {
-		f.w.stores[f.n] = &pipelinetest.Store{}
-	}
-	return &pipelinetest.Output{Store: f.w.stores[f.n]}
-}
-
-func (f folder) Note(name string) ([]byte, string, error) {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
-	return f.w.notes[f.n][name], name, nil
-}
-
-func (f folder) PutNote(name string, text []byte) error {
-	return f.w.change(func() error {
-		if f.w.notes[f.n] == nil {
-			f.w.notes[f.n] = map[string][]byte{}
-		}
-		f.w.notes[f.n][name] = text
-		return nil
-	})
-}
-
-func (f folder) Model(name string) (pipeline.Model, string, error) {
-	text, _, err := f.Note(name)
-	if text == nil {
-		err = errors.Join(err, fs.ErrNotExist)
-	}
-	return pipelinetest.SmallModel(0.5), hexOf(text), err
-}
-
-func (f folder) Done(k int64) error {
-	return f.w.change(func() error {
-		delete(f.w.notes, f.n)
-		f.w.done[k] = f.w.current.ID
-		return nil
-	})
-}
-
-func (f folder) Remove() error {
-	return f.w.change(func() error { delete(f.w.notes, f.n); return nil })
 }
 
 // train stands for a training: it publishes a certificate that says what it was made of.
