@@ -77,8 +77,8 @@ func (k scheduledTopic) Rows(w pipeline.TopicWindow) pipeline.Rows {
 	return k.of.within(w, k.output)
 }
 
-// Leave removes the spool of a window, unless the job keeps it.
-func (k scheduledTopic) Leave(w pipeline.TopicWindow) error {
+// Discard removes the spool of a window, unless the job keeps it.
+func (k scheduledTopic) Discard(w pipeline.TopicWindow) error {
 	if k.of.Spool.Keep {
 		return nil
 	}

@@ -69,7 +69,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	sendRows(t, b.Address, 400, 180)
 	b.Kill(t)
 	now = now.Add(time.Hour)
-	if run := s.at(t, now); run != nil || !strings.Contains(strings.Join(s.said, "\n"), "how far its topic is cannot be told") {
+	if run := s.at(t, now); run != nil || !strings.Contains(strings.Join(s.said, "\n"), "the end of its topic is not known") {
 		t.Fatalf("without a broker: %+v; %q", run, s.said)
 	}
 	b.Run(t)

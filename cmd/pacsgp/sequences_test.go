@@ -23,7 +23,7 @@ func TestCertificatesOfNoRecord(t *testing.T) {
 	writeFile(t, list, older)
 	addFile(t, dir, "c", 240, 60)
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "has number 2 of sequence", "tells of 1", "hint:")
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "the last look has failed: ", "has number 2", "it is looked again at")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "the last look has failed: ", "has number 2", "the next one is at")
 }
 
 // twoJobs writes a schedule of two jobs, first and second, on the lake of dir.

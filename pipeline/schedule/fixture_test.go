@@ -307,7 +307,7 @@ func (k *topic) Rows(w pipeline.TopicWindow) pipeline.Rows {
 	return of
 }
 
-func (k *topic) Leave(w pipeline.TopicWindow) error {
+func (k *topic) Discard(w pipeline.TopicWindow) error {
 	k.left = append(k.left, w.String())
 	return nil
 }

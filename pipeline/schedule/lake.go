@@ -12,8 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// key identifies a file, until it is written again.
-func key(f pipeline.ManifestFile) string {
+// versionOf identifies a file until it is written again.
+func versionOf(f pipeline.ManifestFile) string {
 	written := ""
 	if f.Modified != nil {
 		written = f.Modified.UTC().Format(time.RFC3339Nano)
@@ -21,19 +21,19 @@ func key(f pipeline.ManifestFile) string {
 	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", f.Path, f.Bytes, f.Footer, written)
 }
 
-// takenKey identifies a file by place and content.
-func takenKey(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
+// contentOf identifies a file by place and content.
+func contentOf(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
-// note notes the files of a finished run.
-func (s *State) note(files []pipeline.ManifestFile) {
-	for _, f := range s.untaken(files) {
-		s.Taken = append(s.Taken, takenKey(f))
+// use records the files of a finished run.
+func (s *State) use(files []pipeline.ManifestFile) {
+	for _, f := range s.unused(files) {
+		s.Used = append(s.Used, contentOf(f))
 	}
 }
 
-// untaken are the files that no finished run has taken.
-func (s *State) untaken(files []pipeline.ManifestFile) []pipeline.ManifestFile {
-	return without(files, takenKey, s.Taken)
+// unused are the files that no finished run has used.
+func (s *State) unused(files []pipeline.ManifestFile) []pipeline.ManifestFile {
+	return without(files, contentOf, s.Used)
 }
 
 // without are the files whose key is not among some.
@@ -45,34 +45,34 @@ func without(files []pipeline.ManifestFile, key func(pipeline.ManifestFile) stri
 	return slices.DeleteFunc(slices.Clone(files), func(f pipeline.ManifestFile) bool { return known[key(f)] })
 }
 
-// newSince are the files of a lake that a list does not have.
+// newSince are the files of a lake that are missing from a list.
 func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFile {
 	var keys []string
 	for _, f := range before {
-		keys = append(keys, key(f))
+		keys = append(keys, versionOf(f))
 	}
-	return without(manifested(all), key, keys)
+	return without(manifestFiles(all), versionOf, keys)
 }
 
-// same are the files that an earlier try of a run has taken. What a run takes is fixed by its
-// first try, whatever that has come to.
-func same(all []File, taken []pipeline.ManifestFile) ([]File, error) {
+// sameFiles are the files of the first try of a run: all its tries have the same, however the
+// first one ended.
+func sameFiles(all []File, first []pipeline.ManifestFile) ([]File, error) {
 	there := map[string]File{}
 	for _, f := range all {
-		there[key(f.ManifestFile)] = f
+		there[versionOf(f.ManifestFile)] = f
 	}
-	files := make([]File, len(taken))
-	for i, f := range taken {
+	files := make([]File, len(first))
+	for i, f := range first {
 		var ok bool
-		if files[i], ok = there[key(f)]; !ok {
-			return nil, fmt.Errorf("%s is gone or was written again since the first try of this run, which every try takes the same files as", f.Path)
+		if files[i], ok = there[versionOf(f)]; !ok {
+			return nil, fmt.Errorf("%s is gone or was written again since the first try of this run: each try has the same files", f.Path)
 		}
 	}
 	return files, nil
 }
 
-// manifested are files as in a manifest, in the same time zone on all machines.
-func manifested(files []File) []pipeline.ManifestFile {
+// manifestFiles are files as in a manifest, with times in UTC.
+func manifestFiles(files []File) []pipeline.ManifestFile {
 	all := make([]pipeline.ManifestFile, len(files))
 	for i, f := range files {
 		if all[i] = f.ManifestFile; f.Modified != nil {
@@ -83,20 +83,20 @@ func manifested(files []File) []pipeline.ManifestFile {
 	return all
 }
 
-// chosen are the files of a run at its moment, whenever it begins: those of the run before, in its order, and then
-// new ones, in that of the lake. So a row of both samples keeps its ordinal, and with it its
-// role, while no earlier file goes.
-func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.ManifestFile, known *State, moment time.Time) ([]File, error) {
+// filesAt are the files of a run at its moment, however late it begins: those of the run before
+// in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
+// its role, as long as no earlier file is removed.
+func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.ManifestFile, state *State, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
-	for _, f := range known.untaken(manifested(all)) {
-		fresh[key(f)] = true
+	for _, f := range state.unused(manifestFiles(all)) {
+		fresh[versionOf(f)] = true
 	}
 	var some []File
 	for _, f := range all {
 		if f.Modified != nil && f.Modified.After(moment) { // it came while another run was at work
 			continue
 		}
-		wanted := j.Files.Which != FilesNew || fresh[key(f.ManifestFile)]
+		wanted := j.Files.Which != FilesNew || fresh[versionOf(f.ManifestFile)]
 		if j.Files.Which == FilesLast {
 			until, err := j.until(ctx, f)
 			if err != nil {
@@ -108,16 +108,17 @@ func (j *Job) chosen(ctx context.Context, all []File, before []pipeline.Manifest
 			some = append(some, f)
 		}
 	}
-	place := map[string]int{} // those of the run before count from below 0 up to it
+	place := map[string]int{} // below 0 for files of the run before, 0 for new ones
 	for i, f := range before {
-		place[key(f)] = i - len(before)
+		place[versionOf(f)] = i - len(before)
 	}
-	slices.SortStableFunc(some, func(a, b File) int { return place[key(a.ManifestFile)] - place[key(b.ManifestFile)] })
+	slices.SortStableFunc(some, func(a, b File) int { return place[versionOf(a.ManifestFile)] - place[versionOf(b.ManifestFile)] })
 	return some, nil
 }
 
-// reached is when so many rows, or files, had come, by the times at which files were written,
-// however late somebody looks. Files that tell no time have come by now.
+// reached is the moment at which the files reached the trigger's count of rows or files, by the
+// times they were written: a late look finds the same moment. Files without a time count as
+// written now.
 func (t Trigger) reached(fresh []pipeline.ManifestFile, now time.Time) (at time.Time, ok bool) {
 	written := func(f pipeline.ManifestFile) time.Time {
 		if f.Modified == nil || f.Modified.After(now) {

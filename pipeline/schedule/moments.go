@@ -66,8 +66,8 @@ func (c crontab) Next(t time.Time) time.Time {
 	return c.instant(wall)
 }
 
-// sameOffset is the time of the next wall clock after t, while its offset from UTC lasts; then
-// of the next one under the new offset.
+// sameOffset is the instant of wall at the offset from UTC that t has. If that offset ends
+// before, it is the next moment under the new one.
 func (c crontab) sameOffset(t, wall time.Time) time.Time {
 	for {
 		at := t.Add(wall.Sub(onWall(t)))
@@ -80,7 +80,7 @@ func (c crontab) sameOffset(t, wall time.Time) time.Time {
 	}
 }
 
-// instant is the first time at which the clock on the wall shows so much, or has skipped it.
+// instant is the first time at which the clock shows wall, or has skipped it.
 func (c crontab) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, c.zone)
 	_, offset := at.Add(-6 * time.Hour).Zone() // before clocks change, if they do

@@ -8,8 +8,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// number gives a run its number in the sequence, before anything is known of a bound. A number
-// is for one certificate.
+// number gives a run its number in the sequence, before any bound is known. A number is for one
+// certificate.
 func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) error {
 	identity, err := j.Job.Identity()
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if err != nil {
 		return err
 	}
-	if number, same := at.Numbers[of.number]; same { // of a run that was killed, or has failed
+	if number, same := at.Numbers[of.number]; same { // of a killed or failed run
 		run.Sequence, of.certified = number, certified[number]
 		return nil
 	}
@@ -31,7 +31,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 		most = max(most, last.Scheduled.Sequence)
 	}
 	if at.Taken > 0 && most > at.Taken {
-		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers tells of %d: that is older (hint: restore the one that has them, or give the job another name and output)", most, j.Name, at.Taken)
+		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers ends at %d: the list is older (hint: restore the newest one, or give the job another name and output)", most, j.Name, at.Taken)
 	}
 	if h := j.Job.Horizon; h > 0 && max(most, at.Taken) >= h {
 		return j.Job.Spent()
@@ -52,7 +52,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	return nil
 }
 
-// certified are the certificates by their numbers, and the largest number.
+// certified are the ids of the certificates by their numbers, and the largest number.
 func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, err error) {
 	ids, err = j.Output.Numbered(ctx, j.Name)
 	for k := range ids {
@@ -61,9 +61,9 @@ func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, 
 	return ids, most, err
 }
 
-// order are the files of the last run that has chosen some, in its order. Without it a row of
-// the next sample could have another ordinal, and so another role: a certified number without
-// the record of its run is an error.
+// order are the files of the last run with a number, in their order. Without them a row of the
+// next sample could get another ordinal, and so another role: a certified number without the
+// record of its run is an error.
 func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.ManifestFile, error) {
 	last, err := j.last(numbered)
 	if err != nil {
@@ -81,7 +81,7 @@ func (j *Job) order(ctx context.Context, at pipeline.Sequence) ([]pipeline.Manif
 	if err != nil {
 		return nil, err
 	}
-	begun := map[int64]bool{} // also those of runs that were killed before their records
+	begun := map[int64]bool{} // also by runs that were killed before their records
 	for _, k := range at.Numbers {
 		begun[k] = true
 	}

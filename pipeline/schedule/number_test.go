@@ -64,7 +64,7 @@ func TestLagOfATopic(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 	log.away = true
-	if r := s.at(someDay.Add(24 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "how far its topic is cannot be told: no broker") {
+	if r := s.at(someDay.Add(24 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "the end of its topic is not known: no broker") {
 		t.Errorf("%+v, %q", r, s.said)
 	}
 }

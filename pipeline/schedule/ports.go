@@ -32,7 +32,7 @@ type Job struct {
 	Elsewhere bool
 
 	looked time.Time // the last look at it by this process
-	said   string    // why the last look could not tell whether it is due: it is told once
+	said   string    // the fault of the last look, which is told once
 }
 
 // A Trigger says when a job is due: at moments, or after so many new rows, files or offsets.
@@ -44,7 +44,7 @@ type Trigger struct {
 	Offsets int64
 }
 
-// Which files a run takes.
+// Which says which files a run has.
 type Which string
 
 // All files, those new to all finished runs, or those of the last days.
@@ -54,7 +54,7 @@ const (
 	FilesLast Which = "last"
 )
 
-// Files says which files a run takes.
+// Files says which files a run has.
 type Files struct {
 	Which  Which
 	Last   time.Duration // with [FilesLast]
@@ -81,25 +81,24 @@ type File struct {
 // A Topic is a log that a job cuts into windows.
 type Topic interface {
 	Name() string
-	// Next is the window that a run would have now, behind the ones before; nil means there is
-	// none. It waits for brokers for the patience, or with 0 for that of the job; without an
-	// answer it returns [ErrAway]. Windows of another topic are an error.
+	// Next is the window of a run that begins now, behind the windows before, or nil. It waits
+	// for brokers as long as patience, or with 0 as long as the job says; without an answer it
+	// returns [ErrAway]. Windows of another topic are an error.
 	Next(ctx context.Context, before *pipeline.Windows, patience time.Duration) (pipeline.TopicWindow, error)
-	// AtLatest reports whether the first window begins at the end that the topic has when the
-	// job is first seen.
+	// AtLatest reports whether the first window begins at the end of the topic at the first look.
 	AtLatest() bool
 	// Digest identifies a window and the reading of its records.
 	Digest(w pipeline.TopicWindow) string
 	// Rows are those of a frozen window.
 	Rows(w pipeline.TopicWindow) pipeline.Rows
-	// Leave removes the spool of a window that is done or given up.
-	Leave(w pipeline.TopicWindow) error
+	// Discard removes the spool of a window.
+	Discard(w pipeline.TopicWindow) error
 }
 
 // ErrAway says that brokers do not answer now.
 var ErrAway = errors.New("it does not answer")
 
-// A Record keeps the states of a scheduler's jobs. One scheduler at a time has it.
+// A Record keeps the states of a scheduler's jobs. It belongs to one scheduler at a time.
 type Record interface {
 	// Job is the state of a job, empty if it is new.
 	Job(name string) (*State, error)
@@ -107,24 +106,24 @@ type Record interface {
 	PutJob(name string, s *State) error
 }
 
-// A Clock tells and waits.
+// A Clock tells the time and waits.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
 }
 
-// A State is what the output of a job does not tell about it between its runs.
+// A State is what a scheduler remembers of a job beside its output.
 type State struct {
 	Last  map[string]time.Time `json:"last"`           // last moment with a run, by trigger
 	Open  string               `json:"open,omitempty"` // the run at work
 	Retry *Retry               `json:"retry,omitempty"`
-	Done  string               `json:"done,omitempty"` // digest of what the last finished run took
+	Done  string               `json:"done,omitempty"` // digest of the rows of the last finished run
 	Tests Tests                `json:"tests"`
 
 	Unchosen  int       `json:"unchosen,omitempty"`    // consecutive runs whose files, or window, could not be chosen
-	NotBefore time.Time `json:"not_before,omitzero"`   // next count of rows, files and offsets
+	NotBefore time.Time `json:"not_before,omitzero"`   // earliest next count of rows, files and offsets
 	Fault     string    `json:"fault,omitempty"`       // reason for the wait
-	Taken     []string  `json:"taken_files,omitempty"` // keys of files of finished runs
+	Used      []string  `json:"taken_files,omitempty"` // files of finished runs: see contentOf
 }
 
 // A Retry is a run to be tried again.
@@ -135,5 +134,5 @@ type Retry struct {
 	Trigger string    `json:"trigger"`
 	Moment  time.Time `json:"moment"`
 
-	Files []pipeline.ManifestFile `json:"files,omitempty"` // that it has taken: every try has the same
+	Files []pipeline.ManifestFile `json:"files,omitempty"` // the same in all tries
 }

@@ -68,15 +68,15 @@ func (j *Job) gone(ctx context.Context, id string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Promote makes a certificate of an output the current one, as to roll back. The certificate
-// must follow from its model and certify the judged predictor; else the pointer stays. before
-// is the id of the one before, or says that there was none.
+// Promote makes a certificate of an output the current one, for example to roll back. The
+// certificate must follow from its model and certify the judged predictor; else the pointer
+// stays. before is the id of the one before, "nothing" or "unreadable".
 func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Judge, now time.Time) (c certify.Certificate, before string, err error) {
 	j := &Job{Output: out, Judge: who}
 	if c, err = j.contender(ctx, id); err != nil {
 		return c, "", err
 	}
-	before, err = held(out, func() (string, error) {
+	before, err = holding(out, func() (string, error) {
 		if err := j.verify(ctx, c); err != nil {
 			return "", err
 		}

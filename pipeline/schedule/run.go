@@ -16,13 +16,13 @@ type lot struct {
 	files     []File // or none
 	digest    string
 	number    string // key of its number in the sequence
-	none      bool   // nothing new since the run before
-	certified string // id of the certificate that its number already has
+	none      bool   // no new row since the run before
+	certified string // id of the certificate with its number, if there is one already
 }
 
 // begin chooses the files of a run, or its window, takes its number in the sequence, records
-// the run, runs it, and records its end. A run without a record has not been: it is due still.
-func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeline.Sequence, run *pipeline.Scheduled, now time.Time) (r *pipeline.RunState, err error) {
+// the run, runs it, and records its end. A run that dies before its record is still due.
+func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeline.Sequence, run *pipeline.Scheduled, now time.Time) (r *pipeline.RunState, err error) {
 	at, err := j.sequence()
 	if err == nil && at.Taken != seen.Taken {
 		err = errTaken
@@ -30,63 +30,63 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, known *State, seen pipeli
 	if err != nil {
 		return nil, err
 	}
-	known.Retry = nil
-	of, err := s.choose(ctx, j, known, at, run)
+	state.Retry = nil
+	of, err := s.choose(ctx, j, state, at, run)
 	if err == nil && !of.none {
 		err = s.number(ctx, j, &at, run, &of)
 	}
 	switch {
-	case ctx.Err() != nil: // nothing was chosen, and it is due still
+	case ctx.Err() != nil: // the run is still due
 		return nil, ctx.Err()
 	case err != nil:
-		return s.unchosen(j, known, run, err, now)
+		return s.endUnchosen(j, state, run, err, now)
 	}
-	known.Unchosen, known.NotBefore, known.Fault = 0, time.Time{}, ""
+	state.Unchosen, state.NotBefore, state.Fault = 0, time.Time{}, ""
 	if of.none {
-		if r, err = s.nothing(j, run, now); err != nil {
+		if r, err = s.endWithoutRows(j, run, now); err != nil {
 			return nil, err
 		}
-		return r, s.put(j, known)
+		return r, s.put(j, state)
 	}
-	if err := s.test(ctx, j, known, run, of); ctx.Err() != nil {
+	if err := s.test(ctx, j, state, run, of); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
 		s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
 	}
-	if known.Open, err = j.name(run, now); err != nil {
+	if state.Open, err = j.name(run, now); err != nil {
 		return nil, err
 	}
-	known.Retry = repeat(run, now) // if it dies before its record
-	if err := s.put(j, known); err != nil {
+	state.Retry = sameTry(run, now) // if it dies before its record
+	if err := s.put(j, state); err != nil {
 		return nil, err
 	}
-	if err := s.replace(ctx, j, known, now); ctx.Err() != nil {
+	if err := s.replace(ctx, j, state, now); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
-		s.tell(true, fmt.Sprintf("%s: the model that is current stays for now: %v", j.Name, err))
+		s.tell(true, fmt.Sprintf("%s: the current model stays for now: %v", j.Name, err))
 	}
-	if r, err = pipeline.BeginRun(j.Output, known.Open, j.Job, now, run); err != nil {
+	if r, err = pipeline.BeginRun(j.Output, state.Open, j.Job, now, run); err != nil {
 		return nil, err
 	}
-	return r, s.finish(ctx, j, known, r, of, now)
+	return r, s.train(ctx, j, state, r, of, now)
 }
 
-// unchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
-// are counted again later.
-func (s *Scheduler) unchosen(j *Job, known *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
+// endUnchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
+// are counted again after a pause.
+func (s *Scheduler) endUnchosen(j *Job, state *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
 	files := run.Files
 	run.Window, run.Files = nil, nil
-	r, err := s.over(j, run, pipeline.StateFailed, fault, now)
+	r, err := s.endUntrained(j, run, pipeline.StateFailed, fault, now)
 	if err != nil {
 		return nil, err
 	}
-	if known.Retry = again(j, r, now); known.Retry != nil {
-		known.Retry.Files = files
+	if state.Retry = nextTry(j, r, now); state.Retry != nil {
+		state.Retry.Files = files
 	}
-	known.NotBefore = now.Add(min(longestBackoff, j.backoff(known.Unchosen)))
-	known.Unchosen, known.Fault = known.Unchosen+1, r.Fault
+	state.NotBefore = now.Add(min(longestBackoff, j.backoff(state.Unchosen)))
+	state.Unchosen, state.Fault = state.Unchosen+1, r.Fault
 	s.tell(true, Words(r))
-	return r, s.put(j, known)
+	return r, s.put(j, state)
 }
 
 // name numbers a run among those of its job, and names its record.
@@ -102,8 +102,8 @@ func (j *Job) name(run *pipeline.Scheduled, now time.Time) (string, error) {
 	return hexOf(j.Name, run.Number, now)[:12], err
 }
 
-// over records a run that ended before training.
-func (s *Scheduler) over(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
+// endUntrained records a run that ended before training.
+func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
 	name, err := j.name(run, now)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Scheduler) over(j *Job, run *pipeline.Scheduled, as pipeline.State, fau
 	return r, s.end(j, r, as, &exit, pipeline.Shortened(fault.Error()), now)
 }
 
-// end records the end of a run, whatever has ended it.
+// end records the end of a run.
 func (s *Scheduler) end(j *Job, r *pipeline.RunState, as pipeline.State, exit *int, fault string, at time.Time) error {
 	err := r.End(j.Output, as, exit, fault, at)
 	if s.Ended != nil {
@@ -128,9 +128,9 @@ func (s *Scheduler) end(j *Job, r *pipeline.RunState, as pipeline.State, exit *i
 	return err
 }
 
-// nothing records a run without a new row. Consecutive ones of one trigger share a record.
-func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
-	run.Why = "there is no row that the run before had not"
+// endWithoutRows records a run without a new row. Consecutive ones of one trigger share a record.
+func (s *Scheduler) endWithoutRows(j *Job, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
+	run.Why = "there is no new row since the run before"
 	s.tell(false, j.Name+": "+run.Why)
 	r, err := j.last(anyRun)
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pi
 	}
 	if r == nil || r.State != pipeline.StateNothing || r.Scheduled.Sequence > 0 || r.Scheduled.Trigger != run.Trigger {
 		run.Files, run.Window = nil, nil
-		return s.over(j, run, pipeline.StateNothing, nil, now)
+		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
 	r.Scheduled.Missed += 1 + run.Missed
 	r.Scheduled.Moment = run.Moment
@@ -146,7 +146,7 @@ func (s *Scheduler) nothing(j *Job, run *pipeline.Scheduled, now time.Time) (*pi
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) choose(ctx context.Context, j *Job, known *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
+func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
 		if at.Topic.Window != nil { // still without a certificate
@@ -165,19 +165,19 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, known *State, at pipelin
 	}
 	var files []File
 	if len(run.Files) > 0 {
-		files, err = same(all, run.Files)
+		files, err = sameFiles(all, run.Files)
 	} else {
 		var before []pipeline.ManifestFile
 		if before, err = j.order(ctx, at); err == nil {
-			files, err = j.chosen(ctx, all, before, known, run.Moment)
+			files, err = j.filesAt(ctx, all, before, state, run.Moment)
 		}
 	}
 	if err != nil {
 		return lot{}, err
 	}
-	run.Files = manifested(files)
+	run.Files = manifestFiles(files)
 	of := j.lotOf(run)
-	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || known.Done == of.digest
+	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
 	return of, nil
 }
 
@@ -192,9 +192,9 @@ func (j *Job) lotOf(of *pipeline.Scheduled) lot {
 	return lot{digest: digest, number: hexOf(digest, j.Software)}
 }
 
-// finish runs what is recorded as running. now is when it began; its record may say later, if a
-// clock was put back.
-func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipeline.RunState, of lot, now time.Time) error {
+// train trains a run that began at now, and records its end. The record may have a later begin,
+// if a clock was put back.
+func (s *Scheduler) train(ctx context.Context, j *Job, state *State, r *pipeline.RunState, of lot, now time.Time) error {
 	how := j.How
 	how.Run, how.Begun, how.Certified, how.LeavePointer, how.Judge = r.Run, r, of.certified, true, j.Judge
 	train := s.Train
@@ -206,18 +206,18 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 	began := time.Now()
 	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), of.rows, how)
 	ended := now.Add(time.Since(began))
-	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recover decides its promotion
+	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recoverOpen decides its promotion
 		return ctx.Err()
 	}
 	if ctx.Err() != nil {
 		err := s.end(j, r, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
-		return errors.Join(ctx.Err(), err, s.settle(j, known, r, repeat(r.Scheduled, ended)))
+		return errors.Join(ctx.Err(), err, s.closeRun(j, state, r, sameTry(r.Scheduled, ended)))
 	}
 	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
 		o, err = s.publishedBefore(ctx, j, of.certified, o, err)
 	}
 	if err != nil {
-		return s.failed(j, known, r, err, ended)
+		return s.endFailed(j, state, r, err, ended)
 	}
 	r.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
 	r.Exit, r.Fault = new(int), ""
@@ -225,52 +225,52 @@ func (s *Scheduler) finish(ctx context.Context, j *Job, known *State, r *pipelin
 		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
 	}
 	r.State, r.Scheduled.Kills = pipeline.StateFinished, 0
-	return s.finished(ctx, j, known, r, ended)
+	return s.endFinished(ctx, j, state, r, ended)
 }
 
-// failed records a run without a certificate.
-func (s *Scheduler) failed(j *Job, known *State, r *pipeline.RunState, fault error, ended time.Time) error {
+// endFailed records a run without a certificate.
+func (s *Scheduler) endFailed(j *Job, state *State, r *pipeline.RunState, fault error, ended time.Time) error {
 	exit := pipeline.ExitStatus(fault)
 	end := func() error {
 		return s.end(j, r, pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error()), ended)
 	}
 	var err error
 	switch {
-	case errors.Is(fault, pipeline.ErrHeld): // another process has the window: recover must not take it for a failure
-		if err = s.settle(j, known, r, repeat(r.Scheduled, ended.Add(j.Backoff))); err == nil {
+	case errors.Is(fault, pipeline.ErrHeld): // another process has the window: recoverOpen must not see a failure
+		if err = s.closeRun(j, state, r, sameTry(r.Scheduled, ended.Add(j.Backoff))); err == nil {
 			err = end()
 		}
 	case errors.Is(fault, pipeline.ErrNoRows):
-		r.Scheduled.Why = "its offsets are markers of transactions, records of aborted ones, or tombstones: there is no row"
+		r.Scheduled.Why = "its offsets are transaction markers, aborted records or tombstones: there is no row"
 		err = s.end(j, r, pipeline.StateNothing, nil, "", ended)
-		err = errors.Join(err, s.settle(j, known, r, nil))
+		err = errors.Join(err, s.closeRun(j, state, r, nil))
 	default:
 		err = end()
-		err = errors.Join(err, s.settle(j, known, r, again(j, r, ended)))
+		err = errors.Join(err, s.closeRun(j, state, r, nextTry(j, r, ended)))
 	}
 	s.tell(r.Exit != nil, Words(r))
 	return err
 }
 
-// finished decides whether a run's certificate becomes current, and records it.
-func (s *Scheduler) finished(ctx context.Context, j *Job, known *State, r *pipeline.RunState, ended time.Time) error {
+// endFinished decides whether a run's certificate becomes current, and records the end.
+func (s *Scheduler) endFinished(ctx context.Context, j *Job, state *State, r *pipeline.RunState, ended time.Time) error {
 	if of := r.Scheduled; *r.Exit == 0 && of.Why == "" {
 		d, fault := j.challenge(ctx, Certificate(r), ended)
 		if fault != nil && ctx.Err() != nil {
-			return ctx.Err() // recover decides it
+			return ctx.Err() // recoverOpen decides it
 		}
 		of.Current, of.Waits, of.Why = d.Moves, d.Waits, d.Why
 		if fault != nil {
-			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("whether it is to be current cannot be decided: %s (hint: when that is mended, pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
+			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("its promotion could not be decided: %s (hint: mend that, then pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
 		}
 	}
 	err := s.end(j, r, pipeline.StateFinished, r.Exit, r.Fault, ended)
 	s.tell(*r.Exit != 0, Words(r))
-	return errors.Join(err, s.settle(j, known, r, nil))
+	return errors.Join(err, s.closeRun(j, state, r, nil))
 }
 
-// publishedBefore is the outcome of a failed run whose earlier try has published a certificate: a
-// number has one.
+// publishedBefore is the outcome of a failed run if an earlier try has published a certificate
+// with its number: a number has only one.
 func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, o *pipeline.Outcome, fault error) (*pipeline.Outcome, error) {
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return o, fault
@@ -279,55 +279,56 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, o *p
 	if err == nil {
 		err = j.verify(ctx, c)
 	}
-	if err != nil { // no run has published it
+	if err != nil { // it is not of a run
 		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
-	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try remains, though this one failed: %v", id, fault))
+	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
 }
 
-// settle notes the consequences of a run's end, and closes it.
-func (s *Scheduler) settle(j *Job, known *State, r *pipeline.RunState, retry *Retry) error {
-	of, chosen := r.Scheduled, j.lotOf(r.Scheduled)
-	known.Open, known.Retry = "", retry
+// closeRun records what follows from the end of a run, and that no run is open.
+func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *Retry) error {
+	of, rows := r.Scheduled, j.lotOf(r.Scheduled)
+	state.Open, state.Retry = "", retry
 	if r.State == pipeline.StateFailed {
-		known.Done = ""
+		state.Done = ""
 	}
 	if r.State == pipeline.StateFinished {
-		known.Done = chosen.digest
-		known.note(of.Files)
+		state.Done = rows.digest
+		state.use(of.Files)
 		if of.Waits {
-			known.Tests.Wait(Certificate(r))
+			state.Tests.Wait(Certificate(r))
 		}
 	}
 	at, err := j.sequence()
 	if err != nil {
 		return err
 	}
-	// A certified number is closed: files that look the same get another one.
-	over := r.State == pipeline.StateFinished
+	// A certified number is used up: the same files get another one.
+	usedUp := r.State == pipeline.StateFinished
 	if w := of.Window; w != nil && retry == nil {
-		over = true
-		if at.Topic != nil && at.Topic.Window != nil && j.Topic.Digest(*at.Topic.Window) == chosen.digest {
+		usedUp = true
+		if at.Topic != nil && at.Topic.Window != nil && j.Topic.Digest(*at.Topic.Window) == rows.digest {
 			at.Topic = at.Topic.Without()
-			if err := j.Topic.Leave(*w); err != nil {
+			if err := j.Topic.Discard(*w); err != nil {
 				s.tell(false, fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
 			}
 		}
 	}
-	if over {
-		if at.Numbers[chosen.number] == of.Sequence { // else of a later run
+	if usedUp {
+		if at.Numbers[rows.number] == of.Sequence { // else of a later run
 			at.Numbers = maps.Clone(at.Numbers)
-			delete(at.Numbers, chosen.number)
+			delete(at.Numbers, rows.number)
 		}
 		if err := j.Output.PutSequence(j.Name, at); err != nil {
 			return err
 		}
 	}
-	return s.put(j, known)
+	return s.put(j, state)
 }
 
-// backoff is the pause after so many earlier failures: twice as long each time, at most a year.
+// backoff is the pause after a failure that follows some others: each is twice as long as the one
+// before, at most a year.
 func (j *Job) backoff(failures int) time.Duration {
 	const most = 365 * 24 * time.Hour
 	wait := min(j.Backoff, most)
@@ -337,8 +338,8 @@ func (j *Job) backoff(failures int) time.Duration {
 	return wait
 }
 
-// again is the retry of a failed run, nil if there is none. It mends no fault of the job.
-func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
+// nextTry is the retry of a failed run, or nil: a retry mends no fault of the job.
+func nextTry(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	of := r.Scheduled
 	if of.Try > j.Retries || r.Exit == nil || *r.Exit != pipeline.ExitFailure {
 		return nil
@@ -346,42 +347,42 @@ func again(j *Job, r *pipeline.RunState, now time.Time) *Retry {
 	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
 }
 
-// repeat is the same try once more: the run itself has not failed.
-func repeat(of *pipeline.Scheduled, at time.Time) *Retry {
+// sameTry repeats a try of a run that has not failed itself.
+func sameTry(of *pipeline.Scheduled, at time.Time) *Retry {
 	return &Retry{At: at, Tries: of.Try - 1, Kills: of.Kills, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
 }
 
-// mostKills is how many times in a row a run is resumed whose scheduler died during it.
+// mostKills bounds how many times in a row a run is resumed after its scheduler was killed.
 const mostKills = 5
 
-// recover deals with a run whose scheduler ended during it: the run is resumed from its
+// recoverOpen closes the run that a killed scheduler left open; its next try resumes from the
 // checkpoint. A finished one is recorded as finished, and returned.
-func (s *Scheduler) recover(ctx context.Context, j *Job, known *State, now time.Time) (*pipeline.RunState, error) {
-	r, err := j.last(func(r *pipeline.RunState) bool { return r.Run == known.Open })
+func (s *Scheduler) recoverOpen(ctx context.Context, j *Job, state *State, now time.Time) (*pipeline.RunState, error) {
+	r, err := j.last(func(r *pipeline.RunState) bool { return r.Run == state.Open })
 	switch {
 	case err != nil:
 		return nil, err
 	case r == nil: // its record was never written, or is gone
-		known.Open = ""
-		return nil, s.put(j, known)
+		state.Open = ""
+		return nil, s.put(j, state)
 	case r.State == pipeline.StateFinished && r.Exit != nil:
-		return r, s.finished(ctx, j, known, r, *r.Ended)
+		return r, s.endFinished(ctx, j, state, r, *r.Ended)
 	case r.State == pipeline.StateInterrupted:
-		return nil, s.settle(j, known, r, repeat(r.Scheduled, now))
+		return nil, s.closeRun(j, state, r, sameTry(r.Scheduled, now))
 	case r.State == pipeline.StateNothing || r.State == pipeline.StateFailed && r.Exit != nil:
-		return nil, s.settle(j, known, r, again(j, r, now))
+		return nil, s.closeRun(j, state, r, nextTry(j, r, now))
 	}
 	if r.Scheduled.Kills++; r.Scheduled.Kills <= mostKills {
-		if err := s.end(j, r, pipeline.StateFailed, nil, "the scheduler has ended before it", now); err != nil {
+		if err := s.end(j, r, pipeline.StateFailed, nil, "the scheduler ended during the run", now); err != nil {
 			return nil, err
 		}
-		return nil, s.settle(j, known, r, repeat(r.Scheduled, now))
+		return nil, s.closeRun(j, state, r, sameTry(r.Scheduled, now))
 	}
-	fault := fmt.Sprintf("the scheduler has ended before it %d times in a row (hint: does it have memory enough?)", r.Scheduled.Kills)
+	fault := fmt.Sprintf("the scheduler ended during the run %d times in a row (hint: does it have enough memory?)", r.Scheduled.Kills)
 	r.Scheduled.Kills = 0
 	exit := pipeline.ExitFailure
 	if err := s.end(j, r, pipeline.StateFailed, &exit, fault, now); err != nil {
 		return nil, err
 	}
-	return nil, s.settle(j, known, r, again(j, r, now))
+	return nil, s.closeRun(j, state, r, nextTry(j, r, now))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Scheduler decides when to run which job, from its record and the time that it is told.
+// A Scheduler decides when to run which job, from its record and the time of a look.
 // It has no clock and starts no goroutine. Only Record and Poll are required.
 type Scheduler struct {
 	Record Record
@@ -26,18 +26,18 @@ type Scheduler struct {
 	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
 	Looked    func(began time.Time) // called after a look at all jobs
-	// Ended is called at the end of each run, whatever has ended it.
+	// Ended is called at the end of each run, however it ended.
 	Ended func(j *Job, r *pipeline.RunState)
-	// Seen is called after each look at a job, with the reason why it could not be told whether it
-	// is due, or cannot run.
+	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
+	// not known whether it is due.
 	Seen func(j *Job, fault error)
-	// Tested is called with what new rows have said of the current model, and the bound on its
+	// Tested is called with the test of the current model on new rows, and the bound on its
 	// expected loss on average over them.
 	Tested func(j *Job, t watch.Test, bound float64)
-	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic that no window has yet
+	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
-	unseen error // why the last look could not tell whether its job is due
-	closed bool  // the last look only ended a run of an earlier scheduler
+	lookFault error // why the last look did not find out whether its job is due
+	recovered bool  // the last look only ended a run of an earlier scheduler
 }
 
 // errTaken says that another scheduler was faster.
@@ -54,7 +54,7 @@ func (j *Job) complete() error {
 		{j.Output == nil, "Output is not set"},
 		{(j.Lake == nil) == (j.Topic == nil), "one of Lake and Topic is to be set"},
 		{j.Software == "", "Software is not set"},
-		{j.Job.DeltaPolicy == "", "Job.DeltaPolicy is not set: its certificates share delta by their numbers"},
+		{j.Job.DeltaPolicy == "", "Job.DeltaPolicy is not set: certificates share delta by their numbers"},
 	} {
 		if c.lacks {
 			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", pipeline.ErrConfig, j.Name, c.what))
@@ -79,8 +79,8 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 	return at, err
 }
 
-// held calls do while it holds an output.
-func held[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
+// holding calls do and holds an output meanwhile.
+func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 	release, err := o.Hold()
 	if err != nil {
 		return v, err
@@ -89,16 +89,16 @@ func held[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 	return do()
 }
 
-// Look does what is due for a job by now, and returns the record of the run, nil if there was
-// none. It fails if the scheduler's record does, or for a changed or incomplete job. Failures
-// of a run are in its record; those of the job's output are messages.
+// Look runs what is due of a job by now, and returns the record of the run, nil without one. It
+// fails if the scheduler's record fails, or for a changed or incomplete job. Failures of a run
+// are in its record; those of the job's output are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
-	s.closed, s.unseen, j.Judge = false, nil, cmp.Or(j.Judge, pipeline.JudgeMean)
+	s.recovered, s.lookFault, j.Judge = false, nil, cmp.Or(j.Judge, pipeline.JudgeMean)
 	defer func() {
 		if j.looked = now; ctx.Err() != nil {
 			return
 		}
-		fault := cmp.Or(s.unseen, err)
+		fault := cmp.Or(s.lookFault, err)
 		if fault == nil {
 			j.said = ""
 		}
@@ -114,38 +114,38 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	default: // it is due still
-		s.notSeen(j, fmt.Errorf("%s: %w", j.Name, err))
+		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
 }
 
-// A recordError is one of the scheduler's record.
+// A recordError is a failure of the scheduler's record.
 type recordError struct{ error }
 
 func (e recordError) Unwrap() error { return e.error }
 
-// known reads the state of a job.
-func (s *Scheduler) known(j *Job) (*State, error) {
-	known, err := s.Record.Job(j.Name)
+// state reads the state of a job.
+func (s *Scheduler) state(j *Job) (*State, error) {
+	state, err := s.Record.Job(j.Name)
 	if err != nil {
 		return nil, recordError{err}
 	}
-	if known.Last == nil {
-		known.Last = map[string]time.Time{}
+	if state.Last == nil {
+		state.Last = map[string]time.Time{}
 	}
-	return known, nil
+	return state, nil
 }
 
 // put writes the state of a job.
-func (s *Scheduler) put(j *Job, known *State) error {
-	if err := s.Record.PutJob(j.Name, known); err != nil {
+func (s *Scheduler) put(j *Job, state *State) error {
+	if err := s.Record.PutJob(j.Name, state); err != nil {
 		return recordError{err}
 	}
 	return nil
 }
 
 func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
-	known, err := s.known(j)
+	state, err := s.state(j)
 	if err != nil {
 		return nil, err
 	}
@@ -156,10 +156,10 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 	case err != nil:
 		return nil, fmt.Errorf("which numbers of its sequence are taken cannot be told: %w", err)
 	}
-	if known.Open != "" {
-		r, err := held(j.Output, func() (*pipeline.RunState, error) { return s.recover(ctx, j, known, now) })
+	if state.Open != "" {
+		r, err := holding(j.Output, func() (*pipeline.RunState, error) { return s.recoverOpen(ctx, j, state, now) })
 		if r != nil || err != nil {
-			s.closed = err == nil
+			s.recovered = err == nil
 			return r, err
 		}
 		if at, err = j.sequence(); err != nil {
@@ -171,59 +171,58 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 			return nil, err
 		}
 	}
-	run, skipped, err := s.next(ctx, j, known, at, now)
+	run, skipped, err := s.next(ctx, j, state, at, now)
 	if err != nil || run == nil {
 		return nil, err
 	}
-	return held(j.Output, func() (*pipeline.RunState, error) {
+	return holding(j.Output, func() (*pipeline.RunState, error) {
 		if !skipped {
-			return s.begin(ctx, j, known, at, run, now)
+			return s.begin(ctx, j, state, at, run, now)
 		}
-		r, err := s.over(j, run, pipeline.StateSkipped, nil, now)
+		r, err := s.endUntrained(j, run, pipeline.StateSkipped, nil, now)
 		if err != nil {
 			return nil, err
 		}
-		return r, s.put(j, known)
+		return r, s.put(j, state)
 	})
 }
 
-// next is the run that is to begin now: a retry, a window that was frozen, or what the triggers
-// ask for.
-func (s *Scheduler) next(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
-	if r := known.Retry; r != nil {
+// next is the run that is to begin now: a retry, a frozen window, or a run that is due.
+func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
+	if r := state.Retry; r != nil {
 		if longest := j.backoff(r.Tries-1) + mostSkew; now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, false, nil
 		}
 		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, false, nil
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
-		if s.backsOff(j, known, now) {
+		if s.backsOff(j, state, now) {
 			return nil, false, nil
 		}
 		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, false, nil
 	}
-	return s.due(ctx, j, known, at, now)
+	return s.due(ctx, j, state, at, now)
 }
 
-// due returns the run that the triggers ask for, nil if none does, and whether it was missed and
-// is skipped. It covers all moments of all triggers up to now: runs neither overlap nor queue.
-func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
+// due returns the run that the triggers ask for, or nil, and whether it was missed and is skipped.
+// It covers all moments of all triggers up to now: runs neither overlap nor queue.
+func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
 	begun := false
 	jitter := jitterOf(j.Name, j.Jitter)
 	for _, t := range j.Triggers {
 		if t.Moments == nil {
 			continue
 		}
-		last, seen := known.Last[t.Key]
+		last, seen := state.Last[t.Key]
 		if !seen || last.After(now.Add(mostSkew)) { // new; or the clock was wrong
-			known.Last[t.Key], begun = now, true
+			state.Last[t.Key], begun = now, true
 			continue
 		}
 		moment, n := dueSince(t.Moments, last, now, jitter)
 		if n == 0 {
 			continue
 		}
-		known.Last[t.Key] = moment
+		state.Last[t.Key] = moment
 		late := now.Sub(moment.Add(jitter(moment))) > 2*s.Poll
 		run, skip := &pipeline.Scheduled{Trigger: t.Key, Moment: moment, Missed: n - 1, Try: 1}, late && j.Skip
 		if skip {
@@ -236,36 +235,36 @@ func (s *Scheduler) due(ctx context.Context, j *Job, known *State, at pipeline.S
 	if found != nil && !skipped {
 		return found, false, nil
 	}
-	run, err := s.dueByData(ctx, j, known, at, now)
+	run, err := s.dueByData(ctx, j, state, at, now)
 	if err != nil || run != nil {
 		return run, false, err
 	}
 	if begun {
-		err = s.put(j, known)
+		err = s.put(j, state)
 	}
 	return found, skipped, err
 }
 
-// mostSkew bounds how far the last moment, or a retry beyond its backoff, may lie beyond the
-// clock. Beyond it the clock was wrong then.
+// mostSkew bounds how far ahead of the clock the last moment, or a retry after its backoff, may
+// be. If it is further ahead, the clock was wrong when it was recorded.
 const mostSkew = 48 * time.Hour
 
 // longestBackoff is the longest pause in counting rows, files and offsets.
 const longestBackoff = time.Hour
 
 // backsOff reports whether it is too early for a look after a failed one.
-func (s *Scheduler) backsOff(j *Job, known *State, now time.Time) bool {
-	if !now.Before(known.NotBefore) || !known.NotBefore.Before(now.Add(2*longestBackoff)) {
+func (s *Scheduler) backsOff(j *Job, state *State, now time.Time) bool {
+	if !now.Before(state.NotBefore) || !state.NotBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
-	s.unseen = fmt.Errorf("%s: the last look has failed: %s; it is looked again at %s", j.Name, known.Fault, known.NotBefore.Format(time.RFC3339))
+	s.lookFault = fmt.Errorf("%s: the last look has failed: %s; the next one is at %s", j.Name, state.Fault, state.NotBefore.Format(time.RFC3339))
 	return true
 }
 
-// dueByData asks the triggers that count rows, files and offsets. None looks at a value: a
-// moment depends only on how many rows there are, and when.
-func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
-	if s.backsOff(j, known, now) {
+// dueByData asks the triggers that count rows, files and offsets. A moment depends on the number
+// of rows and their times only, not on their values.
+func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
+	if s.backsOff(j, state, now) {
 		return nil, nil
 	}
 	if j.Topic != nil {
@@ -276,7 +275,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 	}
 	all, err := j.Lake.Files(ctx)
 	if err != nil {
-		s.notSeen(j, fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
+		s.lookFailed(j, fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
 	before, err := j.order(ctx, at)
@@ -284,8 +283,8 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, known *State, at pipe
 		return nil, err
 	}
 	fresh := newSince(all, before)
-	if j.Files.Which == FilesNew { // those that the run before did not take may have been taken by earlier ones
-		fresh = known.untaken(fresh)
+	if j.Files.Which == FilesNew { // earlier runs may have used what the run before did not
+		fresh = state.unused(fresh)
 	}
 	for _, t := range j.Triggers {
 		at, ok := t.reached(fresh, now)
@@ -318,16 +317,16 @@ func anyRun(*pipeline.RunState) bool { return true }
 // numbered reports whether a run has taken a number.
 func numbered(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 }
 
-// notSeen warns, once, that it cannot be told whether a job is due.
-func (s *Scheduler) notSeen(j *Job, err error) {
-	s.unseen = err
+// lookFailed warns, once, that it is not known whether a job is due.
+func (s *Scheduler) lookFailed(j *Job, err error) {
+	s.lookFault = err
 	if text := err.Error(); text != j.said {
 		s.tell(true, text)
 		j.said = text
 	}
 }
 
-// tell reports a deed or a failure.
+// tell reports an event or a failure.
 func (s *Scheduler) tell(failed bool, text string) {
 	switch {
 	case failed && s.Warn != nil:

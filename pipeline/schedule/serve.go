@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Serve runs jobs when they are due, until ctx is done, which is no error. A job that was changed
-// does not run, and stops no other; if all were, that is an error. Runs do not overlap: a machine
-// that trains two models at a time trains each at half the speed.
+// Serve runs jobs when they are due, until ctx is done, which is no error. A changed job does not
+// run, and stops no other one; if all jobs were changed, that is an error. Runs do not overlap: a
+// machine that trains two models at a time trains each at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	if err := allChanged(jobs); err != nil {
 		return err
@@ -19,7 +19,7 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 		began := clock.Now()
 		for _, j := range jobs {
 			if _, err := s.Look(ctx, j, clock.Now()); err != nil && ctx.Err() == nil {
-				s.notSeen(j, err)
+				s.lookFailed(j, err)
 			}
 		}
 		if s.Looked != nil {
@@ -33,22 +33,22 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	}
 }
 
-// Once runs what is due of each job. It returns a [RoundError] about all runs without a certified
-// guarantee, all unreadable sources and all jobs that cannot run.
+// Once runs what is due of each job. It returns a [RoundError] about runs without a certified
+// guarantee, unreadable sources and jobs that cannot run.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
 	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
 	for _, j := range jobs {
-		for s.closed = true; s.closed; {
+		for s.recovered = true; s.recovered; {
 			run, err := s.Look(ctx, j, clock.Now())
 			switch {
 			case ctx.Err() != nil:
 				return errors.Join(append(said, ctx.Err())...)
 			case err != nil:
 				failed(pipeline.ExitStatus(err), err)
-			case s.unseen != nil:
-				failed(pipeline.ExitFailure, s.unseen)
+			case s.lookFault != nil:
+				failed(pipeline.ExitFailure, s.lookFault)
 			}
 			if run != nil && run.Exit != nil && *run.Exit != 0 {
 				failed(*run.Exit, errors.New(Words(run)))

@@ -10,13 +10,13 @@ import (
 // model is current.
 type Standing struct {
 	Last      *pipeline.RunState // the newest run that has ended, or nil
-	Succeeded time.Time          // end of the newest run with status 0; zero: there is none
+	Succeeded time.Time          // end of the newest run with status 0; zero without one
 	Current   *pipeline.Current  // or nil
-	Unmoved   int                // finished runs since it became current, none of which has replaced it
-	Why       string             // reason of the newest of them, "" without one
+	Unmoved   int                // finished runs since it became current
+	Why       string             // why the newest of them has not replaced it, "" without one
 }
 
-// Standing reads it. Records that keep has removed count nowhere.
+// Standing reads it from the records that the output still has.
 func (j *Job) Standing() (at Standing, err error) {
 	if at.Current, err = j.Output.Current(); err != nil {
 		return at, err
@@ -64,7 +64,7 @@ func (at Standing) Fault() string {
 	return Words(at.Last)
 }
 
-// Cause classifies the end of a run, for those who count ends.
+// Cause classifies the end of a run for metrics.
 func Cause(r *pipeline.RunState) string {
 	switch {
 	case r.Exit == nil && r.State == pipeline.StateFailed:

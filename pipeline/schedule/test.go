@@ -11,14 +11,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// Tests are what new rows have said of models, before any model was trained on them.
+// Tests are those of models on new rows, before any model was trained on them.
 type Tests struct {
 	watch.Tests
 
-	Lots []string `json:"lots,omitempty"` // what tells files and windows that have tested: by name, by path, and by their values
+	Lots []string `json:"lots,omitempty"` // keys of files and windows that have tested: by name, path and values
 }
 
-// A part is new rows of a run: a file, or a window.
+// A part is some rows of a run: a file, or a window.
 type part struct {
 	key    string
 	path   string // of a file
@@ -26,25 +26,25 @@ type part struct {
 	window *pipeline.TopicWindow // or nil
 }
 
-// parts are those of a run's files or its window that have tested no model.
-func (of lot) parts(j *Job, run *pipeline.Scheduled, known *State) (all []part) {
+// parts are the files of a run, or its window, without those that have tested already.
+func (of lot) parts(j *Job, run *pipeline.Scheduled, state *State) (all []part) {
 	had := map[string]bool{}
-	for _, key := range known.Tests.Lots {
+	for _, key := range state.Tests.Lots {
 		had[key] = true
 	}
 	if run.Window != nil && !had[of.digest] {
 		all = append(all, part{of.digest, "", of.rows, run.Window})
 	}
 	for _, f := range of.files {
-		if key := takenKey(f.ManifestFile); !had[key] {
+		if key := contentOf(f.ManifestFile); !had[key] {
 			all = append(all, part{key, f.Path, j.Lake.Rows([]File{f}), nil})
 		}
 	}
 	return all
 }
 
-// note notes a part that tests, and reports whether its path had other rows before: then some of
-// its rows may have been there.
+// note records the key of a part, and reports whether its path had other rows before: some of them
+// may still be there.
 func (t *Tests) note(p part) (again bool) {
 	t.Lots = append(t.Lots, p.key)
 	if p.path == "" {
@@ -57,31 +57,31 @@ func (t *Tests) note(p part) (again bool) {
 	return again
 }
 
-// test tests the current model and its challengers by the rows of a run that are new to them, before
-// anything is trained on them. Its result is in known, to be stored by the caller: rows that could
-// not be read have tested nothing.
-func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipeline.Scheduled, of lot) error {
-	parts := of.parts(j, run, known)
+// test tests the current model and its challengers on the rows of a run that are new to them,
+// before anything is trained on these. The caller stores the result, which is in state. Rows that
+// could not be read do not count.
+func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of lot) error {
+	parts := of.parts(j, run, state)
 	current, err := j.Output.Current()
 	if err != nil || len(parts) == 0 {
 		return err
 	}
 	if current == nil {
 		for _, p := range parts {
-			known.Tests.note(p)
+			state.Tests.note(p)
 		}
 		return nil
 	}
-	models, err := known.Tests.Contenders(ctx, current.ID, j.Promote.Error, j.ready, func(text string) { s.tell(false, j.Name+": "+text) })
+	models, err := state.Tests.Contenders(ctx, current.ID, j.Promote.Error, j.ready, func(text string) { s.tell(false, j.Name+": "+text) })
 	defer watch.Close(models)
 	if err != nil {
 		return err
 	}
 	for _, p := range parts {
-		next := known.Tests.clone()
+		next := state.Tests.clone()
 		if next.note(p) {
-			s.tell(true, fmt.Sprintf("%s: %s was written again since it tested: it has no new rows (hint: put rows that come into new files)", j.Name, p.path))
-			known.Tests = *next
+			s.tell(true, fmt.Sprintf("%s: %s was written again since its rows tested: it has no new rows (hint: put new rows into new files)", j.Name, p.path))
+			state.Tests = *next
 			continue
 		}
 		if err := j.testBy(ctx, p, models, next); ctx.Err() != nil {
@@ -90,9 +90,9 @@ func (s *Scheduler) test(ctx context.Context, j *Job, known *State, run *pipelin
 			s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
 			continue
 		}
-		known.Tests = *next
+		state.Tests = *next
 	}
-	return s.tellTest(j, known, run, models[0].Certificate)
+	return s.tellTest(j, state, run, models[0].Certificate)
 }
 
 // ready reads a certificate of the output with its model.
@@ -109,8 +109,8 @@ func (j *Job) ready(ctx context.Context, id string) (c watch.Contender, err erro
 	return c, err
 }
 
-// testBy tests models by some rows. Those that were tested by under another name are no news, nor are
-// those of the sample of one of the models: before it was trained on them they have tested.
+// testBy tests models on a part, unless its rows have tested before: under another name, or before
+// one of the models was trained on them.
 func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *Tests) error {
 	before := to.Lots
 	res := j.How.Resources.WithDefaults()
@@ -120,7 +120,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 		if err != nil {
 			return m.Model.Meta.Lacks(err)
 		}
-		if news, err := j.isNews(ctx, p, m, src, before, to); !news || err != nil {
+		if news, err := j.isNew(ctx, p, m, src, before, to); !news || err != nil {
 			return err
 		}
 		sources = append(sources, src)
@@ -128,9 +128,8 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 	return to.Add(ctx, models, sources, j.Judge)
 }
 
-// isNews reports whether rows are none of a model's sample, and were not tested by before under
-// another name.
-func (j *Job) isNews(ctx context.Context, p part, m watch.Contender, src pipeline.Opened, before []string, to *Tests) (bool, error) {
+// isNew reports whether rows are not of a model's sample, and have not tested under another name.
+func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src pipeline.Opened, before []string, to *Tests) (bool, error) {
 	if p.window != nil {
 		return !slices.ContainsFunc(m.Sample.Segments, func(s certify.Segment) bool {
 			return s.Topic == p.window.Topic && slices.ContainsFunc(p.window.Partitions, func(of pipeline.WindowPart) bool { return int64(of.Partition) == s.Partition && s.End > of.First })
@@ -161,9 +160,9 @@ func (j *Job) isNews(ctx context.Context, p part, m watch.Contender, src pipelin
 // clone is a copy that can be added to.
 func (t *Tests) clone() *Tests { return &Tests{t.Tests.Clone(), slices.Clone(t.Lots)} }
 
-// tellTest says what new rows have said of the current model, and notes it in the run's record.
-func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c certify.Certificate) error {
-	t := known.Tests.Current
+// tellTest reports the test of the current model, and adds it to the run's record.
+func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c certify.Certificate) error {
+	t := state.Tests.Current
 	r, err := t.Report(c)
 	if err != nil {
 		return err
@@ -176,18 +175,18 @@ func (s *Scheduler) tellTest(j *Job, known *State, run *pipeline.Scheduled, c ce
 	return nil
 }
 
-// replace makes the newest challenger current that is better. It comes when the rows that decided
-// are recorded as such, lest they test the new one too.
-func (s *Scheduler) replace(ctx context.Context, j *Job, known *State, now time.Time) error {
+// replace makes the newest challenger current that is better. The rows that decided must be
+// recorded before, lest they test the new one too.
+func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, now time.Time) error {
 	current, err := j.Output.Current()
 	if err != nil || current == nil {
 		return err
 	}
-	i, ok := known.Tests.Better(current.ID)
+	i, ok := state.Tests.Better(current.ID)
 	if !ok {
 		return nil
 	}
-	better := known.Tests.Challengers[i]
+	better := state.Tests.Challengers[i]
 	next, err := j.contender(ctx, better.ID)
 	if err != nil {
 		return err
@@ -197,7 +196,7 @@ func (s *Scheduler) replace(ctx context.Context, j *Job, known *State, now time.
 		return err
 	}
 	s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, better.ID, why))
-	known.Tests.Replace(i)
+	state.Tests.Replace(i)
 	r, err := j.last(func(r *pipeline.RunState) bool { return Certificate(r) == better.ID })
 	if err == nil && r != nil {
 		r.Scheduled.Current, r.Scheduled.Waits, r.Scheduled.Why = true, false, why

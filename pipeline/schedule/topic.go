@@ -10,15 +10,15 @@ import (
 )
 
 // A job on a topic has consecutive windows: each begins at the end of the one before and ends
-// at what is committed when its run begins. It is frozen in the output before a row is read,
-// and its rows get one certificate, or none. So its ends do not depend on its rows.
+// with the last committed record when its run begins. It is frozen in the output before a row is
+// read, and its rows get one certificate, or none. So its ends do not depend on its rows.
 
-// lookPatience bounds the time of asking brokers for the end of a topic at a look.
+// lookPatience bounds the wait for brokers at a look.
 const lookPatience = 10 * time.Second
 
-// firstSeen notes the begin of the first window of a job without a sequence: the end of its
-// certificates if only the note was lost, or the latest offset if the job begins there. It is nil,
-// with a warning, if that is unknown.
+// firstSeen records where the first window of a job without a sequence begins: at the end of its
+// certificates if only the sequence was lost, or at the latest offset if the job says so. It is
+// nil, with a warning, if that is unknown.
 func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, error) {
 	ends, err := j.certifiedEnds(ctx)
 	if err != nil {
@@ -28,12 +28,12 @@ func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, e
 	if ends == nil && j.Topic.AtLatest() {
 		w, err := j.Topic.Next(ctx, first, lookPatience)
 		if err != nil {
-			s.notSeen(j, fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
+			s.lookFailed(j, fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
 			return nil, ctx.Err()
 		}
 		first = first.With(w).Without()
 	}
-	return held(j.Output, func() (*pipeline.Windows, error) {
+	return holding(j.Output, func() (*pipeline.Windows, error) {
 		at, err := j.sequence()
 		if err != nil || at.Topic != nil { // another scheduler was faster
 			return at.Topic, err
@@ -84,7 +84,7 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && (trigger == nil || errors.Is(err, ErrAway)):
-		s.notSeen(j, fmt.Errorf("%s: how far its topic is cannot be told: %w", j.Name, err))
+		s.lookFailed(j, fmt.Errorf("%s: the end of its topic is not known: %w", j.Name, err))
 		return nil, nil
 	case err == nil:
 		if s.Lagged != nil {
@@ -94,5 +94,5 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 			return nil, nil
 		}
 	}
-	return &pipeline.Scheduled{Trigger: trigger.Key, Moment: now, Try: 1}, nil // another fault becomes a failed run
+	return &pipeline.Scheduled{Trigger: trigger.Key, Moment: now, Try: 1}, nil // other faults make a failed run
 }
