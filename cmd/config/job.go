@@ -86,6 +86,9 @@ type kernelConfig struct {
 	Isotropic bool           `yaml:"isotropic"`
 }
 
+// ReadWord reads a family.
+func (k *kernelConfig) ReadWord(word *ast.StringNode) error { return k.Family.UnmarshalYAML(word) }
+
 type gridConfig struct {
 	Min   *float64      `yaml:"min"`
 	Max   *float64      `yaml:"max"`

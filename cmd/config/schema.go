@@ -129,6 +129,10 @@ type worded interface{ words() []string }
 
 func (gridConfig) words() []string { return []string{paperGrid} }
 
+func (kernelConfig) words() []string { return certify.Families() }
+
+func (SourceSection) words() []string { return nil }
+
 func (filesConfig) words() []string {
 	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
 }
@@ -201,7 +205,8 @@ func (position) schema() schema {
 func formOf(t reflect.Type) schema {
 	switch t {
 	case reflect.TypeFor[yamlfile.Paths]():
-		return schema{"type": "array", "items": schema{"type": "string", "minLength": 1}}
+		path := schema{"type": "string", "minLength": 1}
+		return schema{"anyOf": []schema{path, {"type": "array", "items": path}}}
 	case reflect.TypeFor[yamlfile.Names]():
 		name := schema{"enum": certify.Families()}
 		return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}

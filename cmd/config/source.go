@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -35,6 +37,9 @@ type Told = ingestlake.Told
 
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
+
+// ReadWord reads a path.
+func (s *SourceSection) ReadWord(word *ast.StringNode) error { return s.Paths.UnmarshalYAML(word) }
 
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {

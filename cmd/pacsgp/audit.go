@@ -20,7 +20,7 @@ func auditCommand(w system) *cobra.Command {
 	var v verification
 	var key, job, output string
 	cmd := &cobra.Command{
-		Use:   "audit MODEL CERTIFICATE [DATA ...]",
+		Use:   "audit (DIR | MODEL CERTIFICATE) [DATA ...]",
 		Short: "Train the job of a certificate again under a key of your own",
 		Long: "Check a certificate, train its job again on the same rows under another key, and certify the\n" +
 			"result. The key decides which rows are held out: the one of the certificate may have been\n" +
@@ -29,15 +29,14 @@ func auditCommand(w system) *cobra.Command {
 			"training did.\n\n" +
 			"Exit status 0 says that chance explains the difference and that your number promises\n" +
 			"something; 3 that it does not, or that the job cannot be audited; 1 that the certificate is refused.",
-		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
+		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if v.from, err = dataOf(cmd.Context(), w, args[2:], job); err != nil {
+			if err = v.read(cmd.Context(), w, args, job); err != nil {
 				return err
 			}
 			if v.from == nil {
 				return config.Argument(errors.New("name the data to train on: an audit takes the rows"))
 			}
-			v.model, v.certificate = args[0], args[1]
 			drawn := key == ""
 			if drawn {
 				key = "audit-" + rand.Text()

@@ -247,7 +247,7 @@ func TestUsage(t *testing.T) {
 		{"train"},
 		{"train", "-c"},
 		{"train", "--config"},
-		{"train", job},
+		{"train", job, job},
 		{"train", "-c", job, "more"},
 		{"train", "-c", job, "--fast"},
 		{"train", "-c", job, "--delta", "small"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"text/tabwriter"
 
@@ -19,11 +20,17 @@ import (
 func inspectCommand(w system) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "inspect FILE",
+		Use:   "inspect FILE | DIR",
 		Short: "Print a model or a certificate for people, or as JSON for machines",
-		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet)"),
+		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet), or an output directory DIR for the certificate that is current in it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return inspect(cmd.Context(), w, args[0], asJSON)
+			path := args[0]
+			if at, err := os.Stat(path); err == nil && at.IsDir() {
+				if _, path, _, err = artifactPaths(args); err != nil {
+					return err
+				}
+			}
+			return inspect(cmd.Context(), w, path, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // environment is the environment of job files.
@@ -37,10 +41,41 @@ func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
 }
 
+// orFile takes the file of -c as an argument, too.
+func orFile(path *string, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		most := 1
+		if *path != "" {
+			most = 0
+		}
+		if err := between(0, most, what+", once")(cmd, args); err != nil || len(args) == 0 {
+			return err
+		}
+		*path = args[0]
+		return nil
+	}
+}
+
+// artifactPaths are the model and the certificate that arguments begin with, and the arguments after
+// them. An output directory stands for what is current in it.
+func artifactPaths(args []string) (model, certificate string, rest []string, err error) {
+	if at, err := os.Stat(args[0]); err == nil && at.IsDir() {
+		current, err := config.FolderPointers(args[0]).Current(context.Background())
+		if err != nil {
+			return "", "", nil, err
+		}
+		return filepath.Join(args[0], pipeline.ModelName(current.Model)), filepath.Join(args[0], pipeline.CertificateName(current.ID)), args[1:], nil
+	}
+	if len(args) < 2 {
+		return "", "", nil, config.Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], config.CurrentFile))
+	}
+	return args[0], args[1], args[2:], nil
+}
+
 // loadJob reads the job file, applies the flags and checks the whole.
 func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (config.Task, error) {
 	if path == "" {
-		return config.Task{}, config.Argument(errors.New("-c: name the job file; examples/ has some"))
+		return config.Task{}, config.Argument(errors.New("name the job file; examples/ has some"))
 	}
 	o.Given = changed
 	return config.ReadJob(ctx, path, w.environment(), o)
@@ -49,7 +84,7 @@ func loadJob(ctx context.Context, path string, w system, o config.Overrides, cha
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
 func loadSchedule(ctx context.Context, path string, w system) (config.ScheduleFile, []*config.ScheduledTask, error) {
 	if path == "" {
-		return config.ScheduleFile{}, nil, config.Argument(errors.New("-c: name the schedule file; examples/schedule/ has one"))
+		return config.ScheduleFile{}, nil, config.Argument(errors.New("name the schedule file; examples/schedule/ has one"))
 	}
 	return config.ReadSchedule(ctx, path, w.environment(), w.fs, versionLine())
 }
@@ -73,7 +108,7 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (conf
 
 func loadScore(ctx context.Context, path string, w system) (config.ScoreFile, error) {
 	if path == "" {
-		return config.ScoreFile{}, config.Argument(errors.New("-c: name the score file; examples/schedule/ has one"))
+		return config.ScoreFile{}, config.Argument(errors.New("name the score file; examples/schedule/ has one"))
 	}
 	return config.ReadScore(ctx, path, w.environment())
 }

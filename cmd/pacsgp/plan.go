@@ -27,9 +27,9 @@ func planCommand(w system) *cobra.Command {
 	var asJSON bool
 	var o config.Overrides
 	cmd := &cobra.Command{
-		Use:   "plan -c job.yaml",
+		Use:   "plan job.yaml",
 		Short: "Say what a job would read and what so many rows can certify, from footers alone",
-		Args:  exactly(0, "none, for the job file is given by -c"),
+		Args:  orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			if err != nil {

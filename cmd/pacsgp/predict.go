@@ -22,21 +22,26 @@ func predictCommand(w system) *cobra.Command {
 	var asJSON bool
 	var share float64
 	cmd := &cobra.Command{
-		Use:   "predict MODEL CERTIFICATE DATA ... -o predictions.parquet",
+		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
-		Long: "Write one row for each row of the data: mean; deviation, of f without the noise of a\n" +
+		Long: "Write one row for each row of the data, with the model that is current in an output\n" +
+			"directory, or with one that is named: mean; deviation, of f without the noise of a\n" +
 			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
 			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
 			"alone, and null if no guarantee for it is certified or conditional. No\n" +
 			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets\n" +
 			"nulls and a reason. With --interval two columns more, lower and upper: the ends of an\n" +
 			"interval that covers so large a share of fresh rows, by the curve of the certificate.",
-		Args: between(2, 1<<20, "MODEL CERTIFICATE DATA ..."),
+		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
 				return config.Argument(errors.New("-o: name the file to write"))
 			}
-			from, err := dataOf(cmd.Context(), w, args[2:], job)
+			model, certificate, rest, err := artifactPaths(args)
+			if err != nil {
+				return err
+			}
+			from, err := dataOf(cmd.Context(), w, rest, job)
 			if err != nil {
 				return err
 			}
@@ -50,7 +55,7 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, args[0], args[1], from, output, share, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, from, output, share, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

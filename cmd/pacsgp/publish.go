@@ -16,12 +16,12 @@ func topicsCommand(w system) *cobra.Command {
 	var path string
 	var partitions, replicas int
 	cmd := &cobra.Command{
-		Use:   "topics -c job.yaml",
+		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
 		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
 			"certificates and of models, which keep everything, and of pointers, which is compacted;\n" +
 			"and the one that bad_rows.to names.",
-		Args: exactly(0, "none, for the job file is given by -c"),
+		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadJob(cmd.Context(), path, w, config.Overrides{}, cmd.Flags().Changed)
 			if err != nil {

@@ -20,7 +20,7 @@ func scheduleCommand(w system) *cobra.Command {
 	var path string
 	var once, list bool
 	cmd := &cobra.Command{
-		Use:   "schedule -c schedule.yaml",
+		Use:   "schedule schedule.yaml",
 		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
 		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic) and move\n" +
 			"the pointer of their outputs by the declared rule. The record keeps the last runs, and with\n" +
@@ -29,7 +29,7 @@ func scheduleCommand(w system) *cobra.Command {
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
 			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
 			"before 3.",
-		Args: exactly(0, "none, for the schedule file is given by -c"),
+		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
 			if err != nil {

@@ -15,7 +15,7 @@ func scoreCommand(w system) *cobra.Command {
 	var path string
 	var once bool
 	cmd := &cobra.Command{
-		Use:   "score -c score.yaml",
+		Use:   "score score.yaml",
 		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
 		Long: "Write predictions for each file of a lake that has none yet, or for the rows of a topic, to\n" +
 			"files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
@@ -23,7 +23,7 @@ func scoreCommand(w system) *cobra.Command {
 			"never within one. Killed at any moment and started again, it predicts no row twice, if the\n" +
 			"row is one of a file, goes to one, or exactly_once says so. docs/score.md explains the\n" +
 			"score file.",
-		Args: exactly(0, "none, for the score file is given by -c"),
+		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadScore(cmd.Context(), path, w)
 			if err != nil {

@@ -17,13 +17,13 @@ func streamCommand(w system) *cobra.Command {
 	var path string
 	var o config.Overrides
 	cmd := &cobra.Command{
-		Use:   "stream -c job.yaml",
+		Use:   "stream job.yaml",
 		Short: "Train and certify window after window of a topic, for ever",
 		Long: "Consume a topic in windows of so many rows, fit a model to each, certify it, publish both to\n" +
 			"topics with the offsets that were read, and go on with the next. While one window trains the\n" +
 			"next is spooled. Of several processes of one group one works and the others stand by. Ended\n" +
 			"by SIGTERM, it goes on from its spool when it is started again; docs/job.md says more.",
-		Args: exactly(0, "none, for the job file is given by -c"),
+		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			select {

@@ -16,13 +16,13 @@ import (
 func splitCommand(w system) *cobra.Command {
 	var path, output string
 	cmd := &cobra.Command{
-		Use:   "split -c job.yaml -o roles.parquet",
+		Use:   "split job.yaml -o roles.parquet",
 		Short: "Write the role of each row, for fitting the column of mean elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
 			"sample, and role (reference, train, holdout or outside). It reads no row: the column of\n" +
 			"mean need not be there yet. Roles go by the order of the rows, so that files must keep\n" +
 			"theirs when the column is added.",
-		Args: exactly(0, "none, for the job file is given by -c"),
+		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, config.Overrides{}, nil)
 			if err != nil {

@@ -18,12 +18,12 @@ func trainCommand(w system) *cobra.Command {
 	var asJSON, noPass bool
 	var o config.Overrides
 	cmd := &cobra.Command{
-		Use:   "train -c job.yaml",
+		Use:   "train job.yaml",
 		Short: "Fit a model to a lake, certify it and publish both",
 		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run\n" +
 			"record and plot to the output directory. Killed and started again, it goes on from its\n" +
 			"last checkpoint and writes the same bytes. docs/job.md explains the job file.",
-		Args: exactly(0, "none, for the job file is given by -c"),
+		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
 			if err != nil {

@@ -21,26 +21,26 @@ func verifyCommand(w system) *cobra.Command {
 	var job string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "verify MODEL CERTIFICATE [DATA ...]",
+		Use:   "verify (DIR | MODEL CERTIFICATE) [DATA ...]",
 		Short: "Check a certificate against its model and, if given, its rows",
 		Long: "Check a certificate. With model and certificate alone, the arithmetic and the model's\n" +
 			"numbers are checked; with the data (files, directories or globs, in the job's order),\n" +
 			"everything is computed again from the rows. A certificate is its JSON document or its\n" +
-			"Parquet row: both say the same. A manifest beside it says which files of the data are the\n" +
-			"sample, for a lake that has grown since.\n\n" +
+			"Parquet row: both say the same. An output directory DIR stands for what is current in it. A\n" +
+			"manifest beside the certificate says which files of the data are the sample, for a lake that\n" +
+			"has grown since.\n\n" +
 			"What a model was trained on cannot be seen, nor who chose the split. A guarantee from\n" +
 			"hold-out rows is therefore its maker's word. --retrain trains again without these rows and\n" +
 			"demands the same model; pacsgp audit trains under a key of yours.\n\n" +
 			"Exit status 0 says that nothing contradicts the certificate and that it certifies something\n" +
 			"about the mean; 3 that it certifies nothing about it, but by such a word (--judge draw: about\n" +
 			"a draw); 1 that it is refused.",
-		Args: between(2, 1<<20, "MODEL CERTIFICATE [DATA ...]"),
+		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, err := dataOf(cmd.Context(), w, args[2:], job)
+			err := v.read(cmd.Context(), w, args, job)
 			if err != nil {
 				return err
 			}
-			v.model, v.certificate, v.from = args[0], args[1], from
 			if v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw {
 				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 			}
@@ -86,6 +86,15 @@ type verification struct {
 	ancestor               string                                                                                     // reference of the model that training began with; "": none
 	judge                  pipeline.Judge                                                                             // which guarantee the exit status speaks of
 	budget
+}
+
+// read reads the arguments: artifacts, then data, in whose place a job file may stand.
+func (v *verification) read(ctx context.Context, w system, args []string, job string) (err error) {
+	if v.model, v.certificate, args, err = artifactPaths(args); err != nil {
+		return err
+	}
+	v.from, err = dataOf(ctx, w, args, job)
+	return err
 }
 
 // A verified certificate does not contradict its model nor, where they were read

@@ -18,7 +18,7 @@ func watchCommand(w system) *cobra.Command {
 	var alarm config.Share
 	var follow, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "watch MODEL CERTIFICATE DATA ... --state DIR | -c watch.yaml",
+		Use:   "watch (DIR | MODEL CERTIFICATE) DATA ... --state DIR | -c watch.yaml",
 		Short: "Test a published model by labelled rows that came after it",
 		Long: "Predict labelled rows that came after a model, count misses, and say what they prove: how\n" +
 			"often it misses such rows, on average, and whether they contradict the certificate. Whoever\n" +
@@ -26,7 +26,7 @@ func watchCommand(w system) *cobra.Command {
 			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
 			"again, each row counts once. docs/watch.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
-		Args: between(0, 1<<20, "MODEL CERTIFICATE DATA ..."),
+		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := watchFile(cmd.Context(), w, path, args)
 			if err != nil {
@@ -63,14 +63,13 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 		return c, config.Argument(errors.New("-c: MODEL, CERTIFICATE and DATA are given too; want one of them"))
 	case path != "":
 		return config.ReadWatch(ctx, path, w.environment())
-	case len(args) < 3:
-		return c, config.Argument(errors.New("want MODEL CERTIFICATE DATA ..., or a watch file by -c"))
+	case len(args) == 0:
+		return c, config.Argument(errors.New("want (DIR | MODEL CERTIFICATE) DATA ..., or a watch file by -c"))
 	}
-	if err := config.Local(args[2:]...); err != nil {
+	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = artifactPaths(args); err != nil {
 		return c, err
 	}
-	c.Files.Model, c.Files.Certificate, c.Source.Paths = args[0], args[1], args[2:]
-	return c, nil
+	return c, config.Local(c.Source.Paths...)
 }
 
 // runWatch counts the rows that are there and, to follow, those that come.

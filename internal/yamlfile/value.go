@@ -14,33 +14,24 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Paths is a list of files, folders and patterns.
+// Paths is a path or a list of some: files, folders and patterns.
 type Paths []string
 
-// UnmarshalYAML reads the list. The library would take nothing for "", which is the
+// UnmarshalYAML reads the two forms. The library would take nothing for "", which is the
 // folder of the file, and a number for its digits.
-func (p *Paths) UnmarshalYAML(node ast.Node) error {
+func (p *Paths) UnmarshalYAML(node ast.Node) (err error) {
 	if node.Type() == ast.NullType {
 		return nil
 	}
-	list, ok := node.(*ast.SequenceNode)
-	if !ok {
-		return At(node, "want a list, as in [a, b]")
-	}
-	var faults []error
-	for _, one := range list.Values {
-		var path string
+	*p, err = oneOrList(node, "want a path or a list of paths; one that looks like a number needs quotes", func(one ast.Node) (path string, ok bool) {
 		switch one.(type) {
 		case *ast.StringNode, *ast.LiteralNode:
-			faults = append(faults, yaml.NodeToValue(one, &path))
+			err := yaml.NodeToValue(one, &path)
+			return path, err == nil && path != ""
 		}
-		if path == "" {
-			faults = append(faults, At(one, "want a path; one that looks like a number needs quotes"))
-			continue
-		}
-		*p = append(*p, path)
-	}
-	return errors.Join(faults...)
+		return "", false
+	})
+	return err
 }
 
 // Names is a text or a list of texts.
