@@ -120,6 +120,17 @@ type Scheduled struct {
 	Waits    bool           `json:"waits,omitempty"`  // for rows to be compared on
 	Why      string         `json:"why,omitempty"`    // the reason for Current, or against it
 	Tested   string         `json:"tested,omitempty"` // result of its new rows as a test of the current model, before training
+	Test     *RowsTest      `json:"test,omitempty"`   // the same in numbers
+	Due      *time.Time     `json:"due,omitempty"`    // the next retry, or moment of the job; nil: triggers without a clock decide
+}
+
+// A RowsTest is what rows that came after a model say of it.
+type RowsTest struct {
+	Certificate string  `json:"certificate"` // id
+	Rows        int64   `json:"rows"`        // labelled ones so far
+	Loss        float64 `json:"loss"`        // mean loss on them, rounded up
+	Bound       float64 `json:"bound"`       // on the expected loss, on average over them; 1: there is none
+	Alarm       bool    `json:"alarm"`       // they contradict the certificate
 }
 
 // A State is the state of a run.

@@ -44,6 +44,9 @@ func TestNewRowsTestFirst(t *testing.T) {
 	if of := second.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 rows") {
 		t.Fatalf("the second run: %+v", second)
 	}
+	if n := second.Scheduled.Test; n == nil || n.Certificate != schedule.Certificate(first) || n.Rows != 300 || n.Loss != 1 || !n.Alarm {
+		t.Errorf("in numbers: %+v", n)
+	}
 	lotOf(t, dir, "ccc", 300, 0)
 	puts := 0
 	s.step = func(effect func() error) error { // a process that is killed there has not moved the pointer

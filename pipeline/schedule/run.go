@@ -30,7 +30,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	if err != nil {
 		return nil, err
 	}
-	state.Retry = nil
+	state.Retry, run.Due = nil, j.due(state)
 	of, err := s.choose(ctx, j, state, at, run)
 	if err == nil && !of.none {
 		err = s.number(ctx, j, &at, run, &of)
@@ -121,6 +121,12 @@ func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.St
 
 // end records the end of a run.
 func (s *Scheduler) end(j *Job, r *pipeline.RunState, as pipeline.State, exit *int, fault string, at time.Time) error {
+	r.Exit, at = exit, at.UTC()
+	if retry := nextTry(j, r, at); as == pipeline.StateFailed && retry != nil {
+		r.Scheduled.Due = &retry.At
+	} else if as == pipeline.StateInterrupted || as == pipeline.StateFailed && exit == nil {
+		r.Scheduled.Due = &at // to be resumed
+	}
 	err := r.End(j.Output, as, exit, fault, at)
 	if s.Ended != nil {
 		s.Ended(j, r)
@@ -141,7 +147,7 @@ func (s *Scheduler) endWithoutRows(j *Job, run *pipeline.Scheduled, now time.Tim
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
 	r.Scheduled.Missed += 1 + run.Missed
-	r.Scheduled.Moment = run.Moment
+	r.Scheduled.Moment, r.Scheduled.Due = run.Moment, run.Due
 	return r, s.end(j, r, pipeline.StateNothing, nil, "", now)
 }
 

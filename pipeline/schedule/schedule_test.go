@@ -118,6 +118,13 @@ func TestRetries(t *testing.T) {
 			if of := r.Scheduled; r.State != pipeline.StateFailed || of.Try != i+1 || of.Sequence != 1 || *r.Exit != pipeline.ExitStatus(fault) || !of.Moment.Equal(now) {
 				t.Errorf("%+v", r)
 			}
+			due := now.Add(time.Hour)
+			if i+1 < len(want) {
+				due = r.Ended.Add(time.Minute << i)
+			}
+			if !r.Scheduled.Due.Equal(due) {
+				t.Errorf("try %d: due next at %v, want %v", i+1, r.Scheduled.Due, due)
+			}
 		}
 	}
 }

@@ -179,6 +179,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		if !skipped {
 			return s.begin(ctx, j, state, at, run, now)
 		}
+		run.Due = j.due(state)
 		r, err := s.endUntrained(j, run, pipeline.StateSkipped, nil, now)
 		if err != nil {
 			return nil, err
@@ -243,6 +244,19 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 		err = s.put(j, state)
 	}
 	return found, skipped, err
+}
+
+// due is the first moment of a job behind those that had a run, nil without one.
+func (j *Job) due(state *State) (first *time.Time) {
+	for _, t := range j.Triggers {
+		if last, seen := state.Last[t.Key]; seen && t.Moments != nil {
+			at := t.Moments.Next(last)
+			if at = at.Add(jitterOf(j.Name, j.Jitter)(at)).UTC(); first == nil || at.Before(*first) {
+				first = &at
+			}
+		}
+	}
+	return first
 }
 
 // mostSkew bounds how far ahead of the clock the last moment, or a retry after its backoff, may

@@ -51,6 +51,9 @@ func TestEveryEndIsTold(t *testing.T) {
 			at.Current == nil || !at.Current.Since.Truncate(time.Hour).Equal(moved) || (at.Fault() != "") != strings.HasPrefix(night.end, "failed") {
 			t.Errorf("night %d: %+v, %v, want %d runs that have moved nothing, because %q", i, at, err, night.unmoved, night.why)
 		}
+		if due := at.Last.Scheduled.Due; due == nil || !due.Equal(now.Add(time.Hour)) {
+			t.Errorf("night %d: due next at %v, want an hour later", i, due)
+		}
 		if succeeded := map[bool]int{true: 1, false: 5}[i < 4]; !at.Succeeded.Truncate(time.Hour).Equal(someDay.Add(time.Duration(succeeded) * time.Hour)) {
 			t.Errorf("night %d: the last success was at %v", i, at.Succeeded)
 		}

@@ -168,6 +168,9 @@ func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c ce
 		return err
 	}
 	run.Tested = r.Words()
+	if n := t.Losses.Count(); n > 0 {
+		run.Test = &pipeline.RowsTest{Certificate: t.Certificate, Rows: n, Loss: t.Losses.Upper(), Bound: r.Bound, Alarm: r.Alarm != ""}
+	}
 	s.tell(r.Alarm != "", fmt.Sprintf("%s: certificate %.12s…, which is current: %s", j.Name, t.Certificate, run.Tested))
 	if s.Tested != nil {
 		s.Tested(j, *t, r.Bound)
