@@ -77,7 +77,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
 	path := filepath.Join(dir, "watch", "watch.json")
 	writeFile(t, path, bytes.Replace(readFile(t, path), []byte(`"alarm":{"bound":0.3`), []byte(`"alarm":{"bound":0.9`), 1))
-	pacsgp(t, args...).says(t, exitFailure, "was begun above a bound of 0.9")
+	pacsgp(t, args...).says(t, exitFailure, "began with a bound of 0.9")
 }
 
 // Copies that come together count once, and so do rows of a file that grows. Whoever has no manifest

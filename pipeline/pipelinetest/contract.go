@@ -12,9 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// TestOutput checks the contract of [pipeline.Output], with those of its sink and its checkpoints.
-// place makes an empty place, and returns a function that opens it as another process does, beside
-// others.
+// TestOutput checks the contract of [pipeline.Output], and those of its sink and its checkpoints.
+// place makes an empty place, and returns a function that opens it as one more process would.
 func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
 	TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
@@ -34,7 +33,7 @@ func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) 
 	}
 }
 
-// inTurn opens and holds a place again and again, each time once the last hold is given back.
+// inTurn opens and holds a place each time it is called, after it has released the last hold.
 func inTurn(t *testing.T, open func(*testing.T) pipeline.Output) func(*testing.T) pipeline.Output {
 	release := func() error { return nil }
 	giveBack := func() { must(t, "release", release()) }
@@ -63,7 +62,7 @@ func must(t *testing.T, what string, err error) {
 	}
 }
 
-// A hold within a hold is part of it, also when it is given back.
+// A hold within a hold is part of the outer one, which lasts until its own release.
 func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
 	one, other := open(t), open(t)
 	refused := func(when string) {

@@ -7,8 +7,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// NextValue moves the hyper-parameter i of a forged model to the next value of its grid. L is that of
-// the new kernel, so that the jitter condition holds.
+// NextValue forges a model: it moves hyper-parameter i to the next value of its grid, and computes
+// L of the new kernel, so that the jitter condition holds.
 func NextValue(m *pipeline.Model, i int) {
 	theta, p := m.Meta.Theta, m.Posterior
 	theta[i].Index++

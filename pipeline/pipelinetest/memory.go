@@ -23,7 +23,7 @@ func NewMemory(names []string, data [][]float64, shardRows ...int) Memory {
 	return Memory{m.Choose(pipeline.Choice{Features: names}), t}
 }
 
-// Choose opens the table; it panics if it does not have what is chosen.
+// Choose opens the table; it panics if chosen columns are missing.
 //
 //nolint:contextcheck,nolintlint // read where callers are checked: opening a table takes no time
 func (m Memory) Choose(c pipeline.Choice) pipeline.Opened {

@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An Output is a store as a job publishes to it. Several of one store are like several
+// An Output is a store as the output of a job. Several outputs of one store are like several
 // processes: one at a time holds it.
 type Output struct {
 	*Store
@@ -64,7 +64,7 @@ func (s *Store) PutManifest(m pipeline.Manifest) error {
 	return nil
 }
 
-// GetManifest returns it, if it is about the certificate.
+// GetManifest returns the manifest of a certificate.
 func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
 	m := s.manifests[id]
 	if err := m.Check(c, id); err != nil {
@@ -84,10 +84,10 @@ func (s *Store) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
 	return s.checkpoints[job]
 }
 
-// Where is in memory.
+// Where says that it is in memory.
 func (s *Store) Where() (place string, there bool) { return "in memory", s.State != nil }
 
-// Notices are none.
+// Notices has none.
 func (s *Store) Notices([]pipeline.Digest) ([]string, error) { return nil, nil }
 
 // PutRun keeps a copy of the record.
@@ -117,7 +117,7 @@ func (s *Store) Runs() (iter.Seq[*pipeline.RunState], error) {
 	}, nil
 }
 
-// copied copies what a file would keep.
+// copied copies a value by its JSON, as a file would.
 func copied(to, from any) error {
 	text, err := json.Marshal(from)
 	if err == nil {
@@ -160,7 +160,7 @@ func (s *Store) Retain(keep int) error {
 	return nil
 }
 
-// Current is a copy of the pointer.
+// Current returns a copy of the pointer.
 func (s *Store) Current() (*pipeline.Current, error) {
 	if s.current == nil {
 		return nil, nil
@@ -169,13 +169,13 @@ func (s *Store) Current() (*pipeline.Current, error) {
 	return &kept, nil
 }
 
-// Point moves it.
+// Point moves the pointer.
 func (s *Store) Point(to pipeline.Current) error {
 	s.current = &to
 	return nil
 }
 
-// Sequence is a copy of what is known.
+// Sequence returns a copy of the sequence.
 func (s *Store) Sequence(name string) (at pipeline.Sequence, err error) {
 	return at, copied(&at, s.sequences[name])
 }
@@ -217,7 +217,7 @@ func (s *Store) PutHandover(ctx context.Context, h *pipeline.Handover) error {
 	return err
 }
 
-// DropHandover forgets it.
+// DropHandover forgets the handover.
 func (s *Store) DropHandover() error {
 	s.Handover = nil
 	return nil

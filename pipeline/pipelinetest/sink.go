@@ -32,7 +32,7 @@ func SmallModel(mean float64) pipeline.Model {
 	}
 }
 
-// SmallCertificate has the form of a certificate of a model by some software, and no content.
+// SmallCertificate is a certificate of a model in form only: it has no numbers.
 func SmallCertificate(modelDigest, software string) certify.Certificate {
 	return certify.Certificate{
 		Format:        certify.Format,
@@ -43,8 +43,8 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	}
 }
 
-// TestSink checks the contract of [pipeline.Sink]. place makes a new and empty place, and returns
-// a function that opens it as another process would; the one opened before is not used any more.
+// TestSink checks the contract of [pipeline.Sink]. place makes an empty place, and returns a
+// function that opens it as another process would; a sink opened before is no longer used.
 func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Sink)) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Sink){

@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An Artifact is a certificate and its model as they were read.
+// An Artifact is a certificate and its model, as read.
 type Artifact struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate that was read
@@ -19,18 +19,18 @@ type Artifact struct {
 	Digest      string // of the model's bytes
 }
 
-// Pointers say which artifact is current, and read it.
+// Pointers reads the pointer and its artifact.
 type Pointers interface {
-	// Current looks up the pointer. That nothing is current is an error.
+	// Current reads the pointer. It is an error if nothing is current.
 	Current(ctx context.Context) (pipeline.Current, error)
-	// Artifact reads what a pointer names. An error is [Later] if it may be there in a while.
+	// Artifact reads the artifact of a pointer. The error is [Later] if a later call may succeed.
 	Artifact(ctx context.Context, p pipeline.Current) (Artifact, error)
 }
 
-// ErrNoModel says that there is no model to predict with. One may come.
+// ErrNoModel says that there is no model to predict with yet.
 var ErrNoModel = errors.New("no prediction without a model")
 
-// errOddRows says that the next rows lack the features of a model. Later ones may have them.
+// errOddRows says that the next rows lack features of a model. Later rows may have them.
 var errOddRows = fmt.Errorf("%w for these rows", pipeline.ErrRefused)
 
 // A laterError marks a fault that may pass.
@@ -38,8 +38,8 @@ type laterError struct{ error }
 
 func (e laterError) Unwrap() error { return e.error }
 
-// Later marks an error: what has failed may succeed in a while. The text stays the same, and
-// nil stays nil.
+// Later marks an error that may pass: a later call may succeed. The text stays the same, and nil
+// stays nil.
 func Later(err error) error {
 	if err == nil {
 		return nil
@@ -47,8 +47,7 @@ func Later(err error) error {
 	return laterError{err}
 }
 
-// IsLater reports whether an error, or one that it wraps, is marked by [Later], or is
-// [ErrNoModel].
+// IsLater reports whether an error wraps one marked by [Later], or [ErrNoModel].
 func IsLater(err error) bool {
 	_, later := errors.AsType[laterError](err)
 	return later || errors.Is(err, ErrNoModel)
@@ -68,7 +67,7 @@ type Predictor struct {
 
 // SpeaksOf reports whether the certificate covers the rows of a partition of a topic. Where keys
 // choose the partition, other partitions may hold another population. A certificate of rows from
-// elsewhere names no partition: then the user has to know.
+// elsewhere names no partition: then it is the user's decision.
 func (p *Predictor) SpeaksOf(topic string, partition int) bool {
 	own := p.segments[topic]
 	return len(own) == 0 || own[partition]
@@ -97,7 +96,7 @@ func newPredictor(a Artifact, ready *pipeline.Ready, subject string) *Predictor 
 	return p
 }
 
-// Close waits until nobody predicts with the model, and frees it.
+// Close waits until the model is no longer in use, and frees it.
 func (p *Predictor) Close() {
 	p.users.Wait()
 	if p.Ready != nil {
@@ -105,26 +104,25 @@ func (p *Predictor) Close() {
 	}
 }
 
-// Config says how a [Follower] follows.
+// Config sets up a [Follower].
 type Config struct {
 	Pointers Pointers
-	// Ready makes the model of an artifact ready, and refuses one that is not what its
-	// certificate says, as [Verified] does.
+	// Ready makes the model of an artifact ready, and refuses a model that does not match its
+	// certificate, as [Verified] does.
 	Ready func(ctx context.Context, a Artifact) (*pipeline.Ready, error)
-	// Notice is told what somebody should know; nil: nobody is.
+	// Notice gets messages; nil drops them.
 	Notice func(text string)
-	// Cautions is what to know of a certificate, told once a model; nil: nothing.
+	// Cautions are messages about a certificate, given once for each model; nil means none.
 	Cautions func(c certify.Certificate) []string
-	// Keeps names the record of what the predictions are about, behind the reason why a model
-	// about something else is refused; nil or "" adds nothing.
+	// Keeps names the record of the predictions' subject, after the reason for refusing a model
+	// with another subject; nil or "" adds nothing.
 	Keeps func() string
-	// Anew is what the hint tells to choose for predictions about something else, where the
-	// subject comes from [Follower.Continue].
+	// Anew completes the hint for predictions with another subject, if the subject comes from
+	// [Follower.Continue]: what to choose.
 	Anew string
 }
 
-// Verified returns a [Config.Ready] that verifies models and makes them ready with these
-// resources.
+// Verified returns a [Config.Ready] that verifies models before it makes them ready.
 func Verified(res pipeline.Resources) func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
 	return func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
 		if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
@@ -134,15 +132,15 @@ func Verified(res pipeline.Resources) func(ctx context.Context, a Artifact) (*pi
 	}
 }
 
-// A Follower has the model that is current. Its methods are for one goroutine.
+// A Follower has the current model. Its methods are for one goroutine.
 type Follower struct {
 	cfg     Config
-	refused string               // id of the model that was refused, which is told once
+	refused string               // certificate id of the last refused model, which is told once
 	fault   string               // why the current model cannot be read, which is told once
-	told    map[string]bool      // ids whose cautions were told
-	first   *certify.Certificate // what predictions are about: models about other things are refused
-	subject string               // the same as a word; "": any
-	now     *Predictor           // nil: there is none yet
+	told    map[string]bool      // certificate ids whose cautions were told
+	first   *certify.Certificate // models with another subject than this are refused
+	subject string               // of the predictions so far; "" for any
+	now     *Predictor           // nil if there is none yet
 }
 
 // NewFollower returns a follower that has no model yet.
@@ -154,26 +152,26 @@ func NewFollower(cfg Config) *Follower {
 	return &Follower{cfg: cfg, told: map[string]bool{}}
 }
 
-// Continue sets the subject of earlier predictions (see [pipeline.Subject]), unless it is known.
+// Continue sets the subject of earlier predictions (see [pipeline.Subject]), unless one is set.
 func (f *Follower) Continue(subject string) { f.subject = cmp.Or(f.subject, subject) }
 
-// ContinueFrom does the same from the certificate of a model that has predicted.
+// ContinueFrom sets the subject from the certificate of an earlier model.
 func (f *Follower) ContinueFrom(first certify.Certificate) (err error) {
 	f.first = &first
 	f.subject, err = pipeline.Subject(first)
 	return err
 }
 
-// Close gives the model back.
+// Close frees the model.
 func (f *Follower) Close() {
 	if f.now != nil {
 		f.now.Close()
 	}
 }
 
-// Follow returns the model that is current, if it fits, or the one before. A model that
-// does not fit is refused, which is told. fits tells whether the next rows have the features
-// of a model. Without any model the error is [ErrNoModel].
+// Follow returns the current model if it fits, else the one before. A model that does not fit is
+// refused with a message. fits returns an error if the next rows lack features of a model.
+// Without any model the error is [ErrNoModel].
 func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) (*Predictor, error) {
 	p, err := f.cfg.Pointers.Current(ctx)
 	known := err == nil
@@ -201,7 +199,7 @@ func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) 
 	return f.now, nil
 }
 
-// adopt makes the model of a pointer the one that predicts.
+// adopt begins to predict with the model of a pointer.
 func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipeline.Model) error) error {
 	a, err := f.cfg.Pointers.Artifact(ctx, p)
 	if err != nil {
@@ -235,8 +233,8 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipe
 	return nil
 }
 
-// suits returns the predictor of an artifact, unless it is about something else than the
-// predictions so far.
+// suits returns the predictor of an artifact, unless it has another subject than the predictions
+// so far.
 func (f *Follower) suits(a Artifact, ready *pipeline.Ready, about pipeline.Judge) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate, about); why != "" {
@@ -260,7 +258,7 @@ func (f *Follower) keeps() string {
 	return f.cfg.Keeps()
 }
 
-// caution tells, once a model, what to know of its certificate.
+// caution gives the cautions about the current model, once for each model.
 func (f *Follower) caution() {
 	if f.told[f.now.ID] || f.cfg.Cautions == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Loop predicts what a reader hands on, by the model that a follower has then, to a writer.
+// A Loop predicts the rows of a reader with a follower's current model, and gives them to a writer.
 type Loop[B any] struct {
 	Follower *Follower
 	Reader   Reader[B]
@@ -23,30 +23,29 @@ type Loop[B any] struct {
 	Has    func(File) (bool, error)
 	AtOnce int  // pieces that are predicted and packed at the same time
 	Due    Due  // when to commit
-	Once   bool // there is nothing to wait for
-	// Looked is called after each round with the number of files that could not be predicted; nil
-	// is never called.
+	Once   bool // run one round, and do not wait for a model
+	// Looked is called after each round with the number of files that failed, if it is not nil.
 	Looked func(failed int)
-	// After returns a channel that gets a value in so long a while.
+	// After returns a channel that receives a value after a duration, as [time.After].
 	After func(time.Duration) <-chan time.Time
 }
 
-// LookEvery is the time between two looks for a model while there is none.
+// LookEvery is the time between looks at the pointer while there is no model.
 const LookEvery = time.Second
 
-// mostPacked is how many packed pieces may wait to be sent.
+// mostPacked bounds the number of packed pieces that wait to be sent.
 const mostPacked = 8
 
 // errBroken says that an earlier piece of the unit has failed.
 var errBroken = errors.New("an earlier piece has failed")
 
-// A unit is one of the reader's on its way.
+// A unit is one of the reader's units.
 type unit struct {
 	file   File
-	broken atomic.Bool // a piece has failed: those behind it are passed over
+	broken atomic.Bool // a piece has failed: later ones are skipped
 }
 
-// A work is a piece on its way, or the error that came in its place.
+// A work is a piece to predict, or an error in its place.
 type work[B any] struct {
 	Piece[B]
 
@@ -54,20 +53,20 @@ type work[B any] struct {
 	err  error
 }
 
-// A parcel is what came of a piece.
+// A parcel is a packed piece.
 type parcel struct {
 	unit  *unit
 	by    *Predictor
 	send  func(context.Context) error
 	n     Tally
-	rows  int64 // of the unit up to its end
+	rows  int64 // of the unit up to the end of this piece
 	last  bool
 	pause bool
 	err   error
 }
 
-// Rounds runs the loop at this interval, or once, until ctx is done. A fault that may pass is
-// told and ends nothing.
+// Rounds runs the loop at this interval, or once, until ctx is done. An error marked by [Later]
+// is reported, and the loop goes on.
 func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, err error) {
 	for {
 		next := l.After(every)
@@ -89,9 +88,8 @@ func (l *Loop[B]) Rounds(ctx context.Context, every time.Duration) (failed int, 
 	}
 }
 
-// Run predicts what the reader hands on, until there is no more. It returns how many files
-// could not be predicted. Reading, predicting and sending go on at the same time, and each
-// keeps the order.
+// Run predicts all that the reader has, and returns the number of files that failed. Reading,
+// predicting and sending go on at the same time, and each keeps the order.
 func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	all, within := errgroup.WithContext(ctx)
 	packed := make(chan parcel, mostPacked)
@@ -142,7 +140,7 @@ func (l *Loop[B]) ends(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || l.Has == nil || IsLater(err)
 }
 
-// cut hands on the pieces of a unit, for the model that is current then.
+// cut hands on the pieces of a unit, for the current model.
 func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B]) error) (err error) {
 	if of.file, err = u.File(ctx); err != nil {
 		return err
@@ -170,8 +168,8 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 	})
 }
 
-// model is the model that is current for a unit. Where the unit does not come again, it waits
-// until there is one.
+// model is the current model, for a unit. If the unit does not come again, it waits until there is
+// a model.
 func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
 	for {
 		before := l.Follower.now
@@ -191,7 +189,7 @@ func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
 	}
 }
 
-// pack predicts and packs a piece. Its error is that of what ends the loop.
+// pack predicts and packs a piece. An error ends the loop.
 func (l *Loop[B]) pack(ctx context.Context, w work[B]) (parcel, error) {
 	if w.err != nil {
 		return parcel{unit: w.unit, err: w.err}, nil
@@ -220,7 +218,7 @@ type sending struct {
 	Done
 
 	any  bool
-	file DoneFile // of the last parcel, which more parcels may follow
+	file DoneFile // of the last parcel, so far
 	unit *unit
 }
 
@@ -235,7 +233,7 @@ func (s *sending) add(p parcel) {
 	}
 }
 
-// deliver sends what was packed, and commits it when it is due and at the end.
+// deliver sends packed pieces, and commits them when that is due and at the end.
 func (l *Loop[B]) deliver(ctx context.Context, packed <-chan parcel) error {
 	var due sending
 	var over <-chan time.Time

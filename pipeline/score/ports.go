@@ -7,70 +7,70 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Reader hands on rows to predict, with what is kept beside them: B.
+// A Reader reads rows to predict. B is the data that is kept beside them.
 type Reader[B any] interface {
-	// Read hands on one unit after the other, until there are no more or use returns an error,
-	// which it returns. An error of its own is [Later] if the next call may succeed.
+	// Read calls use with one unit after the other, and returns the first error of use. Its own
+	// errors are [Later] if the next call may succeed.
 	Read(ctx context.Context, use func(Unit[B]) error) error
 }
 
-// A Unit is rows that one model predicts: those of a file, or records that came together.
+// A Unit is the rows of a file, or records that came together. One model predicts them.
 type Unit[B any] interface {
-	// File says which file it is; records are none.
+	// File names the file; it is zero for records.
 	File(ctx context.Context) (File, error)
 	// Fits returns an error unless the rows have the features of a model.
 	Fits(ctx context.Context, m pipeline.Model) error
-	// Cut hands on the unit's pieces in their order, until next returns an error, which it
-	// returns. Only the last one is [Piece.Last].
+	// Cut calls next with the unit's pieces in their order, and returns the first error of next.
+	// Only the last piece is [Piece.Last].
 	Cut(ctx context.Context, by *Predictor, next func(Piece[B]) error) error
 }
 
-// A File is a file of rows. Its zero value is none.
+// A File is a file of rows. Zero means no file.
 type File struct {
 	Path   string // where it is opened
-	Name   string // by which its predictions know it
-	Digest string // that tells it from others of this name
+	Name   string // in its predictions
+	Digest string // distinguishes files of the same name
 }
 
 // A Piece is consecutive rows of a unit.
 type Piece[B any] struct {
 	File  File
 	By    *Predictor
-	First int64 // number of the first row in the unit; of records 0
+	First int64 // number of the first row in the unit; 0 for records
 	Last  bool  // of its unit
-	Pause bool  // behind it nothing is there at the moment
-	// Predict hands on the predictions of the rows in their order, in one go or in several,
-	// with what is kept beside them; where there are none it calls use with nothing. Both are
-	// valid until use returns. It is called once, by any goroutine.
+	Pause bool  // no more rows are there at the moment
+	// Predict calls use with the predictions of the rows in their order, in one call or several,
+	// and with the data beside them; without rows it calls use once with none. Both are valid
+	// until use returns. It is called once, by any goroutine.
 	Predict func(ctx context.Context, use func([]pipeline.Prediction, B) error) error
 }
 
-// A Writer takes predictions to where they go. An error is [Later] if the same may succeed in
-// a while.
+// A Writer writes predictions. Its errors are [Later] if a later call may succeed.
 type Writer[B any] interface {
-	// Pack predicts a piece and prepares what comes of it. Several goroutines may call it. It
-	// returns how many predictions there are, and what sends them: that is called by one
-	// goroutine, in the order of the pieces, and then the next commit makes them last. A nil
-	// send means that they are there for good.
+	// Pack predicts a piece and prepares its predictions. Several goroutines may call it. It
+	// returns their count, and a function that sends them. One goroutine calls these functions,
+	// in the order of the pieces; the next commit makes the predictions permanent. A nil send
+	// means that they are permanent already.
 	Pack(ctx context.Context, p Piece[B]) (send func(context.Context) error, n Tally, err error)
-	// Commit makes what was sent permanent, together with its position in the source.
+	// Commit makes sent predictions permanent, together with their position in the source.
 	Commit(ctx context.Context) error
 }
 
-// Columns are columns of a file beside predictions, with types T and values V of its format.
+// Columns are the columns of a file that are kept beside predictions. T and V are the types of a
+// column's type and of its values.
 type Columns[T, V any] struct {
 	Names  []string
 	Types  []T
 	Values [][]V // by column
 }
 
-// Records are the records that rows of a log are of.
+// Records are the records of the rows of a log.
 type Records interface {
 	// Place is the place of the record of row i.
 	Place(i int) (partition int, offset int64, key []byte)
-	// Kept are the members of the record of row i that are kept, as JSON; nil: it has none.
+	// Kept are the members of the record of row i to keep, as JSON; nil means that it has none.
 	Kept(i int) [][]byte
-	// Ends are the offsets behind the piece, by partition, with those of records without a row.
+	// Ends are the offsets behind the piece, by partition. They count records without a row.
 	Ends() map[int]int64
 }
 
@@ -78,11 +78,11 @@ type Records interface {
 type Log interface {
 	// Same returns an error if the topic was made anew.
 	Same(ctx context.Context) error
-	// Note is the text beside the offsets of predictions about a subject.
+	// Note is the text to commit beside the offsets of predictions about a subject.
 	Note(subject string) string
 }
 
-// Parts are the rows of a piece by their partitions, in the order of the first ones.
+// Parts are the rows of a piece by partition, in the order of their first rows.
 func Parts(rows int, of Records) []Part {
 	var parts []Part
 	places := map[int]int{}
@@ -105,11 +105,11 @@ type Part struct {
 	Rows      []int
 }
 
-// A Due says when to commit; its zero value: whenever something was sent.
+// A Due says when to commit. Zero means after each piece.
 type Due struct {
-	Rows  int64         // after so many
-	Pause bool          // when nothing more is there at the moment
-	Every time.Duration // so long after the first row
+	Rows  int64         // after this number of rows
+	Pause bool          // when no more rows are there at the moment
+	Every time.Duration // this long after the first row
 }
 
 // A Tally counts predictions.
@@ -134,12 +134,12 @@ func Count(predictions []pipeline.Prediction) (n Tally) {
 	return n
 }
 
-// Done is what was committed at once.
+// Done is the content of one commit.
 type Done struct {
 	Tally
 
-	By    string     // id of the certificate of the last of them
-	Files []DoneFile // whose last rows are among them
+	By    string     // id of the certificate of the last rows
+	Files []DoneFile // whose last rows it has
 }
 
 // A DoneFile is a file that has all its predictions.
@@ -147,16 +147,16 @@ type DoneFile struct {
 	File
 	Tally
 
-	Whole int64 // rows of the file; those beyond Tally were predicted by an earlier process
+	Whole int64 // rows of the file: earlier processes have predicted those that Tally lacks
 }
 
-// Events are told what a [Loop] does, by several goroutines, each at its time.
+// Events are told what a [Loop] does. Several goroutines call them.
 type Events interface {
-	// Adopted is told of another model that predicts from now on.
+	// Adopted is told of a new model that predicts from now on.
 	Adopted(by *Predictor)
-	// Waits is told why nothing can be predicted at the moment.
+	// Waits is told why no row can be predicted at the moment.
 	Waits(err error)
-	// Failed is told why a file could not be predicted, or not whole.
+	// Failed is told why a file was not predicted, or only a part of it.
 	Failed(err error)
 	// Predicted is told what was committed.
 	Predicted(what Done)

@@ -11,13 +11,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Names of the notes which model the training of a window begins with, and of that model.
+// Names of the note about the ancestor of a window, and of the ancestor's model.
 const (
 	ancestorNote  = "ancestor.json"
 	ancestorModel = "ancestor.parquet"
 )
 
-// A notedAncestor is what the note says; null: training begins anew.
+// A notedAncestor is the content of the note; null means a training from the start.
 type notedAncestor struct {
 	certify.Ancestor
 
@@ -25,7 +25,7 @@ type notedAncestor struct {
 }
 
 // ancestor is the model that the training of a window begins with, or nil: the current one at the
-// first call, which a note keeps for resumed windows. Neither it nor an ancestor of it may have
+// first call, which a note keeps for resumed windows. Neither it nor its own ancestors may have
 // seen rows of the window.
 func (s *Stream) ancestor(ctx context.Context, log Log, w *Window) (*pipeline.Ancestor, error) {
 	if !s.Job.Train.WarmStart {
@@ -56,7 +56,7 @@ func (s *Stream) ancestor(ctx context.Context, log Log, w *Window) (*pipeline.An
 	return a, err
 }
 
-// noted reads what was noted for a window of this topic and these rows, if anything was.
+// noted reads the note, if there is one about these rows of this topic.
 func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) {
 	folder := s.Folders.Folder(w.N)
 	text, where, err := folder.Note(ancestorNote)
@@ -65,7 +65,7 @@ func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) 
 	}
 	var said *notedAncestor
 	if err := json.Unmarshal(text, &said); err != nil {
-		return nil, false, fmt.Errorf("%s: %w (hint: remove it, and the window takes the model that is current)", where, err)
+		return nil, false, fmt.Errorf("%s: %w (hint: remove it, and the window begins with the current model)", where, err)
 	}
 	switch {
 	case said == nil:
@@ -78,14 +78,13 @@ func (s *Stream) noted(w *Window) (a *pipeline.Ancestor, noted bool, err error) 
 		return nil, false, nil
 	}
 	if err == nil && digest != said.Model {
-		err = fmt.Errorf("the SHA-256 of the model beside %s is not %s (hint: remove %[1]s, and the window takes the model that is current)", where, said.Model)
+		err = fmt.Errorf("the SHA-256 of the model beside %s is not %s (hint: remove %[1]s, and the window begins with the current model)", where, said.Model)
 	}
 	return &pipeline.Ancestor{Ancestor: said.Ancestor, From: m}, true, err
 }
 
-// chosen is the current model of the stream, if neither it nor an ancestor, which was checked in
-// the same way, has seen rows of the window. Offsets of a replaced topic may be those of the same
-// rows.
+// chosen is the current model of the stream, unless it or an ancestor has seen rows of the window.
+// A replaced topic may have the same rows at other offsets.
 func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor, []byte, error) {
 	pointer, err := log.Current(ctx)
 	if errors.Is(err, ErrNotFound) {
@@ -103,7 +102,7 @@ func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor
 	case err != nil:
 		return nil, nil, err
 	case pointer.Of != w.Of:
-		anew = "it is not known whether the model of certificate " + pointer.ID + ", which is current, has seen rows of this window: they are of another topic of the name " + s.Topic + ", which was made anew or is on another cluster"
+		anew = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": that is about another topic of the name " + s.Topic + ", which was made anew or is on another cluster"
 	case s.seen(said.Rows, w):
 		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}
@@ -114,10 +113,11 @@ func (s *Stream) chosen(ctx context.Context, log Log, w *Window) (*notedAncestor
 	return &notedAncestor{said, w.Of}, model, nil
 }
 
-// An unfitError says why no training can begin with an artifact.
+// An unfitError says why an artifact cannot be used.
 type unfitError struct{ error }
 
-// artifact is a certificate of this stream, and its model: an unfitError where it is none.
+// artifact is a certificate of this stream, and its model. An artifact that is missing or damaged,
+// or not of this stream, is an unfitError.
 func (s *Stream) artifact(ctx context.Context, log Log, id string) (c certify.Certificate, model []byte, err error) {
 	a, known := s.kept[id]
 	if !known {
@@ -149,7 +149,7 @@ func (s *Stream) artifact(ctx context.Context, log Log, id string) (c certify.Ce
 	return c, a.Model, nil
 }
 
-// keep keeps an artifact until it is tested no more.
+// keep keeps an artifact as long as it is tested.
 func (s *Stream) keep(id string, a Artifact) {
 	if s.kept == nil {
 		s.kept = map[string]Artifact{}
@@ -157,7 +157,7 @@ func (s *Stream) keep(id string, a Artifact) {
 	s.kept[id] = a
 }
 
-// seen reports whether ranges of the topic reach into a window.
+// seen reports whether spans of the topic reach into a window.
 func (s *Stream) seen(rows []certify.Span, w *Window) bool {
 	for _, r := range rows {
 		if begin, ok := w.Firsts[int(r.Partition)]; ok && r.Topic == s.Topic && r.End > begin {

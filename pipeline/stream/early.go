@@ -9,17 +9,17 @@ import (
 
 // An earlyTrainer trains on the rows of a window before all of them are there.
 type earlyTrainer interface {
-	// Add makes the steps for which the rows are there.
+	// Add makes the steps whose rows are there.
 	Add(ctx context.Context, src pipeline.Source) error
 }
 
 // An earlyTraining is the training of the window that is open.
 type earlyTraining struct {
 	at      int64 // number of the window
-	filled  int64 // number of the last one that is full
-	failed  int64 // number of the last one that cannot be trained early
+	filled  int64 // number of the last full window
+	failed  int64 // number of the last window whose early training failed
 	trainer earlyTrainer
-	release func() error // of the output of its checkpoint; nil: it is not held
+	release func() error // of the output of its checkpoint; nil while it is not held
 }
 
 // filling hears how the next window fills.
@@ -31,7 +31,7 @@ func (w *work) filling() Filling {
 	return told
 }
 
-// offer replaces what was offered before. One goroutine offers.
+// offer replaces the window that was offered before. Only one goroutine offers.
 func (w *work) offer(open *Window) {
 	select {
 	case <-w.open:
@@ -40,7 +40,7 @@ func (w *work) offer(open *Window) {
 	w.open <- open
 }
 
-// end says that a window is full: others write to its output from here on.
+// end ends the early training of a full window, whose output others use from now on.
 func (e *earlyTraining) end(n int64) error {
 	e.filled = n
 	return e.close()
@@ -54,7 +54,7 @@ func (e *earlyTraining) close() error {
 	return release()
 }
 
-// trainEarly makes the steps for which there are rows. If it fails, the full window is trained.
+// trainEarly makes the steps whose rows are there. If it fails, training waits for the full window.
 func (w *work) trainEarly(ctx context.Context, open *Window) error {
 	if open.N <= w.filled || open.N == w.failed {
 		return nil
@@ -76,7 +76,7 @@ func (w *work) trainEarly(ctx context.Context, open *Window) error {
 	return w.close()
 }
 
-// begin begins with another window.
+// begin begins the training of another window.
 func (w *work) begin(ctx context.Context, open *Window) error {
 	ancestor, err := w.ancestor(ctx, w.Log, open)
 	if err != nil {

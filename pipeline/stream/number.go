@@ -11,13 +11,13 @@ import (
 // numberNote is the name of the note of a number.
 const numberNote = "number.json"
 
-// A notedNumber is what it says.
+// A notedNumber is the content of the note.
 type notedNumber struct {
 	Number int64  `json:"number"`
-	Of     string `json:"of"` // digest of what it was taken for
+	Of     string `json:"of"` // see [Stream.numbered]
 }
 
-// number is that of the certificate of a window: the noted one, or else a new one, durable in the
+// number is the number of the certificate of a window: the noted one, or a new one, durable in the
 // log. A number noted for something else may belong to a certificate whose bound is known.
 func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) {
 	text, where, err := s.Folders.Folder(w.N).Note(numberNote)
@@ -27,7 +27,7 @@ func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) 
 	if text != nil {
 		var noted notedNumber
 		if err := json.Unmarshal(text, &noted); err != nil || noted.Number < 1 {
-			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window takes a new one)", where)
+			return 0, fmt.Errorf("%s: it holds no number (hint: remove it, and the window gets a new one)", where)
 		}
 		of, err := s.numbered(w)
 		if err != nil || noted.Of == of {
@@ -41,7 +41,7 @@ func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) 
 	return k, err
 }
 
-// keepNumber notes a number, so that a window that is resumed keeps it.
+// keepNumber notes a number, so that a resumed window keeps it.
 func (s *Stream) keepNumber(k int64, w *Window) error {
 	of, err := s.numbered(w)
 	if err != nil {

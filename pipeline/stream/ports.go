@@ -9,9 +9,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Window is rows that came one after the other in each partition of a topic, in parts.
+// A Window is consecutive rows of each partition of a topic, in segments.
 type Window struct {
-	N        int64 // which one it is of this place, where one with a larger number comes later
+	N        int64 // its number at this place, in the order of windows
 	Of       pipeline.TopicIdentity
 	Segments []pipeline.Segment
 	Firsts   map[int]int64 // offset that it begins at, by partition
@@ -19,7 +19,7 @@ type Window struct {
 	Rows     pipeline.Rows
 }
 
-// Count is how many rows there are.
+// Count is the number of rows.
 func (w *Window) Count() (n int64) {
 	for _, g := range w.Segments {
 		n += g.Rows
@@ -30,14 +30,14 @@ func (w *Window) Count() (n int64) {
 // A Filling hears how a window fills, from several goroutines.
 type Filling struct {
 	Begins func(rows int64) func(rows int64) // see [Events]
-	Early  func(w *Window)                   // what can be read before all rows are there; nil: nobody reads it
+	Early  func(w *Window)                   // the rows that can be read so far; nil: nobody reads them
 }
 
-// Windows are those of a member's partitions.
+// Windows are the windows of a member's partitions.
 type Windows interface {
-	// Fill blocks until window n has all its rows. It begins behind another one or, with nil, at
-	// the group's position, and resumes the same window of an earlier process; if the place has
-	// another window, it returns [ErrOther] before it reads anything.
+	// Fill blocks until window n has all its rows. The window begins behind another one or, with
+	// nil, at the group's position. Fill resumes the same window of an earlier process; if the
+	// place has another window, it returns [ErrOther] before it reads anything.
 	Fill(ctx context.Context, n int64, behind *Window, told Filling) (*Window, error)
 	// Discard removes the rows of window n.
 	Discard(n int64) error
@@ -51,35 +51,36 @@ type Log interface {
 	// TakeNumber takes the next number of the sequence of certificates, durably and for this call
 	// alone.
 	TakeNumber(ctx context.Context) (int64, error)
-	// Current is what is current for the rows of this member. Nothing is [ErrNotFound].
+	// Current is the pointer for the rows of this member. Without one it returns [ErrNotFound].
 	Current(ctx context.Context) (Pointer, error)
 	// Pull reads a published artifact. A missing one is [ErrNotFound].
 	Pull(ctx context.Context, id string) (Artifact, error)
-	// Places are those that the rows of a window are about, as they are behind all transactions
-	// that other members have open.
+	// Places are those that the rows of a window are about, after the open transactions of all
+	// other members.
 	Places(ctx context.Context, w *Window) ([]Place, error)
 	// Publisher publishes the results of a window.
 	Publisher(w *Window) Publisher
 }
 
-// A Publisher publishes what a window has given.
+// A Publisher publishes the results of a window.
 type Publisher interface {
 	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
-	// Publish publishes all results, what becomes of each place, and how far the topic was read;
-	// without results only that. Rows that somebody else has published are [ErrOvertaken].
+	// Publish publishes all results, the turn of each place, and the offsets behind the window;
+	// without results only the offsets. If somebody else has published these rows, it returns
+	// [ErrOvertaken].
 	Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error
 }
 
 var (
-	// ErrNotFound says that nothing of the name or id was published, or not all of it.
+	// ErrNotFound says that nothing of the name or id was published, or only a part.
 	ErrNotFound = errors.New("not published")
 	// ErrOvertaken says that somebody else has published the rows of a window. A retry does not
-	// help, a later window does.
+	// help; a later window can be published.
 	ErrOvertaken = errors.New("another job has published these rows")
 )
 
-// A Pointer says what is current.
+// A Pointer names the current certificate.
 type Pointer struct {
 	ID string                 // of the certificate
 	Of pipeline.TopicIdentity // of the topic of its rows
@@ -90,11 +91,11 @@ type Artifact struct{ Document, Model []byte }
 
 // Folders keep the windows of one place.
 type Folders interface {
-	// Left are the numbers of the windows that an earlier process has left, ascending.
+	// Left are the numbers of unfinished windows of earlier processes, ascending.
 	Left() ([]int64, error)
-	// Folder is that of window n, which need not be there.
+	// Folder is the folder of window n, which need not exist.
 	Folder(n int64) Folder
-	// Published reads an artifact that is still here.
+	// Published reads an artifact, if one of the folders still has it.
 	Published(ctx context.Context, id string) (Artifact, error)
 }
 
@@ -102,16 +103,16 @@ type Folders interface {
 type Folder interface {
 	// Output is where its artifact is published to.
 	Output() pipeline.Output
-	// Note reads what was noted under a name, nil if nothing was, and says where that is.
+	// Note reads a note, nil if there is none; where is its place for messages.
 	Note(name string) (text []byte, where string, err error)
-	// PutNote notes it, durably and whole.
+	// PutNote writes a note, durably and whole.
 	PutNote(name string, text []byte) error
-	// Model decodes the model of a note; digest is the SHA-256 of its bytes. A missing one is
+	// Model decodes the model in a note; digest is the SHA-256 of its bytes. A missing one is
 	// [io/fs.ErrNotExist].
 	Model(name string) (m pipeline.Model, digest string, err error)
-	// Done moves the folder to where it is found by the number of its certificate.
+	// Done moves the folder to the place for the number of its certificate.
 	Done(k int64) error
-	// Remove removes it with all that it has.
+	// Remove removes it with its contents.
 	Remove() error
 }
 
@@ -122,18 +123,19 @@ type Tenure struct {
 	Shared  bool // others have other partitions meanwhile
 }
 
-// Events are told what a [Stream] does, by several goroutines, each at its time.
+// Events are told what a [Stream] does. Several goroutines call them.
 type Events interface {
-	// Fills hears that a window begins to fill, with so many rows of an earlier process, and
-	// returns a function that hears its rows, from several goroutines.
+	// Fills is told that a window begins to fill, and how many rows an earlier process has read.
+	// It returns a function that is told of further rows, by several goroutines.
 	Fills(rows int64) func(rows int64)
-	// Filled is told that it has all its rows.
+	// Filled is told that a window has all its rows.
 	Filled(w *Window)
-	// Stepped hears of a step of an open window: its bound stays secret until it has a number.
+	// Stepped is told of a training step on an open window. Its bound stays secret until the
+	// window has a number.
 	Stepped()
-	// Tested is told what rows have said of what is current at a place, and the bound on its
-	// expected loss, on average over them.
+	// Tested is told the test of the current model at a place, and the bound on its expected loss
+	// on average over the rows.
 	Tested(place string, t watch.Test, bound float64)
-	// Published is told what was published of a window.
+	// Published is told the certificate of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
 }

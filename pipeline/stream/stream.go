@@ -18,33 +18,33 @@ type Stream struct {
 	Job      pipeline.Job // with its defaults, under a policy of delta, without a number
 	Name     string       // of the sequence of its certificates
 	Topic    string
-	Software string             // names what the bytes of a certificate depend on, beside job and rows
-	How      pipeline.RunConfig // but for Ancestor, Publisher and Certified
+	Software string             // on which the bytes of a certificate depend, beside job and rows
+	How      pipeline.RunConfig // without Ancestor, Publisher and Certified
 	Folders  Folders
 	Events   Events
 	Promote  watch.Promotion
-	Now      func() time.Time                     // of the clock by which what is current grows old
+	Now      func() time.Time                     // for the age of the current certificate
 	Decode   func([]byte) (pipeline.Model, error) // the bytes of a model
 
-	// Train runs the job of a window, as [pipeline.Train] does; nil: it is that.
+	// Train runs the job of a window; nil means [pipeline.Train].
 	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 
-	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil: [pipeline.NewEarlyTrainer]
-	kept  map[string]Artifact                                   // of what is tested, by id
+	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil means [pipeline.NewEarlyTrainer]
+	kept  map[string]Artifact                                   // those that are tested, by id
 }
 
-// Run works until ctx is done or something fails for good. Overtaken windows are filled anew.
+// Run works until ctx is done or an error that no retry mends. Overtaken windows are filled anew.
 func (s *Stream) Run(ctx context.Context, t Tenure) error {
 	for {
 		err := s.windows(ctx, t)
 		if ctx.Err() != nil || !errors.Is(err, ErrOvertaken) {
 			return err
 		}
-		s.notice(fmt.Sprintf("%v: what was spooled is left, and consumed anew from there", err))
+		s.notice(fmt.Sprintf("%v: the spooled rows are dropped, and reading goes on behind the published ones", err))
 	}
 }
 
-// manyWindows is how many full windows may wait: more than a disk has room for.
+// manyWindows bounds the number of full windows that wait: more than a disk has room for.
 const manyWindows = 1 << 16
 
 // A fullWindow waits for its certificate.
@@ -54,7 +54,7 @@ type fullWindow struct {
 	number int64 // of its certificate; 0: it is taken when its turn comes
 }
 
-// windows fills and certifies windows, from where the group has come to.
+// windows fills and certifies windows, from the group's position on.
 func (s *Stream) windows(ctx context.Context, t Tenure) error {
 	both, ctx := errgroup.WithContext(ctx)
 	w := &work{Stream: s, Tenure: t, full: make(chan fullWindow, manyWindows), open: make(chan *Window, 1)}
@@ -63,13 +63,13 @@ func (s *Stream) windows(ctx context.Context, t Tenure) error {
 	return both.Wait()
 }
 
-// A work is what two goroutines do in a tenure, until somebody has overtaken them.
+// A work is the work of two goroutines in a tenure, until they are overtaken.
 type work struct {
 	*Stream
 	Tenure
 
 	full chan fullWindow
-	open chan *Window // the latest of what is open, if nobody has taken it
+	open chan *Window // the latest state of the open window, until somebody receives it
 	earlyTraining
 }
 
@@ -100,8 +100,8 @@ func (w *work) fill(ctx context.Context) error {
 		}
 		full := fullWindow{Window: window}
 		if w.Shared && w.arrives() && window.Count() > 0 {
-			// Not behind early steps: their time depends on values, and with it who takes a number
-			// first.
+			// Before any early step: the time of steps depends on values, and so would the order
+			// in which members take numbers.
 			if full.number, err = w.number(ctx, w.Log, window); err != nil {
 				return err
 			}
@@ -158,7 +158,7 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 		return err
 	}
 	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full.Window)
-	if full.Count() == 0 { // tombstones that were skipped
+	if full.Count() == 0 { // all its records are tombstones
 		if err := publisher.Publish(ctx, nil, nil); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 	if err != nil {
 		return err
 	}
-	how.Certified = numbers[k] // of a process that was killed
+	how.Certified = numbers[k] // by a process that was killed
 	turns, err := w.test(ctx, full.Window)
 	if err != nil {
 		return err

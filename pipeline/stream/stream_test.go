@@ -138,7 +138,7 @@ func TestOvertaken(t *testing.T) {
 		}
 	}
 	fatal.If(t, w.process(t, nil))
-	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 20 || !w.says("consumed anew from there") {
+	if g := w.published[0].Sample.Segments[0]; len(w.published) != 2 || g.First != 20 || !w.says("goes on behind the published ones") {
 		t.Errorf("%d certificates, the first from %d: %q", len(w.published), g.First, w.said)
 	}
 }
@@ -306,7 +306,7 @@ func TestAncestor(t *testing.T) {
 		"from the log":       {func(w *world) { w.disk = newDisk() }, with},
 		"nothing is current": {func(w *world) { w.current = Pointer{} }, map[bool]string{false: ""}},
 		"not there any more": {func(w *world) { w.disk, w.artifacts = newDisk(), map[string]Artifact{} }, anew("")},
-		"of another topic":   {func(w *world) { w.topic.Topic = "two" }, anew("it is not known whether the model")},
+		"of another topic":   {func(w *world) { w.topic.Topic = "two" }, anew("rows of this window may have trained")},
 		"has seen the rows":  {func(w *world) { w.committed = 0 }, anew("the model of certificate")},
 		"another model": {func(w *world) {
 			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, []byte("another")}
@@ -373,7 +373,7 @@ func TestDamagedNotes(t *testing.T) {
 		notes map[string]string
 		want  string
 	}{
-		{map[string]string{numberNote: "{}"}, numberNote + ": it holds no number (hint: remove it, and the window takes a new one)"},
+		{map[string]string{numberNote: "{}"}, numberNote + ": it holds no number (hint: remove it, and the window gets a new one)"},
 		{map[string]string{ancestorNote: "{", ancestorModel: "c"}, "ancestor.json: "},
 		{map[string]string{ancestorNote: ancestor, ancestorModel: "c"}, "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json"},
 		{map[string]string{ancestorNote: ancestor}, ""},

@@ -13,27 +13,27 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A Place is a name under which one certificate is current, and what rows have said of it.
+// A Place has one current certificate, and its tests.
 type Place struct {
 	Name      string
-	Partition int     // whose rows it is about; negative: all that the member has
-	Current   Pointer // its zero value: nothing is current
+	Partition int     // whose rows it is about; negative: all partitions of the member
+	Current   Pointer // zero if nothing is current
 	Known     Known
 }
 
-// Known is what rows have said up to a window. Its zero value: no row has come. It is published in
-// one transaction with the offsets of its rows, or else before them; so a window that is resumed
-// finds what was known before it, or that its rows have tested already.
+// Known is what is known of a place before a window. Zero means that no row has come. It is
+// published in one transaction with the offsets of its rows, or before them: so a resumed window
+// finds what was known before it, or that its own rows have tested.
 type Known struct {
 	watch.Tests
 
 	Of      pipeline.TopicIdentity `json:"of"`      // of the topic of the rows
 	Offsets map[int]int64          `json:"offsets"` // behind the rows that have tested, by partition
-	Since   time.Time              `json:"since"`   // from when on Current is current
-	Pointed string                 `json:"pointed"` // id of the certificate that Since is about
+	Since   time.Time              `json:"since"`   // when Pointed became current
+	Pointed string                 `json:"pointed"` // id of a certificate
 }
 
-// Validate reports the faults of what was read.
+// Validate reports the faults of a stored value.
 func (k *Known) Validate() error {
 	err := k.Tests.Validate()
 	for _, end := range k.Offsets {
@@ -44,20 +44,20 @@ func (k *Known) Validate() error {
 	return err
 }
 
-// A Turn is what a window makes of a place.
+// A Turn is the change of a place by a window.
 type Turn struct {
 	Place
 
-	Next   Known                // in the place of Known
-	Points *certify.Certificate // becomes current; nil: what is current stays
-	again  bool                 // the rows have tested, and what was decided stays
-	why    string               // of the decision about the window's certificate
+	Next   Known                // replaces Known
+	Points *certify.Certificate // becomes current; nil: the pointer stays
+	again  bool                 // the rows have tested before: that decision stays
+	why    string               // reason of the decision about the window's certificate
 
-	contenders map[string]certify.Certificate // by id: those that were tested
+	contenders map[string]certify.Certificate // those that were tested, by id
 }
 
-// test tests what is current, and what waits, by the rows of a window, before anything is trained
-// on all of them. The result is published with the window.
+// test tests the current certificates, and their challengers, on the rows of a window, before
+// anything is trained on all of them. The result is published with the window.
 func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error) {
 	places, err := w.Log.Places(ctx, full)
 	if err != nil {
@@ -80,7 +80,7 @@ func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error)
 	return turns, nil
 }
 
-// testAt tests what is current at a place.
+// testAt tests the current certificate of a place.
 func (w *work) testAt(ctx context.Context, at Place, full *Window) (t Turn, err error) {
 	t = Turn{Place: at, Next: Known{Tests: at.Known.Clone(), Of: full.Of, Offsets: maps.Clone(at.Known.Offsets), Since: at.Known.Since, Pointed: at.Known.Pointed}, contenders: map[string]certify.Certificate{}}
 	if at.Known.Of != full.Of || t.Next.Offsets == nil {
@@ -115,14 +115,14 @@ func (w *work) testAt(ctx context.Context, at Place, full *Window) (t Turn, err 
 	return t, w.tellTest(&t)
 }
 
-// decided takes over what an earlier process has noted of the same rows. Without a transaction the
-// pointer may not have moved.
+// decided repeats the decision of an earlier process about the same rows. Without a transaction
+// the pointer may not have moved yet.
 func (w *work) decided(ctx context.Context, t *Turn) error {
-	t.again, t.Next, t.why = true, t.Known, "that was decided before"
+	t.again, t.Next, t.why = true, t.Known, "an earlier process has decided that"
 	if id := t.Next.Pointed; id != "" && id != t.Current.ID {
 		c, _, err := w.artifact(ctx, w.Log, id)
 		if _, unfit := errors.AsType[unfitError](err); unfit {
-			return nil // the certificate of this window may be the same, and else the pointer stays
+			return nil // it may be the certificate of this window; otherwise the pointer stays
 		}
 		t.contenders[id] = c
 		return err
@@ -130,7 +130,7 @@ func (w *work) decided(ctx context.Context, t *Turn) error {
 	return nil
 }
 
-// about names the rows of a place that are not all.
+// about names the partition of a place, if it is about one.
 func (p *Place) about() string {
 	if p.Partition < 0 {
 		return ""
@@ -138,7 +138,7 @@ func (p *Place) about() string {
 	return fmt.Sprintf(" for partition %d", p.Partition)
 }
 
-// rows are the segments of a window that are about a place and have not tested there.
+// rows are the segments of a window that a place is about, without those that have tested there.
 func (t *Turn) rows(full *Window) (all []int) {
 	for i, g := range full.Segments {
 		if (t.Partition < 0 || int64(t.Partition) == g.Partition) && g.First >= t.Next.Offsets[int(g.Partition)] {
@@ -148,7 +148,7 @@ func (t *Turn) rows(full *Window) (all []int) {
 	return all
 }
 
-// testBy returns the tests of a place with some segments of a window.
+// testBy returns the tests of a place after some segments of a window.
 func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (tests watch.Tests, err error) {
 	if t.Current.Of != full.Of {
 		return tests, unfitError{fmt.Errorf("it is about another topic of the name %s, which was made anew or is on another cluster", w.Topic)}
@@ -176,7 +176,7 @@ func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (t
 	return tests, tests.Add(ctx, all, sources, w.How.Judge)
 }
 
-// contender reads a certificate whose model no row of the window has trained.
+// contender reads a certificate whose model has not seen the window.
 func (w *work) contender(ctx context.Context, id string, full *Window) (c watch.Contender, err error) {
 	c.ID = id
 	var model []byte
@@ -189,7 +189,7 @@ func (w *work) contender(ctx context.Context, id string, full *Window) (c watch.
 	return c, err
 }
 
-// ready makes a model ready to predict rows that it has not seen.
+// ready makes a model ready, unless it has seen rows of the window.
 func (w *work) ready(c certify.Certificate, model []byte, full *Window) (pipeline.Model, *pipeline.Ready, error) {
 	if w.seen(c.Seen(), full) {
 		return pipeline.Model{}, nil, unfitError{errors.New("its model has seen rows of this window")}
@@ -208,7 +208,7 @@ func (w *work) ready(c certify.Certificate, model []byte, full *Window) (pipelin
 	return m, r, err
 }
 
-// tellTest says what rows have said of what is current.
+// tellTest reports the test of the current certificate.
 func (w *work) tellTest(t *Turn) error {
 	test := t.Next.Current
 	r, err := test.Report(t.contenders[test.Certificate])
@@ -225,14 +225,14 @@ func (w *work) tellTest(t *Turn) error {
 	return nil
 }
 
-// someShards are some shards of a source, as a source of their own.
+// someShards are some shards of a source, as a source.
 type someShards struct {
 	pipeline.Source
 
 	at []int
 }
 
-// Shards are they, numbered from 0 on.
+// Shards are the chosen ones, with ordinals from 0 on.
 func (s someShards) Shards() (some []pipeline.Shard) {
 	all, first := s.Source.Shards(), int64(0)
 	for _, i := range s.at {
@@ -243,12 +243,12 @@ func (s someShards) Shards() (some []pipeline.Shard) {
 	return some
 }
 
-// Open opens one.
+// Open opens one of them.
 func (s someShards) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	return s.Source.Open(ctx, s.at[i])
 }
 
-// A deciding publisher decides, when the certificate of a window is there, what becomes current.
+// A deciding publisher decides what becomes current, once a window has its certificate.
 type deciding struct {
 	Publisher
 
@@ -303,7 +303,7 @@ func (s *Stream) decide(t *Turn, best *pipeline.Result, verdict error) {
 	}
 }
 
-// outcome says whether a certificate with the required guarantee is current.
+// outcome says whether a window's certificate is current.
 func outcome(turns []Turn, id string) string {
 	var reasons []string
 	for _, t := range turns {

@@ -1,8 +1,8 @@
 // Package watch tests published models by labelled rows that came after them, as the rows come.
 //
-// A [Writer] takes what a [score.Loop] predicts and counts losses in place of writing predictions.
-// Its [State] is replaced as a whole, with the positions of the rows in it: each row counts once,
-// however often the process is killed.
+// A [Writer] counts the losses of the predictions of a [score.Loop]. Its [State], with the
+// positions of the rows in it, is replaced as a whole: each row counts once, however often the
+// process is killed.
 package watch
 
 import (
@@ -22,13 +22,13 @@ const Format = "pacsgp-watch/1"
 // DefaultDelta is the probability of a false alarm.
 const DefaultDelta = 0.01
 
-// A State is what was counted, and where the rows were.
+// A State is all tests, and the positions of the rows that they have counted.
 type State struct {
 	Format  string   `json:"format"`
 	Subject string   `json:"subject,omitempty"` // of the tests: see [pipeline.Subject]
-	Tests   []Test   `json:"tests"`             // one a certificate, the latest last
-	Files   []string `json:"files,omitempty"`   // that were counted: by name and footer, and by values
-	Log     *Log     `json:"log,omitempty"`     // of rows of a topic
+	Tests   []Test   `json:"tests"`             // one for each certificate, the latest last
+	Files   []string `json:"files,omitempty"`   // counted files: by name and footer, and by values
+	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
 }
 
 // A Log says how far a topic was counted.
@@ -39,17 +39,17 @@ type Log struct {
 	Offsets map[int]int64 `json:"offsets"`           // by partition
 }
 
-// A Test is what rows say of a certificate.
+// A Test counts the losses of a certificate on new rows.
 type Test struct {
 	Certificate string          `json:"certificate"` // id
 	Losses      certify.RiskSum `json:"losses"`      // of the mean, on labelled rows
-	Unlabelled  int64           `json:"unlabelled"`  // rows of which only the target breaks the row rules: it is null, say
-	Bad         int64           `json:"bad"`         // rows that break the row rules
-	Known       int64           `json:"known"`       // rows that are no news: see [Config.Known]
+	Unlabelled  int64           `json:"unlabelled"`  // rows of which only the target breaks the row rules, as a null
+	Bad         int64           `json:"bad"`         // other rows that break the row rules
+	Known       int64           `json:"known"`       // rows that are not new: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
 }
 
-// Validate reports the faults of a state that was read.
+// Validate reports the faults of a stored state.
 func (s *State) Validate() error {
 	if s.Format != Format {
 		return fmt.Errorf("its format is %q, not %q", s.Format, Format)
@@ -86,15 +86,15 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// of is the test of a predictor's certificate, which is begun if there is none.
+// of is the test of a predictor's certificate, a new one if there is none.
 func (s *State) of(by *score.Predictor, delta float64) (*Test, error) {
 	for i := range s.Tests {
 		if t := &s.Tests[i]; t.Certificate == by.ID {
 			if t.Alarm.Delta != delta {
-				return nil, fmt.Errorf("the alarm was begun with a probability of %g that it is false, and cannot go on with %g", t.Alarm.Delta, delta)
+				return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
 			}
 			if bound := BoundOf(by.Certificate); t.Alarm.Bound != bound {
-				return nil, fmt.Errorf("the alarm of certificate %.12s… was begun above a bound of %g, and has to watch %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
+				return nil, fmt.Errorf("the alarm of certificate %.12s… began with a bound of %g, and the bound is now %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
 			}
 			return t, nil
 		}
@@ -104,8 +104,8 @@ func (s *State) of(by *score.Predictor, delta float64) (*Test, error) {
 	return &s.Tests[len(s.Tests)-1], err
 }
 
-// BoundOf is the bound on the loss of the mean that an alarm watches: 1, which raises none, where
-// nothing is certified, or only about rows whose features have one role.
+// BoundOf is the bound on the loss of the mean that an alarm watches. It is 1, which raises no
+// alarm, if nothing is certified, or only about rows whose roles follow from their features.
 func BoundOf(c certify.Certificate) float64 {
 	if c.Roles.ByContent {
 		return 1

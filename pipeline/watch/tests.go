@@ -14,10 +14,10 @@ import (
 // A Promotion is the rule by which a certificate with the required guarantee becomes current. The
 // zero value means always.
 type Promotion struct {
-	// Error is the probability that a challenger replaces a current model that is as good: it waits
-	// until it was better on rows that are new to both. 0: it replaces it at once.
+	// Error is the probability that a challenger replaces a current model that is as good: the
+	// challenger waits until it was better on rows that are new to both. 0 replaces at once.
 	Error  float64
-	MaxAge time.Duration // with Error: a current certificate that is older is replaced at once; 0: none is
+	MaxAge time.Duration // with Error: an older current certificate is replaced at once; 0 means no limit
 }
 
 // A Decision says whether a certificate becomes current, or waits for rows, and why.
@@ -26,7 +26,7 @@ type Decision struct {
 	Why          string
 }
 
-// Decide decides about a certificate beside one that is current since so long.
+// Decide decides about a challenger; age is the time since the champion became current.
 func (p Promotion) Decide(champion, challenger certify.Certificate, who pipeline.Judge, age time.Duration) Decision {
 	why := pipeline.Incomparable(champion, challenger, who)
 	switch {
@@ -41,24 +41,24 @@ func (p Promotion) Decide(champion, challenger certify.Certificate, who pipeline
 	}
 }
 
-// Tests are what new rows have said of the current certificate and of those that wait, before any
-// model was trained on them.
+// Tests are those of the current certificate and of waiting ones on new rows, before any model was
+// trained on these.
 type Tests struct {
 	Current     *Test        `json:"current,omitempty"`
 	Challengers []Challenger `json:"challengers,omitempty"` // the newest last
 }
 
-// A Challenger is a certificate that is to become current once it is better on new rows.
+// A Challenger is a certificate that becomes current once it is better on new rows.
 type Challenger struct {
 	ID      string         `json:"id"`
-	Against string         `json:"against,omitempty"` // id of the current one; "": no row has come yet
+	Against string         `json:"against,omitempty"` // id of the current one; "" before the first row
 	Paired  certify.Paired `json:"paired"`
 }
 
-// mostChallengers is how many wait at the same time.
+// mostChallengers bounds the number of certificates that wait.
 const mostChallengers = 3
 
-// Validate reports the faults of tests that were read.
+// Validate reports the faults of stored tests.
 func (t *Tests) Validate() error {
 	var faults []error
 	if t.Current != nil {
@@ -81,7 +81,7 @@ type Contender struct {
 	Ready *pipeline.Ready
 }
 
-// Close gives back what the models of contenders have taken.
+// Close frees the models of contenders.
 func Close(all []Contender) {
 	for _, c := range all {
 		if c.Ready != nil {
@@ -93,9 +93,9 @@ func Close(all []Contender) {
 // ErrGone says that a certificate is no longer there, or not to be tested.
 var ErrGone = errors.New("it cannot be tested any more")
 
-// Contenders reads the current certificate and its challengers, which come behind it, and begins
-// their tests. Challengers that are current or gone are dropped, which told hears. Close what it
-// returns, also with an error.
+// Contenders returns the current certificate, then its challengers, and begins their tests. It
+// drops challengers that are current or gone, with a message to told. Close what it returns, also
+// with an error.
 func (t *Tests) Contenders(ctx context.Context, current string, mistake float64, read func(ctx context.Context, id string) (Contender, error), told func(text string)) (all []Contender, err error) {
 	champion, err := read(ctx, current)
 	all = append(all, champion)
@@ -136,9 +136,8 @@ func (t *Tests) Contenders(ctx context.Context, current string, mistake float64,
 	return all, nil
 }
 
-// Add tests contenders by rows that are new to all of them, from a source for each.
-// The alarm is about the mean of the current one; challengers are compared by the losses of what is
-// judged.
+// Add tests contenders on rows that are new to all of them, from one source for each. The alarm is
+// about the mean of the current one; challengers are compared by the losses of the judged predictor.
 func (t *Tests) Add(ctx context.Context, all []Contender, sources []pipeline.Source, who pipeline.Judge) error {
 	var models []*pipeline.Ready
 	for _, c := range all {
@@ -153,7 +152,7 @@ func (t *Tests) Add(ctx context.Context, all []Contender, sources []pipeline.Sou
 	return pipeline.PredictInStep(ctx, models, sources, func(rows [][]pipeline.Prediction) error { return t.add(rows, loss) })
 }
 
-// add adds the losses of some rows: those of the current model, and those of each challenger.
+// add adds the losses of some rows, of the current model and of each challenger.
 func (t *Tests) add(rows [][]pipeline.Prediction, loss func(*pipeline.Prediction) uint64) error {
 	champion := rows[0]
 	if err := t.Current.Add(champion); err != nil {
@@ -185,7 +184,7 @@ func (t *Tests) Clone() Tests {
 	return c
 }
 
-// Better is the place of the newest challenger that is better than the current certificate.
+// Better is the index of the newest challenger that is better than the current certificate.
 func (t *Tests) Better(current string) (i int, ok bool) {
 	for i, c := range slices.Backward(t.Challengers) {
 		if c.Paired.Better > 0 && c.Against == current {
@@ -195,16 +194,16 @@ func (t *Tests) Better(current string) (i int, ok bool) {
 	return 0, false
 }
 
-// Replace notes that challenger i is current now. Those behind it begin anew against it.
+// Replace makes challenger i the current certificate. Newer challengers begin anew against it.
 func (t *Tests) Replace(i int) { t.Current, t.Challengers = nil, t.Challengers[i+1:] }
 
-// Why says why a challenger is better.
+// Why gives the evidence that a challenger is better.
 func (c *Challenger) Why() string {
 	return fmt.Sprintf("it was better at row %d of %d that are new to both: if it were not, the probability of that would be at most %g", c.Paired.Better, c.Paired.Rows, c.Paired.Error)
 }
 
-// Wait notes a certificate that waits for rows to be compared on. If there is no room, the one goes
-// for which rows speak least, of equal ones the oldest.
+// Wait adds a certificate that waits to be compared on new rows. If there are too many, it drops
+// the one with the least evidence, of equal ones the oldest.
 func (t *Tests) Wait(id string) {
 	if slices.ContainsFunc(t.Challengers, func(c Challenger) bool { return c.ID == id }) {
 		return
@@ -221,7 +220,7 @@ func (t *Tests) Wait(id string) {
 	t.Challengers = append(t.Challengers, Challenger{ID: id})
 }
 
-// worth is the evidence for a challenger: 1 without any row.
+// worth is the evidence for a challenger, 1 without rows.
 func (c *Challenger) worth() (sum float64) {
 	if c.Paired.Rows == 0 {
 		return 1

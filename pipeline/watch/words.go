@@ -7,14 +7,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Report is what a test says.
+// A Report is the result of a test.
 type Report struct {
 	Statement string  // in words
-	Bound     float64 // on the expected loss of a row, on average over those so far; 1: there is none
-	Alarm     string  // why the alarm was raised; "": it was not
+	Bound     float64 // on the expected loss of a row, on average over those so far; 1 without rows
+	Alarm     string  // why the alarm was raised; "" if it was not
 }
 
-// Words are the statement, behind the alarm if there is one.
+// Words are the alarm, if there is one, and the statement.
 func (r Report) Words() string {
 	if r.Alarm == "" {
 		return r.Statement
@@ -22,7 +22,7 @@ func (r Report) Words() string {
 	return "alarm: " + r.Alarm + ". " + r.Statement
 }
 
-// Report says what the test has shown of its certificate.
+// Report is the result so far of the test of a certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
 	if t.Losses.Count() == 0 {

@@ -14,20 +14,20 @@ type Store interface {
 	Put(s *State) error
 }
 
-// Config says how a [Writer] counts.
+// Config sets up a [Writer].
 type Config[B any] struct {
 	Store Store
 	State *State  // to go on with
 	Delta float64 // of the alarm
-	// Known returns what tells which rows of a piece are no news to a certificate: those of its
-	// sample, from before it, or of elsewhere.
+	// Known returns a function that reports which rows of a piece are not new to its certificate:
+	// rows of its sample, from before it, or from elsewhere.
 	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
-	// Again reports whether the rows of a file were counted already, as those of a copy. It is
-	// asked when all files before it were placed. nil: none were.
+	// Again reports whether the rows of a file were counted before, in a copy of it. It is called
+	// after Placed for all earlier files. nil means no.
 	Again func(p score.Piece[B]) bool
-	// Placed notes in the state where a piece was that is counted now. Of files it gets the last.
+	// Placed adds the position of a counted piece to the state; of a file, of its last piece.
 	Placed func(s *State, p score.Piece[B], beside B)
-	// Told is told what was counted durably.
+	// Told, if it is not nil, is told the latest test when it is stored.
 	Told func(by *score.Predictor, t Test)
 }
 
@@ -35,10 +35,10 @@ type Config[B any] struct {
 type Writer[B any] struct {
 	cfg Config[B]
 
-	mu   sync.Mutex // of what follows: sending and asking
+	mu   sync.Mutex // of the fields below
 	done *State     // up to the last whole unit
 	now  *State     // with the pieces behind it
-	put  bool       // done is stored
+	put  bool       // whether done is stored
 	by   *score.Predictor
 }
 
@@ -49,7 +49,7 @@ func NewWriter[B any](cfg Config[B]) *Writer[B] {
 	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
 }
 
-// counted is what some rows add to a test.
+// counted is the addition of some rows to a test.
 type counted struct {
 	losses                 []uint64
 	unlabelled, bad, known int64
@@ -78,7 +78,7 @@ func (t *Test) add(c counted) error {
 	return t.Alarm.Add(c.losses)
 }
 
-// Add adds predictions of rows that are new, of a source with the target behind the inputs.
+// Add adds predictions of new rows, of a source with the target after the inputs.
 func (t *Test) Add(rows []pipeline.Prediction) error {
 	var c counted
 	for i := range rows {
@@ -91,7 +91,7 @@ func (t *Test) Add(rows []pipeline.Prediction) error {
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
 	var c counted
 	var n score.Tally
-	var beside B // valid during the call below, but for places of records, which are the piece's own
+	var beside B // valid during the call below, except for places of records, which the piece owns
 	known, err := w.cfg.Known(ctx, p)
 	if err != nil {
 		return nil, n, err
@@ -115,7 +115,7 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p.First == 0 { // the file before may have ended early
+	if p.First == 0 { // drops the pieces of a file that ended early
 		w.now = w.done.clone()
 	}
 	if w.cfg.Again != nil && w.cfg.Again(p) {
@@ -153,7 +153,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 	return err
 }
 
-// Test is what was counted of a certificate, up to the last whole unit.
+// Test is the test of a certificate up to the last whole unit.
 func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
