@@ -195,7 +195,13 @@ func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) 
 	default:
 		f.fault = err.Error()
 	}
-	f.cfg.Notice(fmt.Sprintf("the model that is current now is refused, and that of certificate %.12s… stays: %v", f.now.ID, err))
+	what := "the current model is refused"
+	if !known {
+		what = "the pointer cannot be read"
+	} else if IsLater(err) {
+		what = "the current model cannot be read"
+	}
+	f.cfg.Notice(fmt.Sprintf("%s, and the model of certificate %.12s… stays: %v", what, f.now.ID, err))
 	return f.now, nil
 }
 
