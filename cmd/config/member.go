@@ -99,8 +99,9 @@ func (m *Member) Check(ctx context.Context) error {
 	return sinklog.Check(ctx, m.shelf, m.Shelf.Topics)
 }
 
-// MeasureLags reports the lags of the group by partition, at intervals, until ctx is done.
-func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int64)) {
+// MeasureLags reports the lags of the group by partition, or why they are unknown, at intervals,
+// until ctx is done.
+func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int64, err error)) {
 	measureLags(ctx, m.client, m.Topic.TopicSection, told)
 }
 

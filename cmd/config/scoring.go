@@ -37,7 +37,7 @@ type Scoring struct {
 	Said, Noticed func(string)                       // get events and warnings
 	Cautions      func(certify.Certificate) []string // of an adopted model
 	Member        func(known bool, partitions int)   // gets the state of this process in the group
-	Lags          func(offsets map[int]int64)        // gets the lags of the group by partition; or nil
+	Lags          func(map[int]int64, error)         // gets the lags of the group by partition, or why they are unknown; or nil
 }
 
 // ErrFull says that the output has no room.
@@ -278,24 +278,42 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	}), output)
 }
 
-// lagEvery is the time between two requests for the lags of a group.
-const lagEvery = 5 * time.Second
+// lagEvery is the time between two requests for the lags of a group. Without an answer they end
+// after lagWithin, and lagEach for each partition: each is asked for by itself.
+const (
+	lagEvery  = 5 * time.Second
+	lagWithin = 10 * time.Second
+	lagEach   = 100 * time.Millisecond
+)
 
-// measureLags reports the lags of a group by partition, at intervals, until ctx is done. It
-// ignores brokers without an answer.
-func measureLags(ctx context.Context, client *broker.Client, k TopicSection, told func(map[int]int64)) {
+// measureLags reports the lags of a group by partition, or why they are unknown, at intervals,
+// until ctx is done.
+func measureLags(ctx context.Context, client *broker.Client, k TopicSection, told func(map[int]int64, error)) {
 	for {
-		if partitions, err := client.Partitions(ctx, k.Topic); err == nil {
-			if lags, err := client.Lags(ctx, k.Group, k.Topic, partitions); err == nil {
-				told(lags)
-			}
+		lags, err := lagsOf(ctx, client, k)
+		if ctx.Err() != nil {
+			return
 		}
+		told(lags, err)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(lagEvery):
 		}
 	}
+}
+
+// lagsOf asks for the lags once, without the patience of the client.
+func lagsOf(ctx context.Context, client *broker.Client, k TopicSection) (map[int]int64, error) {
+	within, cancel := context.WithTimeout(ctx, lagWithin)
+	defer cancel()
+	partitions, err := client.Partitions(within, k.Topic)
+	if err != nil {
+		return nil, err
+	}
+	within, cancel = context.WithTimeout(ctx, lagWithin+time.Duration(len(partitions))*lagEach)
+	defer cancel()
+	return client.Lags(within, k.Group, k.Topic, partitions)
 }
 
 // predictAs predicts as a member of one generation, from the positions of group and output on.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -33,15 +32,6 @@ func (l *liveRun) fact(name, value string) {
 		}
 	}
 	l.now.Facts = append(l.now.Facts, console.Fact{Name: name, Value: value})
-}
-
-// behind shows the lags of a group by partition, and returns their sum.
-func (l *liveRun) behind(lags map[int]int64) (sum int64) {
-	for _, lag := range lags {
-		sum += lag
-	}
-	l.fact("offsets behind the end of the topic", strconv.FormatInt(sum, 10))
-	return sum
 }
 
 // fills sets how full the window is.

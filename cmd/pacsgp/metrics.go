@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +22,6 @@ type metrics struct {
 	rows        *prometheus.CounterVec
 	spooled     prometheus.Counter
 	fill        prometheus.Gauge
-	lag         prometheus.Gauge
 	steps       prometheus.Counter
 	training    prometheus.Gauge
 	bound       *prometheus.GaugeVec
@@ -34,12 +31,11 @@ type metrics struct {
 	publishedAt prometheus.Gauge
 	latency     prometheus.Histogram
 	errors      prometheus.Counter
-	partitions  prometheus.Gauge
 	next        nextMetrics
+	group       *groupMetrics
 
-	member atomic.Bool // the group knows this process
-	live   *liveRun    // the same for people
-	window int64       // rows of a window; 0: unknown
+	live   *liveRun // the same for people
+	window int64    // rows of a window; 0: unknown
 
 	mu     sync.Mutex
 	closed map[int64]time.Time // when this process had all rows of a window
@@ -59,15 +55,15 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 	}
 	of.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) })
 	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
+	live := &liveRun{}
 	return &metrics{
-		registry: registry, live: &liveRun{}, window: window, closed: map[int64]time.Time{},
+		registry: registry, live: live, window: window, closed: map[int64]time.Time{},
 		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
 		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"}),
 		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
 		latency:     of.NewHistogram(prometheus.HistogramOpts{Name: "pacsgp_certificate_latency_seconds", Help: "From a window's last row in the spool to its published certificate.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 14)}),
 		spooled:     counter("pacsgp_spooled_rows_total", "Rows that were consumed into spools."),
 		fill:        gauge("pacsgp_window_fill_rows", "Rows of the window that is being spooled."),
-		lag:         gauge("pacsgp_group_lag_offsets", "Offsets between what the group has committed and the end of the topic."),
 		steps:       counter("pacsgp_training_steps_total", "Steps of training."),
 		training:    gauge("pacsgp_training_bound_estimate", "Estimate of the bound at the last step of training."),
 		baseline:    gauge("pacsgp_certificate_baseline_bound", "Bound of the best constant in the last certificate."),
@@ -75,7 +71,7 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
 		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
 		next:        newNextMetrics(registry, "pacsgp_", "name"),
-		partitions:  gauge("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by."),
+		group:       newGroupMetrics(of, live, live.does),
 	}
 }
 
@@ -152,31 +148,4 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	defer m.mu.Unlock()
 	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
 	delete(m.closed, w.N)
-}
-
-// membership shows the place of this process in the group.
-func (m *metrics) membership(known bool, partitions int) {
-	m.member.Store(known)
-	m.partitions.Set(float64(partitions))
-	m.live.does(memberWords(known, partitions))
-}
-
-// memberWords describes the place of a process in its group.
-func memberWords(known bool, partitions int) string {
-	switch {
-	case !known:
-		return "The group does not know this member just now."
-	case partitions == 0:
-		return "This member stands by: others have the partitions."
-	default:
-		return fmt.Sprintf("This member has %s.", certify.Count(int64(partitions), "partition"))
-	}
-}
-
-// ready returns the reason for a wait, nil without one.
-func (m *metrics) ready() error {
-	if !m.member.Load() {
-		return errors.New("the group does not know this member just now")
-	}
-	return nil
 }

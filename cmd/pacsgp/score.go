@@ -44,14 +44,17 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err
 	defer show.end()
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
-		ScoreFile: c, FS: w.fs, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions, Member: e.metrics.membership,
+		ScoreFile: c, FS: w.fs, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions,
 	}
 	s.Looked = e.metrics.looked
 	if !once && (c.OnTopics() || c.ToTopic()) {
 		s.Patience = config.ServicePatience
 	}
-	if c.Serve.Declared() {
-		s.Lags = e.metrics.behind
+	if group := e.metrics.group; group != nil {
+		s.Member = group.membership
+		if c.Serve.Declared() {
+			s.Lags = group.behind
+		}
 	}
 	unserve, err := e.metrics.serve(ctx, c, show.event)
 	if err != nil {

@@ -23,9 +23,8 @@ type scoreMetrics struct {
 	batches     prometheus.Counter
 	models      prometheus.Counter
 	success     prometheus.Gauge
-	unread      prometheus.Gauge     // of files
-	lag         *prometheus.GaugeVec // of a topic
-	partitions  prometheus.Gauge     // of a topic
+	unread      prometheus.Gauge // of files
+	group       *groupMetrics    // of a topic
 
 	rows, refused atomic.Int64
 	why           atomic.Pointer[string] // reason for a wait, or why files cannot be predicted; nil: it predicts
@@ -50,25 +49,10 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 		m.predictions.WithLabelValues(outcome)
 	}
 	if ofTopic {
-		m.lag = of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_group_lag_offsets", Help: "Offsets between what the group has committed and the end of the topic, by partition."}, []string{"partition"})
-		m.partitions = of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_member_partitions", Help: "Partitions that this member of the group has; with 0 it stands by."})
+		m.group = newGroupMetrics(of, m.live, func(text string) { m.live.fact("member", text) })
 	}
 	m.live.does("Waiting for rows.")
 	return m
-}
-
-// membership shows the place of this process in the group.
-func (m *scoreMetrics) membership(known bool, partitions int) {
-	m.partitions.Set(float64(partitions))
-	m.live.fact("member", memberWords(known, partitions))
-}
-
-// behind shows the lags of the group by partition.
-func (m *scoreMetrics) behind(lags map[int]int64) {
-	m.live.behind(lags)
-	for p, lag := range lags {
-		m.lag.WithLabelValues(strconv.Itoa(p)).Set(float64(lag))
-	}
 }
 
 // predicted counts a file or a batch.
@@ -122,6 +106,9 @@ func (m *scoreMetrics) fails(err error) {
 func (m *scoreMetrics) ready() error {
 	if why := m.why.Load(); why != nil {
 		return errors.New(*why)
+	}
+	if m.group != nil {
+		return m.group.ready()
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func newService(p config.Task, w system) (*service, error) {
 		return nil, err
 	}
 	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit), m.Topic.Rows)}
-	m.Told, m.Failed = s.metrics.membership, s.metrics.errors.Inc
+	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	return s, nil
 }
 
@@ -75,7 +75,7 @@ func (s *service) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
+	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.group.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *service) run(ctx context.Context) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	measuring.Go(func() {
-		s.MeasureLags(ctx, func(lags map[int]int64) { s.metrics.lag.Set(float64(s.metrics.live.behind(lags))) })
+		s.MeasureLags(ctx, s.metrics.group.behind)
 	})
 	how := howTo(s.w, s.show, s.Task, nil, s.metrics.progress)
 	err = s.Run(ctx, stream.Stream{How: how, Software: versionLine(), Events: s.metrics, Train: s.train})

@@ -40,8 +40,8 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 		if after >= tellAfter && c.config.Told != nil {
 			c.once.Do(func() { c.tell(ctx, err) })
 		}
-		if err := Pause(ctx, pause); err != nil {
-			return err
+		if stopped := Pause(ctx, pause); stopped != nil {
+			return errors.Join(stopped, err)
 		}
 	}
 }
