@@ -77,7 +77,8 @@ type Publisher interface {
 //
 // A run that is killed and called again with the same arguments resumes from its checkpoint,
 // and gives the same bytes. The rows are released at the end. Missing settings, and missing
-// defaults of the job, are one error before anything is opened.
+// defaults of the job, are one error before anything is opened. An error beside an outcome is
+// about the removal of old files: all is published, and the run is recorded as finished.
 func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
@@ -96,16 +97,20 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 	if err := s.record(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { s.state.failed(out, err) }()
+	finished := false
+	defer func() {
+		if !finished {
+			s.state.failed(out, err)
+		}
+	}()
 	if o, err = s.sweep(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.finish(o); err != nil {
 		return nil, err
 	}
-	for _, c := range s.checkpoints {
-		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx))) // all is published: too late for an interruption
-	}
+	finished = true
+	err = s.tidy(ctx)
 	published = err == nil
 	return o, err
 }
@@ -164,7 +169,12 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 	if s.state, err = BeginRun(out, how.Run, job, s.began, nil); err != nil {
 		return nil, err
 	}
-	defer func() { s.state.failed(out, err) }()
+	finished := false
+	defer func() {
+		if !finished {
+			s.state.failed(out, err)
+		}
+	}()
 	if _, err := out.PutModel(ctx, m); err != nil {
 		return nil, err
 	}
@@ -184,7 +194,11 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 	if err := s.close(o); err != nil {
 		return nil, err
 	}
-	return o, s.finish(o)
+	if err := s.finish(o); err != nil {
+		return nil, err
+	}
+	finished = true
+	return o, s.tidy(ctx)
 }
 
 // A stage is a run at work.
@@ -450,8 +464,8 @@ func (s *stage) interruption() error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
 }
 
-// finish moves the pointer if the exit status is 0 and the run may move it, records the end
-// of the run, and removes old runs.
+// finish moves the pointer if the exit status is 0 and the run may move it, and records the end
+// of the run.
 func (s *stage) finish(o *Outcome) error {
 	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}
 	s.state.Artifacts = append([]ArtifactRef{best}, slices.DeleteFunc(s.refs, func(a ArtifactRef) bool { return a == best })...)
@@ -461,13 +475,18 @@ func (s *stage) finish(o *Outcome) error {
 		}
 	}
 	s.state.Record = &o.Record
-	if err := s.state.End(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now()); err != nil {
-		return err
+	return s.state.End(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now())
+}
+
+// tidy removes old runs, and the checkpoints of this one, which is too late to interrupt.
+func (s *stage) tidy(ctx context.Context) (err error) {
+	if s.how.Keep > 0 {
+		err = s.out.Retain(s.how.Keep)
 	}
-	if s.how.Keep == 0 {
-		return nil
+	for _, c := range s.checkpoints {
+		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx)))
 	}
-	return s.out.Retain(s.how.Keep)
+	return err
 }
 
 // PointTo moves the pointer of an output to one of its artifacts, unless it is there

@@ -180,7 +180,31 @@ func TestTrainKeeps(t *testing.T) {
 	}
 }
 
-// A number has one certificate: where one stands, another one is not published.
+// An untidy output cannot remove old runs and checkpoints.
+type untidy struct{ *pipelinetest.Output }
+
+func (untidy) Retain(int) error { return errSource }
+
+func (o untidy) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+	return lasting{o.Output.Checkpoint(job)}
+}
+
+type lasting struct{ pipeline.Checkpoint }
+
+func (lasting) Clear(context.Context) error { return errSource }
+
+// A run whose old files cannot be removed is finished all the same.
+func TestTrainCannotTidyUp(t *testing.T) {
+	w := newTrial(t)
+	w.how.Keep = 1
+	o, err := pipeline.Train(t.Context(), job(t, tiny), w.rows, untidy{w.out}, w.how)
+	if o == nil || !errors.Is(err, errSource) {
+		t.Fatalf("outcome %v, error %v, want both", o, err)
+	}
+	w.demand("finished", o.Result.ID)
+}
+
+// A number has one certificate: another one is not published.
 func TestTrainPublishesWhatStands(t *testing.T) {
 	j := job(t, tiny)
 	j.DeltaPolicy = certify.DeltaSequence

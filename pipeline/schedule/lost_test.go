@@ -150,18 +150,40 @@ func TestRetryWhenTheClockWasPutBack(t *testing.T) {
 	}
 }
 
-// A round runs what is due behind a run that had finished when its scheduler was killed.
+// A round runs what is due behind a run that had finished when its scheduler was killed, also if
+// the record has lost the time of the end.
 func TestRoundBehindAKilledScheduler(t *testing.T) {
-	s := onFiles(t, asDeclared)
-	s.finishes(func() { s.op = func(func() error) error { return errDies } })
-	if _, err := s.Look(t.Context(), s.job, someDay); err != nil && !errors.Is(err, errDies) {
-		t.Fatal(err)
+	for _, damaged := range []bool{false, true} {
+		s := onFiles(t, asDeclared)
+		s.finishes(func() { s.op = func(func() error) error { return errDies } })
+		if _, err := s.Look(t.Context(), s.job, someDay); err != nil && !errors.Is(err, errDies) {
+			t.Fatal(err)
+		}
+		if damaged {
+			r := s.runs()[0]
+			r.Ended = nil
+			fatal.If(t, s.store.PutRun(r))
+		}
+		s.anew()
+		s.lake.add("e", 60)
+		fatal.If(t, s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour)}))
+		if all := s.runs(); s.trains != 2 || len(all) != 2 || all[0].State != pipeline.StateFinished || !all[0].Scheduled.Current || !all[1].Scheduled.Current {
+			t.Errorf("%d trainings, %+v", s.trains, all)
+		}
 	}
-	s.anew()
-	s.lake.add("e", 60)
-	fatal.If(t, s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Hour)}))
-	if all := s.runs(); s.trains != 2 || len(all) != 2 || all[0].State != pipeline.StateFinished || !all[0].Scheduled.Current || !all[1].Scheduled.Current {
-		t.Errorf("%d trainings, %+v", s.trains, all)
+}
+
+// A run that is published stays finished if its training could not remove old files.
+func TestFinishedRunThatCannotTidyUp(t *testing.T) {
+	s := onFiles(t, asDeclared)
+	s.finishes(func() {})
+	finish := s.Train
+	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		o, err := finish(ctx, j, job, rows, how)
+		return o, errors.Join(err, errors.New("read-only file system"))
+	}
+	if r := s.at(someDay); r.State != pipeline.StateFinished || !r.Scheduled.Current || !strings.Contains(fmt.Sprint(s.said), "read-only file system") {
+		t.Errorf("%+v; %q", r, s.said)
 	}
 }
 

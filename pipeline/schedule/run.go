@@ -219,6 +219,10 @@ func (s *Scheduler) train(ctx context.Context, j *Job, state *State, r *pipeline
 		err := s.end(j, r, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
 		return errors.Join(ctx.Err(), err, s.closeRun(j, state, r, sameTry(r.Scheduled, ended)))
 	}
+	if err != nil && o != nil && r.State == pipeline.StateFinished { // old files could not be removed
+		s.tell(true, fmt.Sprintf("%s: %v", j.Name, err))
+		err = nil
+	}
 	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
 		o, err = s.publishedBefore(ctx, j, of.certified, o, err)
 	}
@@ -372,6 +376,9 @@ func (s *Scheduler) recoverOpen(ctx context.Context, j *Job, state *State, now t
 		state.Open = ""
 		return nil, s.put(j, state)
 	case r.State == pipeline.StateFinished && r.Exit != nil:
+		if r.Ended == nil { // a damaged record
+			r.Ended = &now
+		}
 		return r, s.endFinished(ctx, j, state, r, *r.Ended)
 	case r.State == pipeline.StateInterrupted:
 		return nil, s.closeRun(j, state, r, sameTry(r.Scheduled, now))
