@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -165,8 +166,8 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 	}
 	c.Trainer = state()
 	err := r.Close()
-	if err == nil && arrived&^1 != 0 {
-		err = fmt.Errorf("%d is neither 0 nor 1", arrived)
+	if err == nil && (arrived&^1 != 0 || c.Candidate < 0 || c.Taken < 0 || c.Hurried < 0 || c.Spent < 0) {
+		err = errors.New("a count is out of range")
 	}
 	if err != nil {
 		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
