@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -185,14 +186,16 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	return err
 }
 
-// others are the spools of other windows in an output directory, of failed jobs that were
-// changed.
-func (k *Topic) others(output string) []string {
-	found, err := filepath.Glob(filepath.Join(output, spoolPrefix+"*"))
-	if err != nil {
-		return nil
+// others are the spools of other windows in an output directory. Failed jobs that were changed
+// leave them.
+func (k *Topic) others(output string) (found []string) {
+	all, _ := os.ReadDir(output) // the run reports a folder that cannot be read
+	for _, e := range all {
+		if path := filepath.Join(output, e.Name()); strings.HasPrefix(e.Name(), spoolPrefix) && path != filepath.Clean(k.Config.Folder) {
+			found = append(found, path)
+		}
 	}
-	return slices.DeleteFunc(found, func(path string) bool { return path == filepath.Clean(k.Config.Folder) })
+	return found
 }
 
 // Arguments name these rows on a command line.

@@ -2,9 +2,13 @@ package config
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,5 +28,18 @@ func TestReplayIsOfTheOwnTopic(t *testing.T) {
 		if errors.Is(err, pipeline.ErrRefused) != c.refused {
 			t.Errorf("%+v: %v, want refused: %v", c.segment, err, c.refused)
 		}
+	}
+}
+
+// Spools of other windows are found under every name of an output.
+func TestOtherSpools(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "out[1")
+	own, other := filepath.Join(output, spoolPrefix+"a"), filepath.Join(output, spoolPrefix+"b")
+	fatal.If(t, os.MkdirAll(own, 0o755))
+	fatal.If(t, os.Mkdir(other, 0o755))
+	k := &Topic{}
+	k.Config.Folder = own
+	if got := k.others(output); !slices.Equal(got, []string{other}) {
+		t.Errorf("others are %q, want %q", got, other)
 	}
 }
