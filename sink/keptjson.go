@@ -73,7 +73,7 @@ func plainJSON(kind parquet.Kind) KeptJSON {
 			const day1970 = 2440588
 			i := v.Int96()
 			nanos := int64(i[1])<<32 | int64(i[0])
-			if nanos < 0 || nanos > secondsPerDay*1e9 {
+			if nanos < 0 || nanos >= secondsPerDay*1e9 {
 				return append(to, "null"...)
 			}
 			return appendTimestamp(to, (int64(int32(i[2]))-day1970)*secondsPerDay+nanos/1e9, nanos%1e9, 9, "") //nolint:gosec // its bits

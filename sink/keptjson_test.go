@@ -55,6 +55,8 @@ func TestKeptJSON(t *testing.T) {
 		{parquet.TimeAdjusted(parquet.Nanosecond, false), i64(1), `"00:00:00.000000001"`},
 		{parquet.TimeAdjusted(parquet.Microsecond, false), i64(86_400_000_000), "null"},
 		{leaf(parquet.Int96Type), parquet.Int96Value(deprecated.Int96{1, 0, 2440589}), `"1970-01-02T00:00:00.000000001"`},
+		{leaf(parquet.Int96Type), parquet.Int96Value(deprecated.Int96{0x914effff, 0x4e94, 2440588}), `"1970-01-01T23:59:59.999999999"`},
+		{leaf(parquet.Int96Type), parquet.Int96Value(deprecated.Int96{0x914f0000, 0x4e94, 2440588}), "null"}, // a whole day
 		{leaf(parquet.Int96Type), parquet.Int96Value(deprecated.Int96{0, 1 << 31, 0}), "null"},
 	} {
 		got := string(NewKeptJSON(c.node)([]byte("x"), c.v))

@@ -269,7 +269,7 @@ func sendTo(ctx context.Context, client *broker.Client, w *broker.Writer, topic,
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(subject)) // a hash never returns an error
 	r.Time = time.Now().UnixMilli()
-	return w.Send(ctx, topic, partitions[int(h.Sum32())%len(partitions)], r)
+	return w.Send(ctx, topic, partitions[int64(h.Sum32())%int64(len(partitions))], r)
 }
 
 func digest(data []byte) string {
