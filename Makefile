@@ -5,7 +5,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench build demo results ci nightly notices vulncheck clean
+.PHONY: help test lint fmt bench build demo ci nightly notices vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,9 +27,6 @@ build: ## the static binary ./pacsgp
 
 demo: ## from generated rows to a verified certificate, in a minute
 	go run ./cmd/pacsgp demo $(ARGS)
-
-results: ## the runs on real data behind docs/results.md
-	go run ./cmd/results $(ARGS)
 
 ci: ## all that must hold before a change lands; 20 minutes on two cores
 	@.ci/run

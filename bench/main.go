@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
-// docs/results.md, section "Side by side". README.md lists the comparisons.
+// docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go run ./bench [-only kernels,functions,lastpass,accuracy,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
-// A measure is one comparison. It returns its part of the page.
+// A measure makes one part of the page.
 type measure struct {
 	name string
 	run  func(context.Context, *bench) (string, error)
@@ -29,6 +29,7 @@ var measures = []measure{
 	{"kernels", kernels},
 	{"functions", functions},
 	{"lastpass", lastPass},
+	{"whole", whole},
 	{"accuracy", accuracy},
 	{"training", training},
 	{"svgp", svgp},

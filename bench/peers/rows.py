@@ -1,4 +1,4 @@
-"""Splits a data set as cmd/results does, gives the rows their roles (docs/format.md, 4.4 and 4.5), and writes two forms
+"""Splits a data set as the paper's experiments do, gives the rows their roles (docs/format.md, 4.4 and 4.5), and writes two forms
 of the same job: OUT/train/rows.parquet for ours, OUT/rows.npz, scaled, for the peers.
 
     rows.py DATA TARGET SEED OUT

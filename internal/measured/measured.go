@@ -53,9 +53,8 @@ type Run struct {
 		Steps    int `json:"steps"`
 	} `json:"training"`
 	Diagnostics struct {
-		Instructions string  `json:"instruction_set"`
-		Train        float64 `json:"train_seconds"`
-		LastPass     float64 `json:"last_pass_seconds"`
+		Train    float64 `json:"train_seconds"`
+		LastPass float64 `json:"last_pass_seconds"`
 	} `json:"diagnostics"`
 	Process *os.ProcessState `json:"-"`
 }

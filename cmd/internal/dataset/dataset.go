@@ -1,5 +1,4 @@
-// Package dataset reads the data sets of cmd/paper and cmd/results, and splits them as the
-// published experiments do.
+// Package dataset reads the data sets of cmd/paper, and splits them as the published experiments do.
 package dataset
 
 import (
