@@ -19,8 +19,8 @@ import (
 //
 // rows have arrived. Its batch is drawn at random from a reservoir of the train rows among
 // them, as large as the shuffle buffer of other jobs; batches of the latest rows alone would let
-// q learn them by heart. So a step depends on the order of the rows and on nothing else: with
-// all rows at hand the steps are the same. After the last row θ is put on its grid and q
+// q learn them by heart. So a step depends on nothing but the order of the rows: if all rows are
+// there from the start, the steps are the same. After the last row θ is put on its grid and q
 // settles on the whole sample.
 
 // checkArrival finds faults of a job that trains before all rows have arrived.
@@ -42,7 +42,7 @@ func (j Job) checkArrival(fault func(string, ...any)) {
 		fault("train.rows: %d is no number of rows above roles.reference and up to %d (for windows of a topic it is source.kafka.rows)", t.Rows, maxRowsAtOnce)
 	}
 	if j.Roles.Last {
-		fault("train.mode: %s does not go with the last rows as hold-out rows: nobody knows yet where they begin", TrainArrival)
+		fault("train.mode: %s does not go with the last rows as hold-out rows: it is not known yet where they begin", TrainArrival)
 	}
 	if len(j.Kernel.Family) > 1 || len(j.Inducing) > 1 {
 		fault("train.mode: %s trains one posterior: name one kernel and at most one number of inducing points", TrainArrival)
@@ -63,16 +63,15 @@ func (j Job) planned(n int64) int64 {
 	return n
 }
 
-// firstSteps is F, for a sample of n rows: an eighth of the planned ones, more of few.
-func (j Job) firstSteps(n int64) int64 {
+// firstRows is F, for a sample of n rows: an eighth of the planned rows, a larger part of few.
+func (j Job) firstRows(n int64) int64 {
 	n = j.planned(n)
 	return min(n, max(j.Roles.Reference, min(startRows, max(n/8, min(n/2, 1000)))))
 }
 
-// arriving completes a candidate of mode arrival, which has the configuration of a fit to
-// the whole sample. Steps before the last row assume the planned number of rows, with the
-// train rows that the roles give, and all of δ: its share may not be known yet. After them q
-// settles.
+// arriving completes a candidate of mode arrival, whose configuration is that of a fit to the
+// whole sample. Steps before the last row assume the planned number of rows, the train rows
+// among them, and all of δ: its share may not be known yet. After them q settles.
 func (t *training) arriving(c candidate) (candidate, error) {
 	n := t.job.planned(t.survey.Roles.Rows)
 	job := t.declared.ForRows(n)
@@ -101,8 +100,8 @@ func (c checkpoint) arriving(job Job) bool {
 	return job.Train.Mode == TrainArrival && !c.Arrived
 }
 
-// arrive makes the steps whose rows have arrived, from the checkpoint on. If the sample is
-// whole, it leaves a trainer that settles on it.
+// arrive makes the steps whose rows have arrived, from the checkpoint on. With the whole sample it
+// leaves a trainer in the state that settles on it.
 func (t *training) arrive(ctx context.Context, whole bool) error {
 	c := t.candidates[0]
 	early := c
@@ -116,7 +115,7 @@ func (t *training) arrive(ctx context.Context, whole bool) error {
 	if !ok {
 		return errors.New("pipeline: this method does not train while rows arrive")
 	}
-	if err := t.steps(ctx, trainer, c.early.Scheduled().Plan); err != nil {
+	if err := t.arrivalSteps(ctx, trainer, c.early.Scheduled().Plan); err != nil {
 		return err
 	}
 	if !whole {
@@ -139,22 +138,22 @@ func (t *training) arrive(ctx context.Context, whole bool) error {
 	return err
 }
 
-// steps makes the steps before the last row.
-func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model.Plan) error {
+// arrivalSteps makes the steps whose rows have arrived.
+func (t *training) arrivalSteps(ctx context.Context, trainer *model.Trainer, plan model.Plan) error {
 	f := t.feed
 	n, planned := f.roles.Rows, t.job.planned(f.roles.Rows)
-	first := t.job.firstSteps(n)
-	steps := int64(plan.Joint)
-	// until is the number of train rows that the next step needs.
-	until := func() (rows int64, ok bool) {
+	first := t.job.firstRows(n)
+	all := int64(plan.Joint)
+	// need is the number of train rows that must have arrived for the next step; ok: they have.
+	need := func() (rows int64, ok bool) {
 		p := trainer.Progress()
 		if p.Phase != model.Joint {
 			return 0, false
 		}
-		due := first + ((int64(p.Step)+1)*(planned-first)+steps-1)/steps
+		due := first + ((int64(p.Step)+1)*(planned-first)+all-1)/all
 		return max(1, f.roles.trainIndex(min(due, n))), due <= n
 	}
-	want, ok := until()
+	want, ok := need()
 	if !ok {
 		return nil
 	}
@@ -171,7 +170,7 @@ func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model
 				if err := t.arrivalStep(ctx, trainer, plan.Batch); err != nil {
 					return err
 				}
-				if want, ok = until(); !ok {
+				if want, ok = need(); !ok {
 					return errAllMade
 				}
 			}
@@ -184,10 +183,10 @@ func (t *training) steps(ctx context.Context, trainer *model.Trainer, plan model
 	return err
 }
 
-// errAllMade ends the reading: no step is due.
+// errAllMade ends the reading when no further step is due.
 var errAllMade = errors.New("no step is due")
 
-// arrivalStep makes one step, of rows in the reservoir.
+// arrivalStep makes one step, on rows of the reservoir.
 func (t *training) arrivalStep(ctx context.Context, trainer *model.Trainer, batch int) error {
 	if err := ctx.Err(); err != nil {
 		return errors.Join(t.interrupted(ctx, trainer), err)
@@ -203,12 +202,12 @@ func (t *training) arrivalStep(ctx context.Context, trainer *model.Trainer, batc
 	if err := trainer.End(); err != nil {
 		return err
 	}
-	t.made(trainer)
+	t.record(trainer)
 	return t.checkpointIfDue(ctx, trainer)
 }
 
-// from are the shards from that of a train row on, which is given by its place among all train
-// rows, and the place of their first train row.
+// from are the shards from the one of a train row on, and the index of their first train row.
+// Indices count train rows.
 func (f *feed) from(row int64) (order []int, at int64) {
 	shards := f.src.Shards()
 	for i, s := range shards {
@@ -224,8 +223,8 @@ func (f *feed) from(row int64) (order []int, at int64) {
 }
 
 // An EarlyTrainer trains on the rows of a sample while they arrive, for a job of mode arrival.
-// [Run] resumes from its checkpoint; without it Run makes the same steps, and gives the same
-// bytes.
+// [Run] resumes from its checkpoint. Without the checkpoint Run makes the same steps and gives
+// the same bytes.
 type EarlyTrainer struct {
 	job      Job
 	env      Environment
@@ -234,26 +233,26 @@ type EarlyTrainer struct {
 	began    time.Time
 }
 
-// NewEarlyTrainer returns a trainer without rows. Of env it uses Checkpoints, which must be
-// those of the run, Resources and Observer. The job must have its defaults filled in, and its
-// planned number of rows.
+// NewEarlyTrainer returns a trainer without rows. The job must have its defaults and its planned
+// number of rows. Of env it uses Checkpoints, Resources and Observer; the checkpoints must be
+// those of the run.
 func NewEarlyTrainer(job Job, env Environment) *EarlyTrainer {
 	env.Resources = env.Resources.WithDefaults()
 	return &EarlyTrainer{job: job, env: env, began: time.Now()}
 }
 
 // Add makes the steps whose rows have arrived, and saves the checkpoint. The source has the
-// shards of the previous one, and then those that arrived since.
+// shards of the source before, and then new ones.
 func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 	n := rowsOf(src)
-	if n < a.job.firstSteps(n) || a.job.Train.Rows == 0 {
+	if n < a.job.firstRows(n) || a.job.Train.Rows == 0 {
 		return nil
 	}
 	if a.survey == nil {
 		if err := errors.Join(a.job.complete(), a.env.needs("Checkpoints")); err != nil {
 			return err
 		}
-		s, err := survey(ctx, a.firstOf(src), a.job, a.env.Resources)
+		s, err := survey(ctx, a.beginningOf(src), a.job, a.env.Resources)
 		if err != nil {
 			return err
 		}
@@ -281,9 +280,9 @@ func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 	return t.arrive(ctx, false)
 }
 
-// firstOf is the source of the shards that have the first rows.
-func (a *EarlyTrainer) firstOf(src Source) Source {
-	shards, first := src.Shards(), a.job.firstSteps(0)
+// beginningOf is the source of the shards with the first rows.
+func (a *EarlyTrainer) beginningOf(src Source) Source {
+	shards, first := src.Shards(), a.job.firstRows(0)
 	k := 0
 	for k < len(shards) && shards[k].First < first {
 		k++
@@ -302,12 +301,12 @@ func (b beginning) Shards() []Shard { return b.shards }
 
 const arrivingPrefix = "the first shards "
 
-// arrivingSample names the rows of an early checkpoint by their places.
+// arrivingSample names the rows of an early checkpoint by the places of their shards.
 func arrivingSample(shards []Shard) string {
 	return fmt.Sprintf("%s%d %s", arrivingPrefix, len(shards), Digest(sha256.Sum256(placesOf(shards))))
 }
 
-// beganOn reports whether a checkpoint's rows are the first ones of these shards.
+// beganOn reports whether a checkpoint's rows are those of the first of these shards.
 func beganOn(sample string, shards []Shard) bool {
 	var k int
 	if _, err := fmt.Sscanf(sample, arrivingPrefix+"%d ", &k); err != nil || k < 1 || k > len(shards) || !strings.HasPrefix(sample, arrivingPrefix) {

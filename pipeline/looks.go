@@ -21,7 +21,7 @@ type Look struct {
 	Family Digest
 	Slot   Slot
 	Curve  bool   // it discloses a curve, which ends the looks at its rows
-	Shown  Digest // of the answer: model and hold-out rows, and for a bound alone its part of δ
+	Shown  Digest // of the answer: model and hold-out rows; of a bound without a count also its part of δ
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
 
@@ -34,12 +34,12 @@ type Slot struct{ Number, Alternative int64 }
 // HeldOut identifies hold-out rows by their values, whatever their files and names of columns.
 type HeldOut struct {
 	Rows   int64
-	Marks  []uint64 // digests of rows, whatever the order of their features, ascending: all of them or the lowest maxMarks
-	Places []uint64 // a place each, ascending: all of them or the maxMarks of lowest rank
+	Marks  []uint64 // digests of rows, the same in any order of features, ascending: all or the lowest maxMarks
+	Places []uint64 // places of rows, ascending: all or the maxMarks of lowest rank
 }
 
-// maxMarks bounds the size of a look in its log. The marks of lowest rank are a sample that is the
-// same for equal rows: it misses an overlap of a five-hundredth with a probability of e⁻⁴.
+// maxMarks bounds the size of a look in its log. Marks of lowest rank are the same sample wherever
+// rows are the same: it misses an overlap of a five-hundredth with a probability of e⁻⁴.
 const maxMarks = 2048
 
 // Looks is the log of looks. It outlives the process and the output.
@@ -60,13 +60,13 @@ func (l Look) Same(o Look) bool {
 // ErrUncounted says that a log does not count a look. The certificate says so.
 var ErrUncounted = errors.New("looks at the hold-out rows are not counted")
 
-const noPrice = "the hold-out rows promise nothing: a job before this one looked at some of them and trained on others of them, and no price is known for that (hint: keep the key and let new rows come behind the old ones, or leave out the method holdout)"
+const noPrice = "the hold-out rows promise nothing: an earlier job looked at some of them and trained on others, and no price is known for that (hint: keep the key and add new rows behind the old ones, or leave out the method holdout)"
 
-const looksEnded = "what follows from the hold-out rows is indicative: a job before this one has shown a curve of some of them, which ends the looks at them (hint: declare what is to be tried together, as a sweep, or let new rows come)"
+const looksEnded = "what follows from the hold-out rows is indicative: an earlier job has shown a curve of some of them, which ends the looks at them (hint: declare all alternatives together, as a sweep, or add new rows)"
 
 // warnOfLooks warns before training if the hold-out bound will promise nothing. A repeated job pays
 // what it paid the first time.
-func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told bool, err error) {
+func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (warned bool, err error) {
 	if s.held.Rows == 0 || env.Looks == nil {
 		return false, nil
 	}
@@ -94,7 +94,7 @@ func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (told
 }
 
 // look records the look at the hold-out rows with a model, and returns its price.
-func look(ctx context.Context, job Job, s *Survey, model string, env Environment, told bool) (*certify.Looks, error) {
+func look(ctx context.Context, job Job, s *Survey, model string, env Environment, warned bool) (*certify.Looks, error) {
 	if s.held.Rows == 0 {
 		return nil, nil
 	}
@@ -112,7 +112,7 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 	}
 	paid := l.paid(earlier)
 	switch {
-	case paid == nil || told:
+	case paid == nil || warned:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
 	case paid.Ended:
@@ -161,18 +161,18 @@ func shownAt(looks []Look, shown Digest) int {
 	return len(looks)
 }
 
-// charge is the price of a look after earlier ones. A family's jobs were fixed before its first look.
-// So its slots do not pay for each other (fixed), unless one of them has a second answer, or features
-// of the rows were recomputed since. One answer is paid for once.
+// charge is the price of a look after earlier ones. A family's jobs were fixed before its first look:
+// its slots do not pay for each other (fixed), unless one of them has a second answer, or features
+// of the rows were recomputed since. Each answer is paid for once.
 func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 	var all certify.Looks
 	for i, o := range slices.Backward(earlier) {
-		meets, kept, changed := l.meets(o)
+		common := l.common(o)
 		other := o.Family != l.Family
-		fixed = fixed && (other || !changed)
-		if meets && (other || !fixed) && shownAt(earlier, o.Shown) == i {
+		fixed = fixed && (other || !common.changed)
+		if common.some && (other || !fixed) && shownAt(earlier, o.Shown) == i {
 			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
-			all.Swapped = all.Swapped || !kept
+			all.Swapped = all.Swapped || !common.kept
 			all.Ended = all.Ended || o.Curve
 		}
 	}
@@ -183,8 +183,8 @@ func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 	return &all
 }
 
-// again reports whether a slot of the look's family has two answers, this look's included: from
-// another program, machine, time limit or sample.
+// again reports whether a slot of the look's family has two answers, with this look's: by another
+// program, machine, time limit or sample.
 func (l Look) again(earlier []Look) bool {
 	answers := map[Slot]Digest{l.Slot: l.Shown}
 	for _, o := range earlier {
@@ -199,22 +199,27 @@ func (l Look) again(earlier []Look) bool {
 	return false
 }
 
-// meets reports whether two looks have hold-out rows in common; whether each hold-out row of l was
-// one of o too, or has come since (kept); and whether common rows have other features (changed).
-func (l Look) meets(o Look) (meets, kept, changed bool) {
-	common, mine, others := l.Held.among(o.Held.Marks)
-	if common == mine {
-		return true, true, false
+// commonRows says which hold-out rows a look has in common with an earlier one.
+type commonRows struct {
+	some    bool // at least one
+	kept    bool // all rows of the look, but for those that have come since
+	changed bool // with other features
+}
+
+// common compares the hold-out rows of a look with those of an earlier one.
+func (l Look) common(o Look) commonRows {
+	equal, mine, others := l.Held.among(o.Held.Marks)
+	if equal == mine {
+		return commonRows{some: true, kept: true}
 	}
-	same, kept, changed := l.meetsInPlace(o)
+	c := l.commonPlaces(o)
 	switch {
 	case l.trainedBy(o, 0.25):
-		return true, false, changed
-	case same:
-		return true, kept, changed
-	default: // at other places; a hundredth may be equal by chance
-		return 100*common > min(mine, others), !l.trainedBy(o, 0.01), changed
+		c.some, c.kept = true, false
+	case !c.some: // at other places; a hundredth may be equal by chance
+		c.some, c.kept = 100*equal > min(mine, others), !l.trainedBy(o, 0.01)
 	}
+	return c
 }
 
 // among counts the marks of h that are among other marks, with the numbers of both.
@@ -228,8 +233,8 @@ func (h HeldOut) among(other []uint64) (common, mine, others int) {
 	return common, len(a), len(b)
 }
 
-// trainedBy reports whether o has trained on hold-out rows of l. Some are equal to train rows by
-// chance, as among l's own: more of them are, by the given part and by five deviations.
+// trainedBy reports whether o has trained on hold-out rows of l. Some equal train rows by chance, as
+// they do among l's own: there must be more, by the given part and by five deviations.
 func (l Look) trainedBy(o Look, part float64) bool {
 	common, of, _ := l.Held.among(o.Trained)
 	alike, own, _ := l.Held.among(l.Trained)
@@ -238,26 +243,28 @@ func (l Look) trainedBy(o Look, part float64) bool {
 	return common >= min(of, 3) && beyond > part*n && beyond > 5*math.Sqrt(n*chance*(1-chance))
 }
 
-// meetsInPlace is meets by the places of rows, which other features or another target do not change.
-func (l Look) meetsInPlace(o Look) (meets, kept, changed bool) {
+// commonPlaces is common by the places of rows, which other features or another target do not change.
+func (l Look) commonPlaces(o Look) (c commonRows) {
 	mine, others := bothWhole(l.Held.Places, o.Held.Places, placeRank)
 	then := map[uint64]uint64{}
 	for _, p := range others {
 		then[p>>placeBits] = p
 	}
 	var targets, features pairs
-	kept = true
+	c.kept = true
 	for _, p := range mine {
 		q, held := then[p>>placeBits]
 		if held {
 			targets.add(p>>halfBits, q>>halfBits)
 			features.add(p, q)
 		}
-		kept = kept && (held || p>>placeBits >= uint64(o.Sample)) //nolint:gosec // a count of rows
+		c.kept = c.kept && (held || p>>placeBits >= uint64(o.Sample)) //nolint:gosec // a count of rows
 	}
-	t, f := targets.alike(), features.alike()
-	kept = kept && len(targets) > 0 && max(targets.equal(), features.equal()) == len(targets)
-	return t || f, kept, t && 10*features.equal() < 9*len(features)
+	sameTargets := targets.alike()
+	c.some = sameTargets || features.alike()
+	c.kept = c.kept && len(targets) > 0 && max(targets.equal(), features.equal()) == len(targets)
+	c.changed = sameTargets && 10*features.equal() < 9*len(features)
+	return c
 }
 
 // pairs are short digests of the values of two looks at the same places.
@@ -296,7 +303,7 @@ func (p pairs) alike() bool {
 	return 10*beyond >= 9*(n-chance) && beyond > 5*math.Sqrt(chance*(1-chance/n))
 }
 
-// bothWhole cuts two samples to the ranks up to which both are complete.
+// bothWhole cuts two samples at the highest rank up to which both are complete.
 func bothWhole(a, b []uint64, rank func(uint64) uint64) (mine, others []uint64) {
 	last := uint64(math.MaxUint64)
 	for _, all := range [][]uint64{a, b} {
@@ -406,7 +413,7 @@ func (h *heldRows) lowestPlaces() {
 	h.places = h.places[:min(len(h.places), maxMarks)]
 }
 
-// found are the rows.
+// found returns the gathered rows.
 func (h *heldRows) found() heldFound {
 	h.lowestPlaces()
 	slices.Sort(h.places)
@@ -414,8 +421,8 @@ func (h *heldRows) found() heldFound {
 	return heldFound{held, h.rows.digest(), h.trained.lowest()}
 }
 
-// rowMarks are digests of rows by their values; the last one is the target. They need not resist
-// forged collisions: the log is its user's own.
+// rowMarks are digests of rows by their values, the target last. They need not resist forged
+// collisions: the log is its user's own.
 func rowMarks(columns [][]float64) []uint64 {
 	last := len(columns) - 1
 	all := make([]uint64, len(columns[last]))

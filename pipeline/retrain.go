@@ -75,7 +75,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if err != nil {
 		return err
 	}
-	s, err := v.again(ctx, src, job, res)
+	s, err := v.surveyAgain(ctx, src, job, res)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (v *Verification) rule(ctx context.Context, src Source, m Model, res Resour
 	if v.job.Train.Method != MethodRule {
 		return nil
 	}
-	s, err := v.again(ctx, src, v.job, res)
+	s, err := v.surveyAgain(ctx, src, v.job, res)
 	if err != nil {
 		return err
 	}

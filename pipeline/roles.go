@@ -181,7 +181,7 @@ func (j Job) rule(n int64) roleRule {
 	case RolesByPosition:
 		early := max(d.Reference, int64(startRows))
 		if j.Train.Mode == TrainArrival {
-			early = j.firstSteps(n)
+			early = j.firstRows(n)
 		}
 		return byPosition{hash, d.Reference, early}
 	case RolesByHash, RolesByContent: // of which the number of reference rows is about the same

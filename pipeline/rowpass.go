@@ -15,7 +15,7 @@ import (
 type rowPass struct {
 	src     Source
 	shards  []Shard
-	columns []int // that copies are equal in; the target is last. nil: they are not counted
+	columns []int // in which copies are equal, the target last; nil: copies are not counted
 	res     Resources
 	roles   Roles
 	sieve   *sieve // nil unless the job leaves rows out
@@ -23,16 +23,16 @@ type rowPass struct {
 	of      subject
 
 	// What the pass is for.
-	wanted    []int64   // ordinals of the rows that it keeps, ascending
+	wanted    []int64   // ordinals of the rows to keep, ascending
 	summaries bool      // of the columns
 	moments   bool      // of the columns, in their summaries
 	scorer    *scorer   // nil: no row is scored
 	curve     bool      // counts the errors of the mean on hold-out rows
-	held      *heldRows // gathers the hold-out rows; nil: nobody asks for them
+	held      *heldRows // gathers the hold-out rows; nil: they are not needed
 }
 
-// beginPass prepares a pass. Where the job leaves rows out, it reads all rows to find
-// them. Copies that are not dropped are counted on the way.
+// beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
+// that are not dropped are counted during the pass.
 func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden secret, res Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {
@@ -45,7 +45,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
 	if need := n / 8 * job.Roles.sets(); need > max(res.Memory, 1<<26) {
-		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d: give more memory, or leave out the method holdout",
+		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
 			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
 	}
 	var out leftOut
@@ -77,7 +77,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	return p, nil
 }
 
-// sifts reports whether roles are known only when all rows were read.
+// sifts reports whether roles are known only after a reading of all rows.
 func (j Job) sifts() bool {
 	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Roles.By == RolesByContent
 }
@@ -111,7 +111,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return add, func(e ending) error {
 			f.found.columns, f.found.targets = e.columns, e.targets
 			if p.sieve != nil && !slices.Equal(e.columns, p.sieve.columns[shard]) {
-				return fmt.Errorf("%w: %s has other values than when copies or bad rows were looked for", ErrChanged, p.shards[shard].Name)
+				return fmt.Errorf("%w: %s has other values than in the search for copies or bad rows", ErrChanged, p.shards[shard].Name)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -125,8 +125,8 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	return found, nil
 }
 
-// goodMarks are the marks of the rows of a block that are not bad, with the bit of hold-out
-// rows. It moves them to the front.
+// goodMarks are the marks of the good rows of a block, with the bit of hold-out rows. It moves
+// them to the front of the block's marks.
 func (r Roles) goodMarks(b block) []mark {
 	good := b.marks[:0]
 	for i, m := range b.marks {
@@ -152,7 +152,7 @@ func rowsIn(all []Shard, some []int) (n int64) {
 type shardFold struct {
 	pass    *rowPass
 	space   *workspace // nil: no row is scored
-	wanted  []int64    // those that are still to come
+	wanted  []int64    // ordinals of the rows still to keep
 	found   shardPass
 	tallies certify.Tallies
 }
@@ -167,7 +167,7 @@ func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 	}
 }
 
-// add is the fold's step: one batch.
+// add adds one block.
 func (f *shardFold) add(b block) error {
 	roles := f.pass.roles
 	if f.pass.summaries {
@@ -213,7 +213,7 @@ func (f *shardFold) order(b block) error {
 	})
 }
 
-// scoreHoldout adds what the mean of Q loses on the hold-out rows of a block.
+// scoreHoldout adds the losses of the mean of Q on the hold-out rows of a block.
 func (f *shardFold) scoreHoldout(b block) error {
 	w := f.space
 	w.reset(b.rows)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths to which a message cuts a quoted text, a word such as a path, and a line.
+// The longest quoted text, word (such as a path) and line of a message, in bytes.
 const (
 	longQuoted  = 100
 	longWord    = 1000
@@ -18,28 +18,28 @@ var (
 	wordText   = regexp.MustCompile(`\S+`)
 )
 
-// Shortened cuts a line, and long texts in it.
+// Shortened cuts long quoted texts and words in a line, and then the line.
 func Shortened(line string) string {
 	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
 		if len(s) <= longQuoted+2 {
 			return s
 		}
-		return firstOf(s, longQuoted+1) + `…"`
+		return prefix(s, longQuoted+1) + `…"`
 	})
 	line = wordText.ReplaceAllStringFunc(line, func(s string) string {
 		if len(s) <= longWord {
 			return s
 		}
-		return firstOf(s, longQuoted) + "…"
+		return prefix(s, longQuoted) + "…"
 	})
 	if len(line) > longMessage {
-		line = fmt.Sprintf("%s… (%d bytes more)", firstOf(line, longMessage), len(line)-longMessage)
+		line = fmt.Sprintf("%s… (%d bytes more)", prefix(line, longMessage), len(line)-longMessage)
 	}
 	return line
 }
 
-// firstOf is the whole characters in the first n bytes of s.
-func firstOf(s string, n int) string {
+// prefix is the whole characters in the first n bytes of s.
+func prefix(s string, n int) string {
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

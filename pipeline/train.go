@@ -14,17 +14,17 @@ import (
 	"github.com/pacsgp/pacsgp/model/loss"
 )
 
-// Training is how the fit went: for the run record.
+// Training describes the fit, for the run record.
 type Training struct {
 	Kernel    string     `json:"kernel"`                  // of the chosen candidate
 	Inducing  int        `json:"inducing"`                // of the chosen candidate
 	Steps     int        `json:"steps"`                   // made by the chosen candidate
 	StoppedBy string     `json:"stopped_by"`              // plan (its end, or no more gain) or time
-	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates before the time limit was reached; 0: it was not
-	Machine   string     `json:"machine"`                 // architecture and instruction set, by which results differ in their last bits
+	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
+	Machine   string     `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
 	Resumed   bool       `json:"resumed"`
 	Noise     float64    `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
-	Alpha     float64    `json:"alpha,omitempty"`          // of the same
+	Alpha     float64    `json:"alpha,omitempty"`          // α of the same method
 	Trace     []Progress `json:"trace"`
 
 	Ancestor *certify.Ancestor `json:"ancestor,omitempty"` // whose posterior training began with
@@ -36,8 +36,8 @@ type fitted struct {
 	Training Training
 }
 
-// train fits the candidates one after the other and returns the best. Q may
-// depend on all rows, so that choosing among candidates by the bound is free.
+// train fits the candidates one after the other and returns the best. Q may depend on all rows:
+// choosing among candidates by the bound is free.
 func train(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*fitted, error) {
 	t, err := newTraining(ctx, src, s, job, env, began)
 	if err != nil {
@@ -122,7 +122,7 @@ type candidate struct {
 	theta  []certify.Parameter // without indices
 }
 
-// words say what the candidate is that has so many inducing points.
+// words describe the candidate with a number of inducing points.
 func (c candidate) words(inducing int) string {
 	words := certify.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
@@ -239,8 +239,8 @@ func parameters(job Job, s *Survey, family *kernel.Family, centre []float64, wor
 }
 
 // estimate is the maximum-likelihood estimate of ln θ on the reference rows.
-// The bound likes smoother functions than the likelihood does, by a factor of
-// about 1.5 in the lengthscales: the centre says so.
+// The bound prefers smoother functions than the likelihood: the centre has 1.5 times the
+// lengthscales.
 func estimate(job Job, s *Survey, family *kernel.Family, workers int) ([]float64, error) {
 	x, y := s.scaler().scaleRaw(s.reference)
 	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, family, !job.Kernel.Isotropic, workers)
@@ -268,8 +268,7 @@ func priced(g certify.Grid) (model.Grid, error) {
 	return out, nil
 }
 
-// fit trains the candidate at hand, from its checkpoint if there is one, to its
-// end.
+// fit trains the current candidate to its end, from its checkpoint if there is one.
 func (t *training) fit(ctx context.Context) error {
 	if t.state.arriving(t.job) {
 		if err := t.arrive(ctx, true); err != nil {
@@ -330,7 +329,7 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *shuffled)
 	if err := trainer.End(); err != nil {
 		return err
 	}
-	t.made(trainer)
+	t.record(trainer)
 	if t.state.Hurried == 0 && t.late() {
 		t.state.Hurried = len(t.state.Trace)
 		trainer.Settle()
@@ -338,8 +337,8 @@ func (t *training) step(ctx context.Context, trainer trainer, batches *shuffled)
 	return nil
 }
 
-// made notes a step.
-func (t *training) made(trainer trainer) {
+// record adds a step to the trace.
+func (t *training) record(trainer trainer) {
 	p := trainer.Progress()
 	progress := Progress{
 		Phase: PhaseTrain, Inducing: trainer.Inducing(), Stage: p.Phase.String(), Step: p.Step, Steps: p.Steps,
@@ -357,8 +356,8 @@ func (t *training) interrupted(ctx context.Context, trainer trainer) error {
 	return nil
 }
 
-// best returns the fitted candidate of the lowest bound, its risk computed by a
-// full pass if there are several.
+// best returns the fitted candidate with the lowest bound. With several candidates a full pass
+// computes the risk of each.
 func (t *training) best(ctx context.Context) (*fitted, error) {
 	var chosen *fitted
 	least := math.Inf(1)
@@ -419,7 +418,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	return b.Upper, err
 }
 
-// finish makes the model of a trainer that is done.
+// finish makes the model of a finished trainer.
 func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	trainer, err := t.newTrainer(c, state)
 	if err != nil {
@@ -468,7 +467,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	return &fitted{Model{meta, posterior}, training}, nil
 }
 
-// inChunks hands rows over chunkRows at a time.
+// inChunks calls add with chunkRows rows at a time.
 func inChunks(x, y []float64, add func(x, y []float64) error) error {
 	if len(y) == 0 {
 		return errors.New("pipeline: an empty batch")
@@ -484,6 +483,5 @@ func inChunks(x, y []float64, add func(x, y []float64) error) error {
 	return nil
 }
 
-// spent is the time that training took, without the first pass, in this process and those
-// before it.
+// spent is the time of training without the first pass, in this process and earlier ones.
 func (t *training) spent() time.Duration { return t.state.Spent + time.Since(t.entered) }

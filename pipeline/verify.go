@@ -17,21 +17,21 @@ import (
 // that it was checked against.
 var ErrRefused = errors.New("refused")
 
-// A Verification is what a check of a certificate found in order.
+// A Verification is the result of a check of a certificate.
 type Verification struct {
 	Evidence  bool     // whether the rows were read again, or only the arithmetic checked
 	Retrained bool     // whether training again gave the same model: see [Verification.Retrain]
-	Checked   []string // one line each, for people
+	Checked   []string // what was found in order, one line each
 
-	// Log says whether the rows were read at the offsets that the certificate names.
+	// Log says whether the rows were read from a log, at the offsets that the certificate names.
 	Log bool
 
 	certificate certify.Certificate
 	job         Job
-	noise       bool // the model has one
+	noise       bool // whether the model has a noise
 }
 
-// Certificate is the one that was checked, with what the rows have shown where its document does not say it.
+// Certificate is the checked certificate. Findings that its document lacks are those of the rows.
 func (v *Verification) Certificate() certify.Certificate { return v.certificate }
 
 func (v *Verification) note(format string, args ...any) {
@@ -94,7 +94,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	return v, nil
 }
 
-// segmented demands shards with as many rows as the segments that they are, if there are any.
+// segmented demands that each shard has as many rows as its segment, if there are segments.
 func segmented(src Source, segments []Segment) error {
 	for i, shard := range src.Shards() {
 		if i < len(segments) && shard.Rows != segments[i].Rows {
@@ -104,9 +104,8 @@ func segmented(src Source, segments []Segment) error {
 	return nil
 }
 
-// derive makes the certificate that follows from job, model and findings, with
-// the maker's word: a run publishes it, verification compares it with the one
-// that is stated. A model that does not follow from the job is an error.
+// derive makes the certificate that follows from job, model and findings, with the maker's word.
+// A model that does not follow from the job is an error.
 func derive(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Certificate, error) {
 	ev, err := evidence(job, configuration, m, modelDigest, found, word)
 	if err != nil {
@@ -115,8 +114,7 @@ func derive(job Job, configuration []byte, m Model, modelDigest string, found *l
 	return certify.Certify(ev)
 }
 
-// follows demands that a model's description is the one that job, findings and
-// posterior give.
+// follows demands that a model's description follows from job, findings and posterior.
 func follows(job Job, m Model, found *lastPassResult) error {
 	features, target, err := found.scaling(job, m.Meta)
 	if err != nil {
@@ -147,10 +145,9 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	return job.fitsInducing(found.Train, len(features), m.Posterior.Inducing())
 }
 
-// fitsInducing demands a number of inducing points that the job allows: one of
-// its list or, without one, at most what the rule in N gives. Fewer than the
-// list says are what training makes of start rows that repeat or lie far from the others. Any number is
-// a choice of Q, which is free.
+// fitsInducing demands a number of inducing points that the job allows: at most the largest of its
+// list or, without a list, that of the rule in N. There may be fewer, if start rows repeat or lie
+// far from the others. Any number is a choice of Q, which is free.
 func (j Job) fitsInducing(n int64, d, m int) error {
 	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
 	switch {
@@ -169,8 +166,8 @@ func (j Job) fitsInducing(n int64, d, m int) error {
 	return nil
 }
 
-// compare derives the certificate again and demands every byte of it. Evidence
-// is compared first, to name what is wrong and not what follows from it.
+// compare derives the certificate again and demands the same bytes. It compares the evidence
+// first, to name the cause of a difference and not a consequence.
 func compare(c certify.Certificate, job Job, m Model, modelDigest string, found *lastPassResult) error {
 	stated, err := c.Evidence()
 	if err != nil {
@@ -204,8 +201,7 @@ func compare(c certify.Certificate, job Job, m Model, modelDigest string, found 
 	return nil
 }
 
-// stated are the findings that a certificate states: what a check without rows
-// has to believe.
+// stated are the findings that a certificate states, which a check without rows has to believe.
 func stated(c certify.Certificate) (*lastPassResult, error) {
 	ev, err := c.Evidence()
 	if err != nil {
@@ -228,7 +224,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 	return found, nil
 }
 
-// files checks what follows from model and certificate alone.
+// files checks model and certificate without rows.
 func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model, modelDigest string) (Job, error) {
 	var job Job
 	if err := certify.Recompute(c); err != nil {
@@ -254,7 +250,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 		return job, err
 	}
 	reference := job.references(c.Ledger.Rows)
-	// Of reference rows that are left out nothing is known without the rows.
+	// Without the rows it is not known how many reference rows are left out.
 	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Roles.By == RolesByContent)
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
@@ -277,12 +273,11 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	return job, nil
 }
 
-// countableRows is how many rows are hashed for a check without rows: some seconds.
+// countableRows bounds the rows that are hashed in a check without rows, which takes some seconds.
 const countableRows = 10_000_000
 
-// statedApart checks the number of rows of a role, which follows from n. Without copies or bad
-// rows, which are left out, there may be fewer. Of more rows than are worth the time, rows have to
-// be read to find out.
+// statedApart checks the number of rows of a role, which follows from n. There may be fewer, for
+// copies and bad rows are left out. Above countableRows only a check with rows can tell.
 func statedApart(ctx context.Context, n int64, job Job, share float64, has func(rank) bool, got int64, role string) error {
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
@@ -300,9 +295,8 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 	return nil
 }
 
-// statedJob reads the job of a certificate. It must be one that could have been
-// run, in the form that a run gives it: every key known, once, with its
-// defaults filled in.
+// statedJob reads the job of a certificate. It must be valid and in the form that a run gives it:
+// each key known and given once, with the defaults filled in.
 func statedJob(stated certify.Configuration) (Job, error) {
 	var job Job
 	decoder := json.NewDecoder(bytes.NewReader(stated.Values))
@@ -359,8 +353,8 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	return nil
 }
 
-// again surveys the rows, which must still be the sample.
-func (v *Verification) again(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
+// surveyAgain surveys the rows again; they must still be the sample.
+func (v *Verification) surveyAgain(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
 	s, err := survey(ctx, src, job, res)
 	if err != nil {
 		return nil, err
@@ -376,8 +370,8 @@ func (v *Verification) unchanged(s *Survey) error {
 	return nil
 }
 
-// features checks that default features are all that the data offer, but for
-// columns that are constant on the reference rows.
+// features checks that default features are all numeric columns of the data, without those that
+// are constant on the reference rows.
 func (v *Verification) features(ctx context.Context, m Model, job Job, open OpenData, res Resources) error {
 	if job.Features != nil {
 		return nil
@@ -405,15 +399,14 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 	return nil
 }
 
-// centre checks that a peaked prior is where the reference rows put it: in
-// one of the two cells beside the estimate. Instruction sets may put the estimate
-// on either side of the middle between two cells, and the weights pay for the
-// choice.
+// centre checks that the peak of a prior is in one of the two cells beside the estimate of the
+// reference rows. Instruction sets may put the estimate on either side of the middle between two
+// cells, and the weights pay for the choice.
 func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, res Resources) error {
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}
-	s, err := v.again(ctx, src, job, res)
+	s, err := v.surveyAgain(ctx, src, job, res)
 	if err != nil {
 		return err
 	}
@@ -431,6 +424,6 @@ func (v *Verification) centre(ctx context.Context, src Source, c certify.Certifi
 				ErrRefused, c.Theta[i].Name, below, above, c.Theta[i].Grid.Centre)
 		}
 	}
-	v.note("the peaks of the grid's weights stand in a cell beside the estimate of the reference rows")
+	v.note("the peaks of the grid's weights are in a cell beside the estimate of the reference rows")
 	return nil
 }
