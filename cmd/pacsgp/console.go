@@ -17,9 +17,9 @@ func consoleCommand(w system) *cobra.Command {
 	var s serving.Config
 	cmd := &cobra.Command{
 		Use:   "console DIR...",
-		Short: "Show folders of certificates in a browser",
-		Long: "Show the certificates in folders, and below them, as pages for a browser: over time, one as\n" +
-			"inspect prints it, and two beside each other. It reads and writes nothing, until it is\n" +
+		Short: "Show in a browser which models are current, and why",
+		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it\n" +
+			"promises, what came of the last runs, and the certificates. It writes nothing, until it is\n" +
 			"interrupted. Other machines are only served with a token and TLS.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

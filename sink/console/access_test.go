@@ -2,6 +2,7 @@ package console
 
 import (
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,9 +25,11 @@ func shownPages(t *testing.T) map[string]string {
 	second, _ := put(t, dir, certifytest.Certificate(t, withKL(200)), noon.Add(time.Hour))
 	put(t, dir, certifytest.Certificate(t, withKL(5000)), noon.Add(2*time.Hour))
 	write(t, dir+"/certificate-x.json", nil)
+	nights := filepath.Join(dir, "nights")
+	threeNights(t, nights)
 	x := indexOf(t, dir)
 	shown := map[string]string{}
-	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + first, "/compare?a=" + first + "&b=" + second, "/compare", "/unreadable", "/about"} {
+	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + first, "/compare?a=" + first + "&b=" + second, "/compare", "/unreadable", "/about", "/job/" + keyOf(nights), "/runs/" + keyOf(nights)} {
 		_, shown[address] = get(t, Handler(x, nil), address)
 	}
 	_, shown["login"] = get(t, Handler(x, nil), "/login")

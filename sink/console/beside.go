@@ -9,25 +9,72 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // Bounds of files beside certificates: a folder may have anything.
 const (
-	maxPointer  = 64 << 10
 	maxManifest = 16 << 20
+	maxRun      = 16 << 20
+	maxTests    = 64 << 20
 )
 
-// pointedTo returns the id of the certificate that a pointer names, "" if it names none.
-func pointedTo(path string) string {
-	var pointer struct {
-		Format string `json:"format"`
-		ID     string `json:"id"`
+// A pointer is the pointer of a folder, or why it cannot be read.
+type pointer struct {
+	pipeline.Current
+
+	Fault string
+}
+
+func readPointer(folder string) pointer {
+	p, err := lake.ReadPointer(nil, folder)
+	switch {
+	case err != nil:
+		return pointer{Fault: err.Error()}
+	case p == nil: // it is gone since it was listed
+		return pointer{}
 	}
-	if err := readBeside(path, "a pointer", maxPointer, &pointer); err != nil || pointer.Format != "pacsgp-current/1" {
-		return ""
+	return pointer{Current: *p}
+}
+
+// A Run is the record of a run, without its lists of files and steps.
+type Run struct {
+	pipeline.RunState
+
+	Files int
+}
+
+func readRun(path string) (*Run, error) {
+	r := &Run{}
+	if err := readBeside(path, "a record of a run", maxRun, &r.RunState); err != nil {
+		return nil, plainly(err)
 	}
-	return pointer.ID
+	if r.Format != pipeline.RunStateFormat || lake.RunStateName(&r.RunState) != filepath.Base(path) {
+		return nil, errors.New("it is no record of a run, or of another one than its name says")
+	}
+	r.Record = nil
+	if r.Scheduled != nil {
+		r.Files, r.Scheduled.Files = len(r.Scheduled.Files), nil
+	}
+	return r, nil
+}
+
+// readTests reads what watch has counted.
+func readTests(path string) (all []pipeline.RowsTest, err error) {
+	var s watch.State
+	if err := readBeside(path, "a state of watch", maxTests, &s); err != nil {
+		return nil, plainly(err)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	for _, t := range s.Tests {
+		if n := t.Losses.Count(); n > 0 {
+			all = append(all, pipeline.RowsTest{Certificate: t.Certificate, Rows: n, Loss: t.Losses.Upper(), Bound: 1, Alarm: t.Alarm.Raised > 0})
+		}
+	}
+	return all, nil
 }
 
 // manifestBeside reads the manifest of a certificate, nil if there is none.

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Chart shows the bounds of a series over time, in SVG. The style sheet colours its shapes by class;
+// A Chart shows the bounds of a series in its order, in SVG. The style sheet colours its shapes by class;
 // statuses also differ in shape.
 type Chart struct {
 	ID            string // of its elements
@@ -44,14 +44,14 @@ type Legend struct{ Path, Class, Name string }
 // mostMarks is the largest number of marks that can be distinguished in a chart.
 const mostMarks = 240
 
-// drawChart draws the certificates of all, at least one, which are sorted by time, the latest first.
-func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
-	c := Chart{ID: id, Width: 520, Height: 270, Left: 42, Right: 512, Bottom: 236}
-	points := thinned(all, predictor)
-	c.Title = "Bounds for the " + string(predictor) + " over time"
+// drawChart draws the certificates of all, at least one, the latest first.
+func drawChart(id string, all []*Entry, predictor certify.Predictor, current map[string]bool) Chart {
+	c := Chart{ID: id, Width: 520, Height: 270, Left: 48, Right: 512, Bottom: 236}
+	points := thinned(all, predictor, current)
+	c.Title = "Bounds for the " + titles[predictor]
 	first, last := points[0], points[len(points)-1]
 	c.Words = fmt.Sprintf("%s, from %s to %s. The latest bound is %s, %s. The table below has all numbers.",
-		certify.Count(len(all), "certificate"), day(first.Time), day(last.Time), certify.AtMost(about(last, predictor).Bound), about(last, predictor).Status)
+		certify.Count(len(all), "certificate"), first.When(), last.When(), certify.PercentUp(about(last, predictor).Bound), about(last, predictor).Status)
 	most := 0.0
 	for _, e := range points {
 		most = max(most, about(e, predictor).Bound, e.Against)
@@ -64,13 +64,13 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 	highest := step * math.Ceil(max(most, step)/step-1e-9)
 	y := func(v float64) float64 { return c.Bottom - (c.Bottom-top)*v/highest }
 	for v := 0.0; v <= highest+step/2; v += step {
-		c.YTicks = append(c.YTicks, Tick{At: round(y(v)), Label: strconv.FormatFloat(v, 'g', 3, 64)})
+		c.YTicks = append(c.YTicks, Tick{At: round(y(v)), Label: strconv.FormatFloat(100*v, 'g', 3, 64) + " %"})
 	}
-	x := timeAxis(&c, first.Time, last.Time, len(points))
+	x := axis(&c, points)
 	line := func(class string, number func(e *Entry) float64) {
 		var path polyline
 		for i, e := range points {
-			path.to(x(i, e.Time), y(number(e)))
+			path.to(x(i), y(number(e)))
 		}
 		if len(points) == 1 && class != "bound" { // one point makes no line: draw it across the chart
 			at := y(number(first))
@@ -85,13 +85,16 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 		line("risk", func(e *Entry) float64 { return e.Draw.Risk })
 	}
 	line("bound", func(e *Entry) float64 { return about(e, predictor).Bound })
-	kept := false
+	kept, marked := false, false
 	for i, e := range points {
-		at := x(i, e.Time)
+		at := x(i)
+		if current[e.ID] {
+			c.Marks, marked = append(c.Marks, Mark{ring(at, y(about(e, predictor).Bound), 8), "ring", "current: " + e.When()}), true
+		}
 		mark := func(a About) {
 			c.Marks = append(c.Marks, Mark{
 				shape(a.Status, at, y(a.Bound)), string(a.Status),
-				fmt.Sprintf("%s: %s, bound %s", minute(e.Time), a.Status, certify.AtMost(a.Bound)),
+				fmt.Sprintf("%s: %s, bound %s", e.When(), a.Status, certify.PercentUp(a.Bound)),
 			})
 		}
 		mark(about(e, predictor))
@@ -100,9 +103,12 @@ func drawChart(id string, all []*Entry, predictor certify.Predictor) Chart {
 			kept = true
 		}
 	}
-	c.legend(predictor, kept)
+	c.legend(predictor, kept, marked)
 	return c
 }
+
+// titles name predictors as the glossary does.
+var titles = map[certify.Predictor]string{certify.PredictorMean: "mean", certify.PredictorDraw: "draw"}
 
 // about returns the main guarantee of a certificate about a predictor.
 func about(e *Entry, predictor certify.Predictor) About {
@@ -112,16 +118,16 @@ func about(e *Entry, predictor certify.Predictor) About {
 	return e.Draw
 }
 
-// thinned returns at most mostMarks certificates in the order of time: of each group of neighbours
-// the one with the highest bound.
-func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
+// thinned returns at most mostMarks certificates, the latest last: of each group of neighbours the
+// current one, or that with the highest bound.
+func thinned(all []*Entry, predictor certify.Predictor, current map[string]bool) []*Entry {
 	groups := min(len(all), mostMarks)
 	var points []*Entry
 	for i := range groups {
 		from, to := len(all)*i/groups, len(all)*(i+1)/groups
 		worst := all[from]
 		for _, e := range all[from:to] {
-			if about(e, predictor).Bound > about(worst, predictor).Bound {
+			if current[e.ID] || !current[worst.ID] && about(e, predictor).Bound > about(worst, predictor).Bound {
 				worst = e
 			}
 		}
@@ -131,26 +137,20 @@ func thinned(all []*Entry, predictor certify.Predictor) []*Entry {
 	return points
 }
 
-// timeAxis sets the ticks of the time axis. It returns a function for the place of certificate i on
-// the axis, which follows from its time, or from i if all times are equal.
-func timeAxis(c *Chart, first, last time.Time, n int) func(i int, at time.Time) float64 {
+// axis sets the ticks of the axis of certificates, and returns the place of certificate i on it.
+func axis(c *Chart, points []*Entry) func(i int) float64 {
 	const inset = 12
 	left, width := c.Left+inset, c.Right-c.Left-2*inset
-	span := last.Sub(first)
-	if span <= 0 {
-		c.XTicks = []Tick{{At: c.Left + (c.Right-c.Left)/2, Label: minute(first), End: "middle"}}
-		return func(i int, _ time.Time) float64 { return left + width*(float64(i)+0.5)/float64(n) }
+	if len(points) == 1 {
+		c.XTicks = []Tick{{At: left + width/2, Label: points[0].When(), End: "middle"}}
+		return func(int) float64 { return left + width/2 }
 	}
-	label := day
-	if span < 72*time.Hour {
-		label = minute
-	}
-	c.XTicks = []Tick{{c.Left, label(first), "start"}, {c.Right, label(last), "end"}}
-	return func(_ int, at time.Time) float64 { return left + width*float64(at.Sub(first))/float64(span) }
+	c.XTicks = []Tick{{c.Left, points[0].When(), "start"}, {c.Right, points[len(points)-1].When(), "end"}}
+	return func(i int) float64 { return left + width*float64(i)/float64(len(points)-1) }
 }
 
 // legend names the shapes.
-func (c *Chart) legend(predictor certify.Predictor, kept bool) {
+func (c *Chart) legend(predictor certify.Predictor, kept, current bool) {
 	for _, s := range []certify.Status{certify.StatusCertified, certify.StatusConditional, certify.StatusVacuous, certify.StatusIndicative} {
 		if s != certify.StatusConditional || kept {
 			c.Legend = append(c.Legend, Legend{shape(s, 12, 8), string(s), "bound, " + string(s)})
@@ -159,7 +159,15 @@ func (c *Chart) legend(predictor certify.Predictor, kept bool) {
 	if predictor == certify.PredictorDraw {
 		c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line risk", "empirical risk"})
 	}
-	c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line yardstick", "yardstick: a constant"})
+	c.Legend = append(c.Legend, Legend{"M2 8L22 8", "line yardstick", "yardstick"})
+	if current {
+		c.Legend = append(c.Legend, Legend{ring(12, 8, 6), "ring", "current"})
+	}
+}
+
+// ring surrounds a mark.
+func ring(x, y, r float64) string {
+	return fmt.Sprintf("M%.1f %.1fa%[3]v %[3]v 0 1 0 %[4]v 0a%[3]v %[3]v 0 1 0 -%[4]v 0z", x-r, y, r, 2*r)
 }
 
 // shape returns the mark of a status at a point: a disc, a diamond, a triangle or a cross.
@@ -193,5 +201,7 @@ func roundStep(x float64) float64 {
 func round(x float64) float64 { return math.Round(10*x) / 10 }
 
 func day(t time.Time) string { return t.Format("2006-01-02") }
+
+func clock(t time.Time) string { return t.Format("15:04") }
 
 func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }

@@ -19,7 +19,7 @@ func compared(a, b certify.Certificate) []comparison {
 	var rows []comparison
 	for _, p := range []certify.Predictor{certify.PredictorMean, certify.PredictorDraw} {
 		one, other := a.About(p), b.About(p)
-		rows = append(rows, comparison{"bound for the " + string(p), bound(one), bound(other), lower(one, other)})
+		rows = append(rows, comparison{"bound for the " + titles[p], bound(one), bound(other), lower(one, other)})
 	}
 	for _, id := range []certify.GuaranteeID{certify.GuaranteeHoldout, certify.GuaranteeDraw} {
 		one, ok := a.Guarantee(id)
@@ -32,14 +32,14 @@ func compared(a, b certify.Certificate) []comparison {
 			continue
 		}
 		rows = append(rows,
-			comparison{"empirical risk of a draw", certify.RoundUp(one.EmpiricalRisk.Upper, 5), certify.RoundUp(other.EmpiricalRisk.Upper, 5), ""},
+			comparison{"empirical risk of a draw", certify.PercentUp(one.EmpiricalRisk.Upper), certify.PercentUp(other.EmpiricalRisk.Upper), ""},
 			comparison{"KL of Q from P, nats a row", perRow(one.KL, one.N), perRow(other.KL, other.N), ""},
 			comparison{"rows N", strconv.FormatInt(one.N, 10), strconv.FormatInt(other.N, 10), ""},
-			comparison{"fails with probability at most", digits(one.Delta), digits(other.Delta), ""},
+			comparison{"fails with probability at most", certify.PercentUp(one.Delta), certify.PercentUp(other.Delta), ""},
 		)
 	}
 	word := func(name, one, other string) { rows = append(rows, comparison{Name: name, One: one, Other: other}) }
-	word("yardstick", certify.RoundUp(a.Baseline.Bound, 5), certify.RoundUp(b.Baseline.Bound, 5))
+	word("yardstick", certify.PercentUp(a.Baseline.Bound), certify.PercentUp(b.Baseline.Bound))
 	word("features", features(a), features(b))
 	word("kernel", a.Kernel.Family, b.Kernel.Family)
 	word("rows of the sample", strconv.FormatInt(a.Sample.Rows, 10), strconv.FormatInt(b.Sample.Rows, 10))
@@ -50,7 +50,7 @@ func compared(a, b certify.Certificate) []comparison {
 }
 
 func bound(g certify.Guarantee) string {
-	return certify.AtMost(g.Bound) + ", " + string(g.Status)
+	return certify.PercentUp(g.Bound) + ", " + string(g.Status)
 }
 
 // lower names the guarantee with the lower bound, "" unless both have the same promising status.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -23,13 +24,17 @@ var pages embed.FS
 
 // Handler serves the pages of an index and, unless live is nil, a page with the current work of a
 // service. It does not authenticate; /login shows the form for a token.
-func Handler(x *Index, live func() Live) http.Handler {
-	s := &server{index: x, pages: parsePages(), live: live}
+func Handler(x *Index, live func() Live) http.Handler { return handler(x, live, time.Now) }
+
+func handler(x *Index, live func() Live, now func() time.Time) http.Handler {
+	s := &server{index: x, pages: parsePages(), live: live, now: now}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.overview)
 	if live != nil {
 		mux.HandleFunc("GET /live", s.livePage)
 	}
+	mux.HandleFunc("GET /job/{key}", s.jobPage)
+	mux.HandleFunc("GET /runs/{key}", s.runsPage)
 	mux.HandleFunc("GET /series/{key}", s.seriesPage)
 	mux.HandleFunc("GET /certificate/{id}", s.certificate)
 	mux.HandleFunc("GET /compare", s.compare)
@@ -53,6 +58,7 @@ type server struct {
 	index *Index
 	pages map[string]*template.Template
 	live  func() Live // nil without a service
+	now   func() time.Time
 }
 
 // A page has the data for a template inside the common frame.
@@ -67,17 +73,14 @@ type page struct {
 
 func parsePages() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(template.FuncMap{
-		"safe": report.Escape, "atMost": certify.AtMost, "digits": digits, "day": day, "minute": minute, "short": short, "count": certify.Count[int], "next": func(n int) int { return n + 1 }, "cut": cut,
-	}).ParseFS(pages, "pages/frame.html", "pages/parts.html"))
+		"safe": report.Escape, "percent": certify.PercentUp, "sign": func(class, word string) [2]string { return [2]string{class, word} }, "rows": func(rows []RunRow, name string) []any { return []any{rows, name} }, "count64": certify.Count[int64], "day": day, "minute": minute, "clock": clock, "short": short, "count": certify.Count[int], "next": func(n int) int { return n + 1 }, "cut": cut,
+	}).ParseFS(pages, "pages/frame.html", "pages/parts.html", "pages/cards.html"))
 	all := map[string]*template.Template{}
-	for _, name := range []string{"overview", "series", "certificate", "compare", "unreadable", "about", "message", "login", "live"} {
+	for _, name := range []string{"overview", "job", "runs", "series", "certificate", "compare", "unreadable", "about", "message", "login", "live"} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(pages, "pages/"+name+".html"))
 	}
 	return all
 }
-
-// digits prints a number that needs no rounding outwards, with six digits.
-func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 // short returns the beginning of an id.
 func short(id string) string { return id[:min(12, len(id))] }
@@ -99,7 +102,7 @@ func (s *server) refuse(w http.ResponseWriter, status int, title string, reasons
 // show writes a page, whole or not at all.
 func (s *server) show(w http.ResponseWriter, status int, name string, p page) {
 	if p.Now == nil {
-		p.Now = newSnapshot(nil, nil, nil, true)
+		p.Now = snapshotOf(nil, nil, nil, true)
 	}
 	p.Live = s.live != nil
 	for _, text := range p.Now.Notices {
@@ -115,8 +118,12 @@ func (s *server) show(w http.ResponseWriter, status int, name string, p page) {
 	_, _ = w.Write(text.Bytes())
 }
 
-// perPage is the largest number of entries in a list.
-const perPage = 100
+// The largest number of entries in a list, of jobs on a page, and of runs of a job on it.
+const (
+	perPage  = 100
+	mostJobs = 20
+	mostRuns = 5
+)
 
 // A Part is a range of a list that is divided among pages: entries From to To, exclusive, of All.
 type Part struct {
@@ -125,7 +132,7 @@ type Part struct {
 }
 
 // partOf returns the part that a request asks for.
-func partOf(r *http.Request, all int) Part {
+func partOf(r *http.Request, all, perPage int) Part {
 	number, err := strconv.Atoi(r.URL.Query().Get("page"))
 	last := max(1, (all+perPage-1)/perPage)
 	if err != nil || number < 1 {
@@ -147,33 +154,95 @@ func partOf(r *http.Request, all int) Part {
 	return p
 }
 
-// A seriesRow is a series in the overview.
+// A card is what the first screen says of a job.
+type card struct {
+	*Job
+
+	Findings []Finding
+	Since    string // how long the current certificate is current
+	Next     string
+	Latest   []RunRow
+	Series   []seriesRow
+	Alone    bool // on a page of its own
+}
+
+// A seriesRow is a series of a job.
 type seriesRow struct {
-	Key     string
 	Series  Series
 	Latest  *Entry
 	Count   int
-	Current bool   // a pointer names Latest
 	Outline string // of the latest bounds
 }
 
-func (s *server) overview(w http.ResponseWriter, r *http.Request) {
-	now := s.index.Now()
-	part := partOf(r, len(now.series))
-	var rows []seriesRow
-	for _, key := range now.series[part.From:part.To] {
-		all := now.bySeries[key]
+// mostSeries bounds the series of a card.
+const mostSeries = 50
+
+func (s *server) card(now *Snapshot, j *Job) card {
+	at := s.now()
+	c := card{Job: j, Findings: j.findings(at), Next: j.next(), Latest: now.rows(j, j.Runs[:min(len(j.Runs), mostRuns)])}
+	if !j.Pointer.Since.IsZero() {
+		c.Since = fmt.Sprintf("%s UTC, %s", minute(j.Pointer.Since.UTC()), ago(at, j.Pointer.Since))
+	}
+	for _, of := range j.Series[:min(len(j.Series), mostSeries)] {
+		all := now.bySeries[of.Key()]
+		if all == nil { // its certificates are listed in another folder
+			continue
+		}
 		var bounds []float64
 		for _, e := range slices.Backward(all[:min(len(all), 40)]) {
 			bounds = append(bounds, e.Draw.Bound)
 		}
-		rows = append(rows, seriesRow{key, all[0].Series, all[0], len(all), now.Current[all[0].ID], outline(bounds)})
+		c.Series = append(c.Series, seriesRow{of, all[0], len(all), outline(bounds)})
 	}
-	s.show(w, http.StatusOK, "overview", page{Title: "Certificates", Now: now, Data: struct {
-		Rows  []seriesRow
+	return c
+}
+
+func (s *server) overview(w http.ResponseWriter, r *http.Request) {
+	now := s.index.Now()
+	part := partOf(r, len(now.Jobs), mostJobs)
+	var cards []card
+	for _, j := range now.Jobs[part.From:part.To] {
+		cards = append(cards, s.card(now, j))
+	}
+	doing := ""
+	if s.live != nil {
+		doing = s.live().Doing
+	}
+	s.show(w, http.StatusOK, "overview", page{Title: "Models", Now: now, Data: struct {
+		Cards []card
 		Roots []string
 		Part  Part
-	}{rows, s.index.roots, part}})
+		Doing string
+	}{cards, s.index.roots, part, doing}})
+}
+
+// job finds the job that a request is about, or refuses the request.
+func (s *server) job(w http.ResponseWriter, r *http.Request) (*Snapshot, *Job) {
+	now := s.index.Now()
+	j := now.byJob[r.PathValue("key")]
+	if j == nil {
+		s.refuse(w, http.StatusNotFound, "Not found", "There is no such job (any more).")
+	}
+	return now, j
+}
+
+func (s *server) jobPage(w http.ResponseWriter, r *http.Request) {
+	if now, j := s.job(w, r); j != nil {
+		c := s.card(now, j)
+		c.Alone = true
+		s.show(w, http.StatusOK, "job", page{Title: report.Escape(j.Name), Now: now, Data: c})
+	}
+}
+
+func (s *server) runsPage(w http.ResponseWriter, r *http.Request) {
+	if now, j := s.job(w, r); j != nil {
+		part := partOf(r, len(j.Runs), perPage)
+		s.show(w, http.StatusOK, "runs", page{Title: "Runs of " + report.Escape(j.Name), Now: now, Data: struct {
+			Job  *Job
+			Rows []RunRow
+			Part Part
+		}{j, now.rows(j, j.Runs[part.From:part.To]), part}})
+	}
 }
 
 func (s *server) seriesPage(w http.ResponseWriter, r *http.Request) {
@@ -183,14 +252,15 @@ func (s *server) seriesPage(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusNotFound, "Not found", "There is no such series of certificates (any more).")
 		return
 	}
-	part := partOf(r, len(all))
+	part := partOf(r, len(all), perPage)
 	s.show(w, http.StatusOK, "series", page{Title: "Certificates of " + report.Escape(all[0].Series.Target), Now: now, Data: struct {
 		Series  Series
 		Charts  []Chart
 		Entries []*Entry
 		Part    Part
 		Current map[string]bool
-	}{all[0].Series, []Chart{drawChart("mean", all, certify.PredictorMean), drawChart("draw", all, certify.PredictorDraw)}, all[part.From:part.To], part, now.Current}})
+		Job     *Job
+	}{all[0].Series, []Chart{drawChart("mean", all, certify.PredictorMean, now.Current), drawChart("draw", all, certify.PredictorDraw, now.Current)}, all[part.From:part.To], part, now.Current, now.byJob[keyOf(all[0].Series.Folder)]}})
 }
 
 // read reads the file of a certificate again: it may have changed since the scan.
@@ -271,7 +341,7 @@ func (s *server) compare(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) unreadable(w http.ResponseWriter, r *http.Request) {
 	now := s.index.Now()
-	part := partOf(r, len(now.Faults))
+	part := partOf(r, len(now.Faults), perPage)
 	s.show(w, http.StatusOK, "unreadable", page{Title: "Files that are no certificates", Now: now, Data: struct {
 		Faults []*Fault
 		Part   Part
@@ -279,5 +349,5 @@ func (s *server) unreadable(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) about(w http.ResponseWriter, _ *http.Request) {
-	s.show(w, http.StatusOK, "about", page{Title: "About these pages", Now: s.index.Now()})
+	s.show(w, http.StatusOK, "about", page{Title: "Words and signs", Now: s.index.Now()})
 }

@@ -1,5 +1,5 @@
-// Package console shows folders of certificates in a browser: each certificate, series of them
-// over time, and two of them beside each other. Pages are made on the server, with the sentences
+// Package console shows outputs in a browser: which model is current, what it promises, what came of
+// the last runs, each certificate, series of them, and two beside each other. Pages are made on the server, with the sentences
 // of [report.PageOf]; there is no script, and nothing is loaded from elsewhere. It writes no files.
 //
 // Certificates may come from anybody. Files are read up to a bounded size, and their content must

@@ -23,7 +23,9 @@ const maxCertificate = 16 << 20
 type Entry struct {
 	ID      string
 	Path    string
-	Time    time.Time // of the file
+	Time    time.Time // when its run began; zero without a record of it
+	File    time.Time // of the file
+	Made    *Run      // nil without a record
 	Mean    About
 	Draw    About
 	Kept    *About  // about the mean, from hold-out rows; nil unless conditional
@@ -31,6 +33,7 @@ type Entry struct {
 	N       int64
 	Series  Series
 	Number  int64 // in its sequence; 0 without one
+	Attempt int64 // number of its job in the log of the folder
 	Doubts  int   // number of doubts
 }
 
@@ -53,9 +56,27 @@ type Series struct {
 }
 
 // Key names the series in addresses.
-func (s Series) Key() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{s.Folder, s.Target, s.Loss, s.Name}, "\x00")))
+func (s Series) Key() string { return keyOf(s.Folder, s.Target, s.Loss, s.Name) }
+
+func keyOf(names ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:12])
+}
+
+// Name names a certificate for people.
+func (e *Entry) Name() string {
+	if e.Number > 0 {
+		return "number " + strconv.FormatInt(e.Number, 10)
+	}
+	return "attempt " + strconv.FormatInt(e.Attempt, 10)
+}
+
+// When is the name with the day of the run, if it is known.
+func (e *Entry) When() string {
+	if e.Time.IsZero() {
+		return e.Name()
+	}
+	return e.Name() + ", " + day(e.Time)
 }
 
 // A Fault is a file that is no certificate.
@@ -96,7 +117,7 @@ func plainly(err error) error {
 // entryOf makes the entry of a certificate.
 func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) Entry {
 	e := Entry{
-		ID: id, Path: path, Time: info.ModTime().UTC(),
+		ID: id, Path: path, File: info.ModTime().UTC(), Attempt: c.Declared.Attempt.InThisLog,
 		Mean: aboutOf(c.About(certify.PredictorMean)), Draw: aboutOf(c.About(certify.PredictorDraw)),
 		Against: c.Baseline.Bound, Doubts: len(c.Doubts()),
 	}

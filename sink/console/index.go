@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -29,40 +30,50 @@ const (
 // batch is the number of new files after which pages are renewed.
 const batch = 512
 
-// An Index knows the certificates in folders. It reads a file again only if the file changed.
+// An Index knows certificates, records of runs and pointers in folders. It reads a file again only
+// if the file changed.
 type Index struct {
 	roots []string
 	now   atomic.Pointer[Snapshot]
 
-	scan    sync.Mutex        // guards the fields below
-	files   map[string]read   // by path
-	current map[string]string // ids that pointers name, by their folder
+	scan     sync.Mutex         // guards the fields below
+	files    map[string]read    // by path
+	pointers map[string]pointer // by folder
 }
 
-// A read is the result of reading a file: an entry or a fault.
+// A read is the result of reading a file: an entry, a run, tests or a fault.
 type read struct {
 	info  os.FileInfo
 	entry *Entry
+	run   *Run
+	tests []pipeline.RowsTest
 	fault *Fault
 }
 
 // A Snapshot is the result of one scan. It does not change.
 type Snapshot struct {
-	Entries []*Entry // by time, the latest first
+	Entries []*Entry // by job and series, the latest first
+	Jobs    []*Job   // those in trouble first
 	Faults  []*Fault // by path
 	Notices []string
 	Whole   bool            // all files were read
 	Current map[string]bool // ids of certificates named by the pointers of their folders
 
 	byID     map[string]*Entry
+	byJob    map[string]*Job     // by key
 	bySeries map[string][]*Entry // each in the order of Entries
-	series   []string            // keys, that of the latest certificate first
 }
 
 // NewIndex returns an index of these folders and their subfolders.
 func NewIndex(roots []string) *Index {
-	x := &Index{roots: roots, files: map[string]read{}}
-	x.now.Store(newSnapshot(nil, nil, nil, false))
+	x := &Index{files: map[string]read{}}
+	for _, root := range roots {
+		if whole, err := filepath.Abs(root); err == nil {
+			root = whole // so that addresses of pages do not depend on the working directory
+		}
+		x.roots = append(x.roots, root)
+	}
+	x.now.Store(snapshotOf(nil, nil, nil, false))
 	return x
 }
 
@@ -84,12 +95,10 @@ func (x *Index) Watch(ctx context.Context) {
 func (x *Index) Refresh(ctx context.Context) error {
 	x.scan.Lock()
 	defer x.scan.Unlock()
-	found, pointers, notices := x.list(ctx)
-	current := map[string]string{}
-	for _, path := range pointers {
-		if id := pointedTo(path); id != "" {
-			current[filepath.Dir(path)] = id
-		}
+	found, at, notices := x.list(ctx)
+	pointers := map[string]pointer{}
+	for _, path := range at {
+		pointers[filepath.Dir(path)] = readPointer(filepath.Dir(path))
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -103,7 +112,7 @@ func (x *Index) Refresh(ctx context.Context) error {
 			changed = append(changed, path)
 		}
 	}
-	if len(changed) == 0 && len(known) == len(x.files) && x.Now().Whole && slices.Equal(notices, x.Now().Notices) && maps.Equal(current, x.current) {
+	if len(changed) == 0 && len(known) == len(x.files) && x.Now().Whole && slices.Equal(notices, x.Now().Notices) && maps.Equal(pointers, x.pointers) {
 		return nil
 	}
 	slices.Sort(changed)
@@ -126,24 +135,36 @@ func (x *Index) Refresh(ctx context.Context) error {
 			known[path] = results[i]
 		}
 		if len(changed) > 0 {
-			x.now.Store(snapshotOf(known, current, notices, false))
+			x.now.Store(snapshotOf(known, pointers, notices, false))
 		}
 	}
-	x.files, x.current = known, current
-	x.now.Store(snapshotOf(known, current, notices, true))
+	x.files, x.pointers = known, pointers
+	x.now.Store(snapshotOf(known, pointers, notices, true))
 	return nil
 }
 
-func readFile(path string, info os.FileInfo) read {
-	c, id, err := readCertificate(path)
-	if err != nil {
-		return read{info: info, fault: &Fault{Path: path, Reason: err.Error()}}
+func readFile(path string, info os.FileInfo) (r read) {
+	r.info = info
+	var err error
+	switch name := filepath.Base(path); {
+	case name == lake.WatchFile:
+		r.tests, err = readTests(path)
+	case strings.HasPrefix(name, "run-"):
+		r.run, err = readRun(path)
+	default:
+		c, id, fault := readCertificate(path)
+		if err = fault; err == nil {
+			e := entryOf(path, info, c, id)
+			r.entry = &e
+		}
 	}
-	e := entryOf(path, info, c, id)
-	return read{info: info, entry: &e}
+	if err != nil {
+		r.fault = &Fault{Path: path, Reason: err.Error()}
+	}
+	return r
 }
 
-// list finds pointers and files with names of certificates. It does not follow links to folders, and
+// list finds pointers and files with names of certificates, records of runs and of watch. It does not follow links to folders, and
 // skips folders whose names begin with _ or a dot: they have no artifacts.
 func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointers, notices []string) {
 	found = map[string]os.FileInfo{}
@@ -170,7 +191,7 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 				}
 			case name == lake.CurrentFile:
 				pointers = append(pointers, path)
-			case strings.HasPrefix(name, "certificate-") && strings.HasSuffix(name, ".json") && !f.IsDir():
+			case isKnown(name) && !f.IsDir():
 				info, err := os.Stat(path)
 				if err != nil {
 					info, err = f.Info() // a link to nothing
@@ -194,35 +215,97 @@ func (x *Index) list(ctx context.Context) (found map[string]os.FileInfo, pointer
 
 var errTooMany = errors.New("the folders hold more")
 
+// isKnown reports whether a file has the name of a certificate, of the record of a run, or of what
+// watch has counted.
+func isKnown(name string) bool {
+	return name == lake.WatchFile || strings.HasSuffix(name, ".json") && strings.HasPrefix(name, "certificate-") || lake.IsRunState(name)
+}
+
 // snapshotOf makes a snapshot of the files that were read. The same certificate in two folders is
 // listed once, as current if either pointer names it. Of a stream's windows the latest pointer counts.
-func snapshotOf(files map[string]read, pointed map[string]string, notices []string, whole bool) *Snapshot {
-	var entries []*Entry
-	var faults []*Fault
+func snapshotOf(files map[string]read, pointers map[string]pointer, notices []string, whole bool) *Snapshot {
 	latest := map[string]string{} // window with a pointer, by the folder of its stream
-	for folder := range pointed {
+	for folder := range pointers {
 		stream, window := seriesFolder(filepath.Join(folder, lake.CurrentFile))
 		latest[stream] = later(latest[stream], window)
 	}
-	current := map[string]bool{}
-	for path, r := range files {
-		if r.entry != nil {
-			entries = append(entries, r.entry)
-			stream, window := seriesFolder(path)
-			if pointed[filepath.Dir(path)] == r.entry.ID && (window == "" || window == latest[stream]) {
-				current[r.entry.ID] = true
-			}
-		} else {
-			faults = append(faults, r.fault)
+	s := &Snapshot{Notices: notices, Whole: whole, Current: map[string]bool{}, byJob: map[string]*Job{}}
+	jobs := map[string]*Job{} // by folder
+	at := func(path string) (j *Job, counts bool) {
+		folder, window := seriesFolder(path)
+		if j = jobs[folder]; j == nil {
+			j = &Job{Folder: folder}
+			jobs[folder] = j
+		}
+		return j, window == "" || window == latest[folder]
+	}
+	for folder, p := range pointers {
+		if j, counts := at(filepath.Join(folder, lake.CurrentFile)); counts {
+			j.Pointer = p
 		}
 	}
-	slices.SortFunc(faults, func(a, b *Fault) int { return cmp.Compare(a.Path, b.Path) })
-	slices.SortFunc(entries, func(a, b *Entry) int {
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Number, a.Number), cmp.Compare(a.Path, b.Path))
+	tests := map[string]pipeline.RowsTest{} // of watch, by certificate
+	made := map[string]*Run{}               // by certificate
+	var entries []*Entry
+	for path, r := range files {
+		switch {
+		case r.fault != nil:
+			s.Faults = append(s.Faults, r.fault)
+		case r.run != nil:
+			j, _ := at(path)
+			j.Runs = append(j.Runs, r.run)
+			for _, a := range r.run.Artifacts {
+				made[a.ID] = r.run
+			}
+		case r.entry != nil:
+			e := *r.entry
+			entries = append(entries, &e)
+			if j, counts := at(path); counts && pointers[filepath.Dir(path)].ID == e.ID {
+				s.Current[e.ID], j.Current = true, &e
+			}
+		}
+		for _, t := range r.tests {
+			tests[t.Certificate] = t
+		}
+	}
+	for _, e := range entries {
+		if e.Made = made[e.ID]; e.Made != nil {
+			e.Time = e.Made.Began
+		}
+	}
+	slices.SortFunc(s.Faults, func(a, b *Fault) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(entries, byNumber)
+	s.list(entries)
+	for _, j := range jobs {
+		j.complete(s, tests)
+		s.Jobs, s.byJob[j.Key()] = append(s.Jobs, j), j
+	}
+	slices.SortFunc(s.Jobs, func(a, b *Job) int {
+		return cmp.Or(cmp.Compare(a.level, b.level), b.latest().Compare(a.latest()), cmp.Compare(a.Folder, b.Folder))
 	})
-	s := newSnapshot(entries, faults, notices, whole)
-	s.Current = current
 	return s
+}
+
+// byNumber sorts certificates by folder and series, the latest first: by numbers in a sequence, or of
+// attempts, and the beginning of their runs. Times of files say nothing: they change with a copy.
+func byNumber(a, b *Entry) int {
+	return cmp.Or(
+		cmp.Compare(a.Series.Folder, b.Series.Folder), cmp.Compare(a.Series.Key(), b.Series.Key()),
+		cmp.Compare(b.Number, a.Number), cmp.Compare(b.Attempt, a.Attempt), b.Time.Compare(a.Time), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path),
+	)
+}
+
+// list lists certificates, each once.
+func (s *Snapshot) list(entries []*Entry) {
+	s.byID, s.bySeries = map[string]*Entry{}, map[string][]*Entry{}
+	for _, e := range entries {
+		if s.byID[e.ID] == nil {
+			key := e.Series.Key()
+			s.byID[e.ID] = e
+			s.bySeries[key] = append(s.bySeries[key], e)
+			s.Entries = append(s.Entries, e)
+		}
+	}
 }
 
 // later returns the later of two windows.
@@ -231,21 +314,4 @@ func later(a, b string) string {
 		return a
 	}
 	return b
-}
-
-func newSnapshot(entries []*Entry, faults []*Fault, notices []string, whole bool) *Snapshot {
-	s := &Snapshot{Faults: faults, Notices: notices, Whole: whole, byID: map[string]*Entry{}, bySeries: map[string][]*Entry{}}
-	for _, e := range entries {
-		if s.byID[e.ID] != nil {
-			continue
-		}
-		key := e.Series.Key()
-		if s.bySeries[key] == nil {
-			s.series = append(s.series, key)
-		}
-		s.byID[e.ID] = e
-		s.bySeries[key] = append(s.bySeries[key], e)
-		s.Entries = append(s.Entries, e)
-	}
-	return s
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +79,7 @@ func TestIndexFollows(t *testing.T) {
 	dir := t.TempDir()
 	first, path := put(t, dir, certifytest.Certificate(t, nil), noon)
 	x := indexOf(t, dir)
-	before := x.Now()
+	before, entry := x.Now(), x.files[path].entry
 	refresh := func() *Snapshot {
 		t.Helper()
 		fatal.If(t, x.Refresh(t.Context()))
@@ -92,8 +91,8 @@ func TestIndexFollows(t *testing.T) {
 	second, _ := put(t, filepath.Join(dir, "below"), certifytest.Certificate(t, withKL(99)), noon.Add(time.Hour))
 	put(t, filepath.Join(dir, "_spool"), certifytest.Certificate(t, withKL(98)), noon)
 	put(t, filepath.Join(dir, ".hidden"), certifytest.Certificate(t, withKL(97)), noon)
-	if now := refresh(); len(now.Entries) != 2 || now.Entries[0].ID != second || now.byID[first] != before.byID[first] {
-		t.Errorf("%d certificates; read again: %v", len(now.Entries), now.byID[first] != before.byID[first])
+	if now := refresh(); len(now.Entries) != 2 || now.byID[second] == nil || x.files[path].entry != entry {
+		t.Errorf("%d certificates; read again: %v", len(now.Entries), x.files[path].entry != entry)
 	}
 	// The same under two paths is one.
 	put(t, filepath.Join(dir, "copy"), certifytest.Certificate(t, nil), noon)
@@ -124,21 +123,29 @@ func many(n int) []*Entry {
 	for i := range entries {
 		bound := 0.05 + 0.4/float64(1+i%97)
 		entries[i] = &Entry{
-			ID: fmt.Sprintf("%064x", i), Path: fmt.Sprintf("out/%d/certificate-%064x.json", i%5, i), Time: noon.Add(time.Duration(i) * time.Minute),
+			ID: fmt.Sprintf("%064x", i), Path: fmt.Sprintf("out/%d/certificate-%064x.json", i%5, i),
 			Mean: About{Status: certify.StatusVacuous, Bound: min(2*bound, 1), N: 1800, Delta: 0.01}, Draw: About{Status: certify.StatusCertified, Bound: bound, Risk: bound / 2, N: 1800, Delta: 0.01},
 			Kept: &About{Status: certify.StatusConditional, Bound: bound / 1.5, N: 200, Delta: 0.009}, Against: 0.5, N: 1800,
-			Series: Series{Folder: fmt.Sprintf("out/%d", i%5), Target: "wind", Loss: "off by more than 0.6"},
+			Series: Series{Folder: fmt.Sprintf("out/%d", i%5), Target: "wind", Loss: "off by more than 0.6"}, Number: int64(1 + i/5),
 		}
 	}
 	return entries
+}
+
+// made is a snapshot of entries.
+func made(entries []*Entry) *Snapshot {
+	files := map[string]read{}
+	for _, e := range entries {
+		files[e.Path] = read{entry: e}
+	}
+	return snapshotOf(files, nil, nil, true)
 }
 
 // Over 10,000 certificates a page comes in less than 100 ms.
 func BenchmarkPages(b *testing.B) {
 	x := NewIndex(nil)
 	entries := many(10_000)
-	slices.Reverse(entries)
-	x.now.Store(newSnapshot(entries, nil, nil, true))
+	x.now.Store(made(entries))
 	h := Handler(x, nil)
 	for name, address := range map[string]string{"overview": "/", "series": "/series/" + entries[0].Series.Key(), "last": "/series/" + entries[0].Series.Key() + "?page=20"} {
 		b.Run(name, func(b *testing.B) {
@@ -184,8 +191,7 @@ func BenchmarkRefresh(b *testing.B) {
 func TestPagesAreBounded(t *testing.T) {
 	x := NewIndex(nil)
 	entries := many(3000)
-	slices.Reverse(entries)
-	x.now.Store(newSnapshot(entries, nil, nil, true))
+	x.now.Store(made(entries))
 	h := Handler(x, nil)
 	key := entries[0].Series.Key()
 	seen := map[string]bool{}

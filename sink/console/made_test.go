@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +43,19 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 // withKL changes how far Q went, and so the bound.
 func withKL(kl float64) func(*certify.Evidence) {
 	return func(ev *certify.Evidence) { ev.KL = kl }
+}
+
+// numbered is that, of a number in a sequence.
+func numbered(number int, kl float64) func(*certify.Evidence) {
+	return func(ev *certify.Evidence) {
+		ev.KL, ev.Delta.Sequence = kl, &certify.Sequence{Policy: certify.DeltaSequence, Name: "night", Number: int64(number)}
+	}
+}
+
+// pointing is a pointer to a certificate.
+func pointing(id string, since time.Time) []byte {
+	return fmt.Appendf(nil, `{"format":"pacsgp-current/1","id":%q,"certificate":%q,"model":%q,"predictor":"mean","bound":0.1,"since":%q}`,
+		id, lake.CertificateName(id), lake.ModelName(strings.Repeat("0d", 32)), since.Format(time.RFC3339))
 }
 
 // indexOf is an index of folders that has looked at them.

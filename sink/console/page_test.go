@@ -31,25 +31,25 @@ func TestOverviewAndSeries(t *testing.T) {
 	dir := t.TempDir()
 	var ids []string
 	for i, kl := range []float64{400, 200, 61.25} {
-		id, _ := put(t, filepath.Join(dir, "night"), certifytest.Certificate(t, withKL(kl)), noon.Add(time.Duration(i)*24*time.Hour))
+		id, _ := put(t, filepath.Join(dir, "night"), certifytest.Certificate(t, numbered(i+1, kl)), noon.Add(-time.Duration(i)*24*time.Hour))
 		ids = append(ids, id)
 	}
 	put(t, filepath.Join(dir, "other"), certifytest.Certificate(t, func(ev *certify.Evidence) { ev.Loss.Epsilon = 2 }), noon)
 	x := indexOf(t, dir)
 	h := Handler(x, nil)
 	status, page := get(t, h, "/")
-	for _, want := range []string{"wind", `off by more than 0.6 "m/s"`, `off by more than 2 "m/s"`, filepath.Join(dir, "night"), "certified", "2026-02-02 12:00"} {
+	for _, want := range []string{"wind", `off by more than 0.6 "m/s"`, `off by more than 2 "m/s"`, filepath.Join(dir, "night"), "certified", "number 3"} {
 		if status != http.StatusOK || !strings.Contains(text(page), want) {
 			t.Errorf("status %d: %q is not in %s", status, want, text(page))
 		}
 	}
-	latest := x.Now().Entries[0]
-	if latest.ID != ids[2] || len(x.Now().series) != 2 {
-		t.Fatalf("%d series, the latest is %+v", len(x.Now().series), latest)
+	latest := x.Now().Entries[0] // by its number: its file is the oldest
+	if latest.ID != ids[2] || len(x.Now().bySeries) != 2 {
+		t.Fatalf("%d series, the latest is %+v", len(x.Now().bySeries), latest)
 	}
 	status, page = get(t, h, "/series/"+latest.Series.Key())
 	for _, id := range ids {
-		if status != http.StatusOK || !strings.Contains(page, "/certificate/"+id) || !strings.Contains(text(page), certify.AtMost(x.Now().byID[id].Draw.Bound)) {
+		if status != http.StatusOK || !strings.Contains(page, "/certificate/"+id) || !strings.Contains(text(page), certify.PercentUp(x.Now().byID[id].Draw.Bound)) {
 			t.Errorf("status %d: %s or its bound is not in %s", status, id, text(page))
 		}
 	}
@@ -193,12 +193,11 @@ func TestPointerOfAnotherFolder(t *testing.T) {
 	dir := t.TempDir()
 	c := certifytest.Certificate(t, nil)
 	id, _ := put(t, filepath.Join(dir, "a"), c, noon)
-	pointer := []byte(`{"format":"pacsgp-current/1","id":"` + id + `"}`)
-	write(t, filepath.Join(dir, "b", "current.json"), pointer)
+	write(t, filepath.Join(dir, "b", "current.json"), pointing(id, noon))
 	x := indexOf(t, dir)
 	h := Handler(x, nil)
 	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + id} {
-		if _, page := get(t, h, address); strings.Contains(text(page), "current") {
+		if _, page := get(t, h, address); strings.Contains(page, `class="current"`) || strings.Contains(text(page), "current: the pointer") || x.Now().Current[id] {
 			t.Errorf("%s says that it is current, which the pointer of another folder names", address)
 		}
 	}
@@ -230,12 +229,15 @@ func TestPointerAndManifest(t *testing.T) {
 		if err := x.Refresh(t.Context()); err != nil || x.Now().Current[id] {
 			t.Errorf("%.40q: %v, current: %v", pointer, err, x.Now().Current)
 		}
+		if _, page := get(t, Handler(x, nil), "/"); !strings.Contains(text(page), "Which model is current cannot be told: ") || !strings.Contains(text(page), "pacsgp promote ID "+dir) {
+			t.Errorf("%.40q: the console does not tell: %s", pointer, text(page))
+		}
 	}
-	write(t, filepath.Join(dir, "current.json"), []byte(`{"format":"pacsgp-current/1","id":"`+id+`","bound":0.1}`))
+	write(t, filepath.Join(dir, "current.json"), pointing(id, noon))
 	fatal.If(t, x.Refresh(t.Context()))
 	h := Handler(x, nil)
 	for _, address := range []string{"/", "/series/" + x.Now().Entries[0].Series.Key(), "/certificate/" + id} {
-		if _, page := get(t, h, address); !strings.Contains(text(page), "current") {
+		if _, page := get(t, h, address); !strings.Contains(strings.ToLower(text(page)), "current") || strings.Contains(text(page), "Current model none") {
 			t.Errorf("%s does not say which is current", address)
 		}
 	}
@@ -268,7 +270,7 @@ func TestLive(t *testing.T) {
 		}
 	})
 	status, page := get(t, h, "/live")
-	for _, want := range []string{"trains", "60 of 120", "rows in", "between 0 and 1"} {
+	for _, want := range []string{"trains", "60 of 120", "rows in", "between 0 and 100 %"} {
 		if status != http.StatusOK || !strings.Contains(text(page), want) {
 			t.Errorf("status %d: %q is not in %s", status, want, text(page))
 		}
@@ -289,11 +291,11 @@ func TestWindowsAreOneSeries(t *testing.T) {
 		folder := filepath.Join(dir, fmt.Sprintf("window-%012d", i+1))
 		id, _ := put(t, folder, certifytest.Certificate(t, withKL(kl)), noon.Add(time.Duration(i)*time.Hour))
 		if ids = append(ids, id); i < 2 {
-			write(t, filepath.Join(folder, "current.json"), []byte(`{"format":"pacsgp-current/1","id":"`+id+`"}`))
+			write(t, filepath.Join(folder, "current.json"), pointing(id, noon))
 		}
 	}
 	now := indexOf(t, dir).Now()
-	if len(now.series) != 1 || now.Current[ids[0]] || !now.Current[ids[1]] || now.Current[ids[2]] {
-		t.Errorf("%d series, current are %v of %v", len(now.series), now.Current, ids)
+	if len(now.Jobs) != 1 || len(now.bySeries) != 1 || now.Current[ids[0]] || !now.Current[ids[1]] || now.Current[ids[2]] {
+		t.Errorf("%d series, current are %v of %v", len(now.bySeries), now.Current, ids)
 	}
 }

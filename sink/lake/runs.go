@@ -24,6 +24,9 @@ func RunStateName(r *pipeline.RunState) string {
 	return fmt.Sprintf("run-%s-%s.json", r.Began.UTC().Format("20060102T150405.000000000Z"), r.Run)
 }
 
+// IsRunState reports whether a file has the name of the record of a run.
+func IsRunState(name string) bool { return runStateName.MatchString(name) }
+
 // PutRun stores the record of a run.
 func (o *Output) PutRun(r *pipeline.RunState) error { return o.putJSON(RunStateName(r), r) }
 

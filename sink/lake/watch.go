@@ -14,8 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// watchFile has the state of a watch.
-const watchFile = "watch.json"
+// WatchFile has the state of a watch.
+const WatchFile = "watch.json"
 
 // A Watched is the folder with the state of a watch. One process at a time has it locked.
 type Watched struct {
@@ -30,7 +30,7 @@ var _ watch.Store = (*Watched)(nil)
 // one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A nil FS means
 // [durable.OS].
 func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
-	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, watchFile)}
+	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, WatchFile)}
 	if err := w.fs.MkdirAll(folder); err != nil {
 		return nil, nil, durable.Explain(folder, 0, err)
 	}

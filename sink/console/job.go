@@ -1,0 +1,267 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A Job is an output, or a stream with the outputs of its windows.
+type Job struct {
+	Folder  string
+	Name    string // of the schedule's job, or the target, or the folder
+	Pointer pointer
+	Current *Entry             // that the pointer names; nil: none, or it is not here
+	Series  []Series           // that of the current certificate first
+	Runs    []*Run             // the newest first
+	Test    *pipeline.RowsTest // of the current certificate, by rows that came after it; or nil
+
+	level int // of its worst finding, 0 for the worst of all
+}
+
+// Key names the job in addresses.
+func (j *Job) Key() string { return keyOf(j.Folder) }
+
+// complete fills in what follows from a snapshot's certificates and from the tests of watch.
+func (j *Job) complete(s *Snapshot, tests map[string]pipeline.RowsTest) {
+	slices.SortFunc(j.Runs, func(a, b *Run) int { return cmp.Or(b.Began.Compare(a.Began), cmp.Compare(b.Run, a.Run)) })
+	if j.Current != nil {
+		j.Series = []Series{j.Current.Series}
+		if t, ok := tests[j.Current.ID]; ok {
+			j.Test = &t
+		}
+	}
+	i, _ := slices.BinarySearchFunc(s.Entries, j.Folder, func(e *Entry, folder string) int { return cmp.Compare(e.Series.Folder, folder) })
+	for ; i < len(s.Entries) && s.Entries[i].Series.Folder == j.Folder; i++ {
+		if of := s.Entries[i].Series; !slices.Contains(j.Series, of) {
+			j.Series = append(j.Series, of)
+		}
+	}
+	j.Name = filepath.Base(j.Folder)
+	if len(j.Series) > 0 {
+		j.Name = j.Series[0].Target
+	}
+	for _, r := range slices.Backward(j.Runs) {
+		if r.Scheduled == nil {
+			continue
+		}
+		j.Name = r.Scheduled.Job
+		if t := r.Scheduled.Test; t != nil && j.Pointer.ID != "" && t.Certificate == j.Pointer.ID {
+			j.Test = t
+		}
+	}
+	j.level = rank(j.findings(time.Time{})[0].Level)
+}
+
+// latest is when the newest run began.
+func (j *Job) latest() time.Time {
+	if len(j.Runs) == 0 {
+		return time.Time{}
+	}
+	return j.Runs[0].Began
+}
+
+// ended is the newest run that has ended, nil without one.
+func (j *Job) ended() *Run {
+	for _, r := range j.Runs {
+		if r.Ended != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// A Finding is something that an operator has to know of a job, and what to do about it.
+type Finding struct {
+	Level string // class of its colours: bad, warn or good
+	Words string
+	Hint  string
+}
+
+// Levels of findings, the worst first.
+const (
+	bad  = "bad"
+	warn = "warn"
+	good = "good"
+)
+
+func rank(level string) int { return slices.Index([]string{bad, warn, good}, level) }
+
+// findings are the answers to: is the current model from the last run, and if not, why? The worst
+// comes first. A zero now leaves out what depends on the clock.
+func (j *Job) findings(now time.Time) (all []Finding) {
+	add := func(level, words, hint string) { all = append(all, Finding{level, words, hint}) }
+	switch p := j.Pointer; {
+	case p.Fault != "":
+		add(bad, "Which model is current cannot be told: "+p.Fault, "pacsgp promote ID "+j.Folder+" writes the pointer anew. ID is a certificate below that is certified.")
+	case p.ID != "" && j.Current == nil:
+		add(bad, "The pointer names certificate "+short(p.ID)+", which is not here, or cannot be read.", "Restore it from a copy, or name another one: pacsgp promote ID "+j.Folder)
+	}
+	if t := j.Test; t != nil && t.Alarm {
+		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Has the source changed? Roll back by pacsgp promote ID "+j.Folder+", or train again.")
+	}
+	last := j.ended()
+	if last != nil {
+		all = append(all, j.fromRun(last))
+		if of := last.Scheduled; of != nil && of.Due != nil && last == j.Runs[0] && !now.IsZero() && now.Sub(*of.Due) > 10*time.Minute {
+			add(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
+		}
+	}
+	if n := j.unmoved(); n > 1 {
+		add(warn, fmt.Sprintf("%s since the current model became current, and none has replaced it.", certify.Count(n, "finished run")), "")
+	}
+	if all == nil && j.Current != nil {
+		add(good, "There is no record of runs.", "")
+	} else if all == nil {
+		add(warn, "No model is current, and there is no record of runs.", "pacsgp promote ID "+j.Folder+" makes a certified one current.")
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Compare(rank(a.Level), rank(b.Level))
+	})
+	return all
+}
+
+// fromRun says what came of the last run.
+func (j *Job) fromRun(r *Run) Finding {
+	why, hint := r.reason()
+	again := "pacsgp train -c JOB runs it again."
+	if of := r.Scheduled; of != nil {
+		again = "pacsgp schedule run " + of.Job + " runs it now."
+		if of.Due != nil {
+			again = "The next run tries again; " + again
+		}
+	}
+	promote := fmt.Sprintf("The current model stays. pacsgp promote %s %s makes this one current.", short(r.certificate()), j.Folder)
+	if why != "" {
+		why = ": " + why
+	}
+	switch id := r.certificate(); {
+	case r.State == pipeline.StateFailed || r.State == pipeline.StateInterrupted:
+		return Finding{bad, fmt.Sprintf("%s %s, so that the current model is an older one%s", r.Title(), r.State, why), cmp.Or(hint, "Mend what it names.") + " " + again}
+	case id == "":
+		return Finding{good, fmt.Sprintf("%s had nothing to do%s", r.Title(), why), hint}
+	case id == j.Pointer.ID:
+		return Finding{good, "The model of the last run is current.", hint}
+	case r.Exit != nil && *r.Exit != 0:
+		return Finding{warn, fmt.Sprintf("The model of %s is not current%s", lowered(r.Title()), why), cmp.Or(hint, "The current model stays, and nothing has to be done tonight.")}
+	default:
+		return Finding{warn, fmt.Sprintf("The model of %s is certified, and not current%s", lowered(r.Title()), why), cmp.Or(hint, promote)}
+	}
+}
+
+func lowered(title string) string { return strings.ToLower(title[:1]) + title[1:] }
+
+// unmoved counts finished runs since the current certificate became current.
+func (j *Job) unmoved() (n int) {
+	if j.Pointer.ID == "" {
+		return 0
+	}
+	for _, r := range j.Runs {
+		if r.certificate() == j.Pointer.ID || r.Ended != nil && r.Ended.Before(j.Pointer.Since) {
+			break
+		}
+		if r.State == pipeline.StateFinished {
+			n++
+		}
+	}
+	return n
+}
+
+// next says when the job runs next.
+func (j *Job) next() string {
+	if len(j.Runs) == 0 || j.Runs[0].Scheduled == nil {
+		return ""
+	}
+	switch r := j.Runs[0]; {
+	case r.State == pipeline.StateRunning:
+		return "a run is at work since " + minute(r.Began) + " UTC"
+	case r.Scheduled.Due != nil:
+		return minute(r.Scheduled.Due.UTC()) + " UTC"
+	default:
+		return "when enough has come (its last trigger: " + r.Scheduled.Trigger + ")"
+	}
+}
+
+// Title names a run for people.
+func (r *Run) Title() string {
+	if r.Scheduled != nil {
+		return fmt.Sprintf("Run %d", r.Scheduled.Number)
+	}
+	return "The run of " + minute(r.Began)
+}
+
+func (r *Run) certificate() string {
+	if len(r.Artifacts) == 0 {
+		return ""
+	}
+	return r.Artifacts[0].ID
+}
+
+// hinted is a text with a hint at its end.
+var hinted = regexp.MustCompile(`(?s)^(.*?)\s*(?:\(hint: (.*)\)|\bhint: (.*))$`)
+
+// packageName begins errors of a package.
+var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model): `)
+
+// reason says why a run ended as it did, and what to do.
+func (r *Run) reason() (why, hint string) {
+	why = r.Fault
+	if r.Scheduled != nil && r.Scheduled.Why != "" {
+		why = strings.TrimPrefix(r.Scheduled.Why+": "+r.Fault, ": ")
+		why = strings.TrimSuffix(why, ": ")
+	}
+	why = packageName.ReplaceAllString(why, "")
+	if m := hinted.FindStringSubmatch(why); m != nil {
+		return m[1], m[2] + m[3]
+	}
+	return why, ""
+}
+
+// A RunRow is a run in a table.
+type RunRow struct {
+	*Run
+
+	Class       string // of its colours, and its sign
+	Word        string
+	Why, Hint   string
+	Certificate *Entry
+	Current     bool
+}
+
+// rows are runs for a table.
+func (s *Snapshot) rows(j *Job, runs []*Run) (rows []RunRow) {
+	for _, r := range runs {
+		row := RunRow{Run: r, Word: string(r.State), Certificate: s.byID[r.certificate()], Class: "vacuous"}
+		row.Current = r.certificate() != "" && r.certificate() == j.Pointer.ID
+		row.Why, row.Hint = r.reason()
+		switch {
+		case r.State == pipeline.StateFailed || r.State == pipeline.StateInterrupted:
+			row.Class = "indicative"
+		case r.State == pipeline.StateFinished && r.Exit != nil && *r.Exit != 0:
+			row.Class, row.Word = "conditional", "refused"
+		case r.State == pipeline.StateFinished:
+			row.Class, row.Word = "certified", "certified"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// ago is a time since, in words.
+func ago(now, then time.Time) string {
+	switch d := now.Sub(then); {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days ago", int(d/(24*time.Hour)))
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d hours ago", int(d/time.Hour))
+	default:
+		return fmt.Sprintf("%d minutes ago", max(0, int(d/time.Minute)))
+	}
+}
