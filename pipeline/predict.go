@@ -91,7 +91,7 @@ func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) 
 				return err
 			})
 		},
-		func(b block) (*[]Prediction, error) {
+		func(_ context.Context, b block) (*[]Prediction, error) {
 			defer b.record.Release()
 			out, ok := free.Get().(*[]Prediction)
 			if !ok {
@@ -101,7 +101,7 @@ func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) 
 			*out, err = p.block(b, (*out)[:0])
 			return out, err
 		},
-		func(out *[]Prediction) error {
+		func(_ context.Context, out *[]Prediction) error {
 			defer free.Put(out)
 			return use(*out)
 		},

@@ -160,7 +160,12 @@ func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 
 // consume consumes the window into its spool.
 func (k *Topic) consume(ctx context.Context) (err error) {
-	if err := k.Schemas(); err != nil {
+	waits := func(err error) {
+		if err != nil && k.Told != nil {
+			k.Told(err.Error())
+		}
+	}
+	if err := k.Schemas(waits); err != nil {
 		return err
 	}
 	if k.Config.Client, err = k.Client(); err != nil {

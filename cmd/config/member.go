@@ -32,6 +32,9 @@ type Member struct {
 	// Told gets the state of this member in the group: whether it is known, and the number of
 	// its partitions.
 	Told func(known bool, partitions int)
+	// Waits is called with the reason when rows cannot be read for a while, and with nil at the end
+	// of it.
+	Waits func(err error)
 	// Failed is called for each failed attempt to publish.
 	Failed func()
 
@@ -67,7 +70,7 @@ func (p Task) Member() (*Member, error) {
 // Connect locks the output, and connects to the clusters of rows and artifacts. fsys is for files
 // of windows. leave undoes both.
 func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
-	if err := m.Topic.Schemas(); err != nil {
+	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return nil, err
 	}
 	if m.client, err = m.Topic.Client(); err != nil {

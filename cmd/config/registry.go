@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -57,8 +58,9 @@ func (r registry) client() (*sr.Client, error) {
 // maxSchemaFile bounds a file with a schema.
 const maxSchemaFile = 1 << 20
 
-// Schemas reads the declared schema, or connects to the registry.
-func (k *Topic) Schemas() error {
+// Schemas reads the declared schema, or connects to the registry. waits is called with the reason
+// when a wait for it begins, and with nil at its end.
+func (k *Topic) Schemas(waits func(err error)) error {
 	switch {
 	case k.Schema != "":
 		text, err := durable.ReadSmall(k.Schema, "an Avro schema", maxSchemaFile)
@@ -66,7 +68,7 @@ func (k *Topic) Schemas() error {
 		return err
 	case k.Registry != (registry{}):
 		client, err := k.Registry.client()
-		k.Config.Registry = &kafkalog.Schemas{Client: client}
+		k.Config.Registry = &kafkalog.Schemas{Client: client, Patience: cmp.Or(time.Duration(k.Patience), time.Minute), Waits: waits}
 		return err
 	default:
 		return nil

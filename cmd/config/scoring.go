@@ -225,7 +225,13 @@ type topicScoring struct {
 func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.Client, error) {
 	k := s.Source.Kafka
 	origin := &Topic{KafkaSection: KafkaSection{TopicSection: k}}
-	if err := origin.Schemas(); err != nil {
+	origin.Patience = cmp.Or(origin.Patience, yamlfile.Duration(s.Patience))
+	waits := func(err error) {
+		if err != nil { // predictions tell the end of it
+			s.Events.Waits(err)
+		}
+	}
+	if err := origin.Schemas(waits); err != nil {
 		return nil, nil, err
 	}
 	client, err := s.client(k.Cluster)

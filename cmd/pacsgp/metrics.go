@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,8 +36,9 @@ type metrics struct {
 	next        nextMetrics
 	group       *groupMetrics
 
-	live   *liveRun // the same for people
-	window int64    // rows of a window; 0: unknown
+	why    atomic.Pointer[string] // rows cannot be read; nil: they can
+	live   *liveRun               // the same for people
+	window int64                  // rows of a window; 0: unknown
 
 	mu     sync.Mutex
 	closed map[int64]time.Time // when this process had all rows of a window
@@ -148,4 +151,24 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	defer m.mu.Unlock()
 	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
 	delete(m.closed, w.N)
+}
+
+// waits shows why rows cannot be read, or that they can.
+func (m *metrics) waits(err error) {
+	if err == nil {
+		m.why.Store(nil)
+		m.live.fact("rows", "are read")
+		return
+	}
+	text := err.Error()
+	m.why.Store(&text)
+	m.live.fact("rows", "cannot be read: "+text)
+}
+
+// ready returns the reason for a wait, nil without one.
+func (m *metrics) ready() error {
+	if why := m.why.Load(); why != nil {
+		return errors.New(*why)
+	}
+	return m.group.ready()
 }

@@ -58,7 +58,9 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
 	if m.unread == nil { // else a look at all files tells
-		m.why.Store(nil)
+		if m.why.Swap(nil) != nil {
+			m.live.does("Predicting.")
+		}
 	}
 	m.success.SetToCurrentTime()
 	m.batches.Add(float64(n.Units))

@@ -62,6 +62,11 @@ func newService(p config.Task, w system) (*service, error) {
 	}
 	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit), m.Topic.Rows)}
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
+	m.Waits = func(err error) {
+		if s.metrics.waits(err); err != nil {
+			s.show.notice(err.Error() + "; it is tried again")
+		}
+	}
 	return s, nil
 }
 
@@ -75,7 +80,7 @@ func (s *service) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.group.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
+	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
 	if err != nil {
 		return err
 	}

@@ -106,6 +106,7 @@ func (u *Unpredicted) From(begin map[int]int64) { u.begin = begin }
 
 // Read calls use for each batch of records, and reads the next one meanwhile.
 func (u *Unpredicted) Read(ctx context.Context, use func(score.Unit[score.Records]) error) error {
+	u.by = nil // its decoders ask the registry in the context of an earlier call
 	ctx, stop := context.WithCancel(ctx)
 	batches, ended := make(chan Batch, 1), make(chan error, 1)
 	defer func() {
@@ -148,7 +149,7 @@ func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) (
 	if u.Labels {
 		cfg.Columns = append(cfg.Columns, m.Meta.Target.Name)
 	}
-	return cfg.Decoders(context.WithoutCancel(ctx), n, u.Keep...)
+	return cfg.Decoders(ctx, n, u.Keep...)
 }
 
 // Fits returns an error if no record has some feature of a model.

@@ -2,20 +2,33 @@ package kafkalog
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/twmb/avro"
 	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
 )
 
 // Schemas is a registry of schemas.
-type Schemas struct{ Client *sr.Client }
+type Schemas struct {
+	Client   *sr.Client
+	Patience time.Duration // how long a request is made again while the registry does not answer
+	// Waits is called with the reason when a wait for the registry begins, and with nil when it
+	// answers again. nil is never called.
+	Waits func(err error)
+}
 
 // errUnavailable says that the registry did not answer. The record may be good.
 var errUnavailable = errors.New("the registry of schemas does not answer")
+
+// errRefused says that the registry refuses to answer. Another request does not help.
+var errRefused = fmt.Errorf("%w as it should", errUnavailable)
 
 // schemas is a cache of parsed schemas.
 type schemas struct {
@@ -37,25 +50,56 @@ const (
 	mostReferences = 100
 )
 
-// find returns the schema of an id.
+// find returns the schema of an id. Without an answer it asks again, until ctx is done or the patience
+// is at an end.
 func (s *schemas) find(ctx context.Context, id uint32) (*avro.Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.known[id]; ok {
 		return k.is, k.err
 	}
-	t, err := s.ask(ctx, id)
-	if err != nil {
-		err = fmt.Errorf("schema %d: %w", id, err)
-		if errors.Is(err, errUnavailable) {
-			return nil, err
-		}
+	t, err := s.askAgain(ctx, id)
+	if errors.Is(err, errUnavailable) {
+		return nil, err
 	}
 	if len(s.known) >= mostSchemas {
 		clear(s.known)
 	}
 	s.known[id] = knownSchema{t, err}
 	return t, err
+}
+
+// Pauses between two requests for the same schema.
+const (
+	firstRegistryPause = 100 * time.Millisecond
+	lastRegistryPause  = 5 * time.Second
+)
+
+func (s *schemas) askAgain(ctx context.Context, id uint32) (*avro.Schema, error) {
+	waits := s.from.Waits
+	if waits == nil {
+		waits = func(error) {}
+	}
+	began, told := time.Now(), false
+	for pause := firstRegistryPause; ; pause = min(2*pause, lastRegistryPause) {
+		t, err := s.ask(ctx, id)
+		if err != nil {
+			err = fmt.Errorf("schema %d: %w", id, err)
+		}
+		if !errors.Is(err, errUnavailable) && told {
+			waits(nil)
+		}
+		if !errors.Is(err, errUnavailable) || errors.Is(err, errRefused) || time.Since(began)+pause > s.from.Patience {
+			return t, err
+		}
+		if !told {
+			told = true
+			waits(err)
+		}
+		if stopped := broker.Pause(ctx, pause); stopped != nil {
+			return nil, errors.Join(stopped, err)
+		}
+	}
 }
 
 func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
@@ -73,8 +117,13 @@ func (s *schemas) ask(ctx context.Context, id uint32) (*avro.Schema, error) {
 
 // answered distinguishes the answer that there is no such schema from no answer.
 func answered(err error) error {
-	if e, ok := errors.AsType[*sr.ResponseError](err); ok && e.StatusCode == http.StatusNotFound {
+	e, ok := errors.AsType[*sr.ResponseError](err)
+	_, stranger := errors.AsType[*tls.CertificateVerificationError](err)
+	switch {
+	case ok && e.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("the registry has none: %w", err)
+	case stranger, ok && e.StatusCode < http.StatusInternalServerError && e.StatusCode != http.StatusTooManyRequests && e.StatusCode != http.StatusRequestTimeout:
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }

@@ -19,8 +19,8 @@ type piece[T, R any] struct {
 // Run takes pieces from give, does work on up to workers of them at a time, and calls use
 // with what comes of each, one after the other and in their order. At most workers+2
 // pieces are in hand at a time: give waits when there are as many. The first error ends
-// it, and when Run returns no work is being done.
-func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Context, hand func(T) error) error, work func(T) (R, error), use func(R) error) error {
+// it: the context of all three is done then. When Run returns no work is being done.
+func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Context, hand func(T) error) error, work func(context.Context, T) (R, error), use func(context.Context, R) error) error {
 	all, ctx := errgroup.WithContext(ctx)
 	queue := make(chan *piece[T, R], max(workers, 1))
 	todo := make(chan *piece[T, R])
@@ -42,7 +42,7 @@ func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Conte
 	for range max(workers, 1) {
 		all.Go(func() error {
 			for p := range todo {
-				p.made, p.err = work(p.of)
+				p.made, p.err = work(ctx, p.of)
 				close(p.done)
 			}
 			return nil
@@ -58,7 +58,7 @@ func Run[T, R any](ctx context.Context, workers int, give func(ctx context.Conte
 			if p.err != nil {
 				return p.err
 			}
-			if err := use(p.made); err != nil {
+			if err := use(ctx, p.made); err != nil {
 				return err
 			}
 		}

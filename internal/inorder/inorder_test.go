@@ -29,13 +29,13 @@ func TestRunKeepsTheOrder(t *testing.T) {
 				}
 				return nil
 			},
-			func(i int) (int, error) {
+			func(_ context.Context, i int) (int, error) {
 				for range i % 7 {
 					runtime.Gosched()
 				}
 				return 3 * i, nil
 			},
-			func(made int) error {
+			func(_ context.Context, made int) error {
 				if made != 3*next {
 					t.Errorf("%d workers: %d in the place of %d", workers, made, 3*next)
 				}
@@ -73,8 +73,8 @@ func TestRunEndsWithAnError(t *testing.T) {
 					}
 				}
 			},
-			func(i int) (int, error) { return i, at(place, "work", i) },
-			func(i int) error { used++; return at(place, "use", i) },
+			func(_ context.Context, i int) (int, error) { return i, at(place, "work", i) },
+			func(_ context.Context, i int) error { used++; return at(place, "use", i) },
 		)
 		if !errors.Is(err, broken) {
 			t.Errorf("%s: %v", place, err)
@@ -91,8 +91,51 @@ func TestRunEndsWithAnError(t *testing.T) {
 				return err
 			}
 		}
-	}, func(i int) (int, error) { return i, nil }, func(int) error { return nil })
+	}, func(_ context.Context, i int) (int, error) { return i, nil }, func(context.Context, int) error { return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// An error ends work and use that wait for something, whichever of them has it.
+func TestRunEndsWhatWaits(t *testing.T) {
+	broken := errors.New("broken")
+	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for _, place := range []string{"give", "work", "use"} {
+		err := inorder.Run(
+			t.Context(), 2,
+			func(ctx context.Context, hand func(int) error) error {
+				for i := range 3 {
+					if err := hand(i); err != nil {
+						return err
+					}
+				}
+				if place == "give" {
+					return broken
+				}
+				return wait(ctx)
+			},
+			func(ctx context.Context, i int) (int, error) {
+				switch {
+				case i == 0:
+					return i, nil
+				case i == 1 && place == "work":
+					return i, broken
+				}
+				return i, wait(ctx)
+			},
+			func(ctx context.Context, _ int) error {
+				switch place {
+				case "use":
+					return broken
+				case "work": // the piece before the one that fails
+					return nil
+				}
+				return wait(ctx)
+			},
+		)
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: %v", place, err)
+		}
 	}
 }

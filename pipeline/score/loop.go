@@ -96,9 +96,8 @@ func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 	all.Go(func() error {
 		defer close(packed)
 		return inorder.Run(
-			within, l.AtOnce, l.read,
-			func(w work[B]) (parcel, error) { return l.pack(within, w) },
-			func(p parcel) error {
+			within, l.AtOnce, l.read, l.pack,
+			func(ctx context.Context, p parcel) error {
 				if p.err != nil && !p.unit.broken.Swap(true) {
 					failed++
 					l.Events.Failed(p.err)
@@ -109,8 +108,8 @@ func (l *Loop[B]) Run(ctx context.Context) (failed int, err error) {
 				select {
 				case packed <- p:
 					return nil
-				case <-within.Done():
-					return within.Err()
+				case <-ctx.Done():
+					return ctx.Err()
 				}
 			},
 		)
