@@ -20,11 +20,13 @@ type groupMetrics struct {
 	polled          prometheus.Gauge
 	errors          prometheus.Counter
 	live            *liveRun
+	shared          bool              // members share the partitions; else one has all, new ones too
 	says            func(text string) // shows the place of this process in the group
 
 	mu    sync.Mutex // of what follows
 	known bool       // the group knows this process
-	has   int        // partitions
+	has   int        // partitions in its generation
+	all   int        // partitions of the topic, at the last poll
 	fault error      // of the last poll
 }
 
@@ -58,6 +60,7 @@ func (m *groupMetrics) behind(lags map[int]int64, err error) {
 		m.lag.Reset()
 		m.live.fact(lagFact, "unknown")
 	} else {
+		m.all = len(lags)
 		m.polled.SetToCurrentTime()
 		sum := int64(0)
 		for p, lag := range lags {
@@ -73,17 +76,21 @@ const lagFact = "offsets behind the end of the topic"
 
 // show shows the place of this process. The lock is held.
 func (m *groupMetrics) show() {
+	has := m.has
+	if has > 0 && !m.shared {
+		has = max(has, m.all)
+	}
 	switch fault := m.doubt(); {
 	case fault != nil:
 		m.partitions.Reset()
 		m.says(fault.Error())
 		return
-	case m.has == 0:
+	case has == 0:
 		m.says("This member stands by: others have the partitions.")
 	default:
-		m.says(fmt.Sprintf("This member has %s.", certify.Count(int64(m.has), "partition")))
+		m.says(fmt.Sprintf("This member has %s.", certify.Count(int64(has), "partition")))
 	}
-	m.partitions.WithLabelValues().Set(float64(m.has))
+	m.partitions.WithLabelValues().Set(float64(has))
 }
 
 // doubt is why the place of this process is unknown. The lock is held.

@@ -61,6 +61,7 @@ func newService(p config.Task, w system) (*service, error) {
 		return nil, err
 	}
 	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit), m.Topic.Rows)}
+	s.metrics.group.shared = m.Stream.Shared()
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {
 		if s.metrics.waits(err); err != nil {

@@ -76,6 +76,7 @@ type Config struct {
 	Round      int64         // with Rows: segments are cut every so many rows; 0: when they are full
 	For        time.Duration // if not 0, the window closes so long after its first record, not at To
 	Least      int64         // with For: a window of fewer offsets goes on for as long again
+	Grows      bool          // with Rows or For, without Partitions: new partitions are taken into the window, from their earliest offsets
 	Group      string        // of consumers, for the position Committed
 	Format     string        // of the records: one of Formats; "" means FormatJSON
 	Schema     string        // with [FormatAvro]: the schema of all records, or ""
@@ -170,7 +171,11 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		if s.m.Spans, err = freeze(ctx); err != nil {
 			return nil, err
 		}
-		if err := s.save(); err != nil {
+		save := s.save
+		if cfg.Grows {
+			save = s.declare
+		}
+		if err := save(); err != nil {
 			return nil, err
 		}
 	}

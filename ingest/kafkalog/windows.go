@@ -35,7 +35,7 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told
 	if cfg.From, err = cfg.Following(ctx, ends); err != nil {
 		return nil, err
 	}
-	cfg.Folder = s.Folder(n)
+	cfg.Folder, cfg.Grows = s.Folder(n), true
 	held, ours, err := cfg.Holds()
 	if err != nil {
 		return nil, err
