@@ -155,7 +155,7 @@ func (v *valueReader[V]) skim(n int, table bool) error {
 		return nil
 	default:
 		if v.pages != nil {
-			have = v.pages.size - v.pages.taken
+			have = v.pages.size - v.pages.consumed
 		}
 		need := n * v.width
 		if v.width == 0 {

@@ -39,12 +39,12 @@ func (ch *chunk) isDirect(c *column, h *parquetmeta.PageHeader, small bool) bool
 func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
 	if c.leveled && h.Kind == format.DataPage {
 		var length [4]byte
-		if err := c.pages.take(length[:]); err != nil {
+		if err := c.pages.read(length[:]); err != nil {
 			return err
 		}
-		n, err := levelBytes(h, length[:], c.pages.size-c.pages.taken)
+		n, err := levelBytes(h, length[:], c.pages.size-c.pages.consumed)
 		if err == nil {
-			err = c.takeLevels(n)
+			err = c.readLevels(n)
 		}
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func (c *walker[V]) direct(h *parquetmeta.PageHeader) error {
 // streams.
 func (v *valueReader[V]) startSplit() error {
 	p, width := v.pages, v.width
-	v.size = p.size - p.taken
+	v.size = p.size - p.consumed
 	v.checks = v.checks[:0]
 	if p.verified {
 		return nil
@@ -80,13 +80,13 @@ func (v *valueReader[V]) startSplit() error {
 	}
 	stride := v.size / width
 	for k := range width {
-		sum, err := add(p.taken+k*stride, p.taken+(k+1)*stride)
+		sum, err := add(p.consumed+k*stride, p.consumed+(k+1)*stride)
 		if err != nil {
 			return err
 		}
 		v.checks = append(v.checks, streamSum{want: sum})
 	}
-	if _, err := add(p.taken+width*stride, p.size); err != nil {
+	if _, err := add(p.consumed+width*stride, p.size); err != nil {
 		return err
 	}
 	return p.compare(whole)

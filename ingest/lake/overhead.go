@@ -264,8 +264,8 @@ func looksFar(p *pageReader) bool {
 	var s snappyReader
 	size := int(p.header.Uncompressed)
 	if p.header.Kind == format.DataPageV2 {
-		levels := make([]byte, min(max(0, int(p.header.Definition)), p.size-p.taken))
-		if p.take(levels) != nil {
+		levels := make([]byte, min(max(0, int(p.header.Definition)), p.size-p.consumed))
+		if p.read(levels) != nil {
 			return false
 		}
 		size -= len(levels)
@@ -313,7 +313,7 @@ func (c *walker[V]) reservePage() error {
 		return nil
 	}
 	need := c.col.pageOverhead(&c.chunk, &c.pages, c.whole)
-	more := max(0, need.own-c.taken) + max(0, need.shared-c.allowed.shared)
-	c.taken, c.allowed.shared = max(c.taken, need.own), max(c.allowed.shared, need.shared)
+	more := max(0, need.own-c.reserved) + max(0, need.shared-c.allowed.shared)
+	c.reserved, c.allowed.shared = max(c.reserved, need.own), max(c.allowed.shared, need.shared)
 	return c.allowed.reserve(more)
 }

@@ -33,7 +33,7 @@ type pageReader struct {
 
 	size, head int    // bytes of the current page, and of its header
 	ahead      []byte // its first bytes, which are in raw
-	taken      int    // bytes of the page that were read so far, header included
+	consumed   int    // bytes of the page that were read so far, header included
 	sum        uint32 // checksum of the bytes of the body that were read so far
 	verified   bool   // the checksum is right, or there is none
 	early      bool   // the checksum was right when suspicious values were read
@@ -71,7 +71,7 @@ func (p *pageReader) next() error {
 		return fmt.Errorf("page at %d claims %d bytes, %d are left of the chunk: %w", p.pos, body, left, errMalformed)
 	}
 	p.size, p.head = n+int(body), n
-	p.ahead, p.taken, p.sum = b[:min(len(b), p.size)], n, 0
+	p.ahead, p.consumed, p.sum = b[:min(len(b), p.size)], n, 0
 	p.verified, p.early = !p.header.Checked, false
 	p.guess = 0
 	return nil
@@ -95,41 +95,41 @@ func (p *pageReader) body() ([]byte, error) {
 	return stored, p.compare(crc32.ChecksumIEEE(stored))
 }
 
-// take reads the next bytes of the page into dst. Too few of them are an error.
-func (p *pageReader) take(dst []byte) error {
-	if len(dst) > p.size-p.taken {
+// read reads the next bytes of the page into dst. Too few of them are an error.
+func (p *pageReader) read(dst []byte) error {
+	if len(dst) > p.size-p.consumed {
 		return errFewValues
 	}
 	n := 0
-	if p.taken < len(p.ahead) {
-		n = copy(dst, p.ahead[p.taken:])
+	if p.consumed < len(p.ahead) {
+		n = copy(dst, p.ahead[p.consumed:])
 	}
-	if err := p.readAt(dst[n:], p.taken+n); err != nil {
+	if err := p.readAt(dst[n:], p.consumed+n); err != nil {
 		return err
 	}
-	p.taken += len(dst)
+	p.consumed += len(dst)
 	if !p.verified {
 		p.sum = crc32.Update(p.sum, crc32.IEEETable, dst)
 	}
 	return nil
 }
 
-// verify checks the checksum of the page. take may have left some of its bytes.
+// verify checks the checksum of the page. Some of its bytes may be unread.
 func (p *pageReader) verify() error {
 	switch {
 	case p.verified:
 		return nil
-	case p.taken == p.size:
+	case p.consumed == p.size:
 		return p.compare(p.sum)
 	case p.size > largestWhole:
 		return p.sumAhead()
-	default: // take will use the bytes that are summed here
+	default: // read will use the bytes that are summed here
 		b, err := p.extend(p.ahead, p.size)
 		if err != nil {
 			return err
 		}
 		p.ahead, p.guess = b, p.size
-		return p.compare(crc32.Update(p.sum, crc32.IEEETable, b[p.taken:p.size]))
+		return p.compare(crc32.Update(p.sum, crc32.IEEETable, b[p.consumed:p.size]))
 	}
 }
 

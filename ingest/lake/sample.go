@@ -27,7 +27,7 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 	if err != nil {
 		return found, err
 	}
-	candidates, footers, taken := alike(names, files), map[string]string{}, map[string]bool{}
+	candidates, footers, matched := alike(names, files), map[string]string{}, map[string]bool{}
 	footer := func(name string) string {
 		sum, known := footers[name]
 		if !known {
@@ -44,7 +44,7 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 		}
 		best, same := "", -1
 		for _, name := range candidates[f.Bytes] {
-			if taken[name] || footer(name) != f.Footer {
+			if matched[name] || footer(name) != f.Footer {
 				continue
 			}
 			if n := commonEnd(name, f.Path); n > same {
@@ -55,11 +55,11 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 			found.Missing = append(found.Missing, absent(f, names))
 			continue
 		}
-		taken[best] = true
+		matched[best] = true
 		found.Paths = append(found.Paths, best)
 	}
 	for _, name := range names {
-		if !taken[name] {
+		if !matched[name] {
 			found.Others = append(found.Others, name)
 		}
 	}

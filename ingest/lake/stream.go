@@ -95,23 +95,23 @@ type body struct {
 // reset starts the body of the current page of p behind the bytes that were read. Afterwards others
 // may use the buffer of the page's first bytes.
 func (b *body) reset(p *pageReader) error {
-	b.pages, b.at, b.end, b.start = p, 0, 0, p.taken
+	b.pages, b.at, b.end, b.start = p, 0, 0, p.consumed
 	if b.buf == nil {
 		b.buf = make([]byte, storedPiece)
 	}
 	err := b.fill()
-	p.ahead = p.ahead[:min(len(p.ahead), p.taken)]
+	p.ahead = p.ahead[:min(len(p.ahead), p.consumed)]
 	return err
 }
 
 // fill reads the next piece. At the end of the page it returns io.EOF.
 func (b *body) fill() error {
-	n := min(len(b.buf), b.pages.size-b.pages.taken)
+	n := min(len(b.buf), b.pages.size-b.pages.consumed)
 	if n == 0 {
 		return io.EOF
 	}
 	b.at, b.end = 0, n
-	return b.pages.take(b.buf[:n])
+	return b.pages.read(b.buf[:n])
 }
 
 func (b *body) Read(dst []byte) (int, error) {
@@ -213,7 +213,7 @@ func (p *pageReader) sumAhead() error {
 	}
 	sum := p.sum
 	piece := make([]byte, windowBytes)
-	for at := p.taken; at < p.size; at += len(piece) {
+	for at := p.consumed; at < p.size; at += len(piece) {
 		piece = piece[:min(len(piece), p.size-at)]
 		if err := p.readAt(piece, at); err != nil {
 			return err
@@ -229,7 +229,7 @@ func (p *pageReader) sumAhead() error {
 
 // startStream starts a data page that is read in pieces, behind its levels in version 2.
 func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
-	size := int64(h.Uncompressed) - int64(c.pages.taken-c.pages.head)
+	size := int64(h.Uncompressed) - int64(c.pages.consumed-c.pages.head)
 	if err := c.believe(size, int64(c.rows)); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (c *walker[V]) startStream(h *parquetmeta.PageHeader) error {
 	}
 	w := c.more
 	codec := c.chunk.codecOf(h)
-	if stored := int64(c.pages.size - c.pages.taken); codec == format.Uncompressed && stored != size {
+	if stored := int64(c.pages.size - c.pages.consumed); codec == format.Uncompressed && stored != size {
 		return wrongLength(int(stored), int(size))
 	}
 	if err := w.body.reset(&c.pages); err != nil {

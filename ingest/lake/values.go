@@ -122,7 +122,7 @@ func (v *valueReader[V]) read(dst []V) error {
 			return v.bits(dst)
 		}
 		if v.pages != nil { // doubles, by isDirect
-			return v.pages.take(arrow.Float64Traits.CastToBytes(any(dst).([]float64)))
+			return v.pages.read(arrow.Float64Traits.CastToBytes(any(dst).([]float64)))
 		}
 		from, to := v.pos*v.width, (v.pos+len(dst))*v.width
 		if to > len(v.data) {
@@ -160,9 +160,9 @@ func (v *valueReader[V]) finished() error {
 		return v.col.noRest(v.size-v.pos*v.width, nil)
 	default:
 		if v.pages != nil {
-			rest := v.pages.size - v.pages.taken
+			rest := v.pages.size - v.pages.consumed
 			first := fill[:min(rest, plainFill)]
-			if err := v.pages.take(first); err != nil {
+			if err := v.pages.read(first); err != nil {
 				return err
 			}
 			return v.col.noRest(rest, first)
@@ -331,7 +331,7 @@ func (v *valueReader[V]) piece(k, n int) ([]byte, error) {
 		return v.data[at:][:n], nil
 	}
 	b := grow(&v.stream, n)
-	if err := v.pages.readAt(b, v.pages.taken+at); err != nil {
+	if err := v.pages.readAt(b, v.pages.consumed+at); err != nil {
 		return nil, err
 	}
 	if len(v.checks) > 0 {

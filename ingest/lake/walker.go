@@ -30,9 +30,9 @@ type walker[V any] struct {
 	table  []V     // the dictionary
 	null   V
 
-	most    int64  // if not 0: pages are read whole and may have so many bytes
-	allowed *share // nil means no limit
-	taken   int64  // own bytes that are reserved
+	most     int64  // if not 0: pages are read whole and may have so many bytes
+	allowed  *share // nil means no limit
+	reserved int64  // own bytes of the allowance
 
 	whole   int     // largest size of a page that is read whole
 	more    *window // of a page that is read in pieces
@@ -49,7 +49,7 @@ type walker[V any] struct {
 func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, codec *decompressor, shared *[]byte) {
 	c.col, c.chunk, c.codec, c.left = col, ch, codec, ch.rows
 	c.values.col, c.values.width = col, width
-	c.most, c.allowed, c.taken = 0, nil, 0
+	c.most, c.allowed, c.reserved = 0, nil, 0
 	c.rows, c.leveled, c.streams, c.table = 0, false, false, c.table[:0]
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
 	if ch.codec == format.Uncompressed {
@@ -280,7 +280,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	err := c.start(h)
 	if err == nil && h.Kind == format.DataPageV2 {
 		if err = c.col.flat(h); err == nil {
-			err = c.takeLevels(int(h.Definition))
+			err = c.readLevels(int(h.Definition))
 		}
 	}
 	if err != nil {
@@ -297,7 +297,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	if err != nil {
 		return err
 	}
-	n := c.pages.taken - c.pages.head
+	n := c.pages.consumed - c.pages.head
 	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-int64(n), int64(c.rows))
 	if err != nil {
 		return err
@@ -312,14 +312,14 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 	return c.values.reset(h.Encoding, b, c.table, nil)
 }
 
-// takeLevels reads n bytes of definition levels from the stored page.
-func (c *walker[V]) takeLevels(n int) error {
-	if n < 0 || n > c.pages.size-c.pages.taken {
+// readLevels reads n bytes of definition levels from the stored page.
+func (c *walker[V]) readLevels(n int) error {
+	if n < 0 || n > c.pages.size-c.pages.consumed {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
 	}
 	levels := grow(&c.own, n)
 	c.levels.reset(levels, 1)
-	return c.pages.take(levels)
+	return c.pages.read(levels)
 }
 
 // levelBytes returns the number of bytes of definition levels after the first four bytes of

@@ -19,7 +19,7 @@ func (p *Pool) Cholesky(a Mat) bool {
 func (p *Pool) cholesky(a Mat) bool {
 	n := a.Rows
 	if n <= choleskyBlock {
-		buf := p.pieces.take()
+		buf := p.pieces.borrow()
 		defer p.pieces.put(buf)
 		return current.Load().factorBlock(a, buf.get(choleskyBlock*choleskyBlock))
 	}

@@ -18,8 +18,8 @@ type kernelBlock struct {
 	set      *kernelSet
 	profile  *Profile
 	x, dst   Mat
-	slope    Mat       // no elements: the values alone
-	origin   []float64 // what rows are taken relative to
+	slope    Mat       // without elements: values only
+	origin   []float64 // subtracted from all rows
 	scale    []float64 // invScale·√Stretch
 	variance float64
 	panels   []float64 // (z−origin)·scale, kernelCols columns at a time
@@ -32,7 +32,7 @@ type kernelBlock struct {
 //
 // from direct differences of the rows scaled around c, the origin (nil: 0): only their
 // distances count, if c lies among them. If slope has elements, they become −2 times the derivatives
-// of those of dst in r²; its size and stride are those of dst. Where [Profile.SlopeIsValue] it is left alone.
+// of those of dst in r²; its size and stride are those of dst. With [Profile.SlopeIsValue] it is not used.
 //
 // With u = 2⁻⁵³, w the exact vector of the (x−z)·s·√Stretch, p its length, and A the lengths of
 // (x−c)·s·√Stretch and (z−c)·s·√Stretch added, the vector whose squares are summed is off by at most
@@ -72,7 +72,7 @@ func (p *Pool) Kernel(profile *Profile, x, z Mat, origin, invScale []float64, va
 		fill(slope, profile.Steepness*variance)
 		return
 	}
-	buf := p.calls.take()
+	buf := p.calls.borrow()
 	defer p.calls.put(buf)
 	set := current.Load()
 	size := roundUp(z.Rows, set.kernelCols) * d
@@ -108,7 +108,7 @@ func (b *kernelBlock) pack(panels []float64, width int, m Mat, i0, i1 int) {
 }
 
 func (b *kernelBlock) run(piece int) {
-	buf := b.pool.pieces.take()
+	buf := b.pool.pieces.borrow()
 	defer b.pool.pieces.put(buf)
 	i0 := piece * kernelRows
 	rows, d, cols := min(kernelRows, b.x.Rows-i0), len(b.scale), b.set.kernelCols

@@ -67,7 +67,7 @@ func (s *kernelSet) packMembers(dst []float64, width int, m Mat, i0, i1, k0, k1 
 }
 
 // packSteps is the number of steps along k packed for all panels before the next ones, if members
-// are columns: so few rows of the matrix that their pages and lines stay at hand.
+// are columns: so few rows of the matrix that their pages and lines stay in the caches.
 const packSteps = 16
 
 // stride returns the number of steps to pack before the next panel.

@@ -34,7 +34,7 @@ type fork struct {
 	job  job
 	n    int64
 	next atomic.Int64
-	wait sync.WaitGroup // one for each worker that took the offer
+	wait sync.WaitGroup // one for each worker that accepted the offer
 }
 
 // NewPool starts a pool of the given number of workers, at least one, which includes
@@ -97,7 +97,7 @@ func (p *Pool) offer(f *fork, n int) {
 	}
 }
 
-// work takes pieces until none is left.
+// work runs pieces until none is left.
 func (f *fork) work() {
 	for i := f.next.Add(1) - 1; i < f.n; i = f.next.Add(1) - 1 {
 		f.job.run(int(i))
@@ -116,13 +116,14 @@ type buffer struct {
 	kernel  kernelBlock
 }
 
-// A shelf keeps buffers between uses: in all, the greatest number that were in use at once.
+// A shelf keeps free buffers: with those in use, as many as were ever in use at once.
 type shelf struct {
 	mu   sync.Mutex
 	free []*buffer
 }
 
-func (s *shelf) take() *buffer {
+// borrow returns a buffer until put.
+func (s *shelf) borrow() *buffer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.free)
@@ -135,7 +136,7 @@ func (s *shelf) take() *buffer {
 }
 
 func (s *shelf) put(b *buffer) {
-	clear(b.batch.blocks) // holds on to operands no longer
+	clear(b.batch.blocks) // lets operands be freed
 	*b = buffer{data: b.data, offsets: b.offsets, batch: batch{blocks: b.batch.blocks[:0]}}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -60,7 +60,7 @@ func (m *Multiplier) Multiply(b, dst Mat) {
 	if b.Rows == 0 || n == 0 {
 		return
 	}
-	buf := m.pool.calls.take()
+	buf := m.pool.calls.borrow()
 	defer m.pool.calls.put(buf)
 	t := &buf.batch
 	t.blocks = append(t.blocks[:0], m.c.blocks...)

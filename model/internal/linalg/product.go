@@ -4,15 +4,15 @@ import "fmt"
 
 const (
 	// chunkRows is the number of rows of the left operand packed at a time: with kBlock steps
-	// they take three quarters of a level-2 cache of 1 MB. More rows read the right operand from
-	// afar less often.
+	// they fill three quarters of a level-2 cache of 1 MB. More rows would save readings of the
+	// right operand from farther memory.
 	chunkRows = 256
-	// lowerChunkRows is the same for lower triangles, which need more chunks for even shares.
+	// lowerChunkRows is chunkRows for lower triangles, which need more chunks for even shares.
 	lowerChunkRows = 128
 	// slabCols is the number of columns of the right operand packed at a time.
 	slabCols = 2016
 	// packedElements is the part of the right operand, at least one block of k, packed before
-	// use: a share of a level-3 cache, so that workers seldom meet.
+	// use: a part of a level-3 cache, so that workers seldom wait for each other.
 	packedElements = 1 << 20
 	// serialWork is the number of multiply-adds below which sharing does not pay.
 	serialWork = 1 << 17
@@ -46,8 +46,8 @@ const (
 	upperTriangular       // up to k = j
 )
 
-// A batch is some consecutive blocks of k of one slab, between two meetings of the
-// workers.
+// A batch is some consecutive blocks of k of one slab. Workers wait for each other between
+// batches.
 type batch struct {
 	blocks []product
 	panels int // of each block
@@ -60,7 +60,7 @@ func (p *Pool) multiply(q product, k int) {
 	if m == 0 || n == 0 || k == 0 {
 		return
 	}
-	buf := p.calls.take()
+	buf := p.calls.borrow()
 	defer p.calls.put(buf)
 	b := &buf.batch
 	q.pool, q.set = p, current.Load()
@@ -181,7 +181,7 @@ func (t *tileRows) run(i int) {
 	pieces := (q.c.Rows + t.chunk - 1) / t.chunk
 	i0 := (pieces - 1 - i) * t.chunk
 	i1 := min(i0+t.chunk, q.c.Rows)
-	buf := q.pool.pieces.take()
+	buf := q.pool.pieces.borrow()
 	defer q.pool.pieces.put(buf)
 	for b := range t.blocks {
 		t.blocks[b].rows(buf, i0, i1)
@@ -291,8 +291,8 @@ func (p *Pool) Gemm(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	p.gemm(tA, tB, alpha, a, b, beta, c, false)
 }
 
-// GemmLower does as [Pool.Gemm] for the lower triangle of c, square, alone. The
-// strictly upper triangle is left alone.
+// GemmLower is [Pool.Gemm] for the lower triangle of a square c. It leaves the strictly upper
+// triangle as it is.
 func (p *Pool) GemmLower(tA, tB bool, alpha float64, a, b Mat, beta float64, c Mat) {
 	c.check("c", c.Rows, c.Rows)
 	p.gemm(tA, tB, alpha, a, b, beta, c, true)

@@ -18,7 +18,7 @@ func (c column) at(i int) float64 {
 // transTimesVector computes c = alpha·aᵀ·x + c for one column c, without packing a, yet
 // with the roundings of the packed product: a chain of sums for each block of k.
 func (p *Pool) transTimesVector(alpha float64, a Mat, x column, fresh bool, c Mat) {
-	buf := p.pieces.take()
+	buf := p.pieces.borrow()
 	defer p.pieces.put(buf)
 	sums := buf.get(a.Cols)
 	set := current.Load()

@@ -70,8 +70,8 @@ type panel struct {
 	slopes func(rows, d int, x, z []float64, lddst int, variance, steep float64, dst, slope []float64)
 }
 
-// ahead returns the part of next, the panel of the band after this one, that tile i of a band
-// fetches, or the panel at hand if others fetch all of it.
+// ahead returns the part of the next band's panel that tile i of this band fetches, or this
+// band's panel (hand) if earlier tiles fetch all of it.
 func (s *kernelSet) ahead(next, hand []float64, i, k int) []float64 {
 	at := i * k * s.rate
 	if at >= min(len(next), s.nr*k) {

@@ -81,7 +81,7 @@ var avx512 = func() kernelSet {
 	return s
 }()
 
-// valuesOf and slopesOf take an assembly entry into a [panel].
+// valuesOf and slopesOf make the functions of a [panel] from assembly entries.
 func valuesOf(entry func(rows, d int, x, z *float64, lddst int, variance float64, dst, table *float64)) func(int, int, []float64, []float64, int, float64, []float64) {
 	return func(rows, d int, x, z []float64, lddst int, variance float64, dst []float64) {
 		entry(rows, d, &x[0], &z[0], lddst, variance, &dst[0], &constants[0])
@@ -94,8 +94,7 @@ func slopesOf(entry func(rows, d int, x, z *float64, lddst int, variance, steep 
 	}
 }
 
-// substitutePanels takes eight panels at a time, of the rest four, and those left one by
-// one.
+// substitutePanels solves eight panels at a time, then four, and the rest one by one.
 func substitutePanels(eight, four, one func(n int, coef, x *float64, column, panel int), mr, n, count, panel int,
 	coef, x []float64, backwards bool,
 ) {
@@ -116,8 +115,8 @@ func substitutePanels(eight, four, one func(n int, coef, x *float64, column, pan
 	}
 }
 
-// The assembly. All calls go through the fields of a set, past which no compiler sees what
-// escapes.
+// The assembly. All calls go through the fields of a set, so that the compiler lets their
+// arguments escape.
 
 func gemmAVX512(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)
 func gemmAVX2(k int, alpha float64, a, b, c *float64, ldc, rows, cols int, store bool, ahead *float64)

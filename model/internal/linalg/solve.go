@@ -28,14 +28,14 @@ func (p *Pool) solveRight(l, b Mat, trans bool) {
 	if b.Rows == 0 || b.Cols == 0 {
 		return
 	}
-	buf := p.calls.take()
+	buf := p.calls.borrow()
 	defer p.calls.put(buf)
 	p.solveChunks(p.prepare(l, trans, buf), b)
 }
 
 // solveChunks solves for all rows of b, a few at a time.
 func (p *Pool) solveChunks(t *triangle, b Mat) {
-	buf := p.calls.take()
+	buf := p.calls.borrow()
 	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Rows, b.Cols)
 	buf.rows = solveRows{triangle: t, pool: p, b: b, chunk: chunk}
@@ -67,7 +67,7 @@ func (p *Pool) solveLeft(l, b Mat, trans bool) {
 	if b.Rows == 0 || b.Cols == 0 {
 		return
 	}
-	buf := p.calls.take()
+	buf := p.calls.borrow()
 	defer p.calls.put(buf)
 	chunk := p.solveChunk(b.Cols, b.Rows)
 	buf.cols = solveCols{triangle: p.prepare(l, trans, buf), pool: p, b: b, chunk: chunk}
@@ -85,7 +85,7 @@ type solveCols struct {
 func (s *solveCols) run(i int) {
 	j0 := i * s.chunk
 	j1 := min(j0+s.chunk, s.b.Cols)
-	buf := s.pool.pieces.take()
+	buf := s.pool.pieces.borrow()
 	defer s.pool.pieces.put(buf)
 	b := s.b.Slice(0, s.b.Rows, j0, j1)
 	x := Mat{Rows: j1 - j0, Cols: b.Rows, Stride: b.Rows, Data: buf.get((j1 - j0) * b.Rows)}

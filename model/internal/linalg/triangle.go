@@ -107,7 +107,7 @@ func (s *solveRows) run(i int) {
 // columns are kept packed, since they are the left operand of all that follows, and
 // unpacked at the end.
 func (t *triangle) solve(p *Pool, x Mat) {
-	buf := p.pieces.take()
+	buf := p.pieces.borrow()
 	defer p.pieces.put(buf)
 	rows := roundUp(x.Rows, t.set.mr)
 	s := solution{triangle: t, x: x, rows: rows, packed: buf.get(rows * t.l.Rows)}
