@@ -33,16 +33,16 @@ func newDescent(from []float64, evaluations int) *descent {
 	return s
 }
 
-// The tolerances of the published experiments: relative to max(|F|, 1) for the value, and
-// by the greatest part of the gradient.
+// The tolerance of the published experiments: for the value, relative to max(|F|, 1), and for the
+// largest element of the gradient.
 const tolerance = 1e-8
 
 // remembered is the number of gradients in L-BFGS's model of the curvature. Fifty instead of ten
 // lower the bound by half a percent after a hundred gradients.
 const remembered = 50
 
-// A line search with steps below the rounding of x repeats one point for ever. A search at work
-// asks twice, for value and gradient.
+// repeats bounds the evaluations of one point: a line search with steps below the rounding of x
+// repeats it for ever. A working search needs two, for value and gradient.
 const repeats = 20
 
 var errStalled = errors.New("model: the line search makes no progress")
@@ -78,7 +78,7 @@ func (s *descent) minimize(from []float64, evaluations int) {
 	ended := false
 	least := math.Inf(1)
 	lowest := from
-	take := func(x []float64) evaluation {
+	visit := func(x []float64) evaluation {
 		e, ok := evaluate(x)
 		ended = ended || !ok
 		if ok && e.value < least {
@@ -87,8 +87,8 @@ func (s *descent) minimize(from []float64, evaluations int) {
 		return e
 	}
 	problem := optimize.Problem{
-		Func: func(x []float64) float64 { return take(x).value },
-		Grad: func(g, x []float64) { copy(g, take(x).gradient) },
+		Func: func(x []float64) float64 { return visit(x).value },
+		Grad: func(g, x []float64) { copy(g, visit(x).gradient) },
 		Status: func() (optimize.Status, error) {
 			if ended || asked == evaluations {
 				return optimize.FunctionEvaluationLimit, nil

@@ -105,7 +105,7 @@ func (f *fold) begin(pass foldPass) {
 // add gathers rows, and computes whenever a block is full. Rows far from all others count as lost
 // and have no gradient.
 func (f *fold) add(x, y []float64) {
-	f.take(x, y, f.prior, func() {
+	f.collect(x, y, f.prior, func() {
 		f.seen++
 		f.risk++
 	}, f.flush)

@@ -9,9 +9,9 @@ import (
 
 const kmeansRounds = 8
 
-// kmeans returns up to m centres of the rows, in the metric of invScale, after
-// a few rounds of Lloyd's algorithm from the first different rows of an order, a permutation of n
-// numbers. There are fewer than m if there are fewer different rows.
+// kmeans returns m centres of the rows, in the metric of invScale, after a few rounds of Lloyd's
+// algorithm from the first different rows of an order, a permutation of n numbers. It returns fewer
+// if there are fewer different rows.
 func kmeans(pool *linalg.Pool, rows Rows, invScale []float64, m int, order func(n int) []int) linalg.Mat {
 	centres := distinctRows(rows, m, order)
 	m = centres.Rows

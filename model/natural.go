@@ -69,13 +69,13 @@ func (t *Trainer) whiten() {
 //
 //	Λ ← (1−r)Λ + r(I + 2b ΣwφφᵀN/n),  m ← m − r S(m + b ΣgφN/n)
 //
-// with the new S. Negative curvature w is kept as long as Λ stays positive
-// definite and above floor·I on the diagonal of its factor; where it would
-// not, or the step is not to be trusted, r is halved, which ends since the old Λ
-// is positive definite and the step shrinks with r. The sums are whitened; scale is N/n.
+// with the new S. Negative curvature w may remain as long as Λ stays positive definite and the
+// diagonal of its factor above pivotFloor. Otherwise, or if the step is not trusted, r is halved.
+// That ends, since the old Λ is positive definite and the step shrinks with r. The sums are
+// whitened; scale is N/n.
 //
-// The mean itself is moved by moveMean: until then, and even while this runs, the
-// gradient of θ and Z can be computed.
+// moveMean moves the mean itself: until then, and while this runs, the gradient of θ and Z can be
+// computed.
 func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	const halvings = 12
 	t.factored = false
@@ -100,7 +100,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 	return 0
 }
 
-// moveMean moves the mean by the step of naturalStep times the rate. Rate 0: there is no step.
+// moveMean moves the mean by the step of naturalStep times the rate; with rate 0 there is no step.
 func (t *Trainer) moveMean(rate float64) {
 	if rate > 0 {
 		linalg.Axpy(-rate, t.meanStep, t.mean)

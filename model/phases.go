@@ -9,16 +9,16 @@ import (
 // schedule gives the rates of a joint step.
 type schedule struct{ natural, theta, z float64 }
 
-// The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z
-// spoil the whitened q more than they gain; the ramp lets Adam find the
-// direction before Z takes steps of full size. The evidence bound bears faster moves, for a
-// natural-gradient step of full length finds its best q; it falls for longer, by ever smaller ones.
+// The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
+// q more than they gain; the ramp lets Adam find the direction before the steps of Z reach full
+// size. With the evidence bound moves may be faster, for a natural-gradient step of full length
+// finds its best q; it needs more steps, which become smaller.
 const (
 	naturalRate = 0.15
 	naturalLast = 0.03
 	thetaRate   = 0.04
-	zRate       = 0.05 // lengthscales: the length of a step of one point, about
-	zRateMost   = 0.03 // lengthscales a coordinate
+	zRate       = 0.05 // length of a step of one point, about, in lengthscales
+	zRateMost   = 0.03 // of one coordinate, in lengthscales
 	zRamp       = 10   // steps
 	rateHold    = 0.3  // fraction of the phase with full rates
 	rateLast    = 0.2  // of θ and Z, relative to the full ones
@@ -48,8 +48,8 @@ func (t *Trainer) schedule() schedule {
 	return s
 }
 
-// endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value
-// has risen too far, it restarts from the lowest instead.
+// endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has
+// risen too far, it restarts from the best state instead.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
 	running := t.running()
@@ -106,11 +106,11 @@ func (t *Trainer) expect(p Progress) {
 	}
 }
 
-// noticeFlat ends the joint phase early if the running value has ceased to fall: no fall of
-// flatGain, relative, in 15 to 30 steps. For the evidence bound it first halves the rates a few
-// times, because too large moves keep the bound from falling. The rest of the schedule then has
-// windSteps steps: with falling rates q comes nearer to its optimum than the noise of
-// mini-batches allowed before.
+// noticeFlat ends the joint phase early if the running value no longer falls: by less than the
+// part flatGain in 15 to 30 steps. For the evidence bound it first halves the rates a few times,
+// because too large moves keep the bound from falling. The rest of the schedule then has windSteps
+// steps: with falling rates q comes nearer to its optimum than the noise of mini-batches allowed
+// before.
 func (t *Trainer) noticeFlat(value float64) {
 	gain := flatGain
 	if t.cfg.Goal == GoalELBO {
@@ -153,17 +153,17 @@ func (t *Trainer) progress() float64 {
 	return from + (1-from)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
-// rise is the ratio of the running value to its least that ends in a restart. Chance alone does
-// not reach it.
+// rise is the ratio of the running value to the lowest one that causes a restart. Chance alone
+// does not reach it.
 const rise = 1.15
 
-// restart returns to the posterior of the lowest running bound and continues more slowly, without
-// negative curvature: with heavy tails it can cancel the positive, and then the length of Newton's
-// step of the mean has no bound. Each restart lets the bound rise a little further before the next, so that
-// a lucky mini-batch is not returned to for ever.
+// restart returns to the best state and continues more slowly, without negative curvature: with
+// heavy tails it can cancel the positive one, and then Newton's step of the mean has no bounded
+// length. Each restart lets the bound rise a little further before the next one: otherwise a lucky
+// mini-batch would cause restarts for ever.
 func (t *Trainer) restart() {
 	const slower, slowest, relief = 0.5, 0.05, 1.05
-	t.takeBest()
+	t.restoreBest()
 	for i := range t.frozen {
 		if t.theta[i] != t.onGrid(i) {
 			t.frozen[i] = 0
@@ -176,8 +176,8 @@ func (t *Trainer) restart() {
 	t.slowed = max(slowest, slower*t.slowed)
 }
 
-// keepBest copies the present θ, Z and q to the best ones, takeBest copies them back, and swapBest
-// exchanges them.
+// keepBest copies the current θ, Z and q to the best ones, restoreBest copies them back, and
+// swapBest exchanges them.
 func (t *Trainer) keepBest() {
 	copy(t.bestTheta, t.theta)
 	copy(t.bestZ.Data, t.z.Data)
@@ -185,7 +185,7 @@ func (t *Trainer) keepBest() {
 	copy(t.bestLambda.Data, t.precision.Data)
 }
 
-func (t *Trainer) takeBest() {
+func (t *Trainer) restoreBest() {
 	copy(t.theta, t.bestTheta)
 	copy(t.z.Data, t.bestZ.Data)
 	copy(t.mean, t.bestMean)

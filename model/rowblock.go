@@ -23,9 +23,9 @@ func newRowBlock(d int) rowBlock {
 	return rowBlock{dim: d, x: linalg.NewMat(sweepBlock, d+1), xd: linalg.NewMat(sweepBlock, d), y: make([]float64, sweepBlock)}
 }
 
-// take gathers rows, and calls full, which empties the block, whenever it is whole. For a row far
-// from all others it calls far instead.
-func (b *rowBlock) take(x, y []float64, p *prior, far, full func()) {
+// collect copies rows into the block, and calls full, which empties it, whenever it is full. For a
+// row far from all others it calls far instead.
+func (b *rowBlock) collect(x, y []float64, p *prior, far, full func()) {
 	for i := range y {
 		row := x[i*b.dim : (i+1)*b.dim]
 		if isFar(row, p.origin, p.limit) || math.Abs(y[i]) > farTarget {

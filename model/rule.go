@@ -141,7 +141,7 @@ func (r *Rule) Add(x, y []float64) error {
 	if !r.open || len(x) != len(y)*r.cfg.Dim {
 		return errOutOfTurn
 	}
-	r.rows.take(x, y, &r.prior, func() {}, r.flush)
+	r.rows.collect(x, y, &r.prior, func() {}, r.flush)
 	return nil
 }
 

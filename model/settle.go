@@ -15,16 +15,15 @@ const (
 	settleGain  = 1e-3 // the least relative gain of a pass that is not flat
 	settleFlats = 2    // flat passes in a row that end the phase
 	settleFails = 4    // halvings in a row without a gain that end the phase
-	harm        = 1.02 // times the lowest running value: θ on its grid should cost less
-	wreck       = 1.2  // times the lowest running value: worth a notice
+	harm        = 1.02 // times the lowest running value: putting θ on its grid should cost less
+	wreck       = 1.2  // times the lowest running value: above it there is a notice
 )
 
-// endSettle keeps the swept state if it is the best so far, and makes a natural-gradient
-// step from it. From a worse state it goes half the way back. The phase ends when neither
-// helps.
+// endSettle keeps the swept state if it is the best so far, and makes a natural-gradient step from
+// it. From a worse state it goes half of the way back. The phase ends when neither helps.
 //
-// If the value rose much with θ on its grid, the state of the lowest running value is tried
-// too, and the better of the two is refined.
+// If putting θ on its grid has raised the value much, the state of the lowest running value is
+// tried as well, and the better of the two is refined.
 func (t *Trainer) endSettle() error {
 	scale := t.measure()
 	gain := 1 - t.last.value/t.best.value // 1 at first
@@ -66,10 +65,10 @@ func (t *Trainer) endSettle() error {
 // settled returns to the best state, and ends training or starts to polish it.
 func (t *Trainer) settled(last bool) {
 	if t.phase == Settle && t.best.value > wreck*t.reached {
-		t.notice = "training ends far above the lowest value that it has seen, which was before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
+		t.notice = "training ends far above its lowest value, which it had before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
 	}
 	t.last = t.best
-	t.takeBest()
+	t.restoreBest()
 	if t.cfg.Goal != GoalBound && t.phase == Settle && !last {
 		t.startPolish()
 	} else {
@@ -77,12 +76,12 @@ func (t *Trainer) settled(last bool) {
 	}
 }
 
-// halfway halves the step from the best state. Natural gradients move Λ and Λm, so
-// that half a step is the mean of both ends in these. A state of another θ or Z is no
-// step: then the best is taken up again.
+// halfway halves the step from the best state. Natural gradients move Λ and Λm: half a step is the
+// mean of both ends in these. If θ or Z has changed there was no such step, and the best state is
+// restored.
 func (t *Trainer) halfway() error {
 	if !slices.Equal(t.theta, t.bestTheta) || !slices.Equal(t.z.Data, t.bestZ.Data) {
-		t.takeBest()
+		t.restoreBest()
 		return nil
 	}
 	m := t.meanStep
@@ -110,9 +109,8 @@ const (
 	evidenceFrozen = 0.8
 )
 
-// freeze has parameters with coarse grids put on their values in stages from the
-// middle of the joint phase on, those nearest to a value first, while the
-// others and q make up for it.
+// freeze puts parameters with coarse grids on grid values, in stages from the middle of the joint
+// phase on: those nearest to a value first, so that the others and q can adapt.
 func (t *Trainer) freeze() {
 	end := 1.0
 	if t.cfg.Goal == GoalELBO {
@@ -147,7 +145,7 @@ func (t *Trainer) onGrid(i int) float64 {
 	return g.Value(g.Nearest(t.theta[i]))
 }
 
-// toGrid starts to settle: from here on q is fitted with the θ that is certified.
+// toGrid begins to settle: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
 	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
 	t.best = Progress{value: math.Inf(1)}

@@ -21,8 +21,8 @@ const (
 // whose posteriors are tried as start of q.
 var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 
-// startValues sets θ to its estimate, and then Z and q for the number of inducing
-// points: the configured one, or if it is none the one that grow finds.
+// startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
+// or, with grow, for the number that grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
 	rows = usualRows(rows)
 	some := clipped(rows)
@@ -33,7 +33,7 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	theta := e.Theta
 	for i, g := range t.cfg.Grids {
 		switch {
-		case t.byEvidence(): // the estimate is its own
+		case t.byEvidence(): // the estimate has the same objective
 		case i < len(theta)-1:
 			theta[i] += math.Log(stretch)
 		default:
@@ -47,9 +47,8 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 	return t.startAt(t.cfg.Inducing, rows, theta)
 }
 
-// Inducing points are doubled while a doubling lowers the bound of the start posterior by a
-// worthwhile gain. Training halves the loss of a start with too few points, about, so that
-// the trained bound loses less.
+// Inducing points are doubled while that lowers the bound of the start posterior by a worthwhile
+// gain. With too few points the trained bound loses about half of what the start bound loses.
 const (
 	fewestInducing = 30
 	mostDoublings  = 4
@@ -99,7 +98,7 @@ func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	return t.startPosterior(rows)
 }
 
-// fewerInducing says that there are fewer inducing points than were asked for, if there are.
+// fewerInducing returns a notice if there are fewer inducing points than were asked for, else "".
 func fewerInducing(m, asked int) string {
 	if m == asked {
 		return ""
@@ -134,7 +133,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 			t.keepBest()
 		}
 	}
-	t.takeBest()
+	t.restoreBest()
 	t.last = t.best
 	t.best = Progress{value: math.Inf(1)}
 	t.weigh(t.last)
@@ -174,7 +173,7 @@ func (t *Trainer) estimateBound(some Rows) {
 //
 //	Λ = I + ΦᵀΦ/σ_n²,  m = S Φᵀy/σ_n²
 //
-// and factor to that of Λ. It errs if Λ has none.
+// and factor to the Cholesky factor of Λ. It is an error if Λ has none.
 func gaussianPosterior(pool *linalg.Pool, gram linalg.Mat, moment []float64, noise float64, mean []float64, precision, factor linalg.Mat) error {
 	copy(mean, moment)
 	for i := range mean {

@@ -90,7 +90,7 @@ func (s *sweep) reset(back bool) {
 
 // add gathers rows, and computes whenever a block is full.
 func (s *sweep) add(x, y []float64) {
-	s.take(x, y, s.prior, func() {
+	s.collect(x, y, s.prior, func() {
 		s.seen++
 		s.risk++
 	}, s.flush)

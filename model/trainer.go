@@ -38,8 +38,8 @@ type Phase int
 // The phases, in order.
 const (
 	Joint   Phase = iota // θ, Z and q move
-	Settle               // θ is on its grid and stays; Z stays; q is refined
-	Polish               // q again, by another measure: see the goals
+	Settle               // θ is fixed on its grid, Z is fixed, q is refined
+	Polish               // q is refined by another measure: see the goals
 	Settled              // done
 )
 
@@ -185,9 +185,8 @@ func (t *Trainer) Progress() Progress {
 	return p
 }
 
-// Settle asks the trainer to put θ on its grid now and to go to the last
-// phase. If it is there already, it ends after the next pass. It must not be
-// called between Begin and End.
+// Settle asks the trainer to put θ on its grid now and to begin the last phase. In the last phase
+// it ends training after the next pass. It must not be called between Begin and End.
 func (t *Trainer) Settle() {
 	switch t.phase {
 	case Joint:
@@ -262,8 +261,8 @@ func (t *Trainer) measure() (scale float64) {
 	return n / float64(t.sweep.seen)
 }
 
-// Among sets the number of rows that the next passes are drawn from, while fewer than N have
-// been read: these passes fit the posterior to that number of rows.
+// Among sets the number of rows that the next passes are samples of, before all N have arrived:
+// these passes fit the posterior to that number of rows.
 func (t *Trainer) Among(rows int64) { t.among = rows }
 
 // rows returns the number of rows that a pass is a sample of.

@@ -19,20 +19,7 @@ type Evaluation struct {
 
 // Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
 // features, then the target. Losses are upper bounds, as in a certificate.
-func Evaluate(ctx context.Context, src Source, m Model, workers int) (Evaluation, error) {
-	return evaluate(ctx, src, m, workers, leftOut{})
-}
-
-// EvaluateGood is Evaluate without the rows that the source marks as bad.
-func EvaluateGood(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
-	found, err := sift(ctx, src, Job{BadRows: BadRowsDecl{Tolerance: 1}}, indices(len(src.Columns())), Resources{Workers: workers}.WithDefaults())
-	if err != nil {
-		return e, err
-	}
-	return evaluate(ctx, src, m, workers, found.out)
-}
-
-func evaluate(ctx context.Context, src Source, m Model, workers int, out leftOut) (e Evaluation, err error) {
+func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
 	if err := sameColumns(src.Columns(), m.Meta); err != nil {
 		return e, err
 	}
@@ -44,7 +31,7 @@ func evaluate(ctx context.Context, src Source, m Model, workers int, out leftOut
 	shards := src.Shards()
 	rows := rowPass{
 		src: src, shards: shards, res: Resources{Workers: workers}, scorer: s,
-		roles: Roles{Rows: rowsOf(src), out: out}, // all are train rows
+		roles: Roles{Rows: rowsOf(src)}, // all are train rows
 		of:    subject{shards: len(shards), columns: len(src.Columns())},
 	}
 	found, err := rows.read(ctx, indices(len(shards)))
