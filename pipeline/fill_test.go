@@ -56,3 +56,25 @@ func TestFillValuesAreTold(t *testing.T) {
 		}
 	}
 }
+
+// A target that has one value in most reference rows is centred there.
+func TestTargetIsCentredAtItsUsualValue(t *testing.T) {
+	for _, c := range []struct {
+		usual bool
+		every int // row has another value
+	}{{true, 3}, {false, 1}} {
+		columns := waves(900, 0.1, 4)
+		for i := range columns[2] {
+			if columns[2][i] += 5; i%c.every != 0 {
+				columns[2][i] = -2
+			}
+		}
+		p := publish(t, newLake(columns, 900), tiny)
+		if centre := p.result.Model.Meta.Target.Centre; (centre == -2) != c.usual {
+			t.Errorf("every row of %d with a value of its own: the centre is %v", c.every, centre)
+		}
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -138,8 +138,9 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		for c := range len(m.Meta.Features) {
 			found.Reference = append(found.Reference, standardise(kept.column(c), job.usualWithin()))
 		}
-		target := standardise(kept.column(p.of.columns-1), job.usualWithin())
-		target.Centre = mean.centre(target.Centre)
+		y := kept.column(p.of.columns - 1)
+		target := standardise(y, job.usualWithin())
+		target.Centre = mean.centre(job.centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
 	}
 	found.kept = kept

@@ -13,8 +13,8 @@ import (
 )
 
 // A MeanDecl declares the mean function of the prior. The process models the difference of the
-// target from it, and predictions add it back. Its zero value is a constant, the mean of the
-// target.
+// target from it, and predictions add it back. Its zero value is a constant, the centre
+// of the target's scaling.
 type MeanDecl struct {
 	Column string `json:"column"` // predictions of another model; it is no feature
 }

@@ -260,6 +260,9 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 			return a, true, nil
 		}
 		a = standardise(x, job.usualWithin())
+		if isTarget {
+			a.Centre = job.centre(x, a.Centre)
+		}
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) {
 		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)
@@ -287,6 +290,17 @@ func standardise(x []float64, within float64) Affine {
 		squares += float64(d * d)
 	}
 	return Affine{Centre: mean, Scale: math.Sqrt(squares / n)}
+}
+
+// centre is that of the target's scaling, from its values x with that mean: the value of more than
+// half of them, if there is one. The process is then 0 where nothing happens, and small elsewhere.
+func (j Job) centre(x []float64, mean float64) float64 {
+	_, middle, _ := middleOf(x)
+	others := slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return v == middle })
+	if j.before || 2*len(others) >= len(x) {
+		return mean
+	}
+	return middle + 0 // no −0
 }
 
 // usualWithin is how many times the spread of most values a usual one may lie away from the

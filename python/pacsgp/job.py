@@ -59,9 +59,9 @@ def mean_column(job):
 
 
 def for_rows(job, n, before):
-    """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none, and
-    how far from the others usual values lie (4.5)."""
-    job = {**job, "usual_within": 1e4 if before else 100}
+    """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none,
+    and whether its certificate has the format before, by which it is scaled (4.5)."""
+    job = {**job, "before": before}
     if not job["grid"]["step"]:
         job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
     if "guarantees" not in job:

@@ -95,6 +95,12 @@ def standardise(x, within=100):
     return float(mean), math.sqrt(in_order(0.0, (x - mean) ** 2) / len(x))
 
 
+def centre(y, mean, job):
+    """What the target is scaled around: the value of more than half of the reference rows, or the mean (format.md, 4.5)."""
+    middle = np.sort(y)[(len(y) - 1) // 2]
+    return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) and not job["before"] else mean
+
+
 class Copies:
     """Rows that equal an earlier row, by 128-bit hashes: some 100 bytes a row while they
     are sorted, the one thing here that grows with the rows (format.md, 4.7)."""
@@ -211,7 +217,8 @@ class Survey:
         mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
         if mode == "reference":
             rows = self.values(self.reference)
-            found = [standardise(column, self.job["usual_within"]) for column in [*rows[:len(columns) - 1], rows[-1]]]
+            found = [standardise(column, 1e4 if self.job["before"] else 100) for column in [*rows[:len(columns) - 1], rows[-1]]]
+            found[-1] = centre(rows[-1], found[-1][0], self.job), found[-1][1]
             if mean_column(self.job):  # the column takes the place of the centre
                 found[-1] = 0.0, found[-1][1]
             return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
