@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 func scheduleCommand(w system) *cobra.Command {
-	var path string
+	var path, metrics string
 	var once, list bool
 	cmd := &cobra.Command{
 		Use:   "schedule schedule.yaml",
@@ -38,6 +39,9 @@ func scheduleCommand(w system) *cobra.Command {
 			if once && list {
 				return config.Argument(errors.New("--once and --runs: want one of them"))
 			}
+			if metrics != "" && !once {
+				return config.Argument(errors.New("--metrics: it belongs to --once; a service answers at serve"))
+			}
 			if list {
 				return listRuns(cmd.Context(), w, jobs)
 			}
@@ -45,14 +49,69 @@ func scheduleCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, once), record.Close())
+			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: once, metrics: metrics}), record.Close())
 		},
 	}
+	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
+	cmd.AddCommand(scheduleRunCommand(w, &path))
 	f := cmd.Flags()
-	f.StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
+	f.StringVar(&metrics, "metrics", "", "with --once: write the metrics to this file, for node_exporter")
 	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
 	f.BoolVar(&list, "runs", false, "print the record of runs as JSON, and end")
 	return cmd
+}
+
+// scheduleRunCommand runs one job of a schedule.
+func scheduleRunCommand(w system, path *string) *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use:   "run JOB",
+		Short: "Run a job of a schedule now",
+		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does\n" +
+			"not wait. What triggers ask for stays due. The record is needed: end a scheduler that has it.\n" +
+			"The choice of the moment is yours: if it depends on values in the rows, the certificate is\n" +
+			"worth less than it says.",
+		Args: exactly(1, "JOB, a name in the schedule file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, jobs, err := loadSchedule(cmd.Context(), *path, w)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(jobs, func(j *config.ScheduledTask) bool { return j.Name == args[0] })
+			if i < 0 {
+				return config.Argument(fmt.Errorf("JOB: %q is no job of %s", args[0], *path))
+			}
+			record, err := c.OpenRecord(w.fs)
+			if err != nil {
+				return err
+			}
+			jobs = jobs[i : i+1]
+			if dry {
+				return errors.Join(previewRun(cmd.Context(), w, newScheduler(w, c, jobs, record), jobs[0].Job), record.Close())
+			}
+			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: true, now: true}), record.Close())
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "say which rows and number it would have, and change nothing")
+	return cmd
+}
+
+// previewRun says what a run would have that began now.
+func previewRun(ctx context.Context, w system, s *schedule.Scheduler, j *schedule.Job) error {
+	run, err := s.Preview(ctx, j, time.Now())
+	if err != nil {
+		return err
+	}
+	if run.Sequence == 0 {
+		_, err = fmt.Fprintf(w.stdout, "%s: there is no new row: nothing would be run\n", j.Name)
+		return err
+	}
+	of := certify.Count(len(run.Files), "file")
+	if run.Window != nil {
+		of = run.Window.String()
+	}
+	_, err = fmt.Fprintf(w.stdout, "%s: it would run as number %d of its sequence, on %s; nothing was changed\n", j.Name, run.Sequence, of)
+	return err
 }
 
 func promoteCommand(w system) *cobra.Command {
@@ -112,8 +171,15 @@ func listRuns(ctx context.Context, w system, jobs []*config.ScheduledTask) error
 	return printJSON(w.stdout, all)
 }
 
+// rounds says how long a scheduler works.
+type rounds struct {
+	once    bool   // one round
+	now     bool   // whether or not jobs are due
+	metrics string // file for the metrics of the round, or ""
+}
+
 // runSchedule runs the scheduler until ctx is done, or for one round.
-func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, once bool) (err error) {
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, how rounds) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
@@ -128,13 +194,14 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	defer func() { err = errors.Join(err, unserve()) }()
 	s := newScheduler(w, c, jobs, record)
 	quiet := true
+	s.Now = how.now
 	s.Say = func(text string) {
 		quiet = false
 		show.event(text)
 		m.live.fact("last event", text)
 	}
 	s.Warn = func(text string) {
-		if once {
+		if how.once {
 			show.event(text) // the error at the end says it again
 		} else {
 			show.notice(text)
@@ -154,10 +221,13 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	if c.Serve.Declared() {
 		s.Lagged = m.lagged
 	}
-	if once {
+	if how.once {
 		err := s.Once(ctx, all, clock)
 		if err == nil && quiet {
 			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
+		}
+		if how.metrics != "" {
+			err = errors.Join(err, writeMetrics(how.metrics, m.registry))
 		}
 		return err
 	}

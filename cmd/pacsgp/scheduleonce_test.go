@@ -46,6 +46,60 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	once("above", "well").says(t, exitNotCertified)
 }
 
+// A job is run by hand, due or not, under its next number; a dry run says which, and takes nothing.
+// The metrics of a round are a file for node_exporter.
+func TestScheduleRun(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 24h}]")
+	dry := func(want string) {
+		t.Helper()
+		if said := succeed(t, "schedule", "run", "waves", "--dry-run", "-c", path).stdout; !strings.Contains(said, want) {
+			t.Errorf("a dry run says %q, want %q", said, want)
+		}
+	}
+	dry("number 1 of its sequence, on ")
+	dry("number 1 of its sequence, on ")
+	out := filepath.Join(dir, "out")
+	if found, err := filepath.Glob(filepath.Join(out, "*")); err != nil || found != nil {
+		t.Errorf("a dry run has left %q, %v", found, err)
+	}
+	succeed(t, "schedule", "-c", path, "run", "waves")
+	if r := lastRun(t, out); r.Scheduled.Trigger != "by hand" || r.Scheduled.Sequence != 1 || !r.Scheduled.Current {
+		t.Errorf("the run: %+v", r.Scheduled)
+	}
+	dry("there is no new row")
+	addFile(t, dir, "more", 200, 60)
+	dry("number 2 of its sequence, on ")
+	pacsgp(t, "schedule", "run", "tides", "-c", path).says(t, exitUsage, `"tides" is no job of`)
+	pacsgp(t, "schedule", "-c", path, "--metrics", "x").says(t, exitUsage, "it belongs to --once")
+
+	file := filepath.Join(dir, "pacsgp.prom")
+	succeed(t, "schedule", "--once", "--metrics", file, "-c", path)
+	text := string(readFile(t, file))
+	for _, want := range []string{"\npacsgp_scheduled_failing{job=\"waves\"} 0\n", "\npacsgp_scheduled_current_timestamp_seconds{job=\"waves\"} "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in the file: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "go_") || strings.Contains(text, "process_") {
+		t.Errorf("node_exporter has these itself: %s", text)
+	}
+	// A run that fails is in the file too, and one by hand does not wait for its retry.
+	writeFile(t, path, append(readFile(t, path), "    retries: 3\n    backoff: 24h\n"...))
+	writeFile(t, filepath.Join(dir, "lake", "half.parquet"), []byte("PAR1"))
+	for range 2 {
+		pacsgp(t, "schedule", "run", "waves", "-c", path).says(t, exitFailure, "half.parquet")
+	}
+	if r := lastRun(t, out); r.Scheduled.Try != 2 {
+		t.Errorf("try %d, want the second", r.Scheduled.Try)
+	}
+	succeed(t, "schedule", "--once", "--metrics", file, "-c", path) // nothing is due
+	if text := string(readFile(t, file)); !strings.Contains(text, "pacsgp_scheduled_failing{job=\"waves\"} 1") {
+		t.Errorf("a failure is not in the file: %s", text)
+	}
+}
+
 // A scheduler that goes on says at once what has failed, as something that a quiet log has.
 func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
 	dir := t.TempDir()

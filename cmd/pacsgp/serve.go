@@ -52,3 +52,11 @@ func newRegistry() *prometheus.Registry {
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
+
+// writeMetrics writes the metrics of pacsgp to a file, whole or not at all. Those of the process and of
+// the Go runtime would clash with node_exporter's own.
+func writeMetrics(path string, r *prometheus.Registry) error {
+	r.Unregister(collectors.NewGoCollector())
+	r.Unregister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return prometheus.WriteToTextfile(path, r)
+}

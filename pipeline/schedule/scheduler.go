@@ -21,6 +21,8 @@ type Scheduler struct {
 	Record Record
 	Poll   time.Duration // between two looks at what is due
 
+	Now bool // jobs run at once, due or not, and retries do not wait
+
 	// Train trains a job that has its rows and its number; nil means [pipeline.Train].
 	Train func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
 	// Say gets messages, Warn those of failures; nil means none, and Say.
@@ -36,6 +38,7 @@ type Scheduler struct {
 	Tested func(j *Job, t watch.Test, bound float64)
 	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
+	preview   bool  // numbers are not taken
 	lookFault error // why the last look did not find out whether its job is due
 	recovered bool  // the last look only ended a run of an earlier scheduler
 }
@@ -191,16 +194,19 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 // next is the run that is to begin now: a retry, a frozen window, or a run that is due.
 func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
 	if r := state.Retry; r != nil {
-		if longest := j.backoff(r.Tries-1) + mostSkew; now.Before(r.At) && r.At.Before(now.Add(longest)) {
+		if longest := j.backoff(r.Tries-1) + mostSkew; !s.Now && now.Before(r.At) && r.At.Before(now.Add(longest)) {
 			return nil, false, nil
 		}
 		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, false, nil
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
-		if s.backsOff(j, state, now) {
+		if !s.Now && s.backsOff(j, state, now) {
 			return nil, false, nil
 		}
 		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, false, nil
+	}
+	if s.Now {
+		return &pipeline.Scheduled{Trigger: "by hand", Moment: now, Try: 1}, false, nil
 	}
 	return s.due(ctx, j, state, at, now)
 }
