@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -18,7 +17,7 @@ type publisher struct {
 	*Shelf
 
 	source Origin
-	about  certify.Predictor // of the guarantee in the pointer
+	judge  pipeline.Judge // of the guarantee in the pointer
 
 	share *share // of the partitions in a shared group, or nil
 }
@@ -69,9 +68,8 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 
 // Publish sends the artifacts of a job's output, and points to the best.
 func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, _ error) error {
-	c := best.Certificate
 	return p.send(ctx, nil, all, "certificate "+best.ID, func(to *kafkalog.Publication) error {
-		return to.Point(ctx, p.Name, c, c.About(p.about)) // without the maker's word
+		return to.Point(ctx, p.Name, best.Certificate, p.judge)
 	})
 }
 
@@ -98,7 +96,7 @@ func (p *memberPublisher) Publish(ctx context.Context, all []*pipeline.Result, t
 					return err
 				}
 				if c := t.Points; c != nil {
-					if err := to.Point(ctx, t.Name, *c, c.About(p.about)); err != nil {
+					if err := to.Point(ctx, t.Name, *c, p.judge); err != nil {
 						return err
 					}
 				}

@@ -138,8 +138,8 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 		m.rows.WithLabelValues(outcome).Add(float64(n))
 	}
 	m.published.WithLabelValues(string(status)).Inc()
-	for name, predictor := range map[string]certify.Predictor{"mean": certify.PredictorMean, "draw": certify.PredictorDraw} {
-		m.bound.WithLabelValues(name).Set(c.About(predictor).Bound)
+	for _, of := range []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw} {
+		m.bound.WithLabelValues(string(of)).Set(of.Of(c).Bound)
 	}
 	m.baseline.Set(c.Baseline.Bound)
 	if s := c.Delta.Sequence; s != nil {

@@ -2,6 +2,7 @@ package kafkalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -80,6 +81,7 @@ type Pointer struct {
 	Name        string            `json:"name"`
 	Certificate string            `json:"certificate"` // id
 	Model       string            `json:"model"`       // SHA-256
+	Predictor   pipeline.Judge    `json:"predictor"`   // of status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Segments    []certify.Segment `json:"segments,omitempty"` // of the sample
@@ -177,15 +179,18 @@ const (
 	headerDigest = "sha256"
 )
 
-// Point moves the pointer of a name to a certificate that was put, or published before.
-func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, g certify.Guarantee) error {
+// Point moves the pointer of a name to a certificate that was put, or published before. It says the
+// same of it as the pointer of an output.
+func (p *Publication) Point(ctx context.Context, name string, c certify.Certificate, judge pipeline.Judge) error {
+	judge = cmp.Or(judge, pipeline.JudgeMean)
+	g := judge.Of(c)
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return err
 	}
 	value, err := json.Marshal(Pointer{
 		Format: PointerFormat, Name: name, Certificate: digest(document), Model: c.Model.Digest,
-		Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
+		Predictor: judge, Status: g.Status, Bound: g.Bound, Segments: c.Sample.Segments, Rows: p.cfg.Rows,
 	})
 	if err != nil {
 		return err

@@ -16,8 +16,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
@@ -135,6 +137,34 @@ func TestClocksThatJump(t *testing.T) {
 		fatal.If(t, producer.ProduceSync(t.Context(), &kgo.Record{Partition: 2, Key: []byte("m"), Value: value, Timestamp: now.Add(ahead)}).FirstErr())
 		if p, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m"); err != nil || p.Certificate != id {
 			t.Errorf("the pointer that was moved with a clock %v ahead is not current, but %+v (%v)", ahead, p, err)
+		}
+	}
+}
+
+// TestPointerSaysWhatTheJudgeSays: status and bound of a pointer are those of the judged predictor, by
+// the rule for the pointer of an output: a conditional guarantee may be the best one.
+func TestPointerSaysWhatTheJudgeSays(t *testing.T) {
+	_, client := cluster(t)
+	c := certify.Certificate{Roles: certify.Roles{Key: certify.DefaultRolesKey}, Guarantees: []certify.Guarantee{
+		{ID: "a", Predictor: certify.PredictorMean, Status: certify.StatusVacuous, Bound: 0.5598},
+		{ID: "b", Predictor: certify.PredictorMean, Status: certify.StatusConditional, Bound: 0.152},
+		{ID: "c", Predictor: certify.PredictorDraw, Status: certify.StatusCertified, Bound: 0.2799},
+	}}
+	document, err := certify.Marshal(c)
+	fatal.If(t, err)
+	for judge, want := range map[pipeline.Judge]kafkalog.Pointer{
+		"": {Predictor: "mean", Status: "conditional", Bound: 0.152}, pipeline.JudgeMean: {Predictor: "mean", Status: "conditional", Bound: 0.152},
+		pipeline.JudgeDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
+	} {
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+		fatal.If(t, err)
+		fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: document, Model: []byte("model")}))
+		fatal.If(t, p.Point(t.Context(), "m", c, judge))
+		fatal.If(t, p.Commit(t.Context()))
+		got, err := kafkalog.Current(t.Context(), client, kafkalog.Topics{}, "m")
+		fatal.If(t, err)
+		if got.Predictor != want.Predictor || got.Status != want.Status || got.Bound != want.Bound || got.Bound != judge.Of(c).Bound {
+			t.Errorf("judge %q: the pointer says %s, %s, %v", judge, got.Predictor, got.Status, got.Bound)
 		}
 	}
 }

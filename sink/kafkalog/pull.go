@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -220,7 +221,7 @@ func (t *Pointers) Current(ctx context.Context) (pipeline.Current, error) {
 	if err != nil {
 		return pipeline.Current{}, err
 	}
-	t.looked, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: pipeline.JudgeMean}
+	t.looked, t.last = time.Now(), pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.Certificate}, Predictor: cmp.Or(p.Predictor, pipeline.JudgeMean)}
 	return t.last, nil
 }
 
