@@ -8,11 +8,17 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // ErrData marks a fault of the rows: too few of them, or a column that says
 // nothing. No retry on the same rows helps.
 var ErrData = errors.New("unusable rows")
+
+// Untrainable reports whether an error of training is a fault of the rows, which no retry mends.
+func Untrainable(err error) bool {
+	return errors.Is(err, ErrData) || errors.Is(err, model.ErrNotPositiveDefinite) || errors.Is(err, model.ErrDiverged)
+}
 
 // startRows is how many rows, reference rows included, start values are sought
 // on. Start values are part of Q, which may depend on every row, so that train

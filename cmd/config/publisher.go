@@ -85,7 +85,10 @@ type memberPublisher struct {
 // in another generation with the same partitions, or when another process has ended its writer.
 func (p *memberPublisher) Publish(ctx context.Context, all []*pipeline.Result, turns []stream.Turn) error {
 	what := "no row"
-	if len(all) > 0 {
+	switch {
+	case len(all) == 0 && len(turns) > 0:
+		what = "no certificate"
+	case len(all) > 0:
 		what = "certificate " + all[0].ID
 	}
 	return p.member.Work(ctx, func(ctx context.Context, as broker.Member) error {

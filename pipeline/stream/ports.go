@@ -3,6 +3,10 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -25,6 +29,17 @@ func (w *Window) Count() (n int64) {
 		n += g.Rows
 	}
 	return n
+}
+
+// place names the offsets.
+func (w *Window) place() string {
+	var all []string
+	for _, p := range slices.Sorted(maps.Keys(w.Firsts)) {
+		if w.Firsts[p] < w.Ends[p] {
+			all = append(all, fmt.Sprintf("partition %d offsets %d to %d", p, w.Firsts[p], w.Ends[p]-1))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // A Filling hears how a window fills, from several goroutines.
@@ -138,4 +153,6 @@ type Events interface {
 	Tested(place string, t watch.Test, bound float64)
 	// Published is told the certificate of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
+	// GaveUp is told of a window without a certificate, because its rows cannot be trained.
+	GaveUp(w *Window)
 }

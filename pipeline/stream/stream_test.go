@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -161,6 +162,35 @@ func TestWindowWithoutRows(t *testing.T) {
 	fatal.If(t, w.process(t, nil))
 	if len(w.published) != 1 || w.published[0].Sample.Segments[0].First != windowRows || w.taken != 1 || w.spools[7] != nil {
 		t.Errorf("%d certificates, %d numbers, %v is left", len(w.published), w.taken, w.spools)
+	}
+}
+
+// TestWindowThatCannotBeTrained: it ends the stream, with its number and offsets, or is given up with
+// both if that is declared; a fault that is not of its rows ends the stream all the same.
+func TestWindowThatCannotBeTrained(t *testing.T) {
+	for fault, rowsAreAtFault := range map[error]bool{fmt.Errorf("training: %w", pipeline.ErrData): true, model.ErrNotPositiveDefinite: true, errors.New("disk"): false} {
+		for _, giveUp := range []bool{false, true} {
+			w := newWorld(3 * windowRows)
+			err := w.process(t, func(s *Stream) {
+				s.GiveUp = giveUp
+				s.Train = func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+					if rows.(spooledRows).g.First == windowRows {
+						return nil, fault
+					}
+					return w.train(ctx, job, rows, out, how)
+				}
+			})
+			where := fmt.Sprintf("window of certificate number 2, partition 0 offsets %d to %d: ", windowRows, 2*windowRows-1)
+			if !giveUp || !rowsAreAtFault {
+				if !errors.Is(err, fault) || !strings.Contains(err.Error(), where) || strings.Contains(err.Error(), "stream.give_up") != rowsAreAtFault || len(w.published) != 1 || w.givenUp != 0 {
+					t.Errorf("%v, give_up %v: %v, %d certificates", fault, giveUp, err, len(w.published))
+				}
+				continue
+			}
+			if err != nil || len(w.published) != 2 || w.published[1].Delta.Sequence.Number != 3 || w.committed != 3*windowRows || w.spools[2] != nil || w.givenUp != 1 || !w.says(where) {
+				t.Errorf("%v is given up: %v, %d certificates, %d rows, %v is left", fault, err, len(w.published), w.committed, w.spools)
+			}
+		}
 	}
 }
 

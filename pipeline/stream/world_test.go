@@ -71,6 +71,7 @@ type saying struct {
 	stepped   int
 	filled    []int64 // numbers of windows
 	certified int
+	givenUp   int
 	tests     []watch.Test
 }
 
@@ -336,6 +337,8 @@ func (w *world) Stepped() { w.stepped++ }
 type teller struct{ *world }
 
 func (t teller) Published(*Window, certify.Certificate, certify.Status) { t.certified++ }
+
+func (t teller) GaveUp(*Window) { t.givenUp++ }
 
 // stream is a process of this world.
 func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
