@@ -6,8 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-
-	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 )
 
 // targets are the targets of the data sets.
@@ -15,22 +13,22 @@ var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sa
 
 // readTable reads the files of a data set below a folder. All its columns have mean 0 and
 // deviation 1 over all rows, train and test, as in the published experiments.
-func readTable(ctx context.Context, data, name string) (dataset.Table, error) {
+func readTable(ctx context.Context, data, name string) (dataset, error) {
 	path := filepath.Join(data, name)
 	if name == "snelson" {
 		path = filepath.Join(path, "train.parquet")
 	}
-	all, err := dataset.Read(ctx, path)
+	all, err := readDataset(ctx, path)
 	if err != nil {
-		return dataset.Table{}, err
+		return dataset{}, err
 	}
 	return standardised(all, targets[name])
 }
 
 // standardised has the features by name, without constant ones, and then the target.
-func standardised(all dataset.Table, target string) (dataset.Table, error) {
+func standardised(all dataset, target string) (dataset, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
-	var t dataset.Table
+	var t dataset
 	for _, name := range append(names, target) {
 		i := slices.Index(all.Names, name)
 		if i < 0 {

@@ -18,7 +18,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/pacsgp/pacsgp/cmd/internal/dataset"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -158,7 +157,7 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets := map[string]dataset.Table{}
+	sets := map[string]dataset{}
 	missing := map[string]bool{}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
 		_, err := os.Stat(filepath.Join(o.data, r.Dataset))
@@ -168,15 +167,15 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 		}
 		return missing[r.Dataset]
 	})
-	err = complete(ctx, rows, o, func(u unit) (train, test dataset.Table, err error) {
+	err = complete(ctx, rows, o, func(u unit) (train, test dataset, err error) {
 		if _, ok := sets[u.Dataset]; !ok {
 			if sets[u.Dataset], err = readTable(ctx, o.data, u.Dataset); err != nil {
 				return train, test, err
 			}
 		}
 		all := sets[u.Dataset]
-		in, apart := all.Split(u.Seed)
-		return all.Pick(in), all.Pick(apart), nil
+		in, apart := all.split(u.Seed)
+		return all.pick(in), all.pick(apart), nil
 	})
 	return rows, err
 }
@@ -202,7 +201,7 @@ func here(rows []row) []row {
 
 // complete computes the missing units of rows, on data that split gives, unless -stored is set, and
 // gathers their means.
-func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataset.Table, err error)) error {
+func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataset, err error)) error {
 	units := filepath.Join(o.out, "units")
 	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err

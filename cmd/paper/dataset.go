@@ -1,5 +1,4 @@
-// Package dataset reads the data sets of cmd/paper, and splits them as the published experiments do.
-package dataset
+package main
 
 import (
 	"context"
@@ -13,37 +12,37 @@ import (
 	"github.com/pacsgp/pacsgp/internal/mersenne"
 )
 
-// A Table is a data set, by columns.
-type Table struct {
+// A dataset is a data set, by columns.
+type dataset struct {
 	Names   []string
 	Columns [][]float64
 }
 
-// Read reads a data set, a file or a folder of files, with its columns in the order of
+// readDataset reads a data set, a file or a folder of files, with its columns in the order of
 // its first file.
-func Read(ctx context.Context, path string) (Table, error) {
+func readDataset(ctx context.Context, path string) (dataset, error) {
 	files, _, err := lake.Files(ctx, []string{path})
 	if err != nil {
-		return Table{}, err
+		return dataset{}, err
 	}
-	var t Table
+	var t dataset
 	for _, c := range files[0].Columns {
 		t.Names = append(t.Names, c.Name)
 	}
 	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Features: t.Names})
 	if err != nil {
-		return Table{}, err
+		return dataset{}, err
 	}
 	t.Columns = make([][]float64, len(t.Names))
 	for i := range src.Shards() {
 		if err := t.readShard(ctx, src, i); err != nil {
-			return Table{}, err
+			return dataset{}, err
 		}
 	}
 	return t, nil
 }
 
-func (t *Table) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
+func (t *dataset) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
 	batches, err := src.Open(ctx, shard)
 	if err != nil {
 		return err
@@ -68,12 +67,12 @@ func (t *Table) readShard(ctx context.Context, src *lake.Source, shard int) (err
 	}
 }
 
-// Rows is their number.
-func (t Table) Rows() int { return len(t.Columns[0]) }
+// rows is the number of rows.
+func (t dataset) rows() int { return len(t.Columns[0]) }
 
-// Pick returns some rows.
-func (t Table) Pick(rows []int) Table {
-	out := Table{t.Names, make([][]float64, len(t.Columns))}
+// pick returns some rows.
+func (t dataset) pick(rows []int) dataset {
+	out := dataset{t.Names, make([][]float64, len(t.Columns))}
 	for c, column := range t.Columns {
 		out.Columns[c] = make([]float64, len(rows))
 		for i, r := range rows {
@@ -83,11 +82,11 @@ func (t Table) Pick(rows []int) Table {
 	return out
 }
 
-// Split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
+// split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
 // the permutation that numpy's RandomState(seed) makes are the test rows, and the others, in
 // its order, those for training.
-func (t Table) Split(seed int) (train, test []int) {
-	order := mersenne.Permutation(t.Rows(), uint64(seed)) //nolint:gosec // not negative
+func (t dataset) split(seed int) (train, test []int) {
+	order := mersenne.Permutation(t.rows(), uint64(seed)) //nolint:gosec // not negative
 	cut := (len(order) + 4) / 5
 	return order[cut:], order[:cut]
 }
