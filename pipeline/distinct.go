@@ -48,13 +48,13 @@ type counter[R rowRecord] struct {
 	create  func() (temporary, error)
 	later   *ordinalSet // gets the ordinals of later copies; nil: nobody wants them
 
-	mu    sync.Mutex
-	rows  int64 // added
-	kept  []R   // not sorted
-	runs  []sortedRun[R]
-	file  temporary   // nil until the budget is exceeded
-	size  int64       // bytes in the file
-	taken []io.Closer // files of merged counters
+	mu     sync.Mutex
+	rows   int64 // added
+	kept   []R   // not sorted
+	runs   []sortedRun[R]
+	file   temporary   // nil until the budget is exceeded
+	size   int64       // bytes in the file
+	merged []io.Closer // files of merged counters
 }
 
 // A sortedRun is sorted records: in memory, or in a part of a file.
@@ -156,16 +156,16 @@ func (c *counter[R]) seal() {
 	c.kept = nil
 }
 
-// take moves the records of another counter into this one.
-func (c *counter[R]) take(other *counter[R]) {
+// merge moves the records of another counter into this one.
+func (c *counter[R]) merge(other *counter[R]) {
 	c.seal()
 	other.seal()
 	c.runs, c.rows = append(c.runs, other.runs...), c.rows+other.rows
-	c.taken = append(c.taken, other.taken...)
+	c.merged = append(c.merged, other.merged...)
 	if other.file != nil {
-		c.taken = append(c.taken, other.file)
+		c.merged = append(c.merged, other.file)
 	}
-	other.runs, other.rows, other.taken, other.file = nil, 0, nil, nil
+	other.runs, other.rows, other.merged, other.file = nil, 0, nil, nil
 }
 
 // count counts the different rows among all that were added.
@@ -186,10 +186,10 @@ func (c *counter[R]) close() error {
 		err = c.file.Close()
 		c.file = nil
 	}
-	for _, file := range c.taken {
+	for _, file := range c.merged {
 		err = errors.Join(err, file.Close())
 	}
-	c.taken = nil
+	c.merged = nil
 	return err
 }
 

@@ -89,7 +89,7 @@ func (p *Pass) Merge(other *Pass) error {
 	p.tallies = tallies
 	maps.Copy(p.shards, other.shards)
 	if p.marks != nil {
-		p.marks.take(other.marks)
+		p.marks.merge(other.marks)
 	}
 	other.shards, other.tallies = nil, nil
 	return nil
