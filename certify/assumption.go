@@ -13,17 +13,19 @@ type AssumptionID string
 // first six; [Certify] derives the others from its numbers.
 const (
 	AssumeIndependentRows AssumptionID = "independent-rows"
-	AssumePriorFirst      AssumptionID = "prior-before-rows"
-	AssumeLossFirst       AssumptionID = "loss-before-rows"
-	AssumeRolesByKey      AssumptionID = "roles-by-key"
-	AssumeSeparatePass    AssumptionID = "separate-last-pass"
-	AssumeLossProven      AssumptionID = "losses-proven"
-	AssumeJitter          AssumptionID = "jitter"
-	AssumeGridWeights     AssumptionID = "grid-weights"
-	AssumeOneAttempt      AssumptionID = "one-attempt"
-	AssumeHoldoutUnseen   AssumptionID = "holdout-unseen" // of certificates with hold-out rows
-	AssumeHoldoutFixed    AssumptionID = "holdout-fixed"  // of the same
-	AssumeMeanFixed       AssumptionID = "mean-fixed"     // of certificates with a column for the mean
+	// AssumeIndependentUnits stands in its place where examples are units.
+	AssumeIndependentUnits AssumptionID = "independent-units"
+	AssumePriorFirst       AssumptionID = "prior-before-rows"
+	AssumeLossFirst        AssumptionID = "loss-before-rows"
+	AssumeRolesByKey       AssumptionID = "roles-by-key"
+	AssumeSeparatePass     AssumptionID = "separate-last-pass"
+	AssumeLossProven       AssumptionID = "losses-proven"
+	AssumeJitter           AssumptionID = "jitter"
+	AssumeGridWeights      AssumptionID = "grid-weights"
+	AssumeOneAttempt       AssumptionID = "one-attempt"
+	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen" // of certificates with hold-out rows
+	AssumeHoldoutFixed     AssumptionID = "holdout-fixed"  // of the same
+	AssumeMeanFixed        AssumptionID = "mean-fixed"     // of certificates with a column for the mean
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
@@ -36,8 +38,8 @@ type standardAssumption struct {
 }
 
 // standardAssumptions returns them in the order of the document.
-func standardAssumptions() []standardAssumption {
-	return []standardAssumption{
+func standardAssumptions(units bool) []standardAssumption {
+	all := []standardAssumption{
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
 		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it."},
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it."},
@@ -51,11 +53,17 @@ func standardAssumptions() []standardAssumption {
 		{id: AssumeHoldoutFixed, derived: true, text: "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."},
 		{id: AssumeMeanFixed, derived: true, text: "The prior's mean function, a column of the rows, is a function of the features that was fixed without the rows that certify. Predictions of a model that was fitted on them are none, nor are out-of-fold predictions, each of which has seen the others. No column tells how it was made."},
 	}
+	if units {
+		all[0].id = AssumeIndependentUnits
+		all[0].text = "The certified units and the fresh unit, each with all its rows, are independent draws from one distribution, whatever labels or numbers tell them apart. Rows of one unit may depend on each other. No program can establish this from the rows."
+		all[3].text = "Each row has the role of its unit, which follows from the unit's label or number and from declarations; bad rows are left out by their values. Only scaling of the mode all-rows uses rows beside their role."
+	}
+	return all
 }
 
 // completeAssumptions returns given and derived assumptions with their standard texts, in the
 // order of the document. Unknown, missing and repeated ones are errors.
-func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption) ([]Assumption, error) {
+func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption, units bool) ([]Assumption, error) {
 	var faults []error
 	byID := make(map[AssumptionID]Assumption, len(given))
 	for _, a := range given {
@@ -65,7 +73,7 @@ func completeAssumptions(given []Assumption, derived map[AssumptionID]Assumption
 		byID[a.ID] = a
 	}
 	var all []Assumption
-	for _, s := range standardAssumptions() {
+	for _, s := range standardAssumptions(units) {
 		a, stated := byID[s.id]
 		if _, applies := derived[s.id]; s.derived && !applies && !stated {
 			continue

@@ -30,13 +30,18 @@ func (s *Spread) Add(loss float64) error {
 	if err != nil {
 		return err
 	}
+	s.addUnits(units)
+	return nil
+}
+
+// addUnits adds a loss in units of 2⁻⁶⁰, at most 1.
+func (s *Spread) addUnits(units uint64) {
 	parts := (units + partUnits - 1) / partUnits
 	cell, over := parts/spreadParts, parts%spreadParts
 	s[cell] += spreadParts - over
 	if over > 0 {
 		s[cell+1] += over
 	}
-	return nil
 }
 
 // Missed is the spread of n losses, some of them 1 and the others 0.

@@ -20,11 +20,11 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, fmt.Errorf("certify: evidence: %w", err)
 	}
-	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Lower, ev.Ledger.Train, ev.Delta.Declared)
+	c.Baseline.Bound, err = HoldoutBound(c.Baseline.EmpiricalRisk.Lower, ev.Ledger.of(RoleTrain), ev.Delta.Declared)
 	if err != nil {
 		return Certificate{}, err
 	}
-	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger.Train)
+	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger)
 	for _, m := range ev.Delta.applied() {
 		found, err := m.guarantees(ev, m.needs, ev.Delta.Share(m.id))
 		if err != nil {
@@ -130,7 +130,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	if ev.Mean != nil {
 		derived[AssumeMeanFixed] = ev.Ledger.meanFixed()
 	}
-	return completeAssumptions(ev.Assumptions, derived)
+	return completeAssumptions(ev.Assumptions, derived, ev.Ledger.Units != nil)
 }
 
 // Evidence returns the evidence that the certificate states. Nothing of it is checked.
@@ -157,7 +157,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 		ev.Theta = append(ev.Theta, p.Parameter)
 	}
 	derived := make(map[AssumptionID]bool)
-	for _, s := range standardAssumptions() {
+	for _, s := range standardAssumptions(c.Ledger.Units != nil) {
 		derived[s.id] = s.derived
 	}
 	for _, a := range c.Assumptions {

@@ -222,14 +222,15 @@ type Assumption struct {
 
 // A Ledger counts the rows of the sample by role. Bad rows have no role.
 type Ledger struct {
-	Unit      string `json:"unit"` // what counts as one example: "row"
-	Rows      int64  `json:"rows"`
-	Reference int64  `json:"reference"`
-	Train     int64  `json:"train"`
-	Holdout   int64  `json:"holdout"`
-	Copies    int64  `json:"copies"` // equal an earlier row and are left out
-	Bad       int64  `json:"bad"`
-	Outside   int64  `json:"outside,omitempty"` // the column of the mean was fitted on them
+	Unit      string      `json:"unit"` // what counts as one example: "row", or the words of Units
+	Rows      int64       `json:"rows"`
+	Reference int64       `json:"reference"`
+	Train     int64       `json:"train"`
+	Holdout   int64       `json:"holdout"`
+	Copies    int64       `json:"copies"` // equal an earlier row and are left out
+	Bad       int64       `json:"bad"`
+	Outside   int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
+	Units     *UnitLedger `json:"units,omitempty"`   // nil: examples are rows
 }
 
 // A Sample names the rows by the digest of their values.
@@ -238,7 +239,7 @@ type Sample struct {
 	Targets string   `json:"targets"` // of the multiset of the target's values
 	Shards  int64    `json:"shards"`
 	Rows    int64    `json:"rows"`
-	Columns []string `json:"columns"` // the features in model order, the column of the mean if there is one, the target
+	Columns []string `json:"columns"` // the features in model order, the column of the mean if there is one, those of units, the target
 
 	// Segments are the shards of rows from a log, in order, as ranges of it. Replaying
 	// the log shows whether the rows are there; without a replay they are the maker's
@@ -415,6 +416,8 @@ func (c Certificate) Split() string {
 		how = "the last ones in the order of the rows"
 	case c.Roles.ByContent:
 		how = "by " + key + " and their features"
+	case c.Ledger.Units != nil:
+		how = fmt.Sprintf("in %d units (each one %s), by %s and their units", c.Ledger.Units.Holdout, c.Ledger.Unit, key)
 	}
 	return fmt.Sprintf("Hold-out rows: %d of %s, %s.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), how) + c.Delta.Looks.told()
 }

@@ -51,15 +51,15 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger),
+		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(),
 	)
 }
 
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	faults := []error{ev.Constant.Risk.validate()}
-	if n := ev.Ledger.Train; ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of the constant on %d rows, for %d train rows: each needs exactly one", ev.Constant.Risk.Count(), n))
+	if n := ev.Ledger.of(RoleTrain); ev.Constant.Risk.Count() != n {
+		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.example()))
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
@@ -83,13 +83,17 @@ func (ev Evidence) validateRisks() error {
 	return errors.Join(faults...)
 }
 
-// of returns the number of rows with a role.
+// of returns the number of examples with a role.
 func (l Ledger) of(role Role) int64 {
+	train, holdout := l.Train, l.Holdout
+	if u := l.Units; u != nil {
+		train, holdout = u.Train, u.Holdout
+	}
 	switch role {
 	case RoleTrain:
-		return l.Train
+		return train
 	case RoleHoldout:
-		return l.Holdout
+		return holdout
 	}
 	return 0 // not valid for a tally
 }
@@ -148,8 +152,8 @@ func ParameterNames(features []string, ard bool) []string {
 // validate checks that every row has one role.
 func (l Ledger) validate() error {
 	var faults []error
-	if l.Unit != "row" {
-		faults = append(faults, fmt.Errorf("ledger counts %q, want row", l.Unit))
+	if want := l.counts(); l.Unit != want {
+		faults = append(faults, fmt.Errorf("ledger counts %q, want %s", l.Unit, want))
 	}
 	rest := l.Rows
 	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad, l.Outside} {
@@ -221,7 +225,7 @@ func validateDigest(of, digest string) error {
 // validateFindings checks dependence, findings and copies.
 func (ev Evidence) validateFindings() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.inputs())}
+	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.inputs(ev.Ledger))}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}

@@ -25,10 +25,12 @@ func holdout() method {
 			return nil, err
 		}
 		switch {
-		case g.Loss.Kind.Counts():
+		case g.Loss.Kind.Counts() && ev.Ledger.Units == nil:
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
 		case counted: // what the look shows is the bound
-			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
+			if g.Method, g.EmpiricalRisk = methodBetting, (Risk{}); ev.Ledger.Units != nil {
+				g.Method = ofUnits(methodBetting)
+			}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
 		default:
 			g.Method = methodChernoff

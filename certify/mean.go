@@ -31,20 +31,22 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 	return errors.Join(faults...)
 }
 
-func (ev Evidence) features() []string { return ev.Sample.features(ev.Mean) }
+func (ev Evidence) features() []string { return ev.Sample.features(ev.Mean, ev.Ledger) }
 
 // Features returns the names of the features, in model order.
-func (c Certificate) Features() []string { return c.Sample.features(c.Mean) }
+func (c Certificate) Features() []string { return c.Sample.features(c.Mean, c.Ledger) }
 
-// inputs returns all columns but the target.
-func (s Sample) inputs() []string { return s.Columns[:max(0, len(s.Columns)-1)] }
+// inputs returns all columns but the target and those of units.
+func (s Sample) inputs(l Ledger) []string {
+	return s.Columns[:max(0, len(s.Columns)-1-len(l.labels()))]
+}
 
-func (s Sample) features(beside *Mean) []string {
-	last := len(s.Columns) - 1
+func (s Sample) features(beside *Mean, l Ledger) []string {
+	inputs := s.inputs(l)
 	if beside != nil {
-		last--
+		return inputs[:max(0, len(inputs)-1)]
 	}
-	return s.Columns[:max(0, last)]
+	return inputs
 }
 
 // inside reports whether the column of the mean may have been fitted on train rows.

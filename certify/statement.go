@@ -47,6 +47,9 @@ func headline(g Guarantee, c Certificate) string {
 // fresh names the rows that a guarantee is about.
 func (c Certificate) fresh(g Guarantee) string {
 	fresh, and := "fresh rows", ""
+	if u := c.Ledger.Units; u != nil {
+		fresh = "the rows of a " + u.fresh() + ", on average over its rows"
+	}
 	if places := c.Sample.places(maxRanges); places != "" {
 		fresh += " of " + places
 	}
@@ -139,9 +142,10 @@ func statement(g Guarantee, c Certificate) string {
 
 // certified states the bound, its assumptions and the rows that it is about.
 func certified(g Guarantee, c Certificate) string {
-	rows, assumptions := "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
+	of := c.Ledger.example()
+	rows, assumptions := fmt.Sprintf("certified %[1]ss (the train %[1]ss; reference %[1]ss are not counted)", of), "Under the stated assumptions"
 	if g.Role == RoleHoldout {
-		if rows = "hold-out rows"; c.Roles.Last {
+		if rows = "hold-out " + of + "s"; c.Roles.Last {
 			rows += ", the last ones of the sample"
 		}
 		set := fmt.Sprintf("training did not see the hold-out rows (%s), their set", AssumeHoldoutUnseen)
@@ -162,10 +166,15 @@ func certified(g Guarantee, c Certificate) string {
 	if c.Roles.ByContent {
 		rules += " and " + ofRole(g)
 	}
-	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, "+
-		"for a fresh row drawn independently from %s %s: %s", assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), source, rules, claim(g, c.Declared.Unit))
+	drawn := fmt.Sprintf("a fresh row drawn independently from %s %s", source, rules)
+	if u := c.Ledger.Units; u != nil {
+		drawn = fmt.Sprintf("a %s drawn independently from %s, on average over its rows that satisfy the row rules", u.fresh(), source)
+		of = "unit, one of its rows"
+	}
+	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",
+		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, claim(g, c.Declared.Unit))
 	if g.Predictor == PredictorDraw {
-		words += ". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
+		words += ". The fresh " + of + " and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	} else {
 		words += ". "
 		if g.ID == GuaranteeMean {
@@ -241,12 +250,12 @@ func claim(g Guarantee, unit string) string {
 
 // baselineStatement puts the yardstick into words. It claims nothing about fresh
 // rows: the constant may have been chosen on the certified ones.
-func baselineStatement(b Baseline, n int64) string {
+func baselineStatement(b Baseline, l Ledger) string {
 	rows := "the reference rows"
 	if b.Origin == OriginStart {
 		rows = "the first rows by rank"
 	}
-	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified rows, for which the formula gives %s. "+
+	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified %ss, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
-		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), n, AtMost(b.Bound))
+		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), l.of(RoleTrain), l.example(), AtMost(b.Bound))
 }

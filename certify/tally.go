@@ -186,7 +186,7 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if t.Spread != nil {
 		faults = append(faults, t.Spread.validate(n))
 	}
-	if t.Unproven < 0 || t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0 {
+	if u := ev.Ledger.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
 	if err := errors.Join(append(faults, t.validateBeyond(n, ev.Loss.Loss))...); err != nil {

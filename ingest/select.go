@@ -25,6 +25,7 @@ type Column struct {
 	Type string // for people: double, int64, timestamp(us), text
 	Use  Use
 	Why  string // of an Unusable column: the reason, and the remedy in the file
+	Text bool   // Unusable, but for a label
 }
 
 // A Table has the columns of one file, or of several files with the same columns.
@@ -37,6 +38,7 @@ type Table struct {
 type Choice struct {
 	Features []string // nil: all numeric columns that all tables have
 	Exclude  []string // left out of that default
+	Labels   []string // behind the features: numbers, times or text that tell units apart; left out of that default too
 	Target   string   // "": none, for predictions
 }
 
@@ -51,7 +53,7 @@ func (c Choice) OrLeaveOut(column string) string {
 
 // A ChoiceError is a fault of the choice. Only another choice helps.
 type ChoiceError struct {
-	Key   string // target, features or exclude
+	Key   string // target, features, exclude or unit.column
 	Index int    // of the name in the list of that key; −1: the key has no list, or all of it is at fault
 	Text  string
 }
@@ -72,7 +74,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	}
 	features, notices, err := c.features(tables, index)
 	errs := []error{err}
-	names = slices.Clone(features)
+	names = slices.Concat(features, c.Labels)
 	if c.Target != "" {
 		names = append(names, c.Target)
 		if i := slices.Index(c.Features, c.Target); i >= 0 {
@@ -82,11 +84,14 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		key, at := "features", i
-		if i == len(features) {
+		switch {
+		case i >= len(features)+len(c.Labels):
 			key, at = "target", -1
+		case i >= len(features):
+			key, at = "unit.column", i-len(features)
 		}
 		if seen[name] {
-			if name != c.Target || i < len(features) {
+			if name != c.Target || key != "target" {
 				errs = append(errs, &ChoiceError{key, at, fmt.Sprintf("column %q is declared twice", name)})
 			}
 			continue
@@ -163,6 +168,7 @@ func (c Choice) unusable(t Table, found []Column, name string, faults int) strin
 		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
+	case found[0].Text && slices.Contains(c.Labels, name):
 	case found[0].Use == Unusable:
 		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, found[0].Why, c.OrLeaveOut(name))
 	}
@@ -206,7 +212,7 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 		}
 	}
 	excluded := make(map[string]bool, len(c.Exclude))
-	for _, name := range c.Exclude {
+	for _, name := range slices.Concat(c.Exclude, c.Labels) {
 		excluded[name] = true
 	}
 	for _, name := range all {

@@ -87,8 +87,8 @@ func TestWarmStart(t *testing.T) {
 			if again := run(t, j, env); again.Training.Resumed || !bytes.Equal(three.Certificates[1], two.Certificates[0]) {
 				t.Errorf("begun again with the ancestor it is another certificate, resumed: %t", again.Training.Resumed)
 			}
-			open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-				return env.Open(ctx, features)
+			open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+				return env.Open(ctx, want.Features)
 			}
 			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, pipeline.Resources{})
 			fatal.If(t, err)

@@ -62,6 +62,8 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 		return nil, NotCertified("a job with a warm start cannot be audited: training began with the model of certificate %s, and nobody can repeat under another key what that model has seen", c.Declared.Training.Ancestor.Certificate)
 	case c.Mean != nil:
 		return nil, NotCertified("the prior's mean is the column %q: it was fitted without the hold-out rows of its maker's key, and nobody knows without which of yours: fit it again under your key (pacsgp split), and certify that", c.Mean.Column)
+	case c.Ledger.Units != nil:
+		return nil, NotCertified("the certificate counts units, which are not audited: train again under a key of your own, which is a certificate of yours")
 	case c.Roles.Last:
 		return nil, NotCertified("the hold-out rows are the last ones, which follow from no key: there is nothing for an auditor to draw. Rows that came after the model was published test it")
 	case key == c.Roles.Key:
@@ -72,10 +74,7 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 		return nil, err
 	}
 	env.Open = func(ctx context.Context, features []string) (Source, error) {
-		if features != nil {
-			return open(ctx, features, nil, job.Target, job.BadRows.Some())
-		}
-		return open(ctx, job.Features, job.Exclude, job.Target, job.BadRows.Some())
+		return open(ctx, job.choice(features, env.Resources))
 	}
 	env.Attempts, env.Checkpoints, env.hurried = uncounted{}, noCheckpoints{}, &c.Declared.Training.Hurried
 	r, err := Run(ctx, job, env)

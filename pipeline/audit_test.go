@@ -15,8 +15,8 @@ import (
 // audit verifies a certificate with its rows and audits it.
 func (p *published) audit(t testing.TB, key string) (*pipeline.Audit, error) {
 	t.Helper()
-	open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return p.lake.open(ctx, features)
+	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return p.lake.open(ctx, want.Features)
 	}
 	v, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, pipeline.Resources{})
 	fatal.If(t, err)

@@ -178,7 +178,7 @@ type sieve struct {
 	out     leftOut
 	copies  Copies           // of the rows that are not bad; if copies are dropped
 	bad     string           // names the bad rows, in words
-	content *contentRoles    // nil: roles do not follow from features
+	roles   siftedRoles      // nil: roles follow from ordinals alone
 	columns [][]ColumnDigest // of the rows read, by shard
 }
 
@@ -210,11 +210,11 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 }
 
 // sift finds the rows that are bad in the used columns, the copies if the job drops them, and
-// the roles if they follow from features.
+// the roles if they follow from values.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
-	s = &sieve{columns: make([][]ColumnDigest, len(shards)), content: newContentRoles(job, n, used)}
+	s = &sieve{columns: make([][]ColumnDigest, len(shards)), roles: job.siftedRoles(n, len(src.Columns()), used)}
 	if err := affordSieve(drop, job.BadRows.Some(), n, res); err != nil {
 		return nil, err
 	}
@@ -242,8 +242,8 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 						bad.see(shards[shard], b, i, columns)
 					})
 				}
-				if s.content != nil {
-					s.content.add(b, here)
+				if s.roles != nil {
+					s.roles.add(b, here)
 				}
 				if counter == nil {
 					return nil

@@ -76,9 +76,7 @@ func (t *Table) addShard(first, rows int) {
 }
 
 // Data is [Table.Open] as the [OpenData] of [Verify].
-func (t *Table) Data(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error) {
-	return t.Open(ctx, Choice{Features: features, Exclude: exclude, Target: target, Mark: mark})
-}
+func (t *Table) Data(ctx context.Context, want Choice) (Source, error) { return t.Open(ctx, want) }
 
 // Release does nothing: the columns are the caller's.
 func (t *Table) Release(bool) error { return nil }
@@ -101,7 +99,7 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	features := c.Features
 	if features == nil {
 		for _, name := range slices.Sorted(slices.Values(t.names)) {
-			if name != c.Target && !slices.Contains(c.Exclude, name) {
+			if name != c.Target && !slices.Contains(c.Exclude, name) && !slices.Contains(c.Labels, name) {
 				features = append(features, name)
 			}
 		}
@@ -120,6 +118,9 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	}
 	for _, name := range features {
 		add("features", name)
+	}
+	for _, name := range c.Labels {
+		add("unit", name)
 	}
 	if c.Target != "" {
 		add("target", c.Target)

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -42,11 +41,25 @@ type contentRoles struct {
 // maxReferenceByContent bounds the reference rows: rows of frequent features may be among them.
 const maxReferenceByContent = 2 * MaxReference
 
-// newContentRoles is nil where roles do not follow from features. The target is the last used column.
-func newContentRoles(job Job, n int64, used []int) *contentRoles {
-	if job.Roles.By != RolesByContent {
-		return nil
+// A siftedRoles gathers roles that follow from values while all rows are read.
+type siftedRoles interface {
+	add(b block, but []int)
+	roles(n int64, out leftOut) (Roles, error)
+}
+
+// siftedRoles is nil where roles follow from ordinals alone.
+func (j Job) siftedRoles(n int64, columns int, used []int) siftedRoles {
+	switch {
+	case j.Unit.given():
+		return newUnitRoles(j, n, columns)
+	case j.Roles.By == RolesByContent:
+		return newContentRoles(j, n, used)
 	}
+	return nil
+}
+
+// newContentRoles is for rows whose last used column is the target.
+func newContentRoles(job Job, n int64, used []int) *contentRoles {
 	c := &contentRoles{key: job.Roles.Key, features: used[:len(used)-1], holdout: newOrdinalSet(n)}
 	c.hash = byHash{held: hashUnits(job.Roles.Holdout), last: n}
 	if job.Scaling.byReference() {
@@ -84,13 +97,7 @@ func (c *contentRoles) add(b block, but []int) {
 	defer c.mu.Unlock()
 	c.reference = append(c.reference, reference[:min(len(reference), maxReferenceByContent+1)]...)
 	for _, x := range ranks {
-		switch {
-		case len(c.lowest) < maxReferenceByContent:
-			heap.Push(&c.lowest, x)
-		case x.compare(c.lowest[0]) < 0:
-			c.lowest[0] = x
-			heap.Fix(&c.lowest, 0)
-		}
+		c.lowest.keep(x, maxReferenceByContent)
 	}
 }
 

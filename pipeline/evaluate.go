@@ -20,7 +20,7 @@ type Evaluation struct {
 // Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
 // features, then the target. Losses are upper bounds, as in a certificate.
 func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
-	if err := sameColumns(src.Columns(), m.Meta); err != nil {
+	if err := sameColumns(src.Columns(), m.Meta, Job{}); err != nil {
 		return e, err
 	}
 	s, err := newScorer(m, workers)

@@ -27,6 +27,10 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if err != nil {
 		return certify.Evidence{}, err
 	}
+	unit, units, err := job.Unit.counted(found.Units)
+	if err != nil {
+		return certify.Evidence{}, err
+	}
 	meta := m.Meta
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
 	if err != nil {
@@ -53,12 +57,12 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Findings:   found.Findings,
 		Mean:       found.Mean,
 		Ledger: certify.Ledger{
-			Unit: "row", Rows: found.Rows, Reference: found.reference(), Train: found.Train,
-			Holdout: found.holdout(), Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,
+			Unit: unit, Units: units, Rows: found.Rows, Reference: found.reference(), Train: found.Train,
+			Holdout: found.Holdout, Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: append(meta.Inputs(), meta.Target.Name), Segments: found.Segments,
+			Columns: slices.Concat(meta.Inputs(), job.Unit.Columns, []string{meta.Target.Name}), Segments: found.Segments,
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
@@ -109,8 +113,14 @@ func scaledAccuracy(l certify.Loss, target Affine) float64 {
 func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	n := found.Dependence
 	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
+	if job.Unit.given() {
+		rows.ID = certify.AssumeIndependentUnits
+	}
 	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %s.", n.Correlation, certify.Count(n.Pairs, "pair"))
-	if n.Suspicious {
+	switch {
+	case job.Unit.given():
+		rows.Diagnostic += " Whether units are alike was not measured."
+	case n.Suspicious:
 		what := "what was measured of near rows"
 		if n.Measured == (certify.Measured{}) { // of the format before
 			what = "this"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 )
 
 // chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. It is a
@@ -42,7 +43,10 @@ func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, 
 	return f, nil
 }
 
-func (s *Survey) scaler() scaler { return scaler{s.Used, s.Features, s.Target} }
+func (s *Survey) scaler() scaler {
+	last := len(s.Used) - 1
+	return scaler{slices.Concat(s.Used[:last-s.labels], s.Used[last:]), s.Features, s.Target}
+}
 
 // rows delivers the train rows of the shards in the given order. The slices are
 // valid until use returns.

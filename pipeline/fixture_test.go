@@ -19,7 +19,8 @@ type lake struct {
 	names   []string
 	columns [][]float64
 	shards  []int
-	mark    bool // bad rows, as for a job that tolerates some
+	labels  []string // of names, for units
+	mark    bool     // bad rows, as for a job that tolerates some
 }
 
 func newLake(columns [][]float64, shards ...int) *lake {
@@ -29,9 +30,9 @@ func newLake(columns [][]float64, shards ...int) *lake {
 func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, error) {
 	last := len(l.names) - 1
 	if features == nil {
-		features = l.names[:last]
+		features = l.names[:last-len(l.labels)]
 	}
-	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, features, nil, l.names[last], l.mark)
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, pipeline.Choice{Features: features, Labels: l.labels, Target: l.names[last], Mark: l.mark})
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
@@ -65,8 +66,8 @@ func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model
 	if l == nil {
 		return pipeline.Verify(t.Context(), c, m, digest, nil, pipeline.Resources{})
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return l.open(ctx, features)
+	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return l.open(ctx, want.Features)
 	}, pipeline.Resources{})
 }
 

@@ -104,6 +104,9 @@ func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err er
 	if len(job.Sweep) > 0 {
 		return nil, fmt.Errorf("%w: sweep: the last pass of its alternatives cannot be made in parts", ErrConfig)
 	}
+	if job.Unit.given() {
+		return nil, fmt.Errorf("%w: unit: the last pass over units is not made in parts", ErrConfig)
+	}
 	s := sweep{alternatives: job.Alternatives(), with: func(Job) (Environment, error) { return env, nil }}
 	attempt, err := s.declare(ctx)
 	if err != nil {
@@ -190,7 +193,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err
 	}
-	if r.Certificate.Dependence.Suspicious {
+	if r.Certificate.Dependence.Suspicious && !job.Unit.given() {
 		text := "near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low"
 		if job.Roles.By != RolesByContent { // whose hold-out rows cannot be the last ones
 			text += "; roles.holdout: {last: 10 %} holds out rows that are later than all others"

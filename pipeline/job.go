@@ -29,6 +29,7 @@ type Job struct {
 	Grid     GridDecl    `json:"grid"`
 	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
 	Scaling  Scaling     `json:"scaling"`
+	Unit     UnitDecl    `json:"unit,omitzero"`
 	Roles    RolesDecl   `json:"roles"`
 	Copies   CopiesDecl  `json:"copies"`
 	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
@@ -236,6 +237,7 @@ func (j Job) WithDefaults() (Job, error) {
 	j.checkArrival(fault)
 	j.checkMean(fault)
 	j.checkRule(fault)
+	j.checkUnit(fault)
 	return j, errors.Join(faults...)
 }
 

@@ -15,6 +15,8 @@ import (
 // run that certifies and in every verification.
 type lastPassResult struct {
 	Rows, Train int64
+	Holdout     int64
+	Units       *certify.UnitLedger // nil: examples are rows
 	Shards      int
 	Segments    []Segment // the shards in a log; nil: the rows were not read from one
 	Digest      Digest
@@ -82,7 +84,7 @@ func (p Part) shards(all []Shard) []int {
 // lastPass makes the last pass over the chosen shards. known has the parts of its subject that
 // come from training.
 func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, choose func([]Shard) []int, res Resources) (*Pass, error) {
-	if err := sameColumns(src.Columns(), m.Meta); err != nil {
+	if err := sameColumns(src.Columns(), m.Meta, job); err != nil {
 		return nil, err
 	}
 	rows, err := beginPass(ctx, src, job, indices(len(src.Columns())), hidden, res)
@@ -103,17 +105,20 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	if want := len(m.Meta.Inputs()) + 1; p.of.columns != want {
+	if want := len(m.Meta.Inputs()) + len(job.Unit.Columns) + 1; p.of.columns != want {
 		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, want)
 	}
 	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
-		Rows: p.of.rows, Train: p.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
-		Tallies:    p.tallies,
+		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
+		Tallies:    p.tallies.Clone(),
 		Dependence: certify.NewDependence(p.measured()),
 	}
 	var err error
+	if found.Train, found.Holdout, found.Units, err = p.examples(found.Tallies); err != nil {
+		return nil, err
+	}
 	if found.Copies, found.Open, err = p.counted(ctx); err != nil {
 		return nil, err
 	}
@@ -150,12 +155,17 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 
 // reference is the number of reference rows.
 func (e *lastPassResult) reference() int64 {
-	return e.Rows - e.Train - e.holdout() - e.Dropped - e.Bad - e.Outside
+	return e.Rows - e.Train - e.Holdout - e.Dropped - e.Bad - e.Outside
 }
 
-// holdout is the number of hold-out rows.
-func (e *lastPassResult) holdout() int64 {
-	return e.Tallies.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+// examples returns the numbers of train rows and of hold-out rows. If examples are units, it adds
+// them to the tallies.
+func (p *Pass) examples(to certify.Tallies) (train, holdout int64, units *certify.UnitLedger, err error) {
+	if p.units == nil {
+		return to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count(), nil, nil
+	}
+	train, holdout, err = p.units.tally(to)
+	return train, holdout, &p.units.ledger, err
 }
 
 // counted are the copies among all rows of the pass, and among those that are not hold-out
@@ -168,8 +178,8 @@ func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
 	return found.all.copies(), found.open.copies(), err
 }
 
-func sameColumns(columns []string, meta ModelMeta) error {
-	if want := append(meta.Inputs(), meta.Target.Name); !slices.Equal(columns, want) {
+func sameColumns(columns []string, meta ModelMeta, job Job) error {
+	if want := slices.Concat(meta.Inputs(), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	return nil

@@ -131,7 +131,7 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	}
 	l.Family = sha256.Sum256(family)
 	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
-	if !j.Loss.Kind.Counts() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
+	if !j.Loss.Kind.Counts() || j.Unit.given() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
 	}
 	if l.Curve {

@@ -153,19 +153,20 @@ func (j Job) openData(open OpenData) OpenData {
 	if !j.Mean.given() {
 		return open
 	}
-	return func(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error) {
-		if features == nil {
-			all, err := open(ctx, nil, exclude, target, mark)
+	return func(ctx context.Context, want Choice) (Source, error) {
+		if want.Features == nil {
+			all, err := open(ctx, want)
 			if err != nil {
 				return nil, err
 			}
-			if features, err = j.besideMean(all.Columns()); err != nil {
+			if want.Features, err = j.besideMean(all.Columns()); err != nil {
 				return nil, err
 			}
+			want.Exclude = nil
 		} else {
-			features = append(slices.Clone(features), j.Mean.Column)
+			want.Features = append(slices.Clone(want.Features), j.Mean.Column)
 		}
-		return open(ctx, features, nil, target, mark)
+		return open(ctx, want)
 	}
 }
 

@@ -101,6 +101,9 @@ func (j Job) forRows(n int64, enough bool, share float64) Job {
 		j.declaration = &declared
 	}
 	j.Grid = j.Grid.forRows(n)
+	if j.Unit.given() {
+		enough, share = true, unitHoldout
+	}
 	if len(j.Guarantees) == 0 {
 		if j.Guarantees = both(certify.MethodHoldout); !enough || j.Roles.By == RolesByPosition {
 			j.Guarantees = j.Guarantees[:1]

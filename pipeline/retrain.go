@@ -71,7 +71,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	}
 	res = res.WithDefaults()
 	open = job.openData(open)
-	src, err := open(ctx, job.Features, job.Exclude, job.Target, job.BadRows.Some())
+	src, err := open(ctx, job.choice(nil, res))
 	if err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ import (
 // retrain verifies a certificate with its rows and trains again.
 func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, res pipeline.Resources) (*pipeline.Verification, error) {
 	t.Helper()
-	open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-		return p.lake.open(ctx, features)
+	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return p.lake.open(ctx, want.Features)
 	}
 	v, err := pipeline.Verify(t.Context(), c, m, digest, open, pipeline.Resources{})
 	fatal.If(t, err)

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // MaxReference is the largest number of reference rows.
@@ -152,7 +154,8 @@ type Roles struct {
 	holdout   *ordinalSet // nil unless the job has hold-out rows
 	outside   *ordinalSet // rows that the column of the mean was fitted on; nil unless the job has some
 	out       leftOut
-	order     []rank // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
+	units     *certify.UnitLedger // nil: examples are rows
+	order     []rank              // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
 }
 
 // hashUnits is a share of the 2⁶⁴ hashes, rounded down.

@@ -21,6 +21,7 @@ type rowPass struct {
 	sieve   *sieve // nil unless the job leaves rows out
 	secret  secret
 	of      subject
+	job     Job
 
 	// What the pass is for.
 	wanted    []int64   // ordinals of the rows to keep, ascending
@@ -40,7 +41,7 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	}
 	n := rowsOf(src)
 	job = job.ForRows(n)
-	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden, curve: job.Spends().Applies(certify.MethodCurve)}
+	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden, job: job, curve: job.Spends().Applies(certify.MethodCurve)}
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
@@ -59,8 +60,8 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		p.of.secret = hidden.digest()
 	}
 	p.of.bad = out.bad.size()
-	if p.sieve != nil && p.sieve.content != nil {
-		p.roles, err = p.sieve.content.roles(n, out)
+	if p.sieve != nil && p.sieve.roles != nil {
+		p.roles, err = p.sieve.roles.roles(n, out)
 	} else {
 		p.roles, err = newRoles(ctx, job, n, out, res.Workers)
 	}
@@ -79,12 +80,12 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 
 // sifts reports whether roles are known only after a reading of all rows.
 func (j Job) sifts() bool {
-	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Roles.By == RolesByContent
+	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Roles.By == RolesByContent || j.Unit.given()
 }
 
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
-	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}}
+	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.roles.units)}
 	r := newReading(p.src, shards, p.res.Workers, nil, marker{})
 	switch {
 	case p.roles.out.copies != nil:
@@ -116,7 +117,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
-			return found.tallies.Merge(f.tallies)
+			return errors.Join(found.tallies.Merge(f.tallies), found.units.merge(f.units))
 		}
 	})
 	if err != nil {
@@ -155,6 +156,8 @@ type shardFold struct {
 	wanted  []int64    // ordinals of the rows still to keep
 	found   shardPass
 	tallies certify.Tallies
+	units   *unitSums   // nil: rows are examples
+	unitOf  *unitHasher // with units
 }
 
 func (p *rowPass) fold(shard int, space *workspace) *shardFold {
@@ -164,6 +167,7 @@ func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 	return &shardFold{
 		pass: p, space: space, wanted: p.wanted[from:to], tallies: certify.Tallies{},
 		found: shardPass{first: s.First, rows: s.Rows},
+		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns, p.of.rows),
 	}
 }
 
@@ -236,6 +240,9 @@ func (f *shardFold) scoreHoldout(b block) error {
 		add = mean.Risk.Add
 	}
 	for i := range at {
+		if f.units != nil {
+			add = sumOf(f.units.holdout, f.unitOf.unit(b, at[i])).Add
+		}
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
 		}
@@ -284,20 +291,22 @@ func (f *shardFold) score(b block) error {
 		return err
 	}
 	i := 0
-	draw, mean := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), f.tallies.At(certify.PredictorMean, certify.RoleTrain)
-	constant, column := f.tallies.At(certify.PredictorConstant, certify.RoleTrain), w.column(b)
+	draw, column, to := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), w.column(b), &rowSums{}
 	for _, run := range runs {
 		for at := run[0]; at < run[1]; at++ {
+			if f.units != nil {
+				to = sumOf(f.units.train, f.unitOf.unit(b, at))
+			}
 			if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 				draw.Unproven++
 			}
-			err := draw.Risk.Add(rows.hi[i])
+			err := to.draw.Add(rows.hi[i])
 			point := w.point(rows, i)
 			if err == nil {
-				err = mean.Risk.Add(point)
+				err = to.mean.Add(point)
 			}
 			if err == nil {
-				err = constant.Risk.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
+				err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 			}
 			if err == nil && column != nil {
 				err = f.tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk.Add(misfit(targets[at], column[at], w.of.scale.target.Scale))
@@ -316,7 +325,11 @@ func (f *shardFold) score(b block) error {
 			i++
 		}
 	}
-	return nil
+	if f.units != nil {
+		return nil
+	}
+	mean, constant := f.tallies.At(certify.PredictorMean, certify.RoleTrain), f.tallies.At(certify.PredictorConstant, certify.RoleTrain)
+	return errors.Join(draw.Risk.Merge(to.draw), mean.Risk.Merge(to.mean), constant.Risk.Merge(to.constant))
 }
 
 // moments are a running mean and sum of squared differences (Welford).

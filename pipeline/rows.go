@@ -26,6 +26,7 @@ var ErrNoRows = errors.New("the window has no rows")
 type Choice struct {
 	Features  []string         // nil: all columns but Exclude and Target
 	Exclude   []string         // columns that are no features, if Features is nil
+	Labels    []string         // columns behind the features, perhaps of text: see [UnitDecl]
 	Target    string           // "": none is read
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one

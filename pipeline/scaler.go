@@ -2,7 +2,7 @@ package pipeline
 
 // A scaler turns blocks of raw columns into scaled rows.
 type scaler struct {
-	used     []int    // the source's columns: features, the column of the mean if there is one, the target
+	used     []int    // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
 	features []Affine // of used[:d]
 	target   Affine
 }
@@ -43,7 +43,7 @@ func (s scaler) targetOf(b block, i int) float64 {
 	if s.byColumn() {
 		centre = b.columns[s.used[len(s.features)]][i]
 	}
-	return (b.columns[s.used[len(s.used)-1]][i] - centre) / s.target.Scale
+	return (b.columns[len(b.columns)-1][i] - centre) / s.target.Scale
 }
 
 // scaleRaw scales raw rows: x row-major [n×d], y [n].
@@ -55,7 +55,7 @@ func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
 		for j, a := range s.features {
 			x[i*d+j] = (row[s.used[j]] - a.Centre) / a.Scale
 		}
-		y[i] = (row[s.used[len(s.used)-1]] - s.centreOf(row)) / s.target.Scale
+		y[i] = (row[len(row)-1] - s.centreOf(row)) / s.target.Scale
 	}
 	return x, y
 }

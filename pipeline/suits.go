@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -22,7 +23,7 @@ func (j Job) Suits(columns []string, n int64) error {
 		if err := certify.ColumnName(name); err != nil {
 			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
-		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && name != j.Mean.Column && !ok {
+		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && name != j.Mean.Column && !ok && !slices.Contains(j.Unit.Columns, name) {
 			return noScaling(name)
 		}
 	}

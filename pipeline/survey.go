@@ -29,7 +29,7 @@ const startRows = 8000
 // rows. Prior, scaling and loss depend on reference rows alone.
 type Survey struct {
 	Columns  []string // of the source; the target is last
-	Used     []int    // the columns that count: features in order, then the target
+	Used     []int    // the columns that count: features in order, those of units, then the target
 	Shards   int
 	Roles    Roles
 	Features []Affine
@@ -39,8 +39,9 @@ type Survey struct {
 	Copies   Copies
 	Notices  []string
 
-	held heldFound
-	open Copies // among rows that are not hold-out rows
+	labels int // columns of units
+	held   heldFound
+	open   Copies // among rows that are not hold-out rows
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
@@ -72,7 +73,7 @@ func (r rawRows) column(c int) []float64 {
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards())}
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.Unit.Columns)}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -193,7 +194,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
 	for i, name := range s.Columns {
-		if job.Mean.given() && i == last-1 {
+		if job.Mean.given() && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
 			continue
 		}

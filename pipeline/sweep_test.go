@@ -114,8 +114,8 @@ func TestSweepIsItsAlternativesAtTheirShare(t *testing.T) {
 		if r.ModelDigest != single.ModelDigest || got.Bound != want.Bound || got.LnInverseDelta != want.LnInverseDelta {
 			t.Errorf("alternative %d: model %.8s, bound %v; alone with a fifth of delta %.8s, %v", i+1, r.ModelDigest, got.Bound, single.ModelDigest, want.Bound)
 		}
-		open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
-			return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
+		open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+			return l.openFor(pipeline.Job{Exclude: want.Exclude})(ctx, want.Features)
 		}
 		if _, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, open, pipeline.Resources{}); err != nil {
 			t.Errorf("alternative %d: %v", i+1, err)
@@ -205,8 +205,8 @@ func TestForgedSweepIsRefused(t *testing.T) {
 				fatal.If(t, err)
 				ev.Configuration = doc
 			})
-			open := func(ctx context.Context, features, exclude []string, _ string, _ bool) (pipeline.Source, error) {
-				return l.openFor(pipeline.Job{Exclude: exclude})(ctx, features)
+			open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+				return l.openFor(pipeline.Job{Exclude: want.Exclude})(ctx, want.Features)
 			}
 			if _, err := pipeline.Verify(t.Context(), f, of.Model, of.ModelDigest, open, pipeline.Resources{}); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("Verify = %v, want a refusal", err)

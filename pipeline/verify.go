@@ -38,10 +38,8 @@ func (v *Verification) note(format string, args ...any) {
 	v.Checked = append(v.Checked, fmt.Sprintf(format, args...))
 }
 
-// OpenData opens the data that a certificate is checked against, with these
-// features (nil: every numeric column but the excluded ones) and the target. Where
-// mark is true bad rows are marked, else the first one is an error.
-type OpenData func(ctx context.Context, features, exclude []string, target string, mark bool) (Source, error)
+// OpenData opens the chosen columns of the data that a certificate is checked against.
+type OpenData func(ctx context.Context, want Choice) (Source, error)
 
 // Verify checks a certificate against its model, whose stored bytes have the
 // given SHA-256, and against the rows if open is not nil. An error that wraps
@@ -62,7 +60,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return v, nil
 	}
 	open = job.openData(open)
-	src, err := open(ctx, m.Meta.FeatureNames(), nil, m.Meta.Target.Name, job.BadRows.Some())
+	src, err := open(ctx, job.choice(m.Meta.FeatureNames(), res))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +206,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		return nil, err
 	}
 	found := &lastPassResult{
-		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
+		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Holdout: ev.Ledger.Holdout, Units: ev.Ledger.Units, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Dependence: ev.Dependence,
@@ -251,7 +249,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	}
 	reference := job.references(c.Ledger.Rows)
 	// Without the rows it is not known how many reference rows are left out.
-	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Roles.By == RolesByContent)
+	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Roles.By == RolesByContent || job.Unit.given())
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
@@ -282,7 +280,7 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
 	}
-	if share == 0 || n > countableRows || job.Roles.By == RolesByContent {
+	if share == 0 || n > countableRows || job.Roles.By == RolesByContent || job.Unit.given() {
 		return nil
 	}
 	set, err := keptApart(ctx, job.Roles.Key, n, has, leftOut{}, 1)
@@ -376,11 +374,11 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 	if job.Features != nil {
 		return nil
 	}
-	src, err := open(ctx, nil, job.Exclude, m.Meta.Target.Name, job.BadRows.Some())
+	src, err := open(ctx, job.choice(nil, res))
 	if err != nil {
 		return err
 	}
-	if sameColumns(src.Columns(), m.Meta) != nil {
+	if sameColumns(src.Columns(), m.Meta, job) != nil {
 		if job.Roles.By == RolesByContent {
 			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
 		}

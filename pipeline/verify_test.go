@@ -57,8 +57,8 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	for changed := range 4 { // the last pass, the features, the peaks; there is no fourth reading
 		readings, value := 0, columns[2][trainRow]
-		open := func(ctx context.Context, features, _ []string, _ string, _ bool) (pipeline.Source, error) {
-			src, err := l.open(ctx, features)
+		open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+			src, err := l.open(ctx, want.Features)
 			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
 					if readings++; readings == changed+1 {

@@ -420,8 +420,8 @@ func goVerifies(t testing.TB, args []string) error {
 	if err != nil {
 		return err
 	}
-	open := func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Features: features, Exclude: exclude, Target: target, BadRows: ingest.Marking(mark)})
+	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Labels: want.Labels})
 	}
 	if len(data) == 0 {
 		open = nil

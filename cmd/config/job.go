@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -32,6 +33,7 @@ type JobFile struct {
 	Grid     gridConfig    `yaml:"grid"`
 	Inducing yamlfile.Ints `yaml:"inducing"`
 	Scaling  scalingConfig `yaml:"scaling"`
+	Unit     unitConfig    `yaml:"unit"`
 	Roles    rolesConfig   `yaml:"roles"`
 	Copies   copiesConfig  `yaml:"copies"`
 	BadRows  badRowsConfig `yaml:"bad_rows"`
@@ -129,6 +131,27 @@ type rolesConfig struct {
 	Outside   apartConfig   `yaml:"outside"`
 }
 
+type unitConfig struct {
+	Column oneOrMore `yaml:"column"`
+	Block  int64     `yaml:"block"`
+}
+
+// A oneOrMore is a name, or a list of names.
+type oneOrMore []string
+
+// UnmarshalYAML reads the two forms.
+func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
+	var one string
+	if err := yaml.NodeToValue(node, &one); err == nil && node.Type() != ast.SequenceType {
+		*o = oneOrMore{one}
+		return nil
+	}
+	if err := yaml.NodeToValue(node, (*[]string)(o)); err != nil || len(*o) == 0 {
+		return yamlfile.At(node, "want the name of a column, or a list of names")
+	}
+	return nil
+}
+
 type meanConfig struct {
 	Column string `yaml:"column"`
 }
@@ -173,6 +196,7 @@ func (c JobFile) job() pipeline.Job {
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
+		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column, Block: c.Unit.Block},
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},

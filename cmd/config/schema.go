@@ -235,6 +235,11 @@ func (Share) schema() schema {
 	return schema{"anyOf": []schema{{"type": "number"}, {"type": "string", "pattern": sharePattern.String()}}}
 }
 
+func (oneOrMore) schema() schema {
+	name := schema{"type": "string", "minLength": 1}
+	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
+}
+
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }
 
 func (apartConfig) schema() schema { return schema{"anyOf": shares(), "not": schema{"const": 0}} }

@@ -102,12 +102,13 @@ func MakeTemporary(from Origin, asked bool) {
 }
 
 // Opening is [pipeline.OpenData] with more about the rows.
-type Opening func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Opened, error)
+type Opening func(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error)
 
 // OpenData opens an origin for a check of a certificate.
 func OpenData(from Origin, res pipeline.Resources) Opening {
-	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Opened, error) {
-		return from.Open(ctx, pipeline.Choice{Features: features, Exclude: exclude, Target: target, Mark: mark, Decoders: res.Workers, Pages: res.PageMemory()})
+	return func(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+		want.Decoders, want.Pages = res.Workers, res.PageMemory()
+		return from.Open(ctx, want)
 	}
 }
 

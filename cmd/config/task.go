@@ -114,6 +114,8 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	c.Source.letters = c.BadRows.To.topic
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)
+	_, files := from.(Lake)
+	faults.Unless(files || len(job.Unit.Columns) == 0 && job.Unit.Block == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")

@@ -111,8 +111,8 @@ type verified struct {
 // foreseen opens data and refuses them, before it reads a row, if the check needs too much.
 func (v verification) foreseen(w system, open config.Opening, c certify.Certificate, m pipeline.Model, res pipeline.Resources) pipeline.OpenData {
 	met := false // the data are opened several times
-	return func(ctx context.Context, features, exclude []string, target string, mark bool) (pipeline.Source, error) {
-		src, err := open(ctx, features, exclude, target, mark)
+	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		src, err := open(ctx, want)
 		if err != nil || met {
 			return src, err
 		}

@@ -23,6 +23,9 @@ type Config struct {
 	Features []string
 	// Exclude names columns that are left out of the default features.
 	Exclude []string
+	// Labels are columns behind the features that tell units apart. Text is read as a number:
+	// see [ingest.Label].
+	Labels []string
 	// Target is the last column. Empty means that there is none.
 	Target string
 	// BadRows is the treatment of rows that break a rule.
@@ -102,7 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Target: cfg.Target}
+	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Labels: cfg.Labels, Target: cfg.Target}
 	columns, left, err := ingest.Select(tables(files), choice)
 	if err != nil {
 		return nil, err

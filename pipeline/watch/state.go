@@ -105,9 +105,10 @@ func (s *State) of(by *score.Predictor, delta float64) (*Test, error) {
 }
 
 // BoundOf is the bound on the loss of the mean that an alarm watches. It is 1, which raises no
-// alarm, if nothing is certified, or only about rows whose roles follow from their features.
+// alarm, if nothing is certified, or only about rows whose roles follow from their features, or
+// about units.
 func BoundOf(c certify.Certificate) float64 {
-	if c.Roles.ByContent {
+	if c.Roles.ByContent || c.Ledger.Units != nil {
 		return 1
 	}
 	if g := pipeline.JudgeMean.Of(c); g.Status.Promises() {

@@ -44,6 +44,8 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %s does not hold for these rows: that was clear at row %d. If it held at every row, this alarm would be raised with a probability of at most %g", certify.PercentUp(a.Bound), a.Raised, a.Delta)
 	} else if c.Roles.ByContent {
 		r.Statement += "; what is certified is about rows of one role, so that there is no bound on rows as they come to raise an alarm above"
+	} else if c.Ledger.Units != nil {
+		r.Statement += "; what is certified is about whole units, so that there is no bound on rows to raise an alarm above"
 	} else if a.Bound == 1 {
 		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
 	}

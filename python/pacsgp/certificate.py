@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from . import dependence
+from . import dependence, unit
 from .bound import guarantee
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
@@ -91,7 +91,7 @@ def read_certificate(path, wanted):
     need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
     wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
     need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")
-    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != shows_bound_alone(cert["format"], g) for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
+    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != (shows_bound_alone(cert["format"], g) or "units" in cert["ledger"] and g["id"] == "holdout") for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
     if row:
         check_row(row, cert, found)
     return cert, data.decode(), found
@@ -147,7 +147,7 @@ def stated_findings(cert, job):
     k = reference_count(ledger["rows"], job)
     drop, tolerated = job["copies"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
     need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
-    content = by(job) == "content"
+    content = by(job) == "content" or unit.given(job) is not None  # roles follow from values
     need(content or ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
          f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
     need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
@@ -161,14 +161,14 @@ def stated_findings(cert, job):
     need(cert["sample"]["shards"] >= 1 and cert["sample"]["rows"] == ledger["rows"], "the sample has not the rows of the ledger")
     baseline = cert["baseline"]
     found = {
-        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, **members(("outside", outside))},
+        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, **members(("outside", outside), ("units", unit.stated(cert, job)))},
         "mean": stated_mean(cert, job),
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": dependence.stated(cert),
         "findings": {k: cert["findings"][k] for k in ("rows", "near_copies", "ordered", "grids") if k in cert["findings"]} if "findings" in cert else None,
         "copies": stated_copies(copies, job, ledger, "measured" not in cert["dependence"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
-    found["baseline"] = stated_sum(baseline["empirical_risk"], n)
+    found["baseline"] = stated_sum(baseline["empirical_risk"], unit.examples(found["ledger"], "train"))
     for m in applied(cert):
         m.stated(cert, found)
     return found

@@ -3,6 +3,7 @@ import hashlib
 import json
 import re
 
+from . import unit
 from .bound import mean_of
 from .certificate import ancestor
 from .forms import BEFORE, FORMAT, ROW_RULES
@@ -18,7 +19,7 @@ def derive(model, job, raw, cert, found, jitter):
     """The document that follows from model, job and findings. Taken from the stated one
     are the maker's word and the numbers that check_bounds has held to bounds."""
     meta, ledger = model.meta, found["ledger"]
-    n, delta, loss = ledger["train"], float(job["delta"]), {**model.loss, "target": model.target["name"]}
+    n, delta, loss = unit.examples(ledger, "train"), float(job["delta"]), {**model.loss, "target": model.target["name"]}
     declared = {**members(("unit", job["loss"].get("unit"))), "software": cert["declared"]["software"],
                 "attempt": {k: cert["declared"]["attempt"][k] for k in ("on_these_rows", "in_this_log")},
                 "training": {"machine": cert["declared"]["training"]["machine"], **members(("hurried_after", cert["declared"]["training"].get("hurried_after")), ("ancestor", ancestor(cert, job)))}}
@@ -36,8 +37,8 @@ def derive(model, job, raw, cert, found, jitter):
         "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"]), ("mean", found["mean"])),
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
-        "ledger": {"unit": "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": n, "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"], **members(("outside", ledger.get("outside")))},
-        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
+        "ledger": {"unit": unit.words(ledger["units"]) if "units" in ledger else "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": ledger["train"], "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"], **members(("outside", ledger.get("outside")), ("units", ledger.get("units")))},
+        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + unit.labels(job) + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
         "row_rules": ROW_RULES, "model": {"digest": model.digest, **members(("by_rule", by_rule(job)))},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},

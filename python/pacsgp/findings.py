@@ -27,7 +27,7 @@ def findings(rows, inputs):
     n, exact, rounded = rows.shape[1], rows + 0.0, []  # no -0
     ordered = [name for name, column in zip(inputs, exact) if in_order(column)]
     grids = [name for name, column in zip(inputs, exact) if name not in ordered and even_grid(column)]
-    exact = exact[[not (name in ordered or name in grids) for name in inputs] + [True]]  # a counter keeps copies apart
+    exact = exact[[not (name in ordered or name in grids) for name in inputs] + [True] * (len(rows) - len(inputs))]  # a counter keeps copies apart
     for column in exact:
         up = np.sort(column)
         grid = (up[9 * (n - 1) // 10] - up[(n - 1) // 10]) * 2.0 ** -20

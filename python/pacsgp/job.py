@@ -1,6 +1,7 @@
 """The job that a certificate states, and what it decides."""
 import math
 
+from . import unit
 from .forms import KERNEL
 from .jsontext import compact
 from .losses import KINDS
@@ -34,6 +35,7 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
+    job.update(members(("unit", members(("columns", v.get("unit", {}).get("columns")), ("block", v.get("unit", {}).get("block"))))))
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("last", v["roles"].get("last")), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
@@ -66,9 +68,9 @@ def for_rows(job, n, before):
         job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
     if "guarantees" not in job:
         methods = [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}]
-        job = {**job, "guarantees": methods[:1] if n < (2000 if before else 300) or by(job) == "first" else methods}
+        job = {**job, "guarantees": methods[:1] if not unit.given(job) and n < (2000 if before else 300) or by(job) == "first" else methods}
     if any(METHODS[m["id"]].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
-        job = {**job, "roles": {**job["roles"], "holdout": 0.1 if before or n >= 5000 else 0.2 if n >= 1000 else 0.3}}
+        job = {**job, "roles": {**job["roles"], "holdout": 0.2 if unit.given(job) else 0.1 if before or n >= 5000 else 0.2 if n >= 1000 else 0.3}}
     return job
 
 
@@ -132,6 +134,7 @@ def check_job(job):
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or bool(wanted) and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
             ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or any(METHODS[m].role == "holdout" for m in methods)),
+            ("the settings do not go with units", unit.check(job)),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),
@@ -176,13 +179,17 @@ def by_rule(job):
     return job["train"].get("method") == "rule"
 
 
+def least_reference(n):
+    return min(20000, max(n // 20, min(200, n // 10)))
+
+
 def reference_count(n, job):
     """How many of n rows are reference rows."""
     if job["scaling"]["mode"] != "reference":
         return 0
     if by(job) == "first":
         return min(n, job["roles"]["reference"])
-    k = min(20000, max(n // 20, min(200, n // 10)))
+    k = least_reference(n)
     if by_rule(job) and not by(job):
         k = max(k, min(20000, int(n * (1 - job["roles"]["holdout"]) / 2)))
     return k

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from . import betting
+from . import betting, unit
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
 from .curve import LOOSE, OWN, check_level, limits, ranks, tolerances
 from .jsontext import BEFORE, count, number
@@ -28,31 +28,38 @@ class Losses:
 
     def __init__(self):
         self.high = self.unproven = self.width = 0
+        self.ids, self.sums = None, unit.Sums()  # the units of the rows that are added; None: rows are examples
 
     @classmethod
     def stated(cls, cert, found):
         """What a certificate states, as far as it does not contradict itself."""
-        g, rows = guarantee(cert, next(iter(cls.names))), cert["ledger"][cls.role]
+        g, rows = guarantee(cert, next(iter(cls.names))), unit.examples(cert["ledger"], cls.role)
         found[cls.id], found["unproven " + cls.id] = stated_sum(g["empirical_risk"], rows), g["unproven"]
-        need(g["unproven"] * UNIT <= found[cls.id], "rows that are not proven count 1")
+        need("units" in cert["ledger"] and g["unproven"] <= cert["ledger"][cls.role] or g["unproven"] * UNIT <= found[cls.id], "rows that are not proven count 1")
 
     @classmethod
     def about(cls, found, loss, delta):
         """The members of its guarantees that follow from sums."""
-        rows = found["ledger"][cls.role]
+        rows = unit.examples(found["ledger"], cls.role)
         return {"id": next(iter(cls.names)), "predictor": cls.predictor, "role": cls.role, "method": "", "status": "", "headline": "", "statement": "", "loss": loss, "delta": delta, "n": rows,
                 "empirical_risk": {"exact": {"count": rows, "sum": f"{found[cls.id]:032x}"}, "upper": mean_of(found[cls.id], rows, True)}, "unproven": found["unproven " + cls.id]}
 
     def count(self, high, proven):
-        self.high, self.unproven = self.high + units(high, True), self.unproven + int((~proven).sum())
+        self.unproven += int((~proven).sum())
+        if self.ids is None:
+            self.high += units(high, True)
+        else:
+            self.sums.add(self.ids, unit.in_units(high, True))
 
     def agrees(self, found, rounded=0):
         """The stated sum is this program's, up to rounding; larger only as far as there are more
         rows that are not proven. Returns whether as many are unproven."""
-        one, stated = found["ledger"][self.role] * UNIT, found[self.id]
+        one, stated = unit.examples(found["ledger"], self.role) * UNIT, found[self.id]
+        self.high += self.sums.means(0, True)
         room, more = Fraction(AGREEMENT) * one, max(0, found["unproven " + self.id] - self.unproven) * UNIT
         own = min(self.width, Fraction(WIDEST) * one)
-        need(-room - own <= stated - self.high <= room + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
+        wider = room * (1 if self.ids is None else 10)  # rows of small units weigh more; a larger risk promises less
+        need(-room - own <= stated - self.high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
         return found["unproven " + self.id] == self.unproven
 
@@ -66,7 +73,7 @@ class PacBayes(Losses):
 
     @staticmethod
     def check(cert, model, found, inverse):
-        draw, n, divergence = guarantee(cert, "pb-full"), found["ledger"]["train"], gaussian_kl(model)
+        draw, n, divergence = guarantee(cert, "pb-full"), unit.examples(found["ledger"], "train"), gaussian_kl(model)
         slack = Decimal("1e-9") * (1 + divergence)
         close(draw["kl"], divergence + slack - Decimal("2e-11") * (1 + divergence), "KL", loose="4e-11")
         close(draw["ln_inverse_weight"], ln_inverse_weight(len(cert["kernel"]["families"]), cert["theta"]), "ln 1/weight of theta")
@@ -101,10 +108,10 @@ class Holdout(Losses):
     @classmethod
     def stated(cls, cert, found):
         g, found["whole"] = guarantee(cert, "holdout"), 1 if cert["format"] == BEFORE else UNIT
-        found["alone"] = shows_bound_alone(cert["format"], g)
+        found["alone"] = "units" in cert["ledger"] or shows_bound_alone(cert["format"], g)
         if found["alone"]:
             found["holdout"], found["unproven holdout"] = 0, g["unproven"]
-            found["bound"] = None if unpriced(cert) else (float(g["bound"]), cert["ledger"]["holdout"], float(g["ln_inverse_delta"]))
+            found["bound"] = None if unpriced(cert) else (float(g["bound"]), unit.examples(cert["ledger"], "holdout"), float(g["ln_inverse_delta"]))
         else:
             super().stated(cert, found)
         need(found["holdout"] % found["whole"] == 0, "the sum of the losses on hold-out rows is no whole number")
@@ -112,14 +119,14 @@ class Holdout(Losses):
 
     @staticmethod
     def check(cert, model, found, inverse):
-        g, n = guarantee(cert, "holdout"), found["ledger"]["holdout"]
+        g, n = guarantee(cert, "holdout"), unit.examples(found["ledger"], "holdout")
         need(n <= SUMMABLE, f"{n} hold-out rows are more than this program can check")
         close(g["ln_inverse_delta"], inverse, "ln 1/delta of the hold-out")
         if unpriced(cert):
             return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
         if found["alone"]:
             betting.check(g["bound"], n, float(g["ln_inverse_delta"]))
-            return ok(f"hold-out: {n} rows, of fresh rows a mean loss of at most {g['bound']:.6f}")
+            return ok(f"hold-out: {n} {'units' if 'units' in found['ledger'] else 'rows'}, of fresh ones a mean loss of at most {g['bound']:.6f}")
         if not KINDS[g["loss"]["kind"]].counts:
             return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
         k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
@@ -132,7 +139,7 @@ class Holdout(Losses):
     @classmethod
     def derive(cls, cert, found, loss, delta):
         stated = guarantee(cert, "holdout")
-        name = {} if KINDS[loss["kind"]].counts else {"method": cls.bets if found["alone"] else cls.chernoff}
+        name = {"method": in_units(cls.bets) if "units" in found["ledger"] else cls.bets} if found["alone"] else {} if KINDS[loss["kind"]].counts else {"method": cls.chernoff}
         g = {**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}
         return [{k: v for k, v in g.items() if k != "empirical_risk" or not found["alone"]}]
 
@@ -145,8 +152,12 @@ class Holdout(Losses):
         high, proven = losses.points(y, law[0], law[2])
         narrowly = proven & (law[2] > losses.tau / 2)
         self.narrowly += int(narrowly.sum())
-        self.count(high, proven)
-        if not KINDS[losses.kind].counts:
+        if self.ids is None:
+            self.count(high, proven)
+        if self.ids is not None:
+            least = losses.points(y, law[0], 0 * law[2])[0]
+            self.sums.add(self.ids, least, np.where(narrowly, 1.0, high))
+        elif not KINDS[losses.kind].counts:
             own = np.minimum(2 * (high - losses.points(y, law[0], 0 * law[2])[0]), WIDEST)  # what its errors add
             self.spreads.add(high - own - AGREEMENT, np.where(narrowly, 1, high + AGREEMENT))
 
@@ -154,9 +165,11 @@ class Holdout(Losses):
         if found["whole"] == 1:
             return super().agrees(found)
         if found["alone"]:
+            if self.sums.units:
+                self.spreads.add(self.sums.averages(0) - WIDEST, self.sums.averages(1) + AGREEMENT)
             if found["bound"]:
                 low, high = self.spreads.agree(*found["bound"])
-                ok(f"hold-out: the bound is {low} to {high} of {found['ledger']['holdout']} rows by the losses that are proven here")
+                ok(f"hold-out: the bound is {low} to {high} of {unit.examples(found['ledger'], 'holdout')} examples by the losses that are proven here")
             return True
         super().agrees(found, (1 + self.narrowly) * UNIT)
         return True
@@ -242,6 +255,13 @@ def applied(cert):
     return [m for m in METHODS.values() if m.id in names]
 
 
+def in_units(method):
+    """A method's description for units."""
+    for row, one in (("the order of the rows", "the order of the units"), ("on rows", "on units"), ("of one row", "of one unit")):
+        method = method.replace(row, one)
+    return method
+
+
 def shows_bound_alone(form, g):
     """Whether a guarantee states no sum of losses: its bound depends on more than their sum."""
     return g["id"] == "holdout" and form != BEFORE and not KINDS[g["loss"]["kind"]].counts
@@ -281,6 +301,6 @@ def check_bounds(cert, model, found):
         shared *= delta["sequence"].get("horizon") or number * (number + 1)
     for m in applied(cert):
         m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.id]) / declared).ln())
-    n = found["ledger"]["train"]
+    n = unit.examples(found["ledger"], "train")
     yardstick = Decimal(mean_of(found["baseline"], n, False))
     close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")

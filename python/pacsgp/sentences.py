@@ -3,6 +3,7 @@ from fractions import Fraction
 
 from .bound import decimal_fraction
 from .curve import within
+from . import unit
 from .job import by_rule, members
 from .jsontext import at_most_digits, few_digits, plain
 from .losses import KINDS
@@ -54,6 +55,8 @@ class Sentences:
 
     def __init__(self, cert):
         self.cert, self.unit = cert, cert["declared"].get("unit", "")
+        self.units = cert["ledger"].get("units")
+        self.example = "unit" if self.units else "row"
 
     def amount(self, x, digits):
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
@@ -91,7 +94,7 @@ class Sentences:
         return f" whose features have the {'hold-out' if g['role'] == 'holdout' else 'train'} role" if self.cert["roles"].get("by_content") else ""
 
     def headline(self, g):
-        fresh = "fresh rows" + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), " that satisfy the row rules" if self.cert["ledger"]["bad"] else "")))
+        fresh = (f"the rows of a {unit.fresh(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), " that satisfy the row rules" if self.cert["ledger"]["bad"] else "")))
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
@@ -162,19 +165,20 @@ class Sentences:
         return (number + ", " if number != digits(g["bound"]) else "") + "what the formula gives for " + constant
 
     def certified(self, g):
-        rows, words = "certified rows (the train rows; reference rows are not counted)", "Under the stated assumptions"
+        rows, words = "certified rows (the train rows; reference rows are not counted)".replace("row", self.example), "Under the stated assumptions"
         if g["role"] == "holdout":
-            rows, words = "hold-out rows" + (", the last ones of the sample" if self.cert["roles"].get("last") else ""), f"If {'the set of the hold-out rows' if self.cert['model'].get('by_rule') else 'training did not see the hold-out rows (holdout-unseen), their set'} was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
+            rows, words = f"hold-out {self.example}s" + (", the last ones of the sample" if self.cert["roles"].get("last") else ""), f"If {'the set of the hold-out rows' if self.cert['model'].get('by_rule') else 'training did not see the hold-out rows (holdout-unseen), their set'} was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt), under the other stated assumptions"
         if self.fixed():
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
-                 f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: " + self.claim(g))
+                  + (f"for a {unit.fresh(self.units)} drawn independently from the same source, on average over its rows that satisfy the row rules: " if self.units else
+                    f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: ") + self.claim(g))
         if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
         else:
-            words += (". The fresh row and the function are drawn together, once; the number is an average over both and speaks of no single row, "
+            words += (f". The fresh {'unit, one of its rows' if self.units else 'row'} and the function are drawn together, once; the number is an average over both and speaks of no single row, "
                       "nor of the mean of Q")
         if len(self.cert["delta"]["methods"]) > 1:
             words += ". It holds together with the other guarantees of this certificate"
@@ -213,10 +217,10 @@ class Sentences:
         return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {words}"
 
     def baseline(self):
-        b, n = self.cert["baseline"], self.cert["ledger"]["train"]
+        b, n = self.cert["baseline"], unit.examples(self.cert["ledger"], "train")
         rows = "the reference rows" if b["origin"] == "reference" else "the first rows by rank"
         return (f"A yardstick: of constant predictions, {few_digits(b['constant'], False)} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
-                f"on the N = {n} certified rows, for which the formula gives {outward(b['bound'], True)}. "
+                f"on the N = {n} certified {self.example}s, for which the formula gives {outward(b['bound'], True)}. "
                 "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.")
 
 
@@ -234,6 +238,11 @@ ASSUMPTIONS = {
     "holdout-fixed": "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own.",
     "mean-fixed": "The prior's mean function, a column of the rows, is a function of the features that was fixed without the rows that certify. Predictions of a model that was fitted on them are none, nor are out-of-fold predictions, each of which has seen the others. No column tells how it was made."}
 
+OF_UNITS = {
+    "independent-units": "The certified units and the fresh unit, each with all its rows, are independent draws from one distribution, whatever labels or numbers tell them apart. Rows of one unit may depend on each other. No program can establish this from the rows.",
+    **{name: words for name, words in ASSUMPTIONS.items() if name != "independent-rows"},
+    "roles-by-key": "Each row has the role of its unit, which follows from the unit's label or number and from declarations; bad rows are left out by their values. Only scaling of the mode all-rows uses rows beside their role."}
+
 EQUAL_ROWS = {
     "drop": "The first of equal rows is used and the later ones are left out: it is assumed that those are copies, made after the rows were drawn.",
     "independent": "That equal rows are separate draws is declared by the user.",
@@ -244,7 +253,10 @@ def assumptions(job, found, jitter):
     """The assumptions with status and diagnostic (format.md, 6.5)."""
     mode, dependence = job["scaling"]["mode"], found["dependence"]
     rows = f"The correlation of the targets of consecutive rows is {dependence['correlation']:.3f} over {dependence['pairs']} {'pair' if dependence['pairs'] == 1 else 'pairs'}."
-    if dependence["suspicious"]:
+    units = "units" in found["ledger"]
+    if units:
+        rows += " Whether units are alike was not measured."
+    elif dependence["suspicious"]:
         rows += f" Independent rows in order of arrival would hardly show {'what was measured of near rows' if 'measured' in dependence else 'this'}: unless the rows were sorted, they depend on each other, and the bound may be too low."
     copies = found["copies"]
     bad, every = found["ledger"]["bad"], found["ledger"]["rows"]
@@ -254,6 +266,7 @@ def assumptions(job, found, jitter):
         rows += f" {bad} of {every} rows break a row rule and are left out: of these nothing is promised."
     said = {
         "independent-rows": ("assumed", rows),
+        "independent-units": ("assumed", rows),
         "one-attempt": ("assumed", "No program can see what was tried elsewhere. What the maker counted stands under declared."),
         "holdout-unseen": ("enforced", "The model follows from reference and train rows by a rule; who has the rows makes it again, as verify does.") if by_rule(job)
         else ("assumed", "What training again takes stands under declared and in the configuration."),
@@ -270,5 +283,5 @@ def assumptions(job, found, jitter):
     if not jitter["holds"]:
         said["jitter"] = ("broken", f"The error of the factor is not proven to be at most {plain(jitter['limit'])}.")
     return [{"id": name, "status": said.get(name, ("enforced",))[0], "text": words, **members(("diagnostic", said.get(name, ("", ""))[1]))}
-            for name, words in ASSUMPTIONS.items()
+            for name, words in (OF_UNITS if units else ASSUMPTIONS).items()
             if (found["ledger"]["holdout"] if name.startswith("holdout-") else found["mean"] if name == "mean-fixed" else True)]

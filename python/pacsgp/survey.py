@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from .job import by, mean_column, reference_count
+from . import unit
+from .job import by, least_reference, mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
 from .refusal import need
@@ -109,11 +110,14 @@ class Copies:
         self.lake = lake
         every, features, good, hashes = bytearray(), bytearray(), [], []
         content = b"pacsgp/roles/features/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
+        units, self.job = unit.given(job) and unit.Hashes(job, lake.rows), job
         self.read = Digests(lake, len(columns), targets=False)
         for shard, first, block in lake.blocks(columns):
             self.read.add(shard, first, block)
             good.append(first + np.flatnonzero(~np.isnan(block).any(0)))
             block = block[:, good[-1] - first]
+            if units:
+                hashes += units.of(block, good[-1]).tolist()
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
             whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
             data = rows.tobytes()
@@ -137,6 +141,11 @@ class Copies:
         order = np.lexsort((self.good, self.hashes))
         need((self.hashes < np.uint64(most)).sum() <= 40000, "more than 40,000 rows are reference rows by their features")
         return self.good[held], self.good[self.hashes < np.uint64(most)], self.good[order[~held[order]]]
+
+    def of_units(self, holdout):
+        """Hold-out rows, reference rows, the others in their order, and the ledger of the units."""
+        count = least_reference if self.job["scaling"]["mode"] == "reference" else lambda n: 0
+        return unit.roles(self.job, self.hashes, self.good, (1 << 64) - int(Fraction(holdout) * (1 << 64)), count)
 
     def counts(self, without=()):
         """Those among the good rows without some."""
@@ -171,7 +180,11 @@ class Survey:
         if job["copies"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
         place = k if by(job) == "first" else None
-        if by(job) == "content":
+        self.units = None
+        if unit.given(job):
+            held, reference, ranked, self.units = found.of_units(job["roles"].get("holdout", 0))
+            outside, k = held[:0], len(reference)
+        elif by(job) == "content":
             held, reference, ranked = found.roles(job["roles"].get("holdout", 0), k / lake.rows)
             outside, k = held[:0], len(reference)
         else:

@@ -1,6 +1,7 @@
 """Checks a certificate against its model and its rows."""
 import numpy as np
 
+from . import unit
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
@@ -49,6 +50,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     need(survey.digest == cert["sample"]["digest"], f"the data have the sample digest {survey.digest}, not {cert['sample']['digest']}")
     ok(f"the data are the sample: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {survey.digest[:12]}…")
     need((len(survey.reference), len(survey.holdout), len(survey.outside), survey.train) == tuple(cert["ledger"].get(k, 0) for k in ("reference", "holdout", "outside", "train")), "the ledger is not what the key gives")
+    need(survey.units == cert["ledger"].get("units"), f"the rows have the units {survey.units}, the certificate says {cert['ledger'].get('units')}")
     if cert["sample"].get("segments"):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
@@ -64,7 +66,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
           f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
     found = stated_findings(cert, job)
     found.update({
-        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)))},
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)), ("units", survey.units))},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
         "constant": constant})
     before = is_before(document)
@@ -89,11 +91,18 @@ def check_losses(model, cert, survey, constant, holds, found):
     how alike near rows are."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
     baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
-    digests = Digests(survey.lake, len(model.inputs) + 1, targets=False)
-    for shard, first, block in survey.lake.blocks(model.inputs + [model.target["name"]]):
+    columns, constants = model.inputs + unit.labels(survey.job) + [model.target["name"]], unit.Sums()
+    units_of = survey.units and unit.Hashes(survey.job, survey.lake.rows)
+    digests = Digests(survey.lake, len(columns), targets=False)
+    for shard, first, block in survey.lake.blocks(columns):
         digests.add(shard, first, block)
         train = survey.is_train(first, block.shape[1])
-        baseline, n = baseline + units(constant_loss(model.loss, block[-1, train], constant), False), n + int(train.sum())
+        lost, n = constant_loss(model.loss, block[-1, train], constant), n + int(train.sum())
+        ids = units_of.of(block, first + np.arange(block.shape[1])) if units_of else None
+        if units_of:
+            constants.add(ids[train], unit.in_units(lost, False))
+        else:
+            baseline += units(lost, False)
         if found["mean"]:
             far += units(misfit(model, block[:, train]), True)
         order.add_targets(model.scale_target(block[:, survey.is_open(first, block.shape[1])]))
@@ -105,9 +114,11 @@ def check_losses(model, cert, survey, constant, holds, found):
                 if role == "train":
                     order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
+                    m.ids = None if ids is None else ids[rows][i:i + BLOCK]
                     if m.role == role:
                         m.add(losses, y, law)
     digests.same(survey.digest)
+    baseline += constants.means(0, False)
     need(n == survey.train, "the data have changed between two readings")
     alike = dependence(order.measured())
     if "measured" in cert["dependence"]:
@@ -154,6 +165,9 @@ def split(cert):
     follows = cert["delta"].get("sequence", {}).get("number", 1) > 1 and cert["sample"].get("segments")
     words = f'the default key "{key}"' if key == "pacsgp" else f'the key "{key}", ' + ("fixed with its sequence," if follows else "which its maker chose,")
     n = cert["ledger"]["rows"]
+    found = cert["ledger"].get("units")
+    if found:
+        return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, in {found['holdout']} units (each one {cert['ledger']['unit']}), by {words} and their units." + looked(cert["delta"].get("looks"))
     how = "the last ones in the order of the rows" if cert["roles"].get("last") else f"by {words} and " + ("their features" if cert["roles"].get("by_content") else "the order of the rows")
     return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, {how}." + looked(cert["delta"].get("looks"))
 

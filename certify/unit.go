@@ -1,0 +1,115 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// LeastUnits is the least number of train units, and of hold-out units.
+const LeastUnits = 30
+
+// A UnitLedger describes independent examples that are sets of rows. Each has one role, and its loss is the
+// mean over its rows. Guarantees count units.
+type UnitLedger struct {
+	Columns   []string `json:"columns,omitempty"` // rows of one unit have equal values in them
+	Block     int64    `json:"block,omitempty"`   // or are so many consecutive rows
+	Reference int64    `json:"reference"`
+	Train     int64    `json:"train"`
+	Holdout   int64    `json:"holdout"`
+}
+
+// Words says what a unit is.
+func (u UnitLedger) Words() string {
+	if u.Block > 0 {
+		return fmt.Sprintf("block of %d rows", u.Block)
+	}
+	return "value of " + quotedList(u.Columns)
+}
+
+// counts names what the ledger's numbers of examples count.
+func (l Ledger) counts() string {
+	if l.Units != nil {
+		return l.Units.Words()
+	}
+	return "row"
+}
+
+// example is the word for what N counts.
+func (l Ledger) example() string {
+	if l.Units != nil {
+		return "unit"
+	}
+	return "row"
+}
+
+// labels are the columns of the sample that tell units apart.
+func (l Ledger) labels() []string {
+	if l.Units == nil {
+		return nil
+	}
+	return l.Units.Columns
+}
+
+// validateUnits checks the units against ledger, sample and methods.
+func (ev Evidence) validateUnits() error {
+	u, l := ev.Ledger.Units, ev.Ledger
+	if u == nil {
+		return nil
+	}
+	var faults []error
+	if (u.Block > 0) == (len(u.Columns) > 0) || u.Block < 0 {
+		faults = append(faults, fmt.Errorf("units by the columns %q and in blocks of %d rows: want one of them", u.Columns, u.Block))
+	}
+	for _, role := range []struct{ units, rows, least int64 }{{u.Reference, l.Reference, 1}, {u.Train, l.Train, LeastUnits}, {u.Holdout, l.Holdout, LeastUnits}} {
+		if (role.rows > 0) != (role.units > 0) || role.units < 0 || role.units > role.rows || role.rows > 0 && role.units < role.least {
+			faults = append(faults, fmt.Errorf("%d units of %d rows with one role: want %d at the least", role.units, role.rows, role.least))
+		}
+	}
+	last := len(ev.Sample.Columns) - 1
+	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
+		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
+	}
+	if ev.Delta.Applies(MethodCurve) || ev.ByRule || ev.Mean != nil || ev.Roles.ByContent || ev.Roles.Last || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
+		faults = append(faults, errors.New("units do not go with a curve, a model by rule, a column of the mean, roles by content, last hold-out rows, copies that are left out, or rows of a log"))
+	}
+	return errors.Join(faults...)
+}
+
+// meanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down, and whether it was rounded.
+// There is at least one loss.
+func (s RiskSum) meanUnits() (down uint64, rounded bool) {
+	down, rest := bits.Div64(s.hi, s.lo, uint64(s.count)) //nolint:gosec // count > 0, and hi < count, for no loss is above 2⁶⁰
+	return down, rest > 0
+}
+
+// AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
+// down. With spread it is added to the spread of losses too.
+func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
+	mean, rounded := rows.meanUnits()
+	if rounded && !lower {
+		mean++
+	}
+	if spread {
+		if t.Spread == nil {
+			t.Spread = &Spread{}
+		}
+		t.Spread.addUnits(mean)
+	}
+	return t.Risk.AddUnits(mean)
+}
+
+// fresh names the unit that a guarantee is about.
+func (u UnitLedger) fresh() string {
+	if u.Block > 0 {
+		return "fresh " + u.Words()
+	}
+	return "fresh unit (one " + u.Words() + ")"
+}
+
+// ofUnits rewrites a method's description for units.
+func ofUnits(method string) string {
+	return strings.NewReplacer("the order of the rows", "the order of the units", "on rows", "on units", "of one row", "of one unit").Replace(method)
+}

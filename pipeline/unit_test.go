@@ -1,0 +1,219 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// days are rows of so many days, which have an offset of the target in common, in random order.
+func days(n, units int, seed uint64) [][]float64 {
+	columns := waves(n, 0.1, seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	offsets := make([]float64, units)
+	for i := range offsets {
+		offsets[i] = 0.5 * rng.NormFloat64()
+	}
+	day := make([]float64, n)
+	for i := range day {
+		day[i] = float64(rng.IntN(units))
+		columns[2][i] += offsets[int(day[i])]
+	}
+	return [][]float64{columns[0], columns[1], day, columns[2]}
+}
+
+func dayLake(columns [][]float64, shards ...int) *lake {
+	return &lake{names: []string{"a", "b", "day", "y"}, columns: columns, shards: shards, labels: []string{"day"}}
+}
+
+func byDay(j *pipeline.Job) {
+	tiny(j)
+	j.Guarantees, j.Unit = nil, pipeline.UnitDecl{Columns: []string{"day"}}
+}
+
+// unitHash is the hash of docs/format.md.
+func unitHash(v float64) uint64 {
+	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00pacsgp\x00"), math.Float64bits(v))
+	sum := sha256.Sum256(text)
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// means are the mean losses of the mean of Q over the rows of each hold-out unit.
+func means(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) *certify.Tally {
+	t.Helper()
+	predictor, err := model.NewPredictor(m.Posterior, 1)
+	fatal.If(t, err)
+	defer predictor.Close()
+	sums := map[float64]*certify.RiskSum{}
+	for i, y := range columns[len(columns)-1] {
+		if float64(unitHash(unit(i))) < 0.8*0x1p64 {
+			continue
+		}
+		var x, mean, variance []float64
+		for c, a := range m.Meta.Features {
+			x = append(x, (columns[c][i]-a.Centre)/a.Scale)
+		}
+		mean, variance = make([]float64, 1), make([]float64, 1)
+		fatal.If(t, predictor.Predict(x, mean, variance))
+		loss := 0.0
+		if math.Abs(mean[0]*m.Meta.Target.Scale+m.Meta.Target.Centre-y) > m.Meta.Loss.Epsilon {
+			loss = 1
+		}
+		if sums[unit(i)] == nil {
+			sums[unit(i)] = &certify.RiskSum{}
+		}
+		fatal.If(t, sums[unit(i)].Add(loss))
+	}
+	var all certify.Tally
+	for _, s := range sums {
+		fatal.If(t, all.AddUnit(*s, false, true))
+	}
+	return &all
+}
+
+// Units have one role each, by the hash of their value or number; a unit's loss is the mean over its
+// rows, wherever they are; the certificate counts units, says so, and verifies. The number of workers,
+// the sharding and the order of rows do not matter.
+func TestUnits(t *testing.T) {
+	columns := days(1200, 200, 7)
+	for name, c := range map[string]struct {
+		lake *lake
+		unit pipeline.UnitDecl
+		of   func(i int) float64
+		want string
+	}{
+		"days":   {dayLake(columns, 400, 500, 300), pipeline.UnitDecl{Columns: []string{"day"}}, func(i int) float64 { return columns[2][i] }, `the rows of a fresh unit (one value of "day"), on average over its rows`},
+		"blocks": {newLake([][]float64{columns[0], columns[1], columns[3]}, 401, 799), pipeline.UnitDecl{Block: 6}, func(i int) float64 { return float64(min(i/6, 199)) }, `the rows of a fresh block of 6 rows, on average over its rows`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings := func(j *pipeline.Job) { byDay(j); j.Unit = c.unit }
+			p := publish(t, c.lake, settings)
+			found := means(t, p.result.Model, c.lake.columns, c.of)
+			units := map[float64]bool{}
+			for i := range 1200 {
+				units[c.of(i)] = true
+			}
+			l := p.certificate.Ledger
+			if u := l.Units; u.Holdout != found.Risk.Count() || u.Reference != pipeline.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || l.Reference+l.Train+l.Holdout != 1200 {
+				t.Errorf("ledger %+v, %+v, of %d units with %d hold-out units", l, u, len(units), found.Risk.Count())
+			}
+			g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+			bound, err := certify.BettingUpper(found.Spread, 0.01, p.certificate.Delta.Share(certify.MethodHoldout))
+			if err != nil || g.Bound != bound || g.N != l.Units.Holdout || !strings.Contains(g.Headline, c.want) || !strings.Contains(g.Method, "steps of one unit") {
+				t.Errorf("bound %v of %d, want %v of %d units: %s, %v", g.Bound, g.N, bound, l.Units.Holdout, g.Headline, err)
+			}
+			if draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw); draw.N != l.Units.Train {
+				t.Errorf("N = %d, want %d train units", draw.N, l.Units.Train)
+			}
+			for _, l := range []*lake{c.lake, nil} {
+				if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
+					t.Errorf("Verify: %v", err)
+				}
+			}
+			var store pipelinetest.Store
+			env := c.lake.environment(&store)
+			env.Resources = pipeline.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
+			if run(t, job(t, settings), env); !bytes.Equal(p.document, store.Certificates[0]) {
+				t.Error("other workers, another certificate")
+			}
+		})
+	}
+}
+
+// Units that were not those of the rows carry no certificate, however consistent the rest is.
+func TestForgedUnitsAreRefused(t *testing.T) {
+	columns := days(1200, 200, 7)
+	l := &lake{names: []string{"a", "b", "day", "y"}, columns: columns, shards: []int{1200}, labels: []string{"day"}}
+	p := publish(t, l, byDay)
+	other := *p.certificate.Ledger.Units
+	for name, change := range map[string]func(ev *certify.Evidence){
+		"another column": func(ev *certify.Evidence) {
+			other.Columns = []string{"b"}
+			ev.Ledger.Units, ev.Ledger.Unit = &other, other.Words()
+			ev.Sample.Columns = []string{"a", "day", "b", "y"}
+		},
+		"a column in the configuration": func(ev *certify.Evidence) { reword(t, ev, `"columns":["day"]`, `"columns":["b"]`) },
+		"a unit more": func(ev *certify.Evidence) {
+			u := *ev.Ledger.Units
+			u.Reference++
+			ev.Ledger.Units = &u
+		},
+		"rows": func(ev *certify.Evidence) { reword(t, ev, `"unit":{"columns":["day"]},`, ``) },
+		"N": func(ev *certify.Evidence) {
+			u := *ev.Ledger.Units
+			u.Holdout++
+			ev.Ledger.Units = &u
+			g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+			ev.Tallies[certify.TallyKey{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}] = &certify.Tally{Spread: certify.Missed(1, g.N+1), Risk: ones(t, 1, g.N+1)}
+		},
+	} {
+		ev := evidence(p.certificate)
+		change(&ev)
+		forged, err := certify.Certify(ev)
+		if err == nil {
+			_, err = p.verify(t, forged, p.result.Model, p.result.ModelDigest, l)
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	name := p.certificate
+	name.Ledger.Unit = `value of "night"`
+	if _, err := p.verify(t, name, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+		t.Errorf("another name: %v", err)
+	}
+}
+
+// ones are n losses, k of them 1.
+func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
+	t.Helper()
+	for i := range n {
+		loss := 0.0
+		if i < k {
+			loss = 1
+		}
+		fatal.If(t, s.Add(loss))
+	}
+	return s
+}
+
+// What does not go with units is said before a row is read, and too few units with what would help.
+func TestUnitsAreRefused(t *testing.T) {
+	for want, change := range map[string]func(j *pipeline.Job){
+		"name a column, or the number":  func(j *pipeline.Job) { j.Unit.Block = 5 },
+		`"y" is the target`:             func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
+		`"a" is the target, a feature`:  func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
+		"does not go with copies: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
+		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
+		"go with roles.holdout last":    func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
+		"does not go with mean.column":  func(j *pipeline.Job) { j.Mean.Column = "m" },
+		"does not go with train.method": func(j *pipeline.Job) { j.Train.Method = pipeline.MethodRule },
+		"does not go with guarantees: curv": func(j *pipeline.Job) {
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
+		},
+	} {
+		j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 1}, Delta: 0.01, Unit: pipeline.UnitDecl{Columns: []string{"day"}}}
+		change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for units, want := range map[int]string{100: "set roles.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {
+		var store pipelinetest.Store
+		_, err := pipeline.Run(t.Context(), job(t, byDay), dayLake(days(1500, units, 3), 1500).environment(&store))
+		if !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d units: %v, want %q", units, err, want)
+		}
+	}
+}

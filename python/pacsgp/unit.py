@@ -1,0 +1,138 @@
+"""Units: sets of rows that are the independent examples (format.md, 4.4)."""
+import hashlib
+import struct
+
+import numpy as np
+
+from .losses import UNIT
+from .refusal import need
+
+LEAST = 30                # units in a role
+MOST = 1 << 18            # units of a sample
+ROWS = 40_000             # of reference units
+
+
+def given(job):
+    """The declared units of a job, or None."""
+    return job.get("unit")
+
+
+def labels(job):
+    """The columns that tell units apart."""
+    return (given(job) or {}).get("columns", [])
+
+
+def words(unit):
+    """What a unit is."""
+    if "block" in unit:
+        return f"block of {unit['block']} rows"
+    return "value of " + ", ".join(f'"{name}"' for name in unit["columns"])
+
+
+def fresh(unit):
+    return "fresh " + words(unit) if "block" in unit else f"fresh unit (one {words(unit)})"
+
+
+def examples(ledger, role):
+    """How many independent examples have a role."""
+    return ledger.get("units", ledger)[role]
+
+
+class Hashes:
+    """The keyed hashes of the units of rows, of which the target is the last column."""
+
+    def __init__(self, job, rows):
+        self.unit, self.rows, self.known = given(job), rows, {}
+        self.prefix = b"pacsgp/roles/unit/1\0" + job["roles"]["key"].encode() + b"\0"
+
+    def of(self, block, ordinals):
+        """Those of the rows of a block, [columns, rows]."""
+        if "block" in self.unit:
+            size = self.unit["block"]
+            keys = np.minimum(ordinals // size, max(0, self.rows // size - 1)).astype(float)[:, None]
+        else:
+            keys = (block[-1 - len(self.unit["columns"]):-1] + 0.0).T  # -0 equals 0
+        data, width = np.ascontiguousarray(keys).astype("<f8").tobytes(), 8 * keys.shape[1]
+        return np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64)
+
+    def one(self, text):
+        if text not in self.known:
+            need(len(self.known) <= 2 * MOST, "there are more units than are read")
+            self.known[text] = int.from_bytes(hashlib.sha256(self.prefix + text).digest()[:8], "big")
+        return self.known[text]
+
+
+def roles(job, hashes, good, least, count):
+    """Ordinals of the hold-out rows and of the reference rows, those of all others in the order in which they become
+    start rows, and the ledger of the units. Hashes are of good rows; hold-out units have at least a hash, and
+    count(n) of n units are reference units."""
+    units, rows = np.unique(hashes, return_counts=True)
+    need(len(units) <= MOST, f"there are more than {MOST} units")
+    held = units >= np.uint64(least) if least < 1 << 64 else np.zeros(len(units), dtype=bool)
+    k = min(count(len(units)), int((~held).sum()))
+    need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
+    ledger = {**given(job), "reference": k, "train": int((~held).sum()) - k, "holdout": int(held.sum())}
+    need(ledger["train"] >= LEAST and (least == 1 << 64 or ledger["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
+    apart = np.isin(hashes, units[held])
+    order = np.lexsort((good, hashes))
+    lowest = order[~apart[order]][:ROWS]
+    late = ~np.isin(hashes[lowest], units[:k])
+    prefix = b"pacsgp/roles/1\0" + job["roles"]["key"].encode() + b"\0"
+    ranks = np.array([int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big") for i in good[lowest].tolist()], dtype=np.uint64)
+    return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], ledger
+
+
+class Sums:
+    """Sums over the rows of each unit."""
+
+    def __init__(self):
+        self.units = {}
+
+    def add(self, hashes, *values):
+        """Adds whole numbers, or float64 numbers, of rows."""
+        found, place = np.unique(hashes, return_inverse=True)
+        for i, unit in enumerate(found.tolist()):
+            mine = place == i
+            old = self.units.get(unit, (0,) * (1 + len(values)))
+            self.units[unit] = (old[0] + int(mine.sum()), *(o + (whole(v[mine]) if v.dtype.kind == "i" else float(v[mine].sum())) for o, v in zip(old[1:], values)))
+
+    def means(self, i, up):
+        """The sum of the means of whole numbers, each rounded."""
+        return sum(-(-s[1 + i] // s[0]) if up else s[1 + i] // s[0] for s in self.units.values())
+
+    def averages(self, i):
+        return np.array([s[1 + i] / s[0] for s in self.units.values()])
+
+
+def whole(each):
+    """The sum of int64 that may overflow."""
+    return (int((each >> 30).sum()) << 30) + int((each & ((1 << 30) - 1)).sum())
+
+
+def in_units(losses, up):
+    """Losses in units of 2^-60, rounded."""
+    need(((0 <= losses) & (losses <= 1)).all(), "a loss is outside [0, 1]")
+    return (np.ceil if up else np.floor)(losses * float(UNIT)).astype(np.int64)
+
+
+def check(job):
+    """Whether the settings go with units, if there are some."""
+    unit, methods = given(job), [m["id"] for m in job.get("guarantees", [])]
+    if unit is None:
+        return True
+    columns = labels(job)
+    return (("block" in unit) != bool(columns) and unit.get("block", 1) >= 1 and len({*columns}) == len(columns)
+            and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job and "by" not in job["roles"] and "last" not in job["roles"]
+            and job["copies"]["policy"] != "drop" and job["train"]["mode"] != "arrival" and job["train"].get("method") != "rule" and "curve" not in methods)
+
+
+def stated(cert, job):
+    """The units that a certificate states, as far as it does not contradict the job."""
+    found, ledger = cert["ledger"].get("units"), cert["ledger"]
+    need((found is None) == (given(job) is None), "job and certificate do not agree on whether there are units")
+    if found is None:
+        return None
+    need("segments" not in cert["sample"], "units, and rows of a log")
+    for role, least in (("reference", 1), ("train", LEAST), ("holdout", LEAST)):
+        need((ledger[role] > 0) == (found[role] > 0) and found[role] <= ledger[role] and (ledger[role] == 0 or found[role] >= least), f"{found[role]} units of {ledger[role]} {role} rows")
+    return {**given(job), **{role: found[role] for role in ("reference", "train", "holdout")}}
