@@ -12,7 +12,8 @@ type schedule struct{ natural, theta, z float64 }
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
 // q more than they gain; the ramp lets Adam find the direction before the steps of Z reach full
 // size. With the evidence bound moves may be faster, for a natural-gradient step of full length
-// finds its best q; it needs more steps, which become smaller.
+// finds its best q; it needs more steps, which become smaller. Of few features inducing points are
+// close together in lengthscales, and Z moves less.
 const (
 	naturalRate = 0.15
 	naturalLast = 0.03
@@ -26,6 +27,7 @@ const (
 
 	evidenceNatural = 3.3   // times the rate of q
 	evidenceHyper   = 2     // times those of θ and Z
+	evidenceZMost   = 0.005 // of one coordinate, in lengthscales, for each feature, at least four
 	evidenceFlat    = 0.1   // times flatGain
 	evidenceSlowest = 0.125 // times all rates
 )
@@ -34,16 +36,20 @@ const (
 // while, then falling.
 func (t *Trainer) schedule() schedule {
 	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
+	d := float64(t.cfg.Dim)
+	far, farthest := zRate/math.Sqrt(d), zRateMost
+	if t.cfg.Goal == GoalELBO {
+		far, farthest = evidenceHyper*far, evidenceZMost*max(4, d)
+	}
 	slow := (1 - (1-rateLast)*fall) * t.slowed
 	s := schedule{
 		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.slowed,
 		theta:   thetaRate * slow,
-		z:       min(zRateMost, zRate/math.Sqrt(float64(t.cfg.Dim))) * slow * min(1, float64(t.step)/zRamp),
+		z:       min(farthest, far) * slow * min(1, float64(t.step)/zRamp),
 	}
 	if t.cfg.Goal == GoalELBO {
 		s.natural *= evidenceNatural
 		s.theta *= evidenceHyper
-		s.z *= evidenceHyper
 	}
 	return s
 }
