@@ -115,13 +115,14 @@ type Scheduled struct {
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
 	Files    []ManifestFile `json:"files"`
-	Window   *TopicWindow   `json:"window,omitempty"` // of a topic
-	Current  bool           `json:"current"`          // its certificate has become current
-	Waits    bool           `json:"waits,omitempty"`  // for rows to be compared on
-	Why      string         `json:"why,omitempty"`    // the reason for Current, or against it
-	Tested   string         `json:"tested,omitempty"` // result of its new rows as a test of the current model, before training
-	Test     *RowsTest      `json:"test,omitempty"`   // the same in numbers
-	Due      *time.Time     `json:"due,omitempty"`    // the next retry, or moment of the job; nil: triggers without a clock decide
+	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
+	Current  bool           `json:"current"`            // its certificate has become current
+	Waits    bool           `json:"waits,omitempty"`    // for rows to be compared on
+	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
+	Tested   string         `json:"tested,omitempty"`   // result of its new rows as a test of the current model, before training
+	Test     *RowsTest      `json:"test,omitempty"`     // the same in numbers
+	Promoted string         `json:"promoted,omitempty"` // id of an earlier certificate that became current by its new rows
+	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
 // A RowsTest is what rows that came after a model say of it.

@@ -60,7 +60,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	if err := s.put(j, state); err != nil {
 		return nil, err
 	}
-	if err := s.replace(ctx, j, state, now); ctx.Err() != nil {
+	if err := s.replace(ctx, j, state, run, now); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
 		s.tell(true, fmt.Sprintf("%s: the current model stays for now: %v", j.Name, err))

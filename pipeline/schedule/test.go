@@ -180,7 +180,7 @@ func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c ce
 
 // replace makes the newest challenger current that is better. The rows that decided must be
 // recorded before, lest they test the new one too.
-func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, now time.Time) error {
+func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) error {
 	current, err := j.Output.Current()
 	if err != nil || current == nil {
 		return err
@@ -200,6 +200,7 @@ func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, now time.
 	}
 	s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, better.ID, why))
 	state.Tests.Replace(i)
+	run.Promoted = better.ID
 	r, err := j.last(func(r *pipeline.RunState) bool { return Certificate(r) == better.ID })
 	if err == nil && r != nil {
 		r.Scheduled.Current, r.Scheduled.Waits, r.Scheduled.Why = true, false, why

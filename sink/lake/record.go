@@ -23,7 +23,10 @@ type Record struct {
 	lock   io.Closer
 }
 
-var _ schedule.Record = (*Record)(nil)
+var (
+	_ schedule.Record  = (*Record)(nil)
+	_ schedule.SentLog = (*Record)(nil)
+)
 
 // maxState bounds the file of a job, whose longest part is a key for each file of a run.
 const maxState = 256 << 20
@@ -53,15 +56,15 @@ func OpenRecord(path string, fsys durable.FS) (*Record, error) {
 // Close unlocks the record.
 func (r *Record) Close() error { return r.lock.Close() }
 
-// path returns the path of a job's file. It has a digest, since names of jobs may have any characters
-// and lengths.
-func (r *Record) path(name string) string {
-	return filepath.Join(r.folder, "job-"+sink.DigestOf([]byte(name))[:32]+".json")
+// path returns the path of a job's file of a kind. It has a digest, since names of jobs may have any
+// characters and lengths.
+func (r *Record) path(kind, name string) string {
+	return filepath.Join(r.folder, kind+"-"+sink.DigestOf([]byte(name))[:32]+".json")
 }
 
 // Job returns the state of a job, empty for a new one.
 func (r *Record) Job(name string) (*schedule.State, error) {
-	known, path := &schedule.State{}, r.path(name)
+	known, path := &schedule.State{}, r.path("job", name)
 	err := readJSON(r.fs, path, maxState, known)
 	if errors.Is(err, fs.ErrNotExist) {
 		return known, nil
@@ -78,5 +81,27 @@ func (r *Record) PutJob(name string, known *schedule.State) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(r.fs, r.path(name), text)
+	return durable.WriteFile(r.fs, r.path("job", name), text)
+}
+
+// Sent returns which events of a job were sent, nil for a new one.
+func (r *Record) Sent(name string) (*schedule.Sent, error) {
+	sent, path := &schedule.Sent{}, r.path("sent", name)
+	err := readJSON(r.fs, path, maxState, sent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (hint: it is damaged: remove it, and events begin anew)", path, err)
+	}
+	return sent, nil
+}
+
+// PutSent replaces it.
+func (r *Record) PutSent(name string, sent schedule.Sent) error {
+	text, err := json.Marshal(sent)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(r.fs, r.path("sent", name), text)
 }
