@@ -69,10 +69,9 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		ByRule:        job.Train.Method == MethodRule,
 		Configuration: configuration,
 		Roles:         job.Roles.stated(),
-		OptimiserSeed: job.Train.Seed,
-		Jitter:        jitter,
-		Declared:      word,
-		Assumptions:   assumptions(job, found),
+		OptimiserSeed: job.Train.Seed, Jitter: jitter,
+		Declared:    word,
+		Assumptions: assumptions(job, found),
 	}, nil
 }
 

@@ -63,8 +63,8 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	return RoundError{errors.Join(said...), worst(exits)}
 }
 
-// Preview returns the record that a run of the job would have that began now, with its files or window
-// and its number; 0 without a new row. It changes nothing.
+// Preview returns the record of a run that would begin now, with its files or window and its
+// number, 0 without a new row. It changes nothing.
 func (s *Scheduler) Preview(ctx context.Context, j *Job, now time.Time) (*pipeline.Scheduled, error) {
 	s.Now, s.preview = true, true
 	defer func() { s.Now, s.preview = false, false }()
