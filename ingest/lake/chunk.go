@@ -109,7 +109,7 @@ func maxRows(bytes int64) int64 {
 // they are absent, or if their order is not that of the values: the deprecated fields compare as
 // signed integers, and INT96 and columns without a declared order have no defined order.
 func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
-	if c.kind == kindInt96 {
+	if c.kind == kindInt96 || c.Text {
 		return unknownBound, unknownBound, nil
 	}
 	for _, b := range [][]byte{s.Min, s.Max, s.MinValue, s.MaxValue} {

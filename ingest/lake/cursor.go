@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"errors"
 	"io"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -17,19 +18,24 @@ const checkedAtOnce = 2048
 type cursor struct {
 	walker[float64]
 
-	seen statistics
+	seen  statistics
+	label *labelCursor // of text; nil: numbers
 }
 
 // reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
 // goroutine may use one buffer shared; whole is the largest size of a page that is read whole.
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, whole int) {
 	c.walker.reset(src, col, col.width, ch, codec, shared)
-	c.values.to, c.null, c.whole, c.seen = col, ingest.Null.Cell(), whole, newStatistics()
+	c.values.to, c.null, c.whole, c.seen, c.label = col, ingest.Null.Cell(), whole, newStatistics(), nil
 }
 
 // read decodes the next len(dst) values. Nulls and other faults are cells of
 // [ingest.Fault.Cell].
-func (c *cursor) read(dst []float64) error {
+func (c *cursor) read(dst []float64) (err error) {
+	if c.label != nil {
+		c.seen.finite, err = c.label.read(dst)
+		return err
+	}
 	c.seen.finite = true
 	for len(dst) > 0 {
 		if err := c.page(); err != nil {
@@ -74,6 +80,10 @@ func (c *cursor) verify(all bool) error {
 
 // finish checks, after the last row, that the chunk has no more rows, and its statistics.
 func (c *cursor) finish() error {
+	if c.label != nil {
+		c.seen.nulls, c.seen.faults = c.label.nulls, true
+		return errors.Join(c.label.stored.finish(), c.seen.compare(&c.label.stored.chunk))
+	}
 	if err := c.walker.finish(); err != nil {
 		return err
 	}

@@ -163,7 +163,10 @@ func (f *dataFile) column(name string) *column { return &f.columns[f.places[name
 func (f *dataFile) key(name string) float64 {
 	for _, k := range f.keys {
 		if k.name == name {
-			v, _ := hiveNumber(k.value)
+			v, ok := hiveNumber(k.value)
+			if !ok || f.column(name).Text {
+				v = ingest.Label([]byte(k.value))
+			}
 			return v
 		}
 	}

@@ -170,7 +170,7 @@ func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 				said[m] = f
 			}
 		}
-		for _, pair := range [][2]meaning{{aNumber, aTime}, {aNumber, aTimeInUTC}, {aNumber, aLocalTime}, {aTimeInUTC, aLocalTime}} {
+		for _, pair := range [][2]meaning{{aNumber, aTime}, {aNumber, aTimeInUTC}, {aNumber, aLocalTime}, {aTimeInUTC, aLocalTime}, {aText, aNumber}, {aText, aTime}, {aText, aTimeInUTC}, {aText, aLocalTime}} {
 			a, b := said[pair[0]], said[pair[1]]
 			if a == nil || b == nil {
 				continue
@@ -255,7 +255,9 @@ func (b *batches) start(foot *footer) error {
 		}
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
 		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
-		c.allowed = &l.share
+		if c.allowed = &l.share; col.Text {
+			c.label = newLabelCursor(b.file, col, ch)
+		}
 		b.cursors[j] = c
 		return nil
 	})

@@ -119,7 +119,9 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 			return 0, fmt.Errorf("column %q: %w", name, err)
 		}
 		n := c.most(&ch, whole)
-		if file != nil {
+		if c.Text {
+			n = cursorNeed{own: min(2*mostLabelPage, 2*ch.uncompressed)}
+		} else if file != nil {
 			if n, err = c.overhead(&ch, whole, file, &pages); err != nil {
 				return 0, fmt.Errorf("column %q: %w", name, err)
 			}

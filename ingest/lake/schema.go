@@ -39,10 +39,14 @@ const (
 	aTime      meaning = "a point in time"
 	aTimeInUTC meaning = "a point in time in UTC"
 	aLocalTime meaning = "a point in local time"
+	aText      meaning = "text"
 )
 
 // meaning returns the meaning of the values. Dates, INT96 and converted types do not tell the zone.
 func (c *column) meaning() meaning {
+	if c.Text {
+		return aText
+	}
 	switch c.kind {
 	case kindDate, kindInt96:
 		return aTime
@@ -147,6 +151,7 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 	stored := map[int16]format.Type{parquetmeta.LogicalDate: format.Int32, parquetmeta.LogicalTimestamp: format.Int64}
 	switch {
 	case a.why != "":
+		c.Text = a.Kind == parquetmeta.LogicalString && c.physical == format.ByteArray
 		return refuse(a.name, a.why)
 	case a.Kind == parquetmeta.LogicalNone:
 		return c.unannotated()
@@ -247,7 +252,7 @@ func hiveColumn(name string, numeric bool) column {
 	c := column{leaf: -1}
 	c.Name, c.Type = name, "number in the path"
 	if !numeric {
-		c.Type, c.Use, c.Why = "text in the path", ingest.Unusable, hintText
+		c.Type, c.Use, c.Why, c.Text = "text in the path", ingest.Unusable, hintText, true
 	}
 	return c
 }

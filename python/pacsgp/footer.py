@@ -108,7 +108,7 @@ class Column:
         self.name, self.leaf, self.use, self.kind, self.width = name, leaf, use, kind, width
         self.digits, self.low, self.high, self.meaning = 0, 0, 0, "a number"
         self.optional = self.filled = self.ordered = False
-        self.physical, self.refused = -1, ""
+        self.physical, self.refused, self.text = -1, "", False  # text: as labels of units alone
 
     @property
     def usable(self):
@@ -140,6 +140,7 @@ def leaf_column(e, leaf):
         c.use, c.kind, c.width, c.digits = "request", "timestamp", 8, DIGITS[meant.unit]
         c.meaning = "a time" if e.logical.kind == 0 else "a time in UTC" if meant.utc else "a local time"
     else:
+        c.text = meant.kind == STRING and e.physical == BYTES
         c.use = f"no number (stored type {e.physical}, logical type {meant.kind})"
     return c
 

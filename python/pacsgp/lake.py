@@ -1,6 +1,9 @@
 """Rows of the files of a lake (format.md, 4)."""
 
+import hashlib
+
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .arrowfile import MAGIC, ArrowFile
@@ -11,6 +14,11 @@ from .refusal import Refused, need
 
 READ = 1 << 16            # rows read at once
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
+
+
+def label(text):
+    """The number of a text."""
+    return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
 class ParquetFile:
@@ -31,6 +39,13 @@ class ParquetFile:
                 yield np.stack([s.take(min(READ, rows - first)) for s in streams])
             for s in streams:
                 s.finish()
+
+    def texts(self, group, name):
+        """The numbers of the texts of a row group, NaN for nulls."""
+        column = pq.ParquetFile(self.path).read_row_group(group, columns=[name]).column(0).combine_chunks()
+        column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        numbers = np.array([label(v.encode()) for v in column.dictionary.to_pylist()] + [np.nan])
+        return numbers[column.indices.fill_null(len(numbers) - 1).to_numpy()]
 
     def schema(self):
         """The columns as Arrow's library describes them."""
@@ -73,6 +88,7 @@ class Lake:
     tolerated, the first one is an error."""
 
     tolerant = False
+    labels = ()  # columns that may be text, which is read as numbers (format.md, 4.4)
 
     def __init__(self, paths):
         self.files = Listing(paths).files
@@ -90,29 +106,35 @@ class Lake:
             for name, meaning in zip(names, meanings):
                 mine = [c for c in table.columns if c.name == name]
                 need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
-                need(mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
-                need(not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
+                text = name in self.labels and (mine[0].text if mine else name in self.texts)
+                need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
+                need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
                 need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
-                meaning.add(mine[0].meaning if mine else "a number")
+                meaning.add(mine[0].meaning if mine and not text else "text" if text else "a number")
                 found[-1].append(mine[0] if mine else None)
         for name, meaning in zip(names, meanings):
-            need(not ("a number" in meaning and len(meaning) > 1 or {"a time in UTC", "a local time"} <= meaning), f"column {name!r} is {' and '.join(sorted(meaning))}")
+            need(not ({"a number", "text"} & meaning and len(meaning) > 1 or {"a time in UTC", "a local time"} <= meaning), f"column {name!r} is {' and '.join(sorted(meaning))}")
         return found
 
     def blocks(self, names):
         """Yields (shard, first ordinal, values [len(names), rows]) in the order of the rows."""
         first, shard = 0, 0
         for table, keys, columns in zip(self.tables, self.keys, self.columns(names)):
-            stored = [c for c in columns if c]
+            stored = [c for c in columns if c and c.usable]
             for g, rows in enumerate(table.groups):
                 if not rows:
                     continue
+                texts, at = {c.name: table.texts(g, c.name) for c in columns if c and not c.usable}, 0
                 for values in table.read(g, stored) if stored else [np.empty((0, rows))]:
                     out = np.empty((len(names), values.shape[1]))
-                    out[[c is not None for c in columns]] = values
+                    out[[c is not None and c.usable for c in columns]] = values
+                    for j, c in enumerate(columns):
+                        if c and not c.usable:
+                            out[j] = texts[c.name][at:at + out.shape[1]]
+                    at += out.shape[1]
                     for j, (name, c) in enumerate(zip(names, columns)):
                         if c is None:
-                            out[j] = hive_number(keys[name])
+                            out[j] = label(keys[name].encode("utf-8", "surrogateescape")) if name in self.texts else hive_number(keys[name])
                     bad = ~(np.abs(out) <= LARGEST)
                     need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
                     out[bad] = BAD

@@ -43,7 +43,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     stated, what the data tell of their place that the certificate does not, and what
     speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
-    lake.tolerant = "bad_rows" in job
+    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job)
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)
