@@ -235,7 +235,10 @@ func TestCompose(t *testing.T) {
 	var file struct {
 		Services map[string]struct {
 			Image   string   `yaml:"image"`
+			Build   string   `yaml:"build"`
+			Restart string   `yaml:"restart"`
 			Command []string `yaml:"command"`
+			Volumes []string `yaml:"volumes"`
 		} `yaml:"services"`
 	}
 	root := filepath.Join("..", "..")
@@ -243,6 +246,17 @@ func TestCompose(t *testing.T) {
 	_, version, _ := strings.Cut(file.Services["kafka"].Image, ":")
 	if tested := string(readFile(t, filepath.Join(root, ".ci", "kafka"))); !strings.Contains(tested, "\nversion="+version+"\n") {
 		t.Errorf("the image of Kafka is of version %s, which is not the one that .ci/kafka fetches", version)
+	}
+	for name, service := range file.Services {
+		if service.Restart == "on-failure" {
+			t.Errorf("%s is started again for ever, whatever its status", name)
+		}
+		if (service.Build != "") != (name == "rows") {
+			t.Errorf("%s is built, or the image of all is not", name)
+		}
+	}
+	if len(file.Services["kafka"].Volumes) == 0 {
+		t.Error("the broker forgets its topics")
 	}
 	c := cluster(t)
 	dir := t.TempDir()

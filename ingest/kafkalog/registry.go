@@ -89,14 +89,15 @@ func (s *schemas) askAgain(ctx context.Context, id uint32) (*avro.Schema, error)
 		if !errors.Is(err, errUnavailable) && told {
 			waits(nil)
 		}
-		if !errors.Is(err, errUnavailable) || errors.Is(err, errRefused) || time.Since(began)+pause > s.from.Patience {
+		left := s.from.Patience - time.Since(began)
+		if !errors.Is(err, errUnavailable) || errors.Is(err, errRefused) || left <= 0 {
 			return t, err
 		}
 		if !told {
 			told = true
 			waits(err)
 		}
-		if stopped := broker.Pause(ctx, pause); stopped != nil {
+		if stopped := broker.Pause(ctx, min(pause, left)); stopped != nil {
 			return nil, errors.Join(stopped, err)
 		}
 	}

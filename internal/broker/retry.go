@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -28,7 +29,8 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 			return errors.Join(ctx.Err(), err)
 		}
 		after := time.Since(began)
-		if after+pause > c.config.Patience {
+		left := c.config.Patience - after
+		if left <= 0 {
 			if reason := c.unreachable(ctx); reason != nil {
 				return reason
 			}
@@ -40,7 +42,7 @@ func (c *Client) Retry(ctx context.Context, request func(context.Context) error)
 		if after >= tellAfter && c.config.Told != nil {
 			c.once.Do(func() { c.tell(ctx, err) })
 		}
-		if stopped := Pause(ctx, pause); stopped != nil {
+		if stopped := Pause(ctx, min(pause, left)); stopped != nil {
 			return errors.Join(stopped, err)
 		}
 	}
@@ -138,7 +140,10 @@ func (c *Client) unreachable(ctx context.Context) error {
 // wants TLS closes the connection instead.
 func (c *Client) greet(ctx context.Context, address string) error {
 	conn, err := (&kafka.Dialer{ClientID: clientID, TLS: c.config.TLS}).DialContext(ctx, "tcp", address)
-	if err != nil {
+	switch {
+	case c.config.TLS != nil && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return fmt.Errorf("%s: it does not speak TLS, which is declared: %w", address, err)
+	case err != nil:
 		return fmt.Errorf("%s: %w", address, err)
 	}
 	defer func() { _ = conn.Close() }()

@@ -1,6 +1,7 @@
 package broker_test
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net"
@@ -78,5 +79,32 @@ func TestUnreachable(t *testing.T) {
 				t.Errorf("told after %v", d)
 			}
 		})
+	}
+}
+
+// TestPatience: a request is made again until patience is over, not until the next pause would be
+// longer than the rest of it.
+func TestPatience(t *testing.T) {
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	fatal.If(t, err)
+	fatal.If(t, closed.Close())
+	const patience = time.Second // the pauses up to then are 0.05, 0.1, 0.2 and 0.4 s
+	client := newClient(t, broker.Config{Brokers: []string{closed.Addr().String()}, Patience: patience})
+	began := time.Now()
+	if err := client.Retry(t.Context(), func(context.Context) error { return io.EOF }); err == nil || time.Since(began) < patience {
+		t.Errorf("%v after %v, want an error after %v", err, time.Since(began), patience)
+	}
+}
+
+// TestTLSWithoutTLS: a broker without TLS closes the connection at the first message of a handshake. The
+// error says so, not only that the connection has ended.
+func TestTLSWithoutTLS(t *testing.T) {
+	closes := func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1<<10))
+		_ = conn.Close()
+	}
+	client := newClient(t, broker.Config{Brokers: []string{listen(t, closes)}, Patience: time.Millisecond, TLS: &tls.Config{MinVersion: tls.VersionTLS12}})
+	if _, err := client.Partitions(t.Context(), "rows"); err == nil || !strings.Contains(err.Error(), "it does not speak TLS, which is declared") {
+		t.Error(err)
 	}
 }
