@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -93,6 +94,9 @@ func (q quarantine) Kept() bool {
 
 // Put replaces the file.
 func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
+	if err := q.fs.MkdirAll(filepath.Dir(q.task.BadRows)); err != nil {
+		return err
+	}
 	file, err := NewFile(q.fs, q.task.BadRows, q.read, q.notice)
 	if err != nil {
 		return err

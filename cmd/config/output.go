@@ -112,11 +112,21 @@ func hides(from Origin, output string) string {
 // MayCreate refuses an output file without a directory, or among the data: the next call on the
 // same data would read it.
 func MayCreate(output string, data Origin) error {
-	dir := filepath.Dir(output)
-	if at, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if dir := filepath.Dir(output); !exists(dir) {
 		return fmt.Errorf("directory %s does not exist", dir)
-	} else if err == nil && !at.IsDir() {
-		return fmt.Errorf("%s is no directory", dir)
+	}
+	return mayMake(output, data)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// mayMake is MayCreate for a file whose directory is made with it.
+func mayMake(output string, data Origin) error {
+	if at, err := os.Stat(filepath.Dir(output)); err == nil && !at.IsDir() {
+		return fmt.Errorf("%s is no directory", filepath.Dir(output))
 	}
 	if found := data.Finds(output); found != "" {
 		return fmt.Errorf("%s lies in the data %s; choose a place outside, or a name that begins with . or _", output, found)

@@ -126,7 +126,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(!isRemote(bad.path), "bad_rows.to", "%s: "+wantLocal, bad.path)
 	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to", "no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
-		if err := MayCreate(bad.path, from); err != nil {
+		if err := mayMake(bad.path, from); err != nil {
 			faults.Among([]string{"bad_rows.to", "source.paths"}, "%v", err)
 		}
 	}

@@ -25,7 +25,7 @@ func TestBadRowsGoIntoQuarantine(t *testing.T) {
 	x1[11], x1[599], x2[70] = math.NaN(), math.Inf(1), nil
 	rows["x1"], rows["x2"] = x1, x2
 	rows.write(t, lakeFile(dir, 0))
-	path := filepath.Join(dir, "bad.parquet")
+	path := filepath.Join(dir, "bad", "rows.parquet") // its directory is made with it
 
 	train := func(badRows string) answer {
 		job := tiny(jobFile{"loss": "{epsilon: 8}", "bad_rows": badRows})
@@ -34,7 +34,8 @@ func TestBadRowsGoIntoQuarantine(t *testing.T) {
 	if said := train(""); said.status != 1 || !strings.Contains(said.message, "row 11") {
 		t.Errorf("status %d, %q: want the first bad row", said.status, said.message)
 	}
-	tolerant := "{tolerance: 1 %, to: bad.parquet}"
+	tolerant := "{tolerance: 1 %, to: bad/rows.parquet}"
+	succeed(t, "lint", tiny(jobFile{"bad_rows": tolerant}).write(t, dir))
 	if said := train(tolerant); said.status != 0 || !strings.Contains(said.log, "3 of 600 rows break a row rule") {
 		t.Errorf("status %d, %q, %q: want a note of bad rows", said.status, said.message, said.log)
 	}
@@ -54,7 +55,7 @@ func TestBadRowsGoIntoQuarantine(t *testing.T) {
 		}
 	}
 	fatal.If(t, os.Remove(path))
-	if said := train("{tolerance: 0.4 %, to: bad.parquet}"); said.status != 1 || !strings.Contains(said.message, "3 of 600 rows (0.5 %) break a row rule") {
+	if said := train("{tolerance: 0.4 %, to: bad/rows.parquet}"); said.status != 1 || !strings.Contains(said.message, "3 of 600 rows (0.5 %) break a row rule") {
 		t.Errorf("status %d, %q", said.status, said.message)
 	}
 	if again, err := parquet.ReadFile[bad](path); err != nil || len(again) != 3 {
