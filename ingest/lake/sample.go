@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -19,8 +20,9 @@ type Sample struct {
 }
 
 // Find looks for the files of a manifest among the data of the paths. It identifies a file by size
-// and footer, wherever the lake is now. Of equal files it chooses the one whose path is most
-// like the manifest's. It opens only files with the size of one of the sample.
+// and footer, wherever the lake is now. Equal files go to those of the manifest whose paths end most
+// alike: if one is gone, it is missing, and not another one. It opens only files with the size of one
+// of the sample.
 func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
 	var found Sample
 	names, err := List(ctx, paths)
@@ -38,25 +40,39 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 		}
 		return sum
 	}
+	chosen, deepest := make([]string, len(files)), 0
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return found, err
+		deepest = max(deepest, 1+strings.Count(f.Path, "/"))
+	}
+	for alike := deepest; alike >= 0; alike-- {
+		ends := map[ending][]string{}
+		for bytes, all := range candidates {
+			for _, name := range all {
+				if end, ok := endOf(name, bytes, alike); ok && !matched[name] {
+					ends[end] = append(ends[end], name)
+				}
+			}
 		}
-		best, same := "", -1
-		for _, name := range candidates[f.Bytes] {
-			if matched[name] || footer(name) != f.Footer {
+		for i, f := range files {
+			if err := ctx.Err(); err != nil {
+				return found, err
+			}
+			end, ok := endOf(f.Path, f.Bytes, alike)
+			if !ok || chosen[i] != "" {
 				continue
 			}
-			if n := commonEnd(name, f.Path); n > same {
-				best, same = name, n
+			if j := slices.IndexFunc(ends[end], func(name string) bool { return !matched[name] && footer(name) == f.Footer }); j >= 0 {
+				chosen[i] = ends[end][j]
+				matched[chosen[i]] = true
 			}
 		}
-		if best == "" {
+	}
+	for i, f := range files {
+		if chosen[i] == "" {
 			found.Missing = append(found.Missing, absent(f, names))
 			continue
 		}
-		matched[best] = true
-		found.Paths = append(found.Paths, best)
+		found.Paths = append(found.Paths, chosen[i])
 	}
 	for _, name := range names {
 		if !matched[name] {
@@ -64,6 +80,21 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 		}
 	}
 	return found, nil
+}
+
+// An ending is the last names of a path, and the size of its file.
+type ending struct {
+	names string
+	bytes int64
+}
+
+// endOf returns the last n names of a path, if it has so many.
+func endOf(path string, bytes int64, n int) (ending, bool) {
+	names := strings.Split(filepath.ToSlash(path), "/")
+	if n > len(names) {
+		return ending{}, false
+	}
+	return ending{strings.Join(names[len(names)-n:], "/"), bytes}, true
 }
 
 // alike returns the files with the size of one in the manifest, by size.
