@@ -213,7 +213,8 @@ func (s *server) overview(w http.ResponseWriter, r *http.Request) {
 		Roots []string
 		Part  Part
 		Doing string
-	}{cards, s.index.roots, part, doing}})
+		Whole bool // all files were read
+	}{cards, s.index.roots, part, doing, now.Whole}})
 }
 
 // job finds the job that a request is about, or refuses the request.

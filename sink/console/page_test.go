@@ -299,3 +299,12 @@ func TestWindowsAreOneSeries(t *testing.T) {
 		t.Errorf("%d series, current are %v of %v", len(now.bySeries), now.Current, ids)
 	}
 }
+
+// While files are read for the first time it is not said that there are none.
+func TestNothingIsSaidBeforeItIsRead(t *testing.T) {
+	x := NewIndex([]string{t.TempDir()})
+	_, page := get(t, Handler(x, nil), "/")
+	if said := text(page); !strings.Contains(said, "Still reading.") || strings.Contains(said, "Nothing is here yet") {
+		t.Error(said)
+	}
+}
