@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +23,7 @@ import (
 // examples use them.
 const kinds = `
 v1 ConfigMap:
-  data: {job.yaml: string}
+  data: {job.yaml: string, schedule.yaml: string, score.yaml: string}
 v1 Service:
   spec: {clusterIP: string, publishNotReadyAddresses: bool, selector: {app: string}, ports: [{name: string, port: uint64}]}
 policy/v1 PodDisruptionBudget:
@@ -153,6 +156,70 @@ func TestKubernetesManifests(t *testing.T) {
 		get := at(t, pod, "containers.0."+probe+".httpGet")
 		if at(t, get, "path") != path || at(t, get, "scheme") != "HTTPS" {
 			t.Errorf("the probe of %s is %v", path, get)
+		}
+	}
+}
+
+// The long-running scheduler and score have files that these commands take, and probes.
+func TestServiceManifests(t *testing.T) {
+	for _, command := range []string{"schedule", "score"} {
+		found := manifests(t, "operations/kubernetes-"+command+".yaml")
+		dir := t.TempDir()
+		for name, text := range at(t, found["ConfigMap"], "data").(map[string]any) {
+			writeFile(t, filepath.Join(dir, name), []byte(strings.ReplaceAll(text.(string), "/job/", dir+"/")))
+		}
+		w := testSystem(&bytes.Buffer{}, &bytes.Buffer{}, plain(), nil)
+		path, err := filepath.Join(dir, command+".yaml"), error(nil)
+		if command == "schedule" {
+			_, _, err = loadSchedule(t.Context(), path, w)
+		} else {
+			_, err = loadScore(t.Context(), path, w)
+		}
+		c := at(t, found["StatefulSet"], "spec.template.spec.containers.0")
+		args, ready := fmt.Sprint(at(t, c, "args")), at(t, c, "readinessProbe.httpGet.path")
+		if err != nil || args != "["+command+" -c /job/"+command+".yaml]" || ready != "/readyz" || fmt.Sprint(at(t, found["StatefulSet"], "spec.replicas")) != "1" {
+			t.Errorf("%s: %v, it runs %s, ready by %v", command, err, args, ready)
+		}
+	}
+}
+
+// Each query of the dashboard asks for metrics that docs/metrics.md has; other tests hold that page
+// against what services register.
+func TestDashboard(t *testing.T) {
+	var dashboard struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Type    string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr, RefID string }
+		}
+	}
+	fatal.If(t, json.Unmarshal(readFile(t, filepath.Join("..", "..", "examples", "operations", "grafana.json")), &dashboard))
+	name := regexp.MustCompile(`pacsgp_[a-z_]+`)
+	documented := name.FindAllString(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), -1)
+	asked, places := map[string]bool{}, map[string]bool{}
+	for i, p := range dashboard.Panels {
+		place := fmt.Sprint(p.GridPos.X, " ", p.GridPos.Y)
+		if p.ID != i+1 || p.Title == "" || places[place] || p.GridPos.X+p.GridPos.W > 24 || (p.Type == "row") != (p.Targets == nil) {
+			t.Errorf("panel %d: %+v", i, p)
+		}
+		places[place] = true
+		for _, q := range p.Targets {
+			found := name.FindAllString(q.Expr, -1)
+			for _, metric := range found {
+				if asked[metric] = true; !slices.Contains(documented, metric) {
+					t.Errorf("%s asks for %s, which no service has", p.Title, metric)
+				}
+			}
+			if found == nil {
+				t.Errorf("%s asks for nothing: %q", p.Title, q.Expr)
+			}
+		}
+	}
+	for _, metric := range []string{"pacsgp_scheduled_failing", "pacsgp_scheduled_next_loss", "pacsgp_certificate_bound", "pacsgp_predictions_total", "pacsgp_watch_alarm"} {
+		if !asked[metric] {
+			t.Errorf("the dashboard has no %s", metric)
 		}
 	}
 }
