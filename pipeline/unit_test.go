@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -47,6 +48,16 @@ func unitHash(v float64) uint64 {
 	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00pacsgp\x00"), math.Float64bits(v))
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// The hash and the label of docs/format.md.
+func TestUnitHashVectors(t *testing.T) {
+	if got := unitHash(1440); got != 0xa80bd4872d2e7f13 {
+		t.Errorf("hash of 1440: %x", got)
+	}
+	if label := ingest.Label([]byte("Dongsi")); label != 8698086037831972 || unitHash(label) != 0xfc60c4cfdb540ba2 {
+		t.Errorf("Dongsi: %v, %x", label, unitHash(label))
+	}
 }
 
 // means are the mean losses of the mean of Q over the rows of each hold-out unit.
