@@ -26,7 +26,7 @@ func inspectCommand(w system) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := args[0]
 			if at, err := os.Stat(path); err == nil && at.IsDir() {
-				if _, path, _, err = artifactPaths(args); err != nil {
+				if _, path, _, err = artifactPaths(cmd.Context(), args); err != nil {
 					return err
 				}
 			}

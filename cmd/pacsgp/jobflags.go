@@ -58,9 +58,9 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 
 // artifactPaths are the model and the certificate that arguments begin with, and the arguments after
 // them. An output directory stands for what is current in it.
-func artifactPaths(args []string) (model, certificate string, rest []string, err error) {
+func artifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
 	if at, err := os.Stat(args[0]); err == nil && at.IsDir() {
-		current, err := config.FolderPointers(args[0]).Current(context.Background())
+		current, err := config.FolderPointers(args[0]).Current(ctx)
 		if err != nil {
 			return "", "", nil, err
 		}

@@ -37,7 +37,7 @@ func predictCommand(w system) *cobra.Command {
 			if output == "" {
 				return config.Argument(errors.New("-o: name the file to write"))
 			}
-			model, certificate, rest, err := artifactPaths(args)
+			model, certificate, rest, err := artifactPaths(cmd.Context(), args)
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,7 @@ type verification struct {
 
 // read reads the arguments: artifacts, then data, in whose place a job file may stand.
 func (v *verification) read(ctx context.Context, w system, args []string, job string) (err error) {
-	if v.model, v.certificate, args, err = artifactPaths(args); err != nil {
+	if v.model, v.certificate, args, err = artifactPaths(ctx, args); err != nil {
 		return err
 	}
 	v.from, err = dataOf(ctx, w, args, job)

@@ -66,7 +66,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 	case len(args) == 0:
 		return c, config.Argument(errors.New("want (DIR | MODEL CERTIFICATE) DATA ..., or a watch file by -c"))
 	}
-	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = artifactPaths(args); err != nil {
+	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = artifactPaths(ctx, args); err != nil {
 		return c, err
 	}
 	return c, config.Local(c.Source.Paths...)
