@@ -113,6 +113,9 @@ func (o *Plan) looks(job Job) error {
 // NewPlan computes the plan of a job with its defaults filled in. The places of peaks
 // are not known; their parameters are charged for values one width away.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
+	if job.Unit.given() {
+		return Plan{}, fmt.Errorf("%w: unit: a plan counts rows, and the number of units is known once the rows are read: train says before it begins whether there are enough", ErrConfig)
+	}
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
 	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job, job.Roles.Holdout), Outside: s.apart(job, job.Roles.Outside), Features: d}

@@ -220,6 +220,9 @@ func TestUnitsAreRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
+	if _, err := pipeline.NewPlan(job(t, byDay), pipeline.Sample{Rows: 1000, Features: 2}, pipeline.Resources{}); !errors.Is(err, pipeline.ErrConfig) {
+		t.Errorf("NewPlan: %v", err)
+	}
 	for units, want := range map[int]string{100: "set roles.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {
 		var store pipelinetest.Store
 		_, err := pipeline.Run(t.Context(), job(t, byDay), dayLake(days(1500, units, 3), 1500).environment(&store))
