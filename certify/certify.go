@@ -50,14 +50,15 @@ func Certify(ev Evidence) (Certificate, error) {
 
 // status says what a guarantee is worth. It is indicative if an assumption is broken, if a column
 // of the mean may have been fitted on its rows, or if an earlier look at its hold-out rows showed
-// a curve. It is vacuous unless its bound is below 1 and below the baseline's; NaN is vacuous.
+// a curve. It is vacuous unless its bound, or that of one of its groups, is below 1 and below the
+// baseline's; NaN is vacuous.
 // It is conditional if it rests on hold-out rows or on a column of the mean: no document shows how
 // these came about.
 func (c Certificate) status(g Guarantee) Status {
 	switch {
 	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain, c.Delta.Looks.ended() && g.Role == RoleHoldout:
 		return StatusIndicative
-	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound):
+	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound) && !g.Groups.below(c.Baseline.Bound):
 		return StatusVacuous
 	case g.Role == RoleHoldout, c.Mean != nil:
 		return StatusConditional
@@ -148,9 +149,13 @@ func (c Certificate) Evidence() (Evidence, error) {
 	}
 	needs := c.Delta.needs()
 	for _, g := range c.Guarantees {
-		// Of the guarantees from one tally, the curve states most of it.
-		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) && (ev.Tallies[key] == nil || g.Curve != nil) {
-			ev.Tallies[key] = new(g.tally())
+		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) {
+			ev.Tallies[key] = new(g.tally().with(ev.Tallies[key]))
+		}
+		if g.Groups != nil {
+			by := g.Groups.Grouping
+			by.Values = slices.Clone(by.Values)
+			ev.Grouping = &by
 		}
 	}
 	for _, p := range c.Theta {

@@ -75,6 +75,10 @@ func ValidMethods(methods []MethodWeight) error {
 	if !slices.ContainsFunc(methods, func(m MethodWeight) bool { return m.ID == MethodPACBayes }) {
 		faults = append(faults, fmt.Errorf("%s is missing: training minimises its bound", MethodPACBayes))
 	}
+	applies := Delta{Methods: methods}.Applies
+	if applies(MethodGroups) && !applies(MethodHoldout) && !applies(MethodCurve) {
+		faults = append(faults, fmt.Errorf("%s tells hold-out rows apart: name %s or %s beside it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
+	}
 	for i, m := range methods {
 		if _, known := methodByID(m.ID); !known {
 			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %q", m.ID, Methods()))

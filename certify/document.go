@@ -16,6 +16,7 @@ type GuaranteeID string
 const (
 	GuaranteeHoldout GuaranteeID = "holdout" // about the mean of Q, from rows kept apart
 	GuaranteeCurve   GuaranteeID = "curve"   // the same, at every tolerance at once
+	GuaranteeGroups  GuaranteeID = "groups"  // the same, of groups of rows
 	GuaranteeMean    GuaranteeID = "mean-2b" // about the mean of Q, from the one about a draw
 	GuaranteeDraw    GuaranteeID = "pb-full" // about a draw of Q
 )
@@ -105,7 +106,8 @@ type Guarantee struct {
 	Exponent        float64     `json:"exponent,omitempty"` // (the four terms)/N
 	Bound           float64     `json:"bound"`
 	BoundPinsker    float64     `json:"bound_pinsker,omitempty"`
-	Curve           *Curve      `json:"curve,omitempty"` // of the guarantee about every tolerance
+	Curve           *Curve      `json:"curve,omitempty"`  // of the guarantee about every tolerance
+	Groups          *Groups     `json:"groups,omitempty"` // of the guarantee about groups of rows
 }
 
 // A Risk bounds an empirical risk from above: the exact sum of upper bounds on

@@ -27,6 +27,7 @@ type Evidence struct {
 	Copies        Copies
 	Findings      *Findings // nil: nothing suspicious
 	Mean          *Mean     // nil: the prior's mean function is a constant
+	Grouping      *Grouping // of the method groups; nil without it
 	Ledger        Ledger
 	Sample        Sample
 	RowRules      []string        // identifiers: see [RowRules]
@@ -51,7 +52,7 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(),
+		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger),
 	)
 }
 
@@ -73,6 +74,9 @@ func (ev Evidence) validateRisks() error {
 	}
 	if len(ev.Delta.Methods) > 0 && (ev.Ledger.Holdout > 0) != ev.Delta.Uses(RoleHoldout) {
 		faults = append(faults, fmt.Errorf("%d hold-out rows, which only the methods %q and %q use", ev.Ledger.Holdout, MethodHoldout, MethodCurve))
+	}
+	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
+		faults = append(faults, fmt.Errorf("the grouping %+v does not go with the methods %v", ev.Grouping, ev.Delta.Methods))
 	}
 	if ev.ByRule && (ev.Ledger.Holdout == 0 || ev.Mean != nil) {
 		faults = append(faults, errors.New("a model by rule has hold-out rows, and no column of the mean"))

@@ -31,19 +31,27 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 	return errors.Join(faults...)
 }
 
-func (ev Evidence) features() []string { return ev.Sample.features(ev.Mean, ev.Ledger) }
+func (ev Evidence) features() []string {
+	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Ledger)
+}
 
 // Features returns the names of the features, in model order.
-func (c Certificate) Features() []string { return c.Sample.features(c.Mean, c.Ledger) }
+func (c Certificate) Features() []string {
+	return c.Sample.features(c.Mean, c.grouping(), c.Ledger)
+}
 
 // inputs returns all columns but the target and those of units.
 func (s Sample) inputs(l Ledger) []string {
 	return s.Columns[:max(0, len(s.Columns)-1-len(l.labels()))]
 }
 
-func (s Sample) features(beside *Mean, l Ledger) []string {
+// features are the columns before those that stand behind the features.
+func (s Sample) features(beside *Mean, by *Grouping, l Ledger) []string {
 	inputs := s.inputs(l)
 	if beside != nil {
+		return inputs[:max(0, len(inputs)-1)]
+	}
+	if by != nil && by.Beside {
 		return inputs[:max(0, len(inputs)-1)]
 	}
 	return inputs

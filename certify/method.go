@@ -21,11 +21,12 @@ const (
 	MethodPACBayes MethodID = "pac-bayes"
 	MethodHoldout  MethodID = "holdout"
 	MethodCurve    MethodID = "curve"
+	MethodGroups   MethodID = "groups"
 )
 
 // methods are all methods, in the order of the document.
 func methods() []method {
-	return []method{pacBayes(), holdout(), curve()}
+	return []method{pacBayes(), holdout(), curve(), groups()}
 }
 
 // Methods returns the identifiers of all methods.

@@ -35,6 +35,8 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Status == StatusVacuous:
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
 			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
+	case g.Groups != nil:
+		return g.Groups.headline(subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
 	case form.counts:
 		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(c.Declared.Unit), c.sure(g))
 	case form.average != "":
@@ -238,6 +240,9 @@ func indicative(g Guarantee, c Certificate) string {
 // claim states the bound: of a probability for losses of 0 and 1, of an
 // expectation for others.
 func claim(g Guarantee, unit string) string {
+	if g.Groups != nil {
+		return g.Groups.claim(subject(g), miss(g.Loss.Loss, unit, plain))
+	}
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {
 		return fmt.Sprintf("for every tolerance at once, %s are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; %s with probability %s%s", subject(g), miss(g.Loss.Loss, unit, plain), limit, g.Curve.intervals(unit))

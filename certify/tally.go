@@ -58,6 +58,7 @@ type Tally struct {
 	Unproven int64   // rows whose loss is counted as 1, because no bound on it was proven
 	Spread   *Spread // histogram of the losses; nil if a bound needs only their sum
 	Beyond   []int64 // for a [Curve]: at each tolerance, the rows not proven to be within it; or nil
+	Groups   []Group // for [Groups]: the rows of each, without bounds; or nil
 	Bound    float64 // read from a document that states neither sum nor spread; else 0
 }
 
@@ -84,6 +85,16 @@ func (t *Tally) merge(other Tally) error {
 	for i, n := range other.Beyond {
 		t.Beyond[i] += n
 	}
+	if t.Groups == nil && other.Groups != nil {
+		t.Groups = make([]Group, len(other.Groups))
+	}
+	if len(other.Groups) > len(t.Groups) {
+		return fmt.Errorf("certify: rows of %d and %d groups", len(t.Groups), len(other.Groups))
+	}
+	for i, g := range other.Groups {
+		t.Groups[i].N += g.N
+		t.Groups[i].Misses += g.Misses
+	}
 	return t.Risk.Merge(other.Risk)
 }
 
@@ -93,16 +104,16 @@ func (t *Tally) clone() *Tally {
 	if t.Spread != nil {
 		own.Spread = new(*t.Spread)
 	}
-	own.Beyond = slices.Clone(t.Beyond)
+	own.Beyond, own.Groups = slices.Clone(t.Beyond), slices.Clone(t.Groups)
 	return &own
 }
 
 // tallyBytes is the length of the binary form of a tally with its key, without spread and counts of errors.
-const tallyBytes = 40 + RiskSumBytes
+const tallyBytes = 48 + RiskSumBytes
 
 // appendBinary appends the number of unproven rows, the number of the spread's multiples that have
-// losses, the sum, index and parts of each such multiple, the number of tolerances, and the count at
-// each tolerance.
+// losses, the sum, index and parts of each such multiple, the number of tolerances, the count at
+// each tolerance, the number of groups, and the rows and misses of each.
 func (t *Tally) appendBinary(b []byte) []byte {
 	var spread []uint64
 	if t.Spread != nil {
@@ -121,6 +132,11 @@ func (t *Tally) appendBinary(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Beyond)))
 	for _, n := range t.Beyond {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n)) //nolint:gosec // not negative
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(t.Groups)))
+	for _, g := range t.Groups {
+		b = binary.LittleEndian.AppendUint64(b, uint64(g.N))      //nolint:gosec // not negative
+		b = binary.LittleEndian.AppendUint64(b, uint64(g.Misses)) //nolint:gosec // not negative
 	}
 	return b
 }
@@ -153,14 +169,15 @@ func (t *Tally) readBinary(data []byte, rows int64) ([]byte, error) {
 	return t.readBeyond(data, rows)
 }
 
-// readBeyond reads the counts at tolerances, if there are any, and returns the rest of data.
+// readBeyond reads the counts at tolerances and by groups, if there are any, and returns the rest of
+// data.
 func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
 	if len(data) < 8 {
 		return nil, errors.New("certify: a tally ends too early")
 	}
 	n := binary.LittleEndian.Uint64(data)
 	if data = data[8:]; n == 0 {
-		return data, nil
+		return t.readGroups(data, rows)
 	}
 	if n != curveTolerances || len(data) < 8*curveTolerances {
 		return nil, fmt.Errorf("certify: errors are counted at %d tolerances", n)
@@ -174,7 +191,7 @@ func (t *Tally) readBeyond(data []byte, rows int64) ([]byte, error) {
 		}
 		t.Beyond[i], last = k, k
 	}
-	return data[8*curveTolerances:], nil
+	return t.readGroups(data[8*curveTolerances:], rows)
 }
 
 // validate reports all faults of the losses on n rows.
@@ -189,7 +206,7 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if u := ev.Ledger.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
-	if err := errors.Join(append(faults, t.validateBeyond(n, ev.Loss.Loss))...); err != nil {
+	if err := errors.Join(append(faults, t.validateBeyond(n, ev.Loss.Loss), t.validateGroups(n, ev))...); err != nil {
 		return err
 	}
 	return Terms{Risk: t.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
@@ -212,6 +229,20 @@ func (g Guarantee) tally() Tally {
 	t := Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
 	if g.Curve != nil {
 		t.Beyond = g.Curve.beyond(g.N, g.Loss.Epsilon)
+	}
+	if g.Groups != nil {
+		t.Groups = g.Groups.counts()
+	}
+	return t
+}
+
+// with adds counts that only the other tally of the same rows has; nil has none.
+func (t Tally) with(other *Tally) Tally {
+	if other != nil && t.Beyond == nil {
+		t.Beyond = other.Beyond
+	}
+	if other != nil && t.Groups == nil {
+		t.Groups = other.Groups
 	}
 	return t
 }

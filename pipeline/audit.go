@@ -73,6 +73,7 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	if err != nil {
 		return nil, err
 	}
+	open = job.openData(open)
 	env.Open = func(ctx context.Context, features []string) (Source, error) {
 		return open(ctx, job.choice(features, env.Resources))
 	}

@@ -56,13 +56,14 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Copies:     job.counted(found.Open),
 		Findings:   found.Findings,
 		Mean:       found.Mean,
+		Grouping:   job.grouping(found.Groups),
 		Ledger: certify.Ledger{
 			Unit: unit, Units: units, Rows: found.Rows, Reference: found.reference(), Train: found.Train,
 			Holdout: found.Holdout, Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,
 		},
 		Sample: certify.Sample{
 			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: slices.Concat(meta.Inputs(), job.Unit.Columns, []string{meta.Target.Name}), Segments: found.Segments,
+			Columns: slices.Concat(job.inputs(meta), job.Unit.Columns, []string{meta.Target.Name}), Segments: found.Segments,
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,

@@ -43,9 +43,14 @@ func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, 
 	return f, nil
 }
 
+// scaler scales the rows of the source, and passes over the columns of units and groups.
 func (s *Survey) scaler() scaler {
 	last := len(s.Used) - 1
-	return scaler{slices.Concat(s.Used[:last-s.labels], s.Used[last:]), s.Features, s.Target}
+	used := slices.Concat(s.Used[:last-s.labels], s.Used[last:])
+	if s.grouped {
+		used = slices.Delete(used, len(s.Features), len(s.Features)+1)
+	}
+	return scaler{used, s.Features, s.Target}
 }
 
 // rows delivers the train rows of the shards in the given order. The slices are

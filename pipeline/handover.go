@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -28,6 +29,7 @@ type Handover struct {
 	Targets       string          `json:"targets"`            // digest of their targets
 	Segments      []Segment       `json:"segments,omitempty"` // their places in a log
 	Constant      float64         `json:"constant"`           // of the baseline
+	Groups        []float64       `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt `json:"attempt"`
 
 	// Sequence is the certificate's place in a sequence; nil: none.
@@ -93,7 +95,7 @@ func (h *Handover) Of(job Job) error {
 
 // known is the part of the pass's subject that comes from training, and the secret of its marks.
 func (h *Handover) known() (s subject, hidden secret, err error) {
-	s.constant = h.Constant
+	s.constant, s.groups = h.Constant, packed(h.Groups)
 	err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), hidden.parse(h.Secret))
 	return s, hidden, err
 }
@@ -178,6 +180,9 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if found.Constant != h.Constant {
 		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", ErrChanged, found.Constant, h.Constant)
 	}
+	if !slices.Equal(found.Groups, h.Groups) {
+		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", ErrChanged, found.Groups, h.Groups)
+	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
@@ -204,7 +209,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
 		return nil, err
 	}
-	r.PlotRows, err = plotRows(found.kept, m, env.Resources.Workers)
+	r.PlotRows, err = plotRows(job, found.kept, m, env.Resources.Workers)
 	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Ledger.Reference == 0)
 	r.Diagnostics.Residuals.ByRule = r.Certificate.Model.ByRule
 	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Ledger.Outside == 0
@@ -219,7 +224,7 @@ func (h *Handover) owns(job Job, pass *Pass) error {
 		return err
 	}
 	want := pass.of
-	want.model, want.sample, want.constant = known.model, known.sample, known.constant
+	want.model, want.sample, want.constant, want.groups = known.model, known.sample, known.constant, known.groups
 	if want.configuration, err = job.Digest(); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type Job struct {
 	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
 	Exclude  []string    `json:"exclude,omitempty"`
 	Mean     MeanDecl    `json:"mean,omitzero"` // the mean function of the prior
+	Groups   GroupsDecl  `json:"groups,omitzero"`
 	Loss     LossDecl    `json:"loss"`
 	Delta    float64     `json:"delta"` // in (0, 1); no default
 	Kernel   KernelDecl  `json:"kernel"`

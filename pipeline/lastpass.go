@@ -34,16 +34,18 @@ type lastPassResult struct {
 	Dependence  certify.Dependence
 	Findings    *certify.Findings
 	Mean        *certify.Mean
+	Groups      []float64     // values with a group of their own, by the reference rows or the job
 	Passed      time.Duration // time of the pass over the rows
 
 	kept rawRows // reference rows, or start rows if there are none, in the order of their ordinals
 }
 
 // wholeLastPass makes the pass over all rows. The source's columns must be the model's
-// features in order, then the target. constant is the baseline's prediction in raw units.
-func wholeLastPass(ctx context.Context, src Source, m Model, job Job, constant float64, res Resources) (found *lastPassResult, err error) {
+// features in order, those beside them, and the target. known has the baseline's prediction in raw
+// units, and the values of groups.
+func wholeLastPass(ctx context.Context, src Source, m Model, job Job, known subject, res Resources) (found *lastPassResult, err error) {
 	began := time.Now()
-	pass, err := lastPass(ctx, src, m, job, subject{constant: constant}, newSecret(), Whole.shards, res)
+	pass, err := lastPass(ctx, src, m, job, known, newSecret(), Whole.shards, res)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +93,16 @@ func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, 
 	if err != nil {
 		return nil, err
 	}
-	rows.of.model, rows.of.sample, rows.of.constant = known.model, known.sample, known.constant
+	rows.of.model, rows.of.sample, rows.of.constant, rows.of.groups = known.model, known.sample, known.constant, known.groups
+	rows.grouping, rows.grouped = job.grouping(unpacked(known.groups)), slices.Index(src.Columns(), job.Groups.Column)
 	rows.wanted = ordinals(rows.roles.order)
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}
 	defer rows.scorer.close()
+	if job.Groups.beside(job) {
+		rows.scorer.scale = rows.scorer.scale.past()
+	}
 	return rows.read(ctx, choose(rows.shards))
 }
 
@@ -105,7 +111,8 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if err := p.missing(); err != nil {
 		return nil, err
 	}
-	if want := len(m.Meta.Inputs()) + len(job.Unit.Columns) + 1; p.of.columns != want {
+	inputs := job.inputs(m.Meta)
+	if want := len(inputs) + len(job.Unit.Columns) + 1; p.of.columns != want {
 		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, want)
 	}
 	all, reference := p.rows()
@@ -135,7 +142,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if kept.n == 0 || int64(kept.n) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.n, want)
 	}
-	found.Findings = findings(all, m.Meta.Inputs())
+	found.Findings = findings(all, inputs)
 	if found.Mean, err = mean.distances(reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
@@ -147,6 +154,9 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		target := standardise(y, job.usualWithin())
 		target.Centre = mean.centre(job.centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
+	}
+	if found.Groups, err = job.groupValues(inputs, reference); err != nil {
+		return nil, err
 	}
 	found.kept = kept
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
@@ -179,7 +189,7 @@ func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
 }
 
 func sameColumns(columns []string, meta ModelMeta, job Job) error {
-	if want := slices.Concat(meta.Inputs(), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
+	if want := slices.Concat(job.inputs(meta), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	return nil

@@ -21,6 +21,7 @@ type Look struct {
 	Family Digest
 	Slot   Slot
 	Curve  bool   // it discloses a curve, which ends the looks at its rows
+	Groups int    // it discloses rows and misses of so many groups
 	Shown  Digest // of the answer: model and hold-out rows; of a bound without a count also its part of δ
 	Sample int64  // rows of the sample, of all roles
 	Held   HeldOut
@@ -137,6 +138,10 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	if l.Curve {
 		shown = append(shown, "curve"...)
 	}
+	if j.Groups.given() {
+		l.Groups = len(s.groups) + 1
+		shown = fmt.Appendf(shown, "groups %q %v", j.Groups.Column, s.groups)
+	}
 	l.Shown = sha256.Sum256(shown)
 	return l, err
 }
@@ -171,7 +176,7 @@ func (l Look) charge(earlier []Look, fixed bool) *certify.Looks {
 		other := o.Family != l.Family
 		fixed = fixed && (other || !common.changed)
 		if common.some && (other || !fixed) && shownAt(earlier, o.Shown) == i {
-			all.Earlier = append(all.Earlier, min(o.Held.Rows, l.Held.Rows))
+			all.Earlier = append(all.Earlier, certify.GroupLooks(min(o.Held.Rows, l.Held.Rows), max(1, o.Groups))...)
 			all.Swapped = all.Swapped || !common.kept
 			all.Ended = all.Ended || o.Curve
 		}

@@ -102,23 +102,23 @@ func (j Job) withInside(fault func(string, ...any)) Job {
 	return j
 }
 
-// Open opens the rows of a job with these features (nil: the job's own), then the column of the
-// mean and the target. spooled may be nil.
+// Open opens the rows of a job with these features (nil: the job's own), then the columns beside
+// them and the target. spooled may be nil.
 func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resources, spooled func(int64)) (Opened, error) {
 	c := j.choice(features, res)
 	c.Spooled = spooled
-	if !j.Mean.given() {
+	if j.Beside() == nil {
 		return rows.Open(ctx, c)
 	}
 	if c.Features != nil {
-		c.Features = append(slices.Clone(c.Features), j.Mean.Column)
+		c.Features = slices.Concat(c.Features, j.Beside())
 		return rows.Open(ctx, c)
 	}
 	all, err := rows.Open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if c.Features, err = j.besideMean(all.Columns()); err != nil {
+	if c.Features, err = j.withBeside(all.Columns()); err != nil {
 		return nil, err
 	}
 	c.Exclude = nil
@@ -129,14 +129,14 @@ func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resourc
 	return withNotices{src, all.Notices()}, nil
 }
 
-// besideMean returns the features and then the column of the mean, from the columns of a default
+// withBeside returns the features and then the columns beside them, from the columns of a default
 // choice.
-func (j Job) besideMean(columns []string) ([]string, error) {
+func (j Job) withBeside(columns []string) ([]string, error) {
 	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
-	if len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
+	if j.Mean.given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
 		return nil, fmt.Errorf("%w: mean.column: the rows have no numeric column %q; they have %s", ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
 	}
-	return append(features, j.Mean.Column), nil
+	return append(features, j.Beside()...), nil
 }
 
 // withNotices are opened rows with the notices of another opening.
@@ -148,9 +148,12 @@ type withNotices struct {
 
 func (w withNotices) Notices() []string { return w.notices }
 
-// openData is an [OpenData] that adds the column of the mean.
+// Unwrap returns the rows, which may tell more than their interface.
+func (w withNotices) Unwrap() Opened { return w.Opened }
+
+// openData is an [OpenData] that adds the columns beside the features.
 func (j Job) openData(open OpenData) OpenData {
-	if !j.Mean.given() {
+	if j.Beside() == nil {
 		return open
 	}
 	return func(ctx context.Context, want Choice) (Source, error) {
@@ -159,12 +162,12 @@ func (j Job) openData(open OpenData) OpenData {
 			if err != nil {
 				return nil, err
 			}
-			if want.Features, err = j.besideMean(all.Columns()); err != nil {
+			if want.Features, err = j.withBeside(all.Columns()); err != nil {
 				return nil, err
 			}
 			want.Exclude = nil
 		} else {
-			want.Features = append(slices.Clone(want.Features), j.Mean.Column)
+			want.Features = slices.Concat(want.Features, j.Beside())
 		}
 		return open(ctx, want)
 	}

@@ -48,6 +48,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	if j.Mean.given() && !j.outside() {
 		j = j.withInside(fault)
 	}
+	j = j.withGroups(fault)
 	if len(j.Guarantees) == 0 {
 		if j.Roles.Holdout == 0 && !j.Loss.any() {
 			j.Guarantees = nil

@@ -43,6 +43,7 @@ type subject struct {
 	configuration Digest // of the job
 	sample        Digest // that training read
 	constant      float64
+	groups        string // values with a group of their own, [packed]
 	secret        Digest // of the secret of the marks; zero: there are none
 }
 

@@ -18,14 +18,14 @@ import (
 // A pass as bytes is the content of a [frame]:
 //
 //	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
-//	           secret (32 bytes each); constant (f64)
+//	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
 //	tallies    their bytes (u64), then each, by the numbers of its key
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/5"
+const partFormat = "pacsgp-part/6"
 
 // MarshalBinary returns the bytes of the pass. They do not depend on parts and workers.
 func (p *Pass) MarshalBinary() ([]byte, error) {
@@ -77,6 +77,8 @@ func (e encoder) subject(s subject) {
 		e.Bytes(d[:])
 	}
 	e.Floats(s.constant)
+	e.Integers(int64(len(s.groups) / 8))
+	e.Bytes([]byte(s.groups))
 }
 
 func (e encoder) shard(s *shardPass) {
@@ -169,6 +171,9 @@ func (d decoder) subject() subject {
 		*each = d.digest()
 	}
 	s.constant = d.Float()
+	groups := make([]byte, 8*d.Count(8))
+	d.Bytes(groups)
+	s.groups = string(groups)
 	if s.bad > s.rows || s.outside > s.rows || s.columns < 1 || math.IsNaN(s.constant) || math.IsInf(s.constant, 0) {
 		d.Failf("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.columns, s.constant)
 	}

@@ -20,10 +20,11 @@ type Plan struct {
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
-	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows; none with a curve, which ends them
-	Curve           []PlanCurve `json:"curve,omitempty"` // of the hold-out rows
-	KeptBytes       int64       `json:"kept_bytes"`      // memory of the train rows
-	Kept            bool        `json:"kept"`            // whether they fit the memory budget
+	Looks           []PlanLook  `json:"looks,omitempty"`  // at the hold-out rows; none with a curve, which ends them
+	Curve           []PlanCurve `json:"curve,omitempty"`  // of the hold-out rows
+	Groups          []PlanGroup `json:"groups,omitempty"` // of them, by size, where the job asks for groups
+	KeptBytes       int64       `json:"kept_bytes"`       // memory of the train rows
+	Kept            bool        `json:"kept"`             // whether they fit the memory budget
 }
 
 // A PlanBound is the bound at one empirical risk and one divergence.
@@ -47,6 +48,43 @@ type PlanCurve struct {
 	Missed float64 `json:"missed"`
 	One    float64 `json:"one"`
 	Every  float64 `json:"every"`
+}
+
+// A PlanGroup is the bound for one of the groups, of so many hold-out rows, if one in a hundred is missed,
+// and the bound for so many rows alone.
+type PlanGroup struct {
+	Rows  int64   `json:"rows"`
+	Bound float64 `json:"bound"`
+	Alone float64 `json:"alone"`
+}
+
+// groupCount is the number of groups of a job, or the most that its reference rows can give.
+func (j Job) groupCount() int {
+	if j.Groups.given() && j.Groups.Values == nil {
+		return certify.MaxGroupValues + 1
+	}
+	return len(j.Groups.Values) + 1
+}
+
+// groups are the bounds for groups of several sizes.
+func (o *Plan) groups(job Job) error {
+	if !job.Groups.given() {
+		return nil
+	}
+	of, share := int64(job.groupCount()), job.Spends().Share(certify.MethodGroups)
+	for _, n := range []int64{certify.LeastGroup, 100, 300, o.Holdout / of} {
+		missed := (n + 99) / 100
+		bound, err := certify.GroupUpper(missed, n, of, job.Delta, share)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		alone, err := certify.GroupUpper(missed, n, 1, job.Delta, share)
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		o.Groups = append(o.Groups, PlanGroup{n, bound, alone})
+	}
+	return nil
 }
 
 // maxUnaskedCurve is the largest number of hold-out rows for a curve that the job does not declare: it
@@ -94,7 +132,7 @@ func (o *Plan) looks(job Job) error {
 		}
 		paid, declared := job.Spends(), job.Spends()
 		if k > 1 {
-			paid.Looks = &certify.Looks{Earlier: slices.Repeat([]int64{o.Holdout}, k-1)}
+			paid.Looks = &certify.Looks{Earlier: slices.Repeat(certify.GroupLooks(o.Holdout, job.groupCount()), k-1)}
 		}
 		declared.Alternatives *= int64(k)
 		one, err := bound(paid)
@@ -147,7 +185,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 			o.Bounds = append(o.Bounds, PlanBound{risk, kl, b.Upper})
 		}
 	}
-	if err := errors.Join(o.looks(job), o.curve(job)); err != nil {
+	if err := errors.Join(o.looks(job), o.curve(job), o.groups(job)); err != nil {
 		return o, err
 	}
 	o.KeptBytes = o.Train * int64(d+1) * 8

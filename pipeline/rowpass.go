@@ -24,12 +24,14 @@ type rowPass struct {
 	job     Job
 
 	// What the pass is for.
-	wanted    []int64   // ordinals of the rows to keep, ascending
-	summaries bool      // of the columns
-	moments   bool      // of the columns, in their summaries
-	scorer    *scorer   // nil: no row is scored
-	curve     bool      // counts the errors of the mean on hold-out rows
-	held      *heldRows // gathers the hold-out rows; nil: they are not needed
+	wanted    []int64           // ordinals of the rows to keep, ascending
+	summaries bool              // of the columns
+	moments   bool              // of the columns, in their summaries
+	scorer    *scorer           // nil: no row is scored
+	curve     bool              // counts the errors of the mean on hold-out rows
+	grouping  *certify.Grouping // counts these rows by group; nil: there are none
+	grouped   int               // the column of the groups
+	held      *heldRows         // gathers the hold-out rows; nil: they are not needed
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
@@ -251,6 +253,9 @@ func (f *shardFold) scoreHoldout(b block) error {
 		}
 		if f.pass.curve {
 			mean.AddError(w.off(rows, i), w.of.meta.Loss.Epsilon, rows.hi[i] > 0)
+		}
+		if by := f.pass.grouping; by != nil {
+			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)
 		}
 	}
 	return nil

@@ -210,7 +210,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
@@ -273,12 +273,15 @@ func checkNumbers(m Model) (certify.JitterCheck, error) {
 }
 
 // plotRows predicts the rows of the baseline: reference rows, or start rows where there are none.
-func plotRows(rows rawRows, m Model, workers int) (PlotRows, error) {
+func plotRows(job Job, rows rawRows, m Model, workers int) (PlotRows, error) {
 	s, err := newScorer(m, workers)
 	if err != nil {
 		return PlotRows{}, err
 	}
 	defer s.close()
+	if job.Groups.beside(job) {
+		s.scale = s.scale.past()
+	}
 	w := workspace{of: s}
 	w.gatherScaled(s.scale.scaleRaw(rows))
 	laws, err := w.predict()

@@ -1,10 +1,21 @@
 package pipeline
 
+import "slices"
+
 // A scaler turns blocks of raw columns into scaled rows.
 type scaler struct {
 	used     []int    // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
 	features []Affine // of used[:d]
 	target   Affine
+}
+
+// past is the scaler of rows with a column between the features and what follows them.
+func (s scaler) past() scaler {
+	used := slices.Clone(s.used)
+	for i := len(s.features); i < len(used); i++ {
+		used[i]++
+	}
+	return scaler{used, s.features, s.target}
 }
 
 // byColumn reports whether a column is subtracted from the target, in place of its centre.

@@ -86,7 +86,7 @@ func (w *workspace) column(b block) []float64 {
 	if !w.of.scale.byColumn() {
 		return nil
 	}
-	return b.columns[w.of.scale.inputs()]
+	return b.columns[w.of.scale.used[w.of.scale.inputs()]]
 }
 
 // gatherRow replaces the gathered rows by one raw row without its target.

@@ -29,7 +29,7 @@ const startRows = 8000
 // rows. Prior, scaling and loss depend on reference rows alone.
 type Survey struct {
 	Columns  []string // of the source; the target is last
-	Used     []int    // the columns that count: features in order, those of units, then the target
+	Used     []int    // the columns that count: features in order, those beside them or of units, the target
 	Shards   int
 	Roles    Roles
 	Features []Affine
@@ -39,9 +39,11 @@ type Survey struct {
 	Copies   Copies
 	Notices  []string
 
-	labels int // columns of units
-	held   heldFound
-	open   Copies // among rows that are not hold-out rows
+	labels  int       // columns of units
+	grouped bool      // the column of the groups is beside the features
+	groups  []float64 // values with a group of their own
+	held    heldFound
+	open    Copies // among rows that are not hold-out rows
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
@@ -73,7 +75,7 @@ func (r rawRows) column(c int) []float64 {
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.Unit.Columns)}
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.Unit.Columns), grouped: job.Groups.beside(job)}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,10 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 		used = s.Used
 	}
 	if err := job.Copies.allow(s.Copies, s.open); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.groups, err = job.groupValues(s.Columns, s.reference); err != nil {
 		return nil, err
 	}
 	bad, all := s.Roles.Bad(), s.Roles.Rows
@@ -194,7 +200,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
 	for i, name := range s.Columns {
-		if job.Mean.given() && i == last-1 || i < last && i >= last-s.labels {
+		if job.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
 			continue
 		}
@@ -219,6 +225,8 @@ func (s *Survey) scale(job Job, found []summary) error {
 			s.Target.Centre = job.Mean.centre(s.Target.Centre)
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
+		case constant && name == job.Groups.Column:
+			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
 		case constant:
 			if job.Roles.By == RolesByContent {
 				return fmt.Errorf("%w: column %q has one value, %v, on all reference rows: roles follow from all features, which this is not: leave it out (exclude)", ErrData, name, a.Centre)

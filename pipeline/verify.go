@@ -72,7 +72,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
-	found, err := wholeLastPass(ctx, src, m, job, c.Baseline.Constant, res)
+	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +215,9 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Findings:   ev.Findings,
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
+	if ev.Grouping != nil {
+		found.Groups = ev.Grouping.Values
+	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
 	if err := errors.Join(found.Digest.Parse(ev.Sample.Digest), found.Targets.Parse(ev.Sample.Targets)); err != nil {
 		return nil, err
@@ -339,6 +342,9 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	}
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
+	}
+	if stated := c.GroupValues(); !slices.Equal(found.Groups, stated) {
+		return fmt.Errorf("the reference rows, or the job, give groups by the values %v, the certificate has %v", found.Groups, stated)
 	}
 	if c.PassedOver() != "" { // its copies are those of all rows, and it has no findings
 		v.certificate = c.Shown(found.Dependence, found.Findings)

@@ -23,6 +23,7 @@ type JobFile struct {
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
 	Mean     meanConfig    `yaml:"mean"`
+	Groups   groupsConfig  `yaml:"groups"`
 	Loss     LossSection   `yaml:"loss"`
 	Delta    *Share        `yaml:"delta"`
 
@@ -156,6 +157,11 @@ type meanConfig struct {
 	Column string `yaml:"column"`
 }
 
+type groupsConfig struct {
+	Column string    `yaml:"column"`
+	Values []float64 `yaml:"values"`
+}
+
 type trainConfig struct {
 	Method      string    `yaml:"method"`
 	Objective   string    `yaml:"objective"`
@@ -186,7 +192,7 @@ func (c JobFile) job() pipeline.Job {
 		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
 	}
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean),
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl(c.Groups),
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,

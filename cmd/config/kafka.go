@@ -127,7 +127,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 func spooledColumns(job pipeline.Job, what string, faults *yamlfile.Faults) (columns []string) {
 	for _, j := range job.Alternatives() {
 		faults.Unless(j.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
-		for _, name := range slices.Concat(j.Features, j.Mean.Columns(), []string{j.Target}) {
+		for _, name := range slices.Concat(j.Features, j.Beside(), []string{j.Target}) {
 			if !slices.Contains(columns, name) {
 				columns = append(columns, name)
 			}

@@ -47,7 +47,7 @@ func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 // Sampled finds the files of a certificate's sample among the data, by the named manifest or the
 // one beside the certificate; without one it returns the data. lines are its findings, doubt a
 // finding that matters if the data are other rows.
-func Sampled(ctx context.Context, data Origin, named, certificate string, c certify.Certificate, id string, m pipeline.Model) (from Origin, lines []string, doubt, err error) {
+func Sampled(ctx context.Context, data Origin, named, certificate string, c certify.Certificate, id string) (from Origin, lines []string, doubt, err error) {
 	lake, ok := data.(Lake)
 	if !ok {
 		if named != "" {
@@ -77,8 +77,7 @@ func Sampled(ctx context.Context, data Origin, named, certificate string, c cert
 		}
 		return nil, nil, nil, found.Err()
 	}
-	columns := append(m.Meta.Inputs(), m.Meta.Target.Name)
-	return sampleOrigin{found.Paths, list, columns}, found.Lines(), nil, nil
+	return sampleOrigin{found.Paths, list, c.Sample.Columns}, found.Lines(), nil, nil
 }
 
 func rowsIn(files []ingestlake.File) int64 {

@@ -68,6 +68,9 @@ func figure(r *pipeline.Result) report.Figure {
 	if g, ok := c.Guarantee(certify.GuaranteeCurve); ok {
 		f.Curve, f.Held = g.Curve, g.N
 	}
+	if g, ok := c.Guarantee(certify.GuaranteeGroups); ok && g.Status.Promises() {
+		f.Groups = g.Groups
+	}
 	if c.Ledger.Reference == 0 {
 		f.PointsTitle = "Train rows"
 	}

@@ -147,6 +147,10 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return planned{}, err
 	}
+	sample.Features -= len(job.Beside())
+	if wrapped, ok := src.(interface{ Unwrap() pipeline.Opened }); ok {
+		src = wrapped.Unwrap()
+	}
 	var columns []config.Told
 	if src, tells := src.(config.Source); tells {
 		if columns, err = src.Told(ctx); err != nil {
@@ -327,7 +331,7 @@ func (p planned) print(w io.Writer) error {
 	}
 	last := len(p.Columns) - 1
 	var features []string
-	for _, c := range p.Columns[:last] {
+	for _, c := range p.Columns[:p.Features] {
 		features = append(features, c.Name)
 	}
 	_, _ = fmt.Fprintf(w, "\ntarget     %s\nfeatures   %d: %s\n", p.Columns[last].Name, p.Features, strings.Join(features, ", "))
@@ -371,6 +375,12 @@ func (p planned) prices(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows %s (plan does not read the log of earlier looks)\n", p.worst)
 		for _, l := range p.Looks {
 			_, _ = fmt.Fprintf(w, "           look %2d, one job after another: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
+		}
+	}
+	if len(p.Groups) > 0 {
+		_, _ = fmt.Fprintf(w, "groups     bound for a group of so many hold-out rows if 1 %% of them are missed, and without the others; fewer than %d say nothing, and each look shows all groups, which is why later looks cost so much\n", certify.LeastGroup)
+		for _, g := range p.Groups {
+			_, _ = fmt.Fprintf(w, "           %5d rows: %s   alone: %s\n", g.Rows, certify.AtMost(g.Bound), certify.AtMost(g.Alone))
 		}
 	}
 	if len(p.Curve) > 0 {

@@ -161,7 +161,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		}
 		replayed := v.from
 		defer func() { err = errors.Join(err, replayed.Release(false)) }()
-		if v.from, lines, doubt, err = config.Sampled(ctx, replayed, v.manifest, v.certificate, c, got, m); err != nil {
+		if v.from, lines, doubt, err = config.Sampled(ctx, replayed, v.manifest, v.certificate, c, got); err != nil {
 			return nil, err
 		}
 		open = v.foreseen(w, config.OpenData(v.from, res), c, m, res)

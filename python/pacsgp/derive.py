@@ -7,6 +7,7 @@ from . import unit
 from .bound import mean_of
 from .certificate import ancestor
 from .forms import BEFORE, FORMAT, ROW_RULES
+from .groups import beside, grouping
 from .job import by, by_rule, floats, inducing_most, members
 from .jsontext import Raw, compact, difference, indented
 from .methods import NAMES, SUBJECTS, applied
@@ -28,6 +29,8 @@ def derive(model, job, raw, cert, found, jitter):
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
+    if "groups" in job:
+        found["grouping"] = grouping(job, job["groups"].get("values", found["group values"]))
     guarantees = [g for m in applied(cert) for g in m.derive(cert, found, kinds, delta)]
     document = {
         "format": FORMAT, "guarantees": sorted(guarantees, key=lambda g: (SUBJECTS[g["predictor"]][0], g["bound"])),
@@ -38,7 +41,7 @@ def derive(model, job, raw, cert, found, jitter):
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
         "ledger": {"unit": unit.words(ledger["units"]) if "units" in ledger else "row", "rows": ledger["rows"], "reference": ledger["reference"], "train": ledger["train"], "holdout": ledger["holdout"], "copies": ledger["copies"], "bad": ledger["bad"], **members(("outside", ledger.get("outside")), ("units", ledger.get("units")))},
-        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + unit.labels(job) + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
+        "sample": {**{k: found["sample"][k] for k in ("digest", "targets", "shards", "rows")}, "columns": model.inputs + beside(job) + unit.labels(job) + [model.target["name"]], **members(("segments", found["sample"].get("segments")))},
         "row_rules": ROW_RULES, "model": {"digest": model.digest, **members(("by_rule", by_rule(job)))},
         "configuration": {"digest": hashlib.sha256(raw.encode()).hexdigest(), "values": Raw(raw)},
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
@@ -51,7 +54,7 @@ def derive(model, job, raw, cert, found, jitter):
     document["baseline"]["statement"] = words.baseline()
     broken, column = any(a["status"] == "broken" for a in document["assumptions"]), "mean" in document
     for g in document["guarantees"]:
-        useful = g["bound"] < 1 and g["bound"] < document["baseline"]["bound"]
+        useful = any(b < 1 and b < document["baseline"]["bound"] for b in (g["bound"], *(e["bound"] for e in g.get("groups", {}).get("each", []))))
         void = broken or g["role"] == "holdout" and "ended" in document["delta"].get("looks", {}) or column and not ledger.get("outside") and g["role"] == "train"
         g["status"] = "indicative" if void else "vacuous" if not useful else "conditional" if column or g["role"] == "holdout" else "certified"
     for g in document["guarantees"]:

@@ -3,6 +3,7 @@ import math
 
 from . import unit
 from .forms import KERNEL
+from .groups import right_values
 from .jsontext import compact
 from .losses import KINDS
 from .methods import METHODS
@@ -28,6 +29,8 @@ def canonical_settings(v):
     refused here."""
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
     job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("mean", v.get("mean")))}
+    if "groups" in v:
+        job["groups"] = {"column": v["groups"]["column"], **members(("values", [float(x) for x in v["groups"].get("values", [])]))}
     job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("unit", loss.get("unit")))}
     job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
@@ -128,6 +131,7 @@ def check_job(job):
             ("the last rows are no hold-out rows by their features, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
+            ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
@@ -140,6 +144,15 @@ def check_job(job):
             ("the settings of a method do not fit it", fits_method(job)),
             ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
         need(right, "configuration: " + what)
+
+
+def fits_groups(job, methods):
+    """Whether the settings allow groups, if there are any."""
+    if "groups" not in job:
+        return "groups" not in methods
+    of = job["groups"]
+    return ("groups" in methods and "unit" not in job and ("holdout" in methods or "curve" in methods) and KINDS[job["loss"]["kind"]].counts and of["column"] != job["target"] and mean_column(job) is None
+            and by(job) != "content" and job["train"]["mode"] != "arrival" and (right_values(of["values"]) if "values" in of else job["scaling"]["mode"] == "reference"))
 
 
 def fits_method(job):

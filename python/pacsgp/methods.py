@@ -10,6 +10,7 @@ import numpy as np
 from . import betting, unit
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
 from .curve import LOOSE, OWN, check_level, limits, ranks, tolerances
+from .groups import LEAST, right_values
 from .jsontext import BEFORE, count, number
 from .kernels import U
 from .losses import KINDS, UNIT, units
@@ -26,7 +27,7 @@ class Losses:
     subjects = {}         # predictors, with the place of their guarantees in the document and the subject of sentences
     members = {}          # that only its guarantees have, with their forms
 
-    def __init__(self):
+    def __init__(self, cert):
         self.high = self.unproven = self.width = 0
         self.ids, self.sums = None, unit.Sums()  # the units of the rows that are added; None: rows are examples
 
@@ -93,10 +94,18 @@ class PacBayes(Losses):
         draw = {**cls.about(found, loss, delta), **{k: v for k, v in terms.items() if v or k in ("ln_inverse_delta", "bound")}}
         return [draw, {**draw, "id": "mean-2b", "predictor": "mean of Q", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}]
 
-    def add(self, losses, y, law):
+    def add(self, losses, y, law, rows):
         high, proven = losses.draws(y, *law)
         self.count(high, proven)
         self.width += units(np.where(proven, np.maximum(0, high - losses.draws(y, *law[:2], 0, 0)[0]), 0), True)  # what its errors add
+
+
+def check_limit(k, n, p, inverse):
+    """p is the upper limit of Clopper and Pearson for k of n rows, but for its last digits."""
+    if k == n:
+        return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
+    need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {p:.17g}, is below the limit of Clopper and Pearson")
+    need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {p:.17g}, is far from the limit of Clopper and Pearson")
 
 
 class Holdout(Losses):
@@ -129,11 +138,8 @@ class Holdout(Losses):
             return ok(f"hold-out: {n} {'units' if 'units' in found['ledger'] else 'rows'}, of fresh ones a mean loss of at most {g['bound']:.6f}")
         if not KINDS[g["loss"]["kind"]].counts:
             return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
-        k, p = -(-found["holdout"] // UNIT), Decimal(g["bound"])
-        if k == n:
-            return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
-        need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {g['bound']}, is below the limit of Clopper and Pearson")
-        need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {g['bound']}, is far from the limit of Clopper and Pearson")
+        k = -(-found["holdout"] // UNIT)
+        check_limit(k, n, Decimal(g["bound"]), inverse)
         ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
 
     @classmethod
@@ -143,12 +149,12 @@ class Holdout(Losses):
         g = {**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}
         return [{k: v for k, v in g.items() if k != "empirical_risk" or not found["alone"]}]
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, cert):
+        super().__init__(cert)
         self.narrowly = 0  # rows that are proven here, but perhaps not there
         self.spreads = betting.Spreads()
 
-    def add(self, losses, y, law):
+    def add(self, losses, y, law, rows):
         high, proven = losses.points(y, law[0], law[2])
         narrowly = proven & (law[2] > losses.tau / 2)
         self.narrowly += int(narrowly.sum())
@@ -185,8 +191,8 @@ class Curve(Losses):
     names = {"curve": "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"}
     members = {"curve": {"level": number, "steps": [{"tolerance": number, "misses": count, "bound": number}]}}
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, cert):
+        super().__init__(cert)
         self.least = self.most = 0  # rows beyond each tolerance
 
     @classmethod
@@ -224,7 +230,7 @@ class Curve(Losses):
         curve = {"level": float(stated["curve"]["level"]), "steps": numbered(stated["curve"]["steps"])}
         return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
 
-    def add(self, losses, y, law):
+    def add(self, losses, y, law, rows):
         """Counts the rows beyond each tolerance: those that have to be, and those that may be."""
         mean, error, tau, scale = law[0], law[2], losses.tau, losses.scale
         room = (error + 6 * U * (np.abs(mean) + np.abs(y))) * (1 + 2.0 ** -30)
@@ -244,7 +250,68 @@ class Curve(Losses):
         return True
 
 
-METHODS = {m.id: m for m in (PacBayes, Holdout, Curve)}
+def counted(each):
+    """Groups with float64 numbers, which JSON may write as integers."""
+    return [{"n": g["n"], "misses": g["misses"], "bound": float(g["bound"])} for g in each]
+
+
+class Groups(Losses):
+    id, role, predictor = "groups", "holdout", "mean of Q"
+    names = {"groups": "upper limit of Clopper and Pearson (1934) for each group of rows that were used for nothing else, at an equal part of delta each; the binomial tail inverted upwards"}
+    members = {"groups": {"column": lambda v: isinstance(v, str), "beside?": lambda v: v is True, "values": [number], "each": [{"n": count, "misses": count, "bound": number}]}}
+
+    def __init__(self, cert):
+        super().__init__(cert)
+        of = guarantee(cert, "groups")["groups"]
+        self.column, self.values = cert["sample"]["columns"].index(of["column"]), np.array(of["values"], dtype=float)
+        self.n, self.lost, self.narrowly = np.zeros((3, len(self.values) + 1), dtype=np.int64)
+
+    @classmethod
+    def stated(cls, cert, found):
+        g = guarantee(cert, "groups")
+        found["groups"], found["unproven groups"] = stated_sum(g["empirical_risk"], cert["ledger"]["holdout"]), g["unproven"]
+        each, values = g["groups"]["each"], [float(v) for v in g["groups"]["values"]]
+        need(g["unproven"] == 0 and KINDS[g["loss"]["kind"]].counts, "groups count rows that are lost, and none that are unproven")
+        need(right_values(values) and len(each) == len(values) + 1 and g["groups"]["column"] in cert["sample"]["columns"][:-1], "the groups are not those of values of a column")
+        need(all(e["misses"] <= e["n"] for e in each) and sum(e["n"] for e in each) == cert["ledger"]["holdout"] and sum(e["misses"] for e in each) * UNIT == found["groups"], "the groups do not add up to the hold-out rows")
+        found["group values"], found["each group"] = values, counted(each)
+
+    @staticmethod
+    def check(cert, model, found, inverse):
+        g, each = guarantee(cert, "groups"), found["each group"]
+        inverse += Decimal(len(each)).ln()
+        close(g["ln_inverse_delta"], inverse, "ln 1/delta of a group")
+        for e in each:
+            need(e["n"] <= SUMMABLE, f"{e['n']} hold-out rows are more than this program can check")
+            if e["n"] < LEAST or unpriced(cert):
+                need(e["bound"] == 1, "a group of too few rows, or of a look that cannot be paid for, has a bound below 1")
+            else:
+                check_limit(e["misses"], e["n"], Decimal(e["bound"]), inverse)
+        need(g["bound"] == max(e["bound"] for e in each), "the bound is not the largest of the groups")
+        ok(f"groups: {sum(e['bound'] < 1 for e in each)} of {len(each)} have a bound below 1, all at once")
+
+    @classmethod
+    def derive(cls, cert, found, loss, delta):
+        stated = guarantee(cert, "groups")
+        return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "groups": {**found["grouping"], "each": found["each group"]}}]
+
+    def add(self, losses, y, law, rows):
+        at, last = np.searchsorted(self.values, rows[self.column]), len(self.values)
+        at[self.values[np.minimum(at, last - 1)] != rows[self.column]] = last
+        high, proven = losses.points(y, law[0], law[2])
+        for sums, which in ((self.n, at == at), (self.lost, high > 0), (self.narrowly, proven & (law[2] > losses.tau / 2))):
+            sums += np.bincount(at[which], minlength=last + 1)
+
+    def agrees(self, found):
+        """Each group has its rows; as many are lost as have to be, and at most one more for rounding and those that are proven here alone."""
+        for e, n, lost, narrowly in zip(found["each group"], self.n.tolist(), self.lost.tolist(), self.narrowly.tolist()):
+            need(e["n"] == n, f"a group has {n} hold-out rows, the certificate says {e['n']}")
+            need(lost <= e["misses"] <= lost + narrowly + 1, f"of a group {lost} hold-out rows are lost, the certificate says {e['misses']}")
+        ok("groups: the rows of each are as stated, and as many are lost")
+        return True
+
+
+METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups)}
 SUBJECTS = {predictor: words for m in METHODS.values() for predictor, words in m.subjects.items()}
 NAMES = {name: words for m in METHODS.values() for name, words in m.names.items()}
 

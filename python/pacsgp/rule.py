@@ -101,8 +101,8 @@ def sums(model, survey, whiten):
     """ΦᵀΦ and Φᵀy over the rows that are no hold-out rows."""
     m, rows = len(model.mean), Rows(model.z)
     gram, moment = np.zeros((m, m)), np.zeros(m)
-    digests = Digests(survey.lake, len(model.inputs) + 1, targets=False)
-    for shard, first, block in survey.lake.blocks(model.inputs + [model.target["name"]]):
+    digests = Digests(survey.lake, len(survey.columns), targets=False)
+    for shard, first, block in survey.lake.blocks(survey.columns):
         digests.add(shard, first, block)
         block = block[:, survey.is_open(first, block.shape[1])]
         for i in range(0, block.shape[1], BLOCK):

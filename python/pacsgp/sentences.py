@@ -4,6 +4,7 @@ from fractions import Fraction
 from .bound import decimal_fraction
 from .curve import within
 from . import unit
+from .groups import LEAST, name
 from .job import by_rule, members
 from .jsontext import at_most_digits, few_digits, plain
 from .losses import KINDS
@@ -48,6 +49,10 @@ def confidence(delta):
     while (percent * 10 ** places).denominator != 1 and places < 400:
         places += 1
     return decimals(percent, places) + " %"
+
+
+def counted(n, thing):
+    return f"{n} {thing}{'' if n == 1 else 's'}"
 
 
 class Sentences:
@@ -110,11 +115,30 @@ class Sentences:
         if g["status"] == "vacuous":
             return f"{nothing} useful is promised about {who}: the bound, {percent_up(g['bound'])}, is not below {self.yardstick(percent_up, g, 'a constant')}"
         kind, words = KINDS[loss["kind"]], self.words(loss, at_most_digits)
+        if "groups" in g:
+            return f"{who} are {words}, by groups of {self.worst(g['groups'], fresh)}, {sure}"
         if kind.counts:
             return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}{self.halves(g)} {sure}"
         if kind.average:
             return f"{who} are {kind.average.format(percent_up(g['bound']), fresh)}, {sure}"
         return f"{who} lose at most {outward(g['bound'], True)} on average over {fresh}, where an error e costs {words}, {sure}"
+
+    def worst(self, groups, fresh):
+        """The largest and the least bound of groups."""
+        said = [(e["bound"], name(groups, i, plain)) for i, e in enumerate(groups["each"]) if e["bound"] < 1]
+        worst, best, silent = max(said, key=lambda s: s[0]), min(said, key=lambda s: s[0]), len(groups["each"]) - len(said)
+        words = f'"{groups["column"]}", in at most {percent_up(worst[0])} of {fresh} {worst[1]}'
+        words += f" (the worst group) and {percent_up(best[0])} {best[1]} (the best)" if best != worst else ""
+        words += f", {counted(len(said), 'group')} at once"
+        return words + (f", while nothing is said of {counted(silent, 'group')}" if silent else "")
+
+    def of_groups(self, g, who, words):
+        """The bound of each group."""
+        groups, lines = g["groups"], {True: [], False: []}
+        for i, e in enumerate(groups["each"]):
+            lines[e["bound"] < 1].append((f"at most {outward(e['bound'], True)} " if e["bound"] < 1 else "") + f"{name(groups, i, plain)} ({e['misses']} of {counted(e['n'], 'hold-out row')} missed)")
+        said = f'given its group by the column "{groups["column"]}", {who} are {words} with a probability of {", ".join(lines[True])}, all at once'
+        return said + (f"; nothing is said {', '.join(lines[False])}, for want of {LEAST} rows" if lines[False] else "")
 
     def halves(self, g):
         """Where half and nine tenths of fresh rows are, as far as a curve tells."""
@@ -207,6 +231,8 @@ class Sentences:
 
     def claim(self, g):
         most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)
+        if "groups" in g:
+            return self.of_groups(g, self.subject(g), words)
         if "curve" in g:
             known = [(percent, within(g["curve"], percent / 100)) for percent in (50, 90, 95, 99)]
             known = [f", mean - {self.amount(t, plain)} to mean + {self.amount(t, plain)} covers at least {percent} %" for percent, t in known if t is not None]

@@ -6,6 +6,7 @@ from scipy.linalg import cho_solve
 
 from . import unit
 from .bound import spacing
+from .groups import beside
 from .job import by
 from .kernels import FAMILIES
 from .refusal import need, ok
@@ -83,14 +84,14 @@ def check_default_features(model, job, lake, survey):
     rows that the scaling comes from."""
     if "features" in job:
         return
-    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job)) if name not in model.inputs[len(model.features):]]
+    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job)) if name not in model.inputs[len(model.features):] + beside(job)]
     more = [name for name in columns if name not in model.features]
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
         mode = job["scaling"]["mode"]
         need(mode != "declared" and by(job) != "content", f"the data have the columns {more}, which the job does not leave out")
-        wanted, kept, used = survey.reference, [], model.inputs + unit.labels(job) + [job["target"]]
+        wanted, kept, used = survey.reference, [], survey.columns
         again = Digests(lake, len(used), targets=False)
         for shard, first, block in lake.blocks(used + more):
             again.add(shard, first, block[:len(used)])

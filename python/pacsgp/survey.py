@@ -172,7 +172,7 @@ class Survey:
     row."""
 
     def __init__(self, lake, columns, job):
-        self.lake, self.job = lake, job
+        self.lake, self.columns, self.job = lake, columns, job
         k = reference_count(lake.rows, job)
         found = Copies(lake, columns, job)
         self.all_copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0

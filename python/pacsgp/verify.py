@@ -8,6 +8,7 @@ from .derive import compare, derive, follows, is_before
 from .doubts import doubts
 from .forms import BEFORE
 from .findings import findings
+from .groups import check_values
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .job import by_rule, members
@@ -69,10 +70,12 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)), ("units", survey.units))},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
         "constant": constant})
+    if "groups" in job:
+        check_values(job, columns, survey.values(survey.reference), found["group values"])
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
-    seen = members(("findings", findings(survey.values(np.sort(survey.start)), model.inputs)))
+    seen = members(("findings", findings(survey.values(np.sort(survey.start)), columns[:-1])))
     found["findings"] = None if before else seen.get("findings")
     found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
@@ -89,9 +92,9 @@ def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, what the column of the mean is like, whether as many rows are unproven as stated, and
     how alike near rows are."""
-    laws, losses, methods = Laws(model, holds), Losses(model), [m() for m in applied(cert)]
+    laws, losses, methods = Laws(model, holds), Losses(model), [m(cert) for m in applied(cert)]
     baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
-    columns, constants = model.inputs + unit.labels(survey.job) + [model.target["name"]], unit.Sums()
+    columns, constants = survey.columns, unit.Sums()
     units_of = survey.units and unit.Hashes(survey.job, survey.lake.rows)
     digests = Digests(survey.lake, len(columns), targets=False)
     for shard, first, block in survey.lake.blocks(columns):
@@ -116,7 +119,7 @@ def check_losses(model, cert, survey, constant, holds, found):
                 for m in methods:
                     m.ids = None if ids is None else ids[rows][i:i + BLOCK]
                     if m.role == role:
-                        m.add(losses, y, law)
+                        m.add(losses, y, law, part)
     digests.same(survey.digest)
     baseline += constants.means(0, False)
     need(n == survey.train, "the data have changed between two readings")

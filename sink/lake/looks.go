@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -38,6 +39,7 @@ type lookLine struct {
 	Alternative int64  `json:"alternative"`
 	Shown       string `json:"shown"`
 	Curve       bool   `json:"curve,omitempty"`
+	Groups      int    `json:"groups,omitempty"`
 	Sample      int64  `json:"sample_rows"`
 	Rows        int64  `json:"rows"`
 	Marks       []byte `json:"marks"`
@@ -107,7 +109,7 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 
 func encodeLook(l pipeline.Look) ([]byte, error) {
 	text, err := json.Marshal(lookLine{
-		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(), Curve: l.Curve,
+		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(), Curve: l.Curve, Groups: l.Groups,
 		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places), Trained: encodeNumbers(l.Trained),
 	})
 	return append(text, '\n'), err
@@ -120,10 +122,10 @@ func parseLook(text []byte) (pipeline.Look, error) {
 	if err := decoder.Decode(&line); err != nil {
 		return pipeline.Look{}, err
 	}
-	if line.Format != looksFormat || line.Rows < 1 || line.Sample < line.Rows {
+	if line.Format != looksFormat || line.Rows < 1 || line.Sample < line.Rows || line.Groups < 0 || line.Groups > certify.MaxGroupValues+1 {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
-	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Curve: line.Curve, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
+	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Curve: line.Curve, Groups: line.Groups, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
 	var faults [3]error
 	l.Held.Marks, faults[0] = parseNumbers(line.Marks)
 	l.Held.Places, faults[1] = parseNumbers(line.Places)

@@ -31,8 +31,8 @@ type Point struct {
 	Predicted float64
 }
 
-// A Figure is the plot of one run: the bound during training, or the curve of errors, and predictions
-// against observations with the tolerance as a band.
+// A Figure is the plot of one run: the bound during training, the bounds of groups or the curve of errors,
+// and predictions against observations with the tolerance as a band.
 type Figure struct {
 	Title     string   // the certified statement, in one line
 	Subtitles []string // a line each
@@ -46,6 +46,8 @@ type Figure struct {
 	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows.
 	Curve *certify.Curve
 	Held  int64
+	// Groups replace the plot of training if there is no curve.
+	Groups *certify.Groups
 
 	Points       []Point
 	PointsTitle  string  // names the rows of Points
@@ -100,6 +102,9 @@ func (f Figure) draw(c draw.Canvas) error {
 	body := draw.Crop(inner, 0, 0, 0, -head)
 	split := (body.Max.X - body.Min.X) * 0.54
 	left := f.progressPanel
+	if f.Groups != nil {
+		left = f.groupsPanel
+	}
 	if f.Curve != nil && len(f.Curve.Steps) > 0 {
 		left = f.curvePanel
 	}

@@ -1,0 +1,258 @@
+package certify
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+const methodGroups = "upper limit of Clopper and Pearson (1934) for each group of rows that were used for nothing else, at an equal part of delta each; the binomial tail inverted upwards"
+
+const (
+	// MaxGroupValues is the largest number of values with a group of their own.
+	MaxGroupValues = 20
+	// LeastGroup is the least number of hold-out rows of a group that says something.
+	LeastGroup = 30
+)
+
+// groups bounds the risk of the mean of Q for each group of rows, on the conditions of holdout. Given
+// which rows are of a group, its rows are independent draws of the law of that group
+// (docs/proofs.md, 22). Its bound in the document is the largest of all groups.
+func groups() method {
+	return method{id: MethodGroups, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
+		g := ev.guarantee(needs, GuaranteeGroups, methodGroups)
+		sum := g.EmpiricalRisk.Exact.whole()
+		g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
+		each := slices.Clone(ev.Tallies.Of(needs.Predictor, needs.Role).Groups)
+		if len(each) == 0 {
+			return nil, errors.New("certify: groups without counts")
+		}
+		share = product(share, oneOf(int64(len(each))))
+		var err error
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
+			return nil, err
+		}
+		for i := range each {
+			of := &each[i]
+			if of.Bound = 1; of.N >= LeastGroup && !ev.Delta.Looks.unpriced() {
+				if of.Bound, err = BinomialUpper(of.Misses, of.N, ev.Delta.Declared, share); err != nil {
+					return nil, err
+				}
+			}
+			g.Bound = max(g.Bound, of.Bound)
+		}
+		g.Groups = &Groups{*ev.Grouping, each}
+		return []Guarantee{g}, nil
+	}}
+}
+
+// A Grouping says which rows are of one group: those with one of the values in a column. All others
+// are one more group.
+type Grouping struct {
+	Column string    `json:"column"`
+	Beside bool      `json:"beside,omitempty"` // it is no feature
+	Values []float64 `json:"values"`           // ascending, raw units
+}
+
+// Groups are the bounds of a guarantee by group.
+type Groups struct {
+	Grouping
+
+	Each []Group `json:"each"` // by value, the other rows last
+}
+
+// A Group has the hold-out rows of one group.
+type Group struct {
+	N      int64   `json:"n"`
+	Misses int64   `json:"misses"`
+	Bound  float64 `json:"bound"` // for a fresh row of the group; 1: nothing is said of it
+}
+
+// grouping is that of the certificate's groups; nil: there are none.
+func (c Certificate) grouping() *Grouping {
+	if g, ok := c.Guarantee(GuaranteeGroups); ok && g.Groups != nil {
+		return &g.Groups.Grouping
+	}
+	return nil
+}
+
+// GroupValues returns the values with a group of their own; nil: there are none.
+func (c Certificate) GroupValues() []float64 {
+	if by := c.grouping(); by != nil {
+		return by.Values
+	}
+	return nil
+}
+
+// Of returns the index of the group of a value.
+func (g *Grouping) Of(value float64) int {
+	if at, ok := slices.BinarySearch(g.Values, value); ok {
+		return at
+	}
+	return len(g.Values)
+}
+
+// AddGroup counts a hold-out row of group number of so many.
+func (t *Tally) AddGroup(number, of int, lost bool) {
+	if t.Groups == nil {
+		t.Groups = make([]Group, of)
+	}
+	t.Groups[number].N++
+	if lost {
+		t.Groups[number].Misses++
+	}
+}
+
+// GroupUpper returns the bound for a group of n hold-out rows, of which k are missed, as one of so many
+// groups: 1 for fewer than [LeastGroup]. Numbers out of range, NaN included, are an error.
+func GroupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
+	if n < LeastGroup {
+		return 1, nil
+	}
+	return BinomialUpper(k, n, delta, product(share, oneOf(of)))
+}
+
+// GroupLooks are looks at n rows that show at least as much as one that shows rows and misses of so
+// many groups: with m = 2·groups − 1 it has C(n+m, m) = Π (n+i)/i answers, i = 1 … m.
+func GroupLooks(n int64, groups int) []int64 {
+	var all []int64
+	for i := int64(1); i < 2*int64(groups); i++ {
+		all = append(all, (n+i-1)/i)
+	}
+	return all
+}
+
+// counts are the rows and misses without bounds.
+func (g *Groups) counts() []Group {
+	all := slices.Clone(g.Each)
+	for i := range all {
+		all[i].Bound = 0
+	}
+	return all
+}
+
+// below reports whether the bound of a group is below 1 and below another number.
+func (g *Groups) below(bound float64) bool {
+	return g != nil && slices.ContainsFunc(g.Each, func(of Group) bool { return of.Bound < 1 && of.Bound < bound })
+}
+
+// validate checks the form of a grouping, and its column against the sample; nil has no fault.
+func (g *Grouping) validate(s Sample, beside *Mean, l Ledger) error {
+	if g == nil {
+		return nil
+	}
+	faults := []error{ColumnName(g.Column), GroupValues(g.Values)}
+	at := slices.Index(s.inputs(l), g.Column)
+	want := len(s.features(beside, nil, l)) - 1
+	if at < 0 || at > want || g.Beside && at != want {
+		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %q", g.Column, s.Columns))
+	}
+	return errors.Join(faults...)
+}
+
+// GroupValues returns an error unless values are 1 to [MaxGroupValues] finite numbers, ascending.
+func GroupValues(values []float64) error {
+	if n := len(values); n < 1 || n > MaxGroupValues {
+		return fmt.Errorf("groups by %d values, want 1 to %d", n, MaxGroupValues)
+	}
+	for i, v := range values {
+		if !(math.Abs(v) <= math.MaxFloat64) || v == 0 && math.Signbit(v) || i > 0 && !(values[i-1] < v) {
+			return fmt.Errorf("the values %v of the groups are not finite and ascending", values)
+		}
+	}
+	return nil
+}
+
+// validateGroups reports faults of the counts by group, if there are any.
+func (t *Tally) validateGroups(n int64, ev Evidence) error {
+	if t.Groups == nil {
+		return nil
+	}
+	if ev.Grouping == nil || len(t.Groups) != len(ev.Grouping.Values)+1 || !ev.Loss.Kind.Counts() {
+		return fmt.Errorf("counts of %d groups do not go with the grouping %+v and the loss %s", len(t.Groups), ev.Grouping, ev.Loss.Kind)
+	}
+	misses := t.Risk.ones()
+	for _, of := range t.Groups {
+		if of.Misses < 0 || of.Misses > of.N || of.N > n || of.Misses > misses {
+			return fmt.Errorf("a group misses %d of %d rows, of %d of %d that are left", of.Misses, of.N, misses, n)
+		}
+		n, misses = n-of.N, misses-of.Misses
+	}
+	if n != 0 || misses != 0 {
+		return fmt.Errorf("%d rows and %d misses are in no group", n, misses)
+	}
+	return nil
+}
+
+// readGroups reads the counts by group, if there are any, and returns the rest of data.
+func (t *Tally) readGroups(data []byte, rows int64) ([]byte, error) {
+	if len(data) < 8 {
+		return nil, errors.New("certify: a tally ends too early")
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if data = data[8:]; n > MaxGroupValues+1 || uint64(len(data)) < 16*n {
+		return nil, fmt.Errorf("certify: rows of %d groups", n)
+	}
+	for ; n > 0; n-- {
+		of := Group{N: int64(binary.LittleEndian.Uint64(data)), Misses: int64(binary.LittleEndian.Uint64(data[8:]))} //nolint:gosec // negative ones are found here
+		if of.Misses < 0 || of.Misses > of.N || of.N > rows {
+			return nil, fmt.Errorf("certify: a group misses %d of %d rows, of %d", of.Misses, of.N, rows)
+		}
+		t.Groups, rows, data = append(t.Groups, of), rows-of.N, data[16:]
+	}
+	return data, nil
+}
+
+// Name names the fresh rows of group number i.
+func (g *Groups) Name(i int) string {
+	if i == len(g.Values) {
+		return "on all other rows"
+	}
+	return "where it is " + plain(g.Values[i])
+}
+
+// headline states the largest and the least bound of the groups.
+func (g *Groups) headline(subject, miss, fresh string) string {
+	worst, best, silent := -1, -1, 0
+	for i, of := range g.Each {
+		if !(of.Bound < 1) {
+			silent++
+			continue
+		}
+		if worst < 0 || of.Bound > g.Each[worst].Bound {
+			worst = i
+		}
+		if best < 0 || of.Bound < g.Each[best].Bound {
+			best = i
+		}
+	}
+	words := fmt.Sprintf("%s are %s, by groups of %s, in at most %s of %s %s", subject, miss, quoted(g.Column), PercentUp(g.Each[worst].Bound), fresh, g.Name(worst))
+	if best != worst {
+		words += fmt.Sprintf(" (the worst group) and %s %s (the best)", PercentUp(g.Each[best].Bound), g.Name(best))
+	}
+	words += fmt.Sprintf(", %s at once", Count(len(g.Each)-silent, "group"))
+	if silent > 0 {
+		words += ", while nothing is said of " + Count(silent, "group")
+	}
+	return words + ","
+}
+
+// claim states the bound of each group.
+func (g *Groups) claim(subject, miss string) string {
+	var said, silent []string
+	for i, of := range g.Each {
+		if of.Bound < 1 {
+			said = append(said, fmt.Sprintf("at most %s %s (%d of %s missed)", AtMost(of.Bound), g.Name(i), of.Misses, Count(of.N, "hold-out row")))
+		} else {
+			silent = append(silent, fmt.Sprintf("%s (%d of %s missed)", g.Name(i), of.Misses, Count(of.N, "hold-out row")))
+		}
+	}
+	words := fmt.Sprintf("given its group by the column %s, %s are %s with a probability of %s, all at once", quoted(g.Column), subject, miss, strings.Join(said, ", "))
+	if silent != nil {
+		words += fmt.Sprintf("; nothing is said %s, for want of %d rows", strings.Join(silent, ", "), LeastGroup)
+	}
+	return words
+}

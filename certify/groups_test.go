@@ -1,0 +1,277 @@
+package certify
+
+import (
+	"encoding/csv"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// withGroups is evidence with groups by the hour: 40 rows at 7, one of them missed, 35 at 9, and ten others.
+func withGroups(t testing.TB) Evidence {
+	t.Helper()
+	ev := sound(t)
+	ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}, {MethodGroups, 2}}
+	ev.Grouping = &Grouping{Column: "hour", Values: []float64{7, 9}}
+	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
+	tally.Groups = []Group{{N: 40, Misses: 1}, {N: 35}, {N: 10, Misses: tally.Risk.ones() - 1}}
+	return ev
+}
+
+func TestGroupsFollowFromTheirDocument(t *testing.T) {
+	withCurve := withGroups(t)
+	withCurve.Delta.Methods = append(withCurve.Delta.Methods, MethodWeight{MethodCurve, 1})
+	tally := withCurve.Tallies.At(PredictorMean, RoleHoldout)
+	for i := range withCurve.Ledger.Holdout {
+		tally.AddError(1, withCurve.Loss.Epsilon, i < tally.Risk.ones())
+	}
+	beside := withGroups(t)
+	beside.Grouping.Column, beside.Grouping.Beside = "carrier", true
+	beside.Sample.Columns = []string{"distance", "hour", "carrier", "delay"}
+	for _, ev := range []Evidence{withGroups(t), withCurve, beside} {
+		c := certificate(t, ev)
+		if err := Recompute(c); err != nil {
+			t.Error(err)
+		}
+		data, err := Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Recompute(again); err != nil || len(again.Features()) != 2 {
+			t.Errorf("read again: %v, features %q", err, again.Features())
+		}
+	}
+}
+
+// Each group has the limit of Clopper and Pearson at a third of the method's part of delta, and one of ten
+// rows says nothing.
+func TestGroupsHaveEqualParts(t *testing.T) {
+	ev := withGroups(t)
+	c := certificate(t, ev)
+	g, _ := c.Guarantee(GuaranteeGroups)
+	for i, k := range []int64{1, 0} {
+		of := g.Groups.Each[i]
+		want, err := BinomialUpper(k, of.N, 0.01, Share{big.NewRat(19, 20*2*3)})
+		if err != nil || of.Bound != want || !(of.Bound < 1) {
+			t.Errorf("group %d has the bound %v, want %v, %v", i, of.Bound, want, err)
+		}
+	}
+	if g.Groups.Each[2].Bound != 1 || g.Bound != 1 || g.Status != StatusConditional {
+		t.Errorf("%s, %+v", g.Status, g)
+	}
+	for _, words := range []string{`where it is 7 (1 of 40 hold-out rows missed)`, "nothing is said on all other rows (", "all at once"} {
+		if !strings.Contains(g.Statement, words) {
+			t.Errorf("%q is not in %s", words, g.Statement)
+		}
+	}
+	if !strings.Contains(g.Headline, "where it is 7 (the worst group)") || !strings.Contains(g.Headline, "2 groups at once, while nothing is said of 1 group, 99 % confidence if") {
+		t.Error(g.Headline)
+	}
+	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
+	if g, _ := certificate(t, ev).Guarantee(GuaranteeGroups); g.Status != StatusIndicative || g.Groups.Each[0].Bound != 1 {
+		t.Errorf("after the end of looks: %+v", g)
+	}
+	ev = withGroups(t)
+	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
+	tally.Groups = []Group{{N: 29, Misses: tally.Risk.ones()}, {N: 29}, {N: 27}}
+	if g, _ := certificate(t, ev).Guarantee(GuaranteeGroups); g.Status != StatusVacuous {
+		t.Errorf("small groups are %s", g.Status)
+	}
+}
+
+// GroupUpper is that of the independent program that made testdata/binomial.csv, at a part of delta.
+func TestGroupUpperOnVectors(t *testing.T) {
+	f, err := os.Open("testdata/binomial.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, row := range rows[1:] {
+		n, _ := strconv.ParseInt(row[0], 10, 64)
+		k, _ := strconv.ParseInt(row[1], 10, 64)
+		delta, _ := strconv.ParseFloat(row[2], 64)
+		want, err := strconv.ParseFloat(row[3], 64)
+		if err != nil || n < LeastGroup || n > 1e6 || 5*delta >= 1 {
+			continue
+		}
+		tried++
+		got, err := GroupUpper(k, n, 5, 5*delta, Share{})
+		if err != nil || !(got >= want*(1-1e-9) && got <= want*(1+1e-9)) {
+			t.Errorf("GroupUpper(%d, %d, 5, 5·%g) = %v, want %v, %v", k, n, delta, got, want, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d vectors", tried)
+	}
+}
+
+func TestGroupFaultsAreErrors(t *testing.T) {
+	for name, spoil := range map[string]func(*Evidence, []Group){
+		"a miss too many":        func(_ *Evidence, of []Group) { of[1].Misses++ },
+		"a row too few":          func(_ *Evidence, of []Group) { of[0].N-- },
+		"a negative count":       func(_ *Evidence, of []Group) { of[1].Misses, of[0].Misses = -1, of[0].Misses+1 },
+		"misses beyond the rows": func(_ *Evidence, of []Group) { of[2].N, of[0].N = 0, of[0].N+of[2].N },
+		"a value too many":       func(ev *Evidence, _ []Group) { ev.Grouping.Values = []float64{7, 9, 11} },
+		"no value":               func(ev *Evidence, _ []Group) { ev.Grouping.Values = nil },
+		"values out of order":    func(ev *Evidence, _ []Group) { ev.Grouping.Values = []float64{9, 7} },
+		"NaN":                    func(ev *Evidence, _ []Group) { ev.Grouping.Values[1] = math.NaN() },
+		"the target":             func(ev *Evidence, _ []Group) { ev.Grouping.Column = "delay" },
+		"a column of nobody":     func(ev *Evidence, _ []Group) { ev.Grouping.Column = "carrier" },
+		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.Beside = "distance", true },
+		"the method, no groups":  func(ev *Evidence, _ []Group) { ev.Grouping = nil },
+		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.Tallies.At(PredictorMean, RoleHoldout).Groups = nil },
+		"no method":              func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
+		"no method of all rows":  func(ev *Evidence, _ []Group) { ev.Delta.Methods = slices.Delete(ev.Delta.Methods, 1, 2) },
+		"no count":               func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },
+	} {
+		ev := withGroups(t)
+		spoil(&ev, ev.Tallies.At(PredictorMean, RoleHoldout).Groups)
+		if _, err := Certify(ev); err == nil {
+			t.Error(name + ": no error")
+		}
+	}
+}
+
+// A document cannot state other groups than follow.
+func TestForgedGroupsAreRefused(t *testing.T) {
+	for name, forge := range map[string]func(*Groups){
+		"a bound":         func(g *Groups) { g.Each[0].Bound *= 0.999 },
+		"a silent group":  func(g *Groups) { g.Each[2].Bound = 0.5 },
+		"a count":         func(g *Groups) { g.Each[0].N-- },
+		"a miss":          func(g *Groups) { g.Each[0].Misses-- },
+		"a value":         func(g *Groups) { g.Values = []float64{9, 7} },
+		"a group less":    func(g *Groups) { g.Each = g.Each[:2] },
+		"another column":  func(g *Groups) { g.Column = "carrier" },
+		"no more feature": func(g *Groups) { g.Beside = true },
+	} {
+		c := certificate(t, withGroups(t))
+		g, _ := c.Guarantee(GuaranteeGroups)
+		forge(g.Groups)
+		if err := Recompute(c); err == nil {
+			t.Error(name + " is believed")
+		}
+	}
+}
+
+func TestTalliesWithGroupsMergeAndAreReadAgain(t *testing.T) {
+	of := func(groups ...int) Tallies {
+		all := Tallies{}
+		for i, g := range groups {
+			tally := all.At(PredictorMean, RoleHoldout)
+			add(t, &tally.Risk, float64(i%2))
+			tally.AddGroup(g, 3, i%2 == 1)
+		}
+		return all
+	}
+	a := of(0, 2)
+	if err := a.Merge(of(2, 2, 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	data, whole := a.AppendBinary(nil), of(0, 2, 2, 2, 1, 0)
+	if !slices.Equal(data, whole.AppendBinary(nil)) {
+		t.Error("parts have other bytes than the whole")
+	}
+	again, err := ReadTallies(data, 6)
+	if err != nil || !slices.Equal(again.Of(PredictorMean, RoleHoldout).Groups, []Group{{N: 2, Misses: 1}, {N: 1}, {N: 3, Misses: 2}}) {
+		t.Fatal(again.Of(PredictorMean, RoleHoldout), err)
+	}
+	for cut := range len(data) - 1 {
+		if _, err := ReadTallies(data[:cut+1], 6); err == nil {
+			t.Fatalf("%d of %d bytes are read", cut+1, len(data))
+		}
+	}
+	if _, err := ReadTallies(data, 5); err == nil {
+		t.Error("more rows than were read")
+	}
+	other := Tallies{}
+	other.At(PredictorMean, RoleHoldout).AddGroup(3, 4, false)
+	if err := a.Merge(other); err == nil {
+		t.Error("counts of three and of four groups were merged")
+	}
+}
+
+// The looks that stand for one at groups have as many answers as it, and not many more.
+func TestGroupLooksPayForEveryAnswer(t *testing.T) {
+	for _, n := range []int64{1, 2, 30, 1200} {
+		for _, groups := range []int{1, 2, 3, 21} {
+			m := int64(2*groups - 1)
+			answers, paid := new(big.Int).Binomial(n+m, m), big.NewInt(1)
+			for _, k := range GroupLooks(n, groups) {
+				paid.Mul(paid, big.NewInt(k+1))
+			}
+			if paid.Cmp(answers) < 0 || groups == 1 && paid.Cmp(answers) != 0 || n == 1200 && paid.Cmp(new(big.Int).Mul(answers, big.NewInt(3))) > 0 {
+				t.Errorf("%d rows, %d groups: %v answers, paid for %v", n, groups, answers, paid)
+			}
+		}
+	}
+}
+
+// Simulated: that the bound of any group is too low has a probability of at most delta, and is not far
+// below it. At all of delta for each group it would be above.
+func TestGroupsAreCovered(t *testing.T) {
+	runs := 5000
+	if testing.Short() {
+		runs = 1000
+	}
+	const n, delta = 400, 0.2
+	shares, risks := []float64{0.45, 0.3, 0.15, 0.1}, []float64{0.3, 0.1, 0.5, 0.2}
+	type key struct {
+		g     int
+		n, of int64
+	}
+	known := map[key]int64{} // the least number of misses whose bound is not below the risk
+	tooLow := func(g int, k, n, of int64) bool {
+		least, ok := known[key{g, n, of}]
+		if !ok {
+			least = int64(sort.Search(int(n), func(k int) bool {
+				b, err := GroupUpper(int64(k), n, of, delta, Share{})
+				return err != nil || b >= risks[g]
+			}))
+			known[key{g, n, of}] = least
+		}
+		return k < least
+	}
+	rng := rand.New(rand.NewPCG(3, 21))
+	failed, unshared := 0, 0
+	for range runs {
+		rows, misses := make([]int64, len(shares)), make([]int64, len(shares))
+		for range n {
+			g, u := 0, rng.Float64()
+			for ; g < len(shares)-1 && u >= shares[g]; g++ {
+				u -= shares[g]
+			}
+			rows[g]++
+			if rng.Float64() < risks[g] {
+				misses[g]++
+			}
+		}
+		for of, count := range map[int64]*int{int64(len(risks)): &failed, 1: &unshared} {
+			for g := range risks {
+				if tooLow(g, misses[g], rows[g], of) {
+					*count++
+					break
+				}
+			}
+		}
+	}
+	rate, room := float64(failed)/float64(runs), 3*math.Sqrt(delta*(1-delta)/float64(runs))
+	if !(rate <= delta+room && rate >= delta/2) || !(float64(unshared)/float64(runs) > 2*delta) {
+		t.Errorf("some group's bound is too low in %.4f of %d runs, want %g at most; without shares in %.4f", rate, runs, delta, float64(unshared)/float64(runs))
+	}
+	t.Logf("too low in %.4f of %d runs; without shares in %.4f", rate, runs, float64(unshared)/float64(runs))
+}

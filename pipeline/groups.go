@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A GroupsDecl declares groups of rows, each with a bound of its own. Its zero value has none.
+type GroupsDecl struct {
+	Column string `json:"column"` // it need not be a feature
+	// Values have a group each, and all other rows are one more; nil: the frequent values of the
+	// reference rows.
+	Values []float64 `json:"values,omitempty"`
+}
+
+// given reports whether groups are declared.
+func (d GroupsDecl) given() bool { return d.Column != "" }
+
+// frequentGroup is the least number of reference rows, as one in so many, of a value that gets a group
+// where the job lists none.
+const frequentGroup = 50
+
+// Beside returns the columns that are read behind the features and before the target: the column of
+// the groups if it is no feature, or that of the mean.
+func (j Job) Beside() []string {
+	if j.Groups.beside(j) {
+		return []string{j.Groups.Column}
+	}
+	return j.Mean.Columns()
+}
+
+// beside reports whether the column of the groups is no feature of the job.
+func (d GroupsDecl) beside(j Job) bool {
+	return d.given() && (j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
+}
+
+// inputs are all columns of the job's rows but the target.
+func (j Job) inputs(meta ModelMeta) []string {
+	if j.Groups.beside(j) {
+		return append(meta.FeatureNames(), j.Groups.Column)
+	}
+	return meta.Inputs()
+}
+
+// withGroups completes the declaration and the methods. Groups need no method of their own name.
+func (j Job) withGroups(fault func(string, ...any)) Job {
+	applies := certify.Delta{Methods: j.Guarantees}.Applies
+	if !j.Groups.given() {
+		if applies(certify.MethodGroups) || len(j.Groups.Values) > 0 {
+			fault("groups.column: name the column whose values make the groups")
+		}
+		return j
+	}
+	if err := certify.ColumnName(j.Groups.Column); err != nil {
+		fault("groups.column: %w", err)
+	}
+	if len(j.Groups.Values) > 0 {
+		values := slices.Clone(j.Groups.Values)
+		for i := range values {
+			values[i] += 0 // no −0
+		}
+		slices.Sort(values)
+		if err := certify.GroupValues(values); err != nil {
+			fault("groups.values: %w", err)
+		}
+		j.Groups.Values = values
+	}
+	switch {
+	case j.Groups.Column == j.Target:
+		fault("groups.column: %q is the target", j.Target)
+	case len(j.Groups.Values) == 0 && j.Scaling.Mode != ScalingReference:
+		fault("groups.values: list them, for with scaling.mode %s no reference rows can show them", j.Scaling.Mode)
+	case !j.Loss.Kind.Counts():
+		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
+	case j.Mean.given():
+		fault("groups: they do not go with a column of the mean (mean.column)")
+	case len(j.Unit.Columns) > 0 || j.Unit.Block > 0:
+		fault("groups: they do not go with unit, for their rows are counted one by one")
+	case j.Roles.By == RolesByContent:
+		fault("groups: they do not go with roles.by %s", RolesByContent)
+	case j.Train.Mode == TrainArrival:
+		fault("groups: they do not go with train.mode %s", TrainArrival)
+	}
+	if len(j.Guarantees) == 0 {
+		j.Guarantees = both(j.Loss.heldOut())
+	}
+	if !applies(certify.MethodGroups) {
+		last := j.Guarantees[len(j.Guarantees)-1]
+		j.Guarantees = append(slices.Clone(j.Guarantees), certify.MethodWeight{ID: certify.MethodGroups, Weight: last.Weight})
+	}
+	return j
+}
+
+// grouping is what the certificate says of the groups by these values; nil: there are none.
+func (j Job) grouping(values []float64) *certify.Grouping {
+	if !j.Groups.given() {
+		return nil
+	}
+	if j.Groups.Values != nil {
+		values = j.Groups.Values
+	}
+	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.beside(j), Values: slices.Clone(values)}
+}
+
+// groupValues are the values with a group of their own: the declared ones, or those that one in fifty
+// reference rows has, the twenty most frequent of them at most. columns are those of the rows.
+func (j Job) groupValues(columns []string, reference rawRows) ([]float64, error) {
+	if !j.Groups.given() || j.Groups.Values != nil {
+		return j.Groups.Values, nil
+	}
+	counts := map[float64]int{}
+	for _, v := range reference.column(slices.Index(columns, j.Groups.Column)) {
+		counts[v+0]++
+	}
+	var values []float64
+	for v, n := range counts {
+		if frequentGroup*n >= reference.n {
+			values = append(values, v)
+		}
+	}
+	if values == nil {
+		return nil, fmt.Errorf("%w: groups.column: no value of %q is that of one in %d reference rows: list the values (groups.values)", ErrData, j.Groups.Column, frequentGroup)
+	}
+	slices.SortFunc(values, func(a, b float64) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	values = values[:min(len(values), certify.MaxGroupValues)]
+	slices.Sort(values)
+	return values, nil
+}
+
+// packed are values as a string, to compare subjects of passes.
+func packed(values []float64) string {
+	var text []byte
+	for _, v := range values {
+		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+	}
+	return string(text)
+}
+
+// unpacked are the values of a string of packed.
+func unpacked(text string) (values []float64) {
+	for b := []byte(text); len(b) >= 8; b = b[8:] {
+		values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	}
+	return values
+}

@@ -1,0 +1,166 @@
+package pipeline_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// stations are waves with a third feature, one of three stations.
+func stations(n int, seed uint64) *lake {
+	columns := waves(n, 0.2, seed)
+	at := make([]float64, n)
+	for i, b := range columns[1] {
+		at[i] = math.Floor(3 * b)
+	}
+	return &lake{names: []string{"a", "b", "station", "y"}, columns: [][]float64{columns[0], columns[1], at, columns[2]}, shards: []int{n / 3, n - n/3}}
+}
+
+// byStation asks for groups, whose column is no feature.
+func byStation(values ...float64) func(*pipeline.Job) {
+	return func(j *pipeline.Job) {
+		tiny(j)
+		j.Exclude, j.Guarantees, j.Roles.Holdout, j.Groups = []string{"station"}, nil, 0.3, pipeline.GroupsDecl{Column: "station", Values: values}
+	}
+}
+
+// openTable opens the lake as an adapter does, with excluded columns.
+func openTable(l *lake) pipeline.OpenData {
+	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Open(ctx, want)
+	}
+}
+
+// Groups by a column beside the features, from the reference rows, from the job, in two parts, and as a
+// feature, have the rows and misses that they should, and are verified.
+func TestGroupsThroughThePipeline(t *testing.T) {
+	l := stations(900, 4)
+	verify := func(c certify.Certificate, r *pipeline.Result) error {
+		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, openTable(l), pipeline.Resources{})
+		return err
+	}
+	for _, values := range [][]float64{nil, {2, 0}} {
+		store, j := &pipelinetest.Store{}, job(t, byStation(values...))
+		env := environment(nil, store)
+		rows := pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table
+		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return j.Open(ctx, rows, features, env.Resources, nil)
+		}
+		r := run(t, j, env)
+		g, ok := r.Certificate.Guarantee(certify.GuaranteeGroups)
+		want := []float64{0, 1, 2}
+		if values != nil {
+			want = []float64{0, 2}
+		}
+		if !ok || !slices.Equal(g.Groups.Values, want) || !g.Groups.Beside || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
+			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
+		}
+		held, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
+		fatal.If(t, err)
+		n := make([]int64, len(want)+1)
+		for _, i := range held.HoldoutRows(77) {
+			n[g.Groups.Of(l.columns[2][i])]++
+		}
+		var misses int64
+		for i, of := range g.Groups.Each {
+			if misses += of.Misses; of.N != n[i] {
+				t.Errorf("group %d has %d rows, want %d", i, of.N, n[i])
+			}
+		}
+		if whole, _ := r.Certificate.HeldOut(); misses != int64(math.Round(whole.EmpiricalRisk.Upper*float64(whole.N))) {
+			t.Errorf("%d misses in groups", misses)
+		}
+		fatal.If(t, verify(r.Certificate, r))
+		forged := forge(t, r.Certificate, func(ev *certify.Evidence) {
+			of := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Groups
+			of[0].N, of[1].N = of[0].N-1, of[1].N+1
+		})
+		if err := verify(forged, r); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("a row in another group: %v", err)
+		}
+		forged = forge(t, r.Certificate, func(ev *certify.Evidence) { ev.Grouping.Values[0] = -1 })
+		if err := verify(forged, r); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("other values: %v", err)
+		}
+		h, err := pipeline.Fit(t.Context(), j, env)
+		fatal.If(t, err)
+		whole, err := h.Pass(t.Context(), pipeline.Part{Number: 2, Of: 2}, env)
+		fatal.If(t, err)
+		data, err := whole.MarshalBinary()
+		fatal.If(t, err)
+		fatal.If(t, whole.UnmarshalBinary(data))
+		first, err := h.Pass(t.Context(), pipeline.Part{Number: 1, Of: 2}, env)
+		fatal.If(t, err)
+		fatal.If(t, whole.Merge(first))
+		parts, err := h.Certify(t.Context(), whole, env)
+		fatal.If(t, err)
+		if parts.ID != r.ID {
+			t.Error("in two parts the certificate is another one")
+		}
+		fatal.If(t, whole.Close())
+	}
+}
+
+func TestGroupsOfAJob(t *testing.T) {
+	j := job(t, byStation(2, math.Copysign(0, -1), 1))
+	if !slices.Equal(j.Groups.Values, []float64{0, 1, 2}) || !j.Spends().Applies(certify.MethodGroups) || !j.Spends().Applies(certify.MethodHoldout) {
+		t.Errorf("%+v, %+v", j.Groups, j.Guarantees)
+	}
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		says   string
+	}{
+		"the target":          {func(j *pipeline.Job) { j.Groups.Column = "y" }, "is the target"},
+		"no column":           {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} }, "groups.column"},
+		"a value twice":       {func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} }, "groups.values"},
+		"another loss":        {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "does not count"},
+		"a column of a mean":  {func(j *pipeline.Job) { j.Mean.Column = "m" }, "mean.column"},
+		"roles by content":    {func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent }, "roles.by content"},
+		"training on arrival": {func(j *pipeline.Job) { j.Train.Mode = pipeline.TrainArrival }, "train.mode arrival"},
+		"no reference rows": {func(j *pipeline.Job) {
+			j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingAllRows}
+		}, "groups.values"},
+		"no method of all hold-out rows": {func(j *pipeline.Job) {
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}}
+		}, "beside it"},
+	} {
+		j := pipeline.Job{Target: "y", Delta: 0.05, Loss: pipeline.LossDecl{Epsilon: 1}}
+		byStation()(&j)
+		c.change(&j)
+		if _, err := j.WithDefaults(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A look at three groups counts as five at all rows.
+func TestLooksAtGroups(t *testing.T) {
+	l, log := stations(400, 4), &pipelinetest.Store{}
+	groups := func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
+	for _, c := range []struct {
+		name  string
+		what  func(*pipeline.Job)
+		looks int
+	}{
+		{"a count", func(*pipeline.Job) {}, 0},
+		{"groups of the same model", groups, 1},
+		{"the same groups again", groups, 1},
+		{"another count", func(j *pipeline.Job) { j.Train.Seed = 5 }, 6},
+	} {
+		looks := looker(t, log, l, c.what, 0).Delta.Looks
+		if looks == nil {
+			looks = &certify.Looks{}
+		}
+		if len(looks.Earlier) != c.looks || looks.Ended {
+			t.Errorf("%s: %+v, want %d looks", c.name, looks, c.looks)
+		}
+	}
+}
