@@ -71,8 +71,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Configuration: configuration,
 		Roles:         job.Roles.stated(),
 		OptimiserSeed: job.Train.Seed, Jitter: jitter,
-		Declared:    word,
-		Assumptions: assumptions(job, found),
+		Declared: word, Assumptions: assumptions(job, found),
 	}, nil
 }
 
