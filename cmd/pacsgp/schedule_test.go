@@ -105,7 +105,7 @@ func TestTwoSchedulersOnOneRecord(t *testing.T) {
 func TestScheduleFaults(t *testing.T) {
 	dir := t.TempDir()
 	pacsgp(t, "schedule", "-c", writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: []"), "--once").says(t, exitConfig, ":5:15: jobs[0].triggers: there is none")
-	pacsgp(t, "schedule").says(t, exitUsage, "-c:")
+	pacsgp(t, "schedule").says(t, exitUsage, "name the schedule file")
 	pacsgp(t, "schedule", "-c", tiny(nil).write(t, dir)).says(t, exitConfig, "job.yaml: it is a job file, and a schedule file is wanted")
 }
 

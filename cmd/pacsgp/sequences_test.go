@@ -22,7 +22,7 @@ func TestCertificatesOfNoRecord(t *testing.T) {
 	succeed(t, "schedule", "-c", path, "--once")
 	writeFile(t, list, older)
 	addFile(t, dir, "c", 240, 60)
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "has number 2 of sequence", "tells of 1", "hint:")
+	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "has number 2 of sequence", "its list of numbers ends at 1", "hint:")
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "the last look has failed: ", "has number 2", "the next one is at")
 }
 
