@@ -23,7 +23,7 @@ import numpy as np
 from pacsgp import losses, methods, refusal
 from itertools import product
 for stated, unproven, whole in product((0, 2, 3), (0, 3), (1, losses.UNIT)):
-    held = methods.Holdout()
+    held = methods.Holdout({"ledger": {"holdout": 3}})
     held.count(np.ones(3), np.array([True, True, False]))
     try:
         held.agrees({"ledger": {"holdout": 3}, "holdout": stated * losses.UNIT, "unproven holdout": unproven, "whole": whole, "alone": False})
