@@ -48,8 +48,12 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("The column %s is %.0f %% nearer to the target on train rows than on reference rows. It looks as if it had been fitted on train rows; then the bounds from them are too low.",
 			quoted(c.Mean.Column), 100*(1-c.Mean.Train.Upper()/c.Mean.Reference.Upper())))
 	}
-	if c.Ledger.Units == nil { // rows of one unit may depend on each other
+	u := c.Ledger.Units
+	if u == nil || u.small(c.Ledger) { // rows of one unit may depend on each other
 		said = append(said, c.Dependence.doubts()...)
+	}
+	if u != nil {
+		said = append(said, u.doubts(c.Ledger)...)
 	}
 	return said
 }

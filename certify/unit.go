@@ -19,6 +19,7 @@ type UnitLedger struct {
 	Reference int64    `json:"reference"`
 	Train     int64    `json:"train"`
 	Holdout   int64    `json:"holdout"`
+	Largest   int64    `json:"largest"` // most rows of one unit
 }
 
 // Words says what a unit is.
@@ -68,6 +69,10 @@ func (ev Evidence) validateUnits() error {
 			faults = append(faults, fmt.Errorf("%d units of %d rows with one role: want %d at the least", role.units, role.rows, role.least))
 		}
 	}
+	rows, units := l.Reference+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout
+	if u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units {
+		faults = append(faults, fmt.Errorf("the largest of %d units has %d of %d rows", units, u.Largest, rows))
+	}
 	last := len(ev.Sample.Columns) - 1
 	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
 		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
@@ -99,6 +104,20 @@ func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
 		t.Spread.addUnits(mean)
 	}
 	return t.Risk.AddUnits(mean)
+}
+
+// doubts are what a reader of bounds by unit should know: l has the rows.
+func (u UnitLedger) doubts(l Ledger) []string {
+	said := []string{fmt.Sprintf("The independent examples are units, each one %s. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it.", u.Words())}
+	if rows, units := l.Reference+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout; u.Largest > rows/5 {
+		said = append(said, fmt.Sprintf("One unit has %d of %d rows, and counts as one of %d units: a bound about units says little of rows.", u.Largest, rows, units))
+	}
+	return said
+}
+
+// small reports whether most units have one row, so that neighbouring rows are of different units.
+func (u UnitLedger) small(l Ledger) bool {
+	return l.Reference+l.Train+l.Holdout <= 2*(u.Reference+u.Train+u.Holdout)
 }
 
 // fresh names the unit that a guarantee is about.

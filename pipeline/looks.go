@@ -334,9 +334,11 @@ func byRank(rank func(uint64) uint64) func(a, b uint64) int {
 }
 
 // heldRows gathers the hold-out rows of a pass, and the marks of the others, in any order of blocks.
+// Columns that tell units or groups apart are left out: with others the rows are still the same.
 type heldRows struct {
+	beside         int // columns that are left out, before the target
 	mu             sync.Mutex
-	rows           multiset // of all their values, in the order of the columns
+	rows           multiset // of their values, in the order of the columns
 	marks, trained sketch
 	places         []uint64
 }
@@ -382,7 +384,9 @@ func (h *heldRows) add(roles Roles, b block) error {
 	}
 	var rows multiset
 	var held, places, trained []uint64
-	all, last := rowMarks(b.columns), len(b.columns)-1
+	last := len(b.columns) - 1 - h.beside
+	columns := slices.Concat(b.columns[:last], b.columns[last+h.beside:])
+	all := rowMarks(columns)
 	row := make([]float64, last+1)
 	for i, mark := range all {
 		ordinal := b.first + int64(i)
@@ -393,7 +397,7 @@ func (h *heldRows) add(roles Roles, b block) error {
 			continue
 		}
 		for c := range row {
-			row[c] = b.columns[c][i]
+			row[c] = columns[c][i]
 		}
 		rows.addDigest(valuesDigest(row))
 		slices.Sort(row[:last]) // the order of the features changes no place

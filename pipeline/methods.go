@@ -101,10 +101,10 @@ func (j Job) forRows(n int64, enough bool, share float64) Job {
 		declared := j
 		j.declaration = &declared
 	}
-	j.Grid = j.Grid.forRows(n)
 	if j.Unit.given() {
-		enough, share = true, unitHoldout
+		n, enough, share = 0, true, unitHoldout // the rows of train units have no say in the prior
 	}
+	j.Grid = j.Grid.forRows(n)
 	if len(j.Guarantees) == 0 {
 		if j.Guarantees = both(certify.MethodHoldout); !enough || j.Roles.By == RolesByPosition {
 			j.Guarantees = j.Guarantees[:1]

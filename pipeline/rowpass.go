@@ -94,7 +94,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		found.copies = p.sieve.copies
 	case p.columns != nil:
 		found.marks = newCounter[mark](rowsIn(p.shards, shards), p.res, nil)
-		r.marked, r.marker = p.columns, newMarker(p.secret)
+		r.marked, r.marker = p.job.unlabelled(p.columns), newMarker(p.secret)
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*workspace, max(1, p.res.Workers))

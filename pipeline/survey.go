@@ -125,7 +125,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 		s.bad = rows.sieve.bad
 	}
 	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
-	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{}
+	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{beside: job.besideFeatures()}
 	found, err := rows.read(ctx, indices(len(rows.shards)))
 	if err != nil {
 		return false, err

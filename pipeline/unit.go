@@ -66,6 +66,22 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 	}
 }
 
+// unlabelled are the columns, of which the target is last, without those that tell units apart: rows
+// that differ in these alone are copies.
+func (j Job) unlabelled(columns []int) []int {
+	last := len(columns) - 1
+	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
+}
+
+// besideFeatures is the number of columns before the target that tell units or groups apart.
+func (j Job) besideFeatures() int {
+	n := len(j.Unit.Columns)
+	if j.Groups.beside(j) {
+		n++
+	}
+	return n
+}
+
 // ledger returns the ledger of these units, without counts; nil: examples are rows.
 func (d UnitDecl) ledger() *certify.UnitLedger {
 	if !d.given() {
@@ -83,7 +99,7 @@ func (d UnitDecl) counted(found *certify.UnitLedger) (string, *certify.UnitLedge
 	case found == nil:
 		return "", nil, errors.New("the job declares units, and the ledger counts rows")
 	}
-	l.Reference, l.Train, l.Holdout = found.Reference, found.Train, found.Holdout
+	l.Reference, l.Train, l.Holdout, l.Largest = found.Reference, found.Train, found.Holdout, found.Largest
 	return l.Words(), l, nil
 }
 
@@ -205,6 +221,9 @@ func (u *unitRoles) roles(n int64, out leftOut) (Roles, error) {
 		}
 	}
 	r.units.Train = int64(held) - r.units.Reference
+	for _, rows := range u.rows {
+		r.units.Largest = max(r.units.Largest, rows)
+	}
 	if err := u.enough(*r.units, int64(len(units))); err != nil {
 		return r, err
 	}

@@ -1,7 +1,7 @@
 """What somebody who acts on a certificate must know beside its headlines."""
 from fractions import Fraction
 
-from . import dependence
+from . import dependence, unit
 from .bound import mean_of
 from .jsontext import BEFORE, plain
 from .sentences import decimals
@@ -60,6 +60,9 @@ def doubts(cert, unseen=False):
         near, far = (mean_of(int(cert["mean"][role]["sum"], 16), cert["mean"][role]["count"], True) for role in ("train", "reference"))
         said.append(f'The column "{cert["mean"]["column"]}" is {100 * (1 - near / far):.0f} % nearer to the target on train rows than on reference rows. '
                     "It looks as if it had been fitted on train rows; then the bounds from them are too low.")
-    if "units" not in cert["ledger"]:  # rows of one unit may depend on each other
+    units = "units" in cert["ledger"]
+    if not units or unit.small(cert["ledger"]):  # rows of one unit may depend on each other
         said += dependence.doubts(cert["dependence"])
+    if units:
+        said += unit.doubts(cert["ledger"])
     return said

@@ -106,7 +106,7 @@ CERTIFICATE = {
     "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "mean?": {"column": word(128), "reference": SUM, "train": SUM}, "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count, "outside?": count,
-               "units?": {"columns?": [word(128)], "block?": count, "reference": count, "train": count, "holdout": count}},
+               "units?": {"columns?": [word(128)], "block?": count, "reference": count, "train": count, "holdout": count, "largest": count}},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest, "by_rule?": flag},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},

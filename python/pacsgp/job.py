@@ -68,7 +68,7 @@ def for_rows(job, n, before):
     and whether its certificate has the format before, by which it is scaled (4.5)."""
     job = {**job, "before": before}
     if not job["grid"]["step"]:
-        job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 else 0.05}}
+        job = {**job, "grid": {**job["grid"], "step": 0.25 if n < 30_000 or unit.given(job) else 0.05}}
     if "guarantees" not in job:
         methods = [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}]
         job = {**job, "guarantees": methods[:1] if not unit.given(job) and n < (2000 if before else 300) or by(job) == "first" else methods}

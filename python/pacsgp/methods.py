@@ -45,18 +45,21 @@ class Losses:
         return {"id": next(iter(cls.names)), "predictor": cls.predictor, "role": cls.role, "method": "", "status": "", "headline": "", "statement": "", "loss": loss, "delta": delta, "n": rows,
                 "empirical_risk": {"exact": {"count": rows, "sum": f"{found[cls.id]:032x}"}, "upper": mean_of(found[cls.id], rows, True)}, "unproven": found["unproven " + cls.id]}
 
-    def count(self, high, proven):
+    def count(self, high, proven, own=None):
+        """Adds losses, of which so much may be this program's own errors."""
         self.unproven += int((~proven).sum())
+        own = np.zeros(len(high)) if own is None else own
         if self.ids is None:
-            self.high += units(high, True)
+            self.high, self.width = self.high + units(high, True), self.width + units(own, True)
         else:
-            self.sums.add(self.ids, unit.in_units(high, True))
+            self.sums.add(self.ids, unit.in_units(high, True), unit.in_units(own, True))
 
     def agrees(self, found, rounded=0):
         """The stated sum is this program's, up to rounding; larger only as far as there are more
         rows that are not proven. Returns whether as many are unproven."""
         one, stated = unit.examples(found["ledger"], self.role) * UNIT, found[self.id]
-        self.high += self.sums.means(0, True)
+        if self.ids is not None:
+            self.high, self.width = self.sums.means(0, True), self.sums.means(1, True)
         room, more = Fraction(AGREEMENT) * one, max(0, found["unproven " + self.id] - self.unproven) * UNIT
         own = min(self.width, Fraction(WIDEST) * one)
         wider = room * (1 if self.ids is None else 10)  # rows of small units weigh more; a larger risk promises less
@@ -96,8 +99,7 @@ class PacBayes(Losses):
 
     def add(self, losses, y, law, rows):
         high, proven = losses.draws(y, *law)
-        self.count(high, proven)
-        self.width += units(np.where(proven, np.maximum(0, high - losses.draws(y, *law[:2], 0, 0)[0]), 0), True)  # what its errors add
+        self.count(high, proven, np.where(proven, np.maximum(0, high - losses.draws(y, *law[:2], 0, 0)[0]), 0))
 
 
 def check_limit(k, n, p, inverse):

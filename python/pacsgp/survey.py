@@ -118,6 +118,7 @@ class Copies:
             block = block[:, good[-1] - first]
             if units:
                 hashes += units.of(block, good[-1]).tolist()
+            block = np.delete(block, np.s_[len(block) - 1 - len(unit.labels(job)):-1], axis=0)  # rows that differ in these alone are copies
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
             whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
             data = rows.tobytes()

@@ -71,7 +71,7 @@ def roles(job, hashes, good, least, count):
     held = units >= np.uint64(least) if least < 1 << 64 else np.zeros(len(units), dtype=bool)
     k = min(count(len(units)), int((~held).sum()))
     need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
-    ledger = {**given(job), "reference": k, "train": int((~held).sum()) - k, "holdout": int(held.sum())}
+    ledger = {**given(job), "reference": k, "train": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
     need(ledger["train"] >= LEAST and (least == 1 << 64 or ledger["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
     apart = np.isin(hashes, units[held])
     order = np.lexsort((good, hashes))
@@ -135,4 +135,21 @@ def stated(cert, job):
     need("segments" not in cert["sample"], "units, and rows of a log")
     for role, least in (("reference", 1), ("train", LEAST), ("holdout", LEAST)):
         need((ledger[role] > 0) == (found[role] > 0) and found[role] <= ledger[role] and (ledger[role] == 0 or found[role] >= least), f"{found[role]} units of {ledger[role]} {role} rows")
-    return {**given(job), **{role: found[role] for role in ("reference", "train", "holdout")}}
+    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, found))
+    need(1 <= found["largest"] <= rows - units + 1 and found["largest"] * units >= rows, f"the largest of {units} units has {found['largest']} of {rows} rows")
+    return {**given(job), **{key: found[key] for key in ("reference", "train", "holdout", "largest")}}
+
+
+def small(ledger):
+    """Whether most units have one row, so that neighbouring rows are of different units."""
+    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
+    return rows <= 2 * units
+
+
+def doubts(ledger):
+    """What a reader of bounds by unit should know."""
+    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
+    said = [f"The independent examples are units, each one {words(ledger['units'])}. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it."]
+    if ledger["units"]["largest"] > rows // 5:
+        said.append(f"One unit has {ledger['units']['largest']} of {rows} rows, and counts as one of {units} units: a bound about units says little of rows.")
+    return said
