@@ -1,0 +1,52 @@
+package pipeline_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// permuted returns the rows in another order.
+func permuted(columns [][]float64) [][]float64 {
+	order := rand.New(rand.NewPCG(3, 4)).Perm(len(columns[0]))
+	all := make([][]float64, len(columns))
+	for c, column := range columns {
+		for _, i := range order {
+			all[c] = append(all[c], column[i])
+		}
+	}
+	return all
+}
+
+// Rows that get a label are the same rows: a job that has trained on them is known, and a copy under
+// another label is a copy.
+func TestLabelsHideNothing(t *testing.T) {
+	columns, log := days(600, 220, 9), &pipelinetest.Store{}
+	rows := newLake([][]float64{columns[0], columns[1], columns[3]}, 250, 350)
+	if looks := looker(t, log, rows, func(*pipeline.Job) {}, 0).Delta.Looks; looks != nil {
+		t.Fatalf("the first look is %+v", looks)
+	}
+	again := looker(t, log, dayLake(permuted(columns), 250, 350), byDay, 0)
+	if again.Delta.Looks == nil {
+		t.Error("units begin a first look at rows that are known")
+	}
+	text := strings.Join(again.Doubts(), "\n")
+	if !strings.Contains(text, "is declared: nothing here measures it") || strings.Contains(text, "One unit has") {
+		t.Errorf("its doubts: %s", text)
+	}
+
+	for c, column := range columns {
+		columns[c] = slices.Concat(column, column)
+	}
+	for i := range columns[2] {
+		columns[2][i] = float64(i)
+	}
+	_, err := pipeline.Run(t.Context(), job(t, byDay), dayLake(columns, 500, 700).environment(&pipelinetest.Store{}))
+	if err == nil || !strings.Contains(err.Error(), "equal an earlier row") {
+		t.Errorf("copies under other labels: %v", err)
+	}
+}
