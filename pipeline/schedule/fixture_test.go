@@ -217,10 +217,15 @@ type taken struct {
 	rows     int64
 	name     string
 	segments []certify.Segment
+	lacks    string // a column that is no feature
 }
 
-func (taken) Open(context.Context, pipeline.Choice) (pipeline.Opened, error) {
-	return nil, errors.New("nobody reads them")
+// Open only looks at the columns: nobody reads the rows.
+func (of taken) Open(_ context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+	if slices.Contains(c.Features, of.lacks) {
+		return nil, fmt.Errorf("%q is text", of.lacks)
+	}
+	return nil, nil
 }
 func (taken) Release(bool) error { return nil }
 
@@ -228,6 +233,7 @@ func (taken) Release(bool) error { return nil }
 type lake struct {
 	files []schedule.File
 	fault error
+	lacks string // a column that is no feature
 }
 
 func (l *lake) add(path string, rows int64) {
@@ -238,7 +244,7 @@ func (l *lake) add(path string, rows int64) {
 func (l *lake) Files(context.Context) ([]schedule.File, error) { return l.files, l.fault }
 
 func (l *lake) Rows(files []schedule.File) pipeline.Rows {
-	of := taken{name: "ab"}
+	of := taken{name: "ab", lacks: l.lacks}
 	for _, f := range files {
 		of.rows += f.Rows
 		of.name += hex.EncodeToString([]byte(f.Path))

@@ -116,6 +116,27 @@ func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.Manifes
 	return some, nil
 }
 
+// keepsFeatures demands that rows have the features of the newest certificate of the sequence: a
+// column that is missing or text in new files would else be left out of the next model. Jobs that
+// name their features fail without it.
+func (j *Job) keepsFeatures(ctx context.Context, rows pipeline.Rows) error {
+	if j.Job.Features != nil {
+		return nil
+	}
+	ids, newest, err := j.certified(ctx)
+	if err != nil || newest == 0 {
+		return err
+	}
+	c, err := j.Output.GetCertificate(ctx, ids[newest])
+	if err != nil {
+		return err
+	}
+	if _, err := j.Job.Open(ctx, rows, c.Features(), j.How.Resources, nil); err != nil {
+		return fmt.Errorf("the features stay those of certificate number %d: %w", newest, err)
+	}
+	return nil
+}
+
 // reached is the moment at which the files reached the trigger's count of rows or files, by the
 // times they were written: a late look finds the same moment. Files without a time count as
 // written now.

@@ -184,6 +184,12 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	run.Files = manifestFiles(files)
 	of := j.lotOf(run)
 	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
+	if !of.none {
+		if err := j.keepsFeatures(ctx, of.rows); err != nil {
+			run.Files = nil // a retry chooses anew: the files are to be mended
+			return lot{}, err
+		}
+	}
 	return of, nil
 }
 

@@ -2,9 +2,11 @@ package schedule_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -69,5 +71,24 @@ func TestLengthOfARunDecidesNoSample(t *testing.T) {
 		if s.at(moment.Add(late)); s.paths() != "bcdef" {
 			t.Errorf("%v after 100 rows have come the run takes %q", late, s.paths())
 		}
+	}
+}
+
+// A column that turns into text in new files is no reason for a model without it: the run fails before
+// it takes a number, and its retry takes the mended files.
+func TestFeaturesOfASequenceStay(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 3 }))
+	s.at(someDay)
+	now := someDay.Add(time.Hour)
+	s.at(now)
+	now = now.Add(time.Hour)
+	s.addAt("e", now)
+	s.lake.lacks = "temp"
+	if r := s.at(now); r == nil || r.State != pipeline.StateFailed || *r.Exit != pipeline.ExitFailure || r.Scheduled.Sequence != 0 || !strings.Contains(r.Fault, `certificate number 1: "temp" is text`) {
+		t.Fatalf("%+v", r)
+	}
+	s.lake.lacks, s.lake.files[3].Footer = "", "mended"
+	if r := s.at(now.Add(2 * time.Minute)); r == nil || *r.Exit != 0 || r.Scheduled.Try != 2 || r.Scheduled.Sequence != 2 || s.paths() != "bcde" {
+		t.Errorf("mended: %+v", r)
 	}
 }

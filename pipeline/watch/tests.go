@@ -32,12 +32,18 @@ func (p Promotion) Decide(champion, challenger certify.Certificate, who pipeline
 	switch {
 	case why != "":
 		return Decision{Why: "it cannot be compared with the current one: " + why}
+	case p.Error > 0 && (p.MaxAge == 0 || age <= p.MaxAge):
+		return Decision{Waits: true, Why: "it waits until it is better on rows that are new to both"}
+	}
+	has := challenger.Features()
+	lost := slices.DeleteFunc(slices.Clone(champion.Features()), func(name string) bool { return slices.Contains(has, name) })
+	switch {
+	case len(lost) > 0:
+		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %q (hint: they are constant, or missing, in its rows; if they are to stay away, make it current with pacsgp promote)", lost)}
 	case p.Error == 0:
 		return Decision{Moves: true, Why: "it replaces the one before"}
-	case p.MaxAge > 0 && age > p.MaxAge:
-		return Decision{Moves: true, Why: fmt.Sprintf("the one before was current for more than %v", p.MaxAge)}
 	default:
-		return Decision{Waits: true, Why: "it waits until it is better on rows that are new to both"}
+		return Decision{Moves: true, Why: fmt.Sprintf("the one before was current for more than %v", p.MaxAge)}
 	}
 }
 
