@@ -98,6 +98,24 @@ func NewPredictions(w io.Writer, certificate string, keep ...Kept) *Predictions 
 	}
 }
 
+// fileKey is the key of the metadata with the name of the file that was predicted.
+const fileKey = "pacsgp-file"
+
+// Of names the file whose rows are predicted, before Close.
+func (p *Predictions) Of(file string) { p.w.SetKeyValueMetadata(fileKey, file) }
+
+// PredictedFile returns the name of the file that a file of predictions of that size is about.
+func PredictedFile(r io.ReaderAt, size int64) (string, error) {
+	f, err := readFooter(r, size)
+	if err == nil && f.keys[fileKey] == "" {
+		err = fmt.Errorf("no metadata %s", fileKey)
+	}
+	if err != nil {
+		return "", err
+	}
+	return f.keys[fileKey], nil
+}
+
 // The places of columns of predictions.
 const (
 	rowColumn = iota

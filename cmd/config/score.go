@@ -24,7 +24,8 @@ type ScoreFile struct {
 	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // with the pointer to the model
 	Source         scoreSourceConfig                `yaml:"source"`
 	Keep           []string                         `yaml:"keep"`
-	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"` // of predictions
+	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"`   // of predictions
+	Replaced       string                           `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	ExactlyOnce    bool                             `yaml:"exactly_once"`
 	SessionTimeout *yamlfile.Duration               `yaml:"session_timeout"`
 	Poll           yamlfile.Duration                `yaml:"poll"`
@@ -58,6 +59,14 @@ type scoreTopicsConfig struct {
 	Name   string     `yaml:"name"`
 	Topics topicNames `yaml:"topics"`
 }
+
+// What becomes of the predictions of a file that was replaced.
+const (
+	replacedKeep   = "keep"
+	replacedRemove = "remove"
+)
+
+var replacedWords = []string{replacedKeep, replacedRemove}
 
 type scoreSourceConfig struct {
 	Paths yamlfile.Paths `yaml:"paths"`
@@ -187,6 +196,8 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 			faults.Among([]string{"output", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
 		}
 	}
+	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
+	faults.Unless(c.Replaced == "" || !c.ToTopic(), "replaced", "it is about files of predictions; those on a topic stay there")
 	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 }
@@ -226,6 +237,7 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(out.Topic == "" || out.Topic != k.Topic, "output.kafka", "%s is the topic that the rows come from", out.Topic)
 	faults.Unless(reflect.ValueOf(out.Cluster).IsZero(), "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
 	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
+	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }

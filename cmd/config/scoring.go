@@ -165,7 +165,11 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 		return 0, err
 	}
 	defer follower.Close()
-	out := sinklake.NewPredictions(s.FS, s.Output.Folder, about)
+	remove, told := s.Replaced == replacedRemove, s.Noticed
+	if remove {
+		told = s.Said
+	}
+	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Told: told})
 	l := score.Loop[ingestlake.StoredColumns]{
 		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, Looked: s.Looked, After: time.After,
 	}

@@ -27,45 +27,68 @@ var _ score.Writer[storedColumns] = (*Predictions)(nil)
 // Predictions writes the predictions of files to files, whole or not at all. There is no other
 // record: a file whose predictions exist is done.
 type Predictions struct {
-	fs     durable.FS
-	folder string
-	about  *About
+	cfg PredictionsConfig
 
-	mu    sync.Mutex
-	swept map[string]bool // folders that were swept
+	mu      sync.Mutex
+	swept   map[string]bool     // folders that were swept and indexed
+	digests map[string][]string // of predicted files, by stem
+	settled map[string]string   // the digest of the last file whose earlier contents were dealt with, by name
 }
 
-// NewPredictions returns a writer to a folder that the caller has locked.
-func NewPredictions(fsys durable.FS, folder string, about *About) *Predictions {
-	return &Predictions{fs: fsys, folder: folder, about: about, swept: map[string]bool{}}
+// PredictionsConfig sets up a [Predictions].
+type PredictionsConfig struct {
+	FS     durable.FS
+	Folder string // locked by the caller
+	About  *About
+	// Remove removes the predictions of a file's earlier content once those of its present
+	// content are durable.
+	Remove bool
+	Told   func(text string) // is told of files that were replaced
+}
+
+// NewPredictions returns a writer.
+func NewPredictions(cfg PredictionsConfig) *Predictions {
+	return &Predictions{cfg: cfg, swept: map[string]bool{}, digests: map[string][]string{}, settled: map[string]string{}}
 }
 
 // PredictionsOf returns the path of the predictions of a file in a folder. It follows from the
 // file's own path and content.
 func PredictionsOf(folder string, f score.File) string {
+	return stemOf(folder, f) + "-" + f.Digest + ".parquet"
+}
+
+// stemOf is the part of [PredictionsOf] that follows from the path.
+func stemOf(folder string, f score.File) string {
 	name := f.Name
 	for strings.HasPrefix(name, "../") {
 		name = name[len("../"):]
 	}
 	name = strings.TrimPrefix(strings.ReplaceAll(name, ":", ""), "/")
-	name = strings.TrimSuffix(name, path.Ext(name))
-	return filepath.Join(folder, filepath.FromSlash(name)+"-"+f.Digest+".parquet")
+	return filepath.Join(folder, filepath.FromSlash(strings.TrimSuffix(name, path.Ext(name))))
 }
 
-// Has reports whether the predictions of a file exist.
+// Has reports whether the predictions of a file exist. It completes a removal of earlier ones
+// that a killed process has begun.
 func (w *Predictions) Has(f score.File) (bool, error) {
-	_, err := os.Stat(PredictionsOf(w.folder, f))
+	to := PredictionsOf(w.cfg.Folder, f)
+	_, err := os.Stat(to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
+	}
+	if err == nil && w.cfg.Remove {
+		if err = w.sweep(filepath.Dir(to)); err == nil {
+			err = w.replace(f)
+		}
+		err = unwritten(w.cfg.Folder, err)
 	}
 	return err == nil, err
 }
 
 // Pack writes the predictions of a file and publishes them.
 func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_ func(context.Context) error, n score.Tally, err error) {
-	to := PredictionsOf(w.folder, p.File)
+	to := PredictionsOf(w.cfg.Folder, p.File)
 	if err := w.sweep(filepath.Dir(to)); err != nil {
-		return nil, n, unwritten(w.folder, err)
+		return nil, n, unwritten(w.cfg.Folder, err)
 	}
 	var file *durable.Pending
 	var out *sink.Predictions
@@ -76,27 +99,28 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 	}()
 	err = p.Predict(ctx, func(batch []pipeline.Prediction, beside storedColumns) (err error) {
 		if file == nil { // not before the first rows were read
-			if file, err = durable.Create(w.fs, to); err != nil {
-				return unwritten(w.folder, err)
+			if file, err = durable.Create(w.cfg.FS, to); err != nil {
+				return unwritten(w.cfg.Folder, err)
 			}
 			keep := make([]sink.Kept, len(beside.Names))
 			for c := range keep {
 				keep[c] = sink.Kept{Name: beside.Names[c], Node: beside.Types[c]}
 			}
 			out = sink.NewPredictions(file, p.By.Carries, keep...)
+			out.Of(p.File.Name)
 		}
 		n = n.Plus(score.Count(batch))
 		if err := out.Write(batch, beside.Values...); err != nil {
-			return unwritten(w.folder, err)
+			return unwritten(w.cfg.Folder, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, n, err
 	}
-	for _, step := range []func() error{out.Close, func() error { return w.about.keep(p.By.Certificate) }, file.Commit} {
+	for _, step := range []func() error{out.Close, func() error { return w.cfg.About.keep(p.By.Certificate) }, file.Commit, func() error { return w.replace(p.File) }} {
 		if err := step(); err != nil {
-			return nil, n, unwritten(w.folder, err)
+			return nil, n, unwritten(w.cfg.Folder, err)
 		}
 	}
 	return nil, n, nil
@@ -105,17 +129,21 @@ func (w *Predictions) Pack(ctx context.Context, p score.Piece[storedColumns]) (_
 // Commit has nothing to do: Pack publishes.
 func (w *Predictions) Commit(context.Context) error { return nil }
 
-// sweep makes a folder for predictions, and removes unfinished files of a killed process.
+// sweep makes a folder for predictions, removes unfinished files of a killed process, and notes the
+// finished ones.
 func (w *Predictions) sweep(folder string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.swept[folder] {
 		return nil
 	}
-	if err := w.fs.MkdirAll(folder); err != nil {
+	if err := w.cfg.FS.MkdirAll(folder); err != nil {
 		return err
 	}
-	if err := durable.Sweep(w.fs, folder); err != nil {
+	if err := durable.Sweep(w.cfg.FS, folder); err != nil {
+		return err
+	}
+	if err := w.index(folder); err != nil {
 		return err
 	}
 	w.swept[folder] = true
@@ -140,6 +168,9 @@ func Full(folder string, err error) error {
 
 // unwritten marks an error of writing to a folder as one that may pass ([score.Later]).
 func unwritten(folder string, err error) error {
+	if err == nil {
+		return nil
+	}
 	full := Full(folder, err)
 	if !errors.Is(full, ErrFull) {
 		full = fmt.Errorf("%w: %w", errOutput, err)

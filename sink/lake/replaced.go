@@ -1,0 +1,100 @@
+package lake
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// digested is the name of a file of predictions: a stem, and the digest of the predicted file.
+var digested = regexp.MustCompile(`^(.+)-([0-9a-f]{16})\.parquet$`)
+
+// index notes the files of predictions in a folder.
+func (w *Predictions) index(folder string) error {
+	names, err := w.cfg.FS.List(folder)
+	for _, name := range names {
+		if m := digested.FindStringSubmatch(name); m != nil {
+			stem := filepath.Join(folder, m[1])
+			w.digests[stem] = append(w.digests[stem], m[2])
+		}
+	}
+	return err
+}
+
+// replace deals with the predictions of earlier contents of a file whose present content is
+// predicted: it removes them if that is declared, and else says where they are.
+func (w *Predictions) replace(f score.File) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.settled[f.Name] == f.Digest {
+		return nil
+	}
+	if stem := stemOf(w.cfg.Folder, f); !slices.Contains(w.digests[stem], f.Digest) {
+		w.digests[stem] = append(w.digests[stem], f.Digest)
+	}
+	if earlier := w.earlier(f); len(earlier) > 0 {
+		says := "%s was replaced: the predictions of its earlier content stay: %s (hint: replaced: remove removes such)"
+		if w.cfg.Remove {
+			says = "%s was replaced: the predictions of its earlier content are removed: %s"
+			if err := w.remove(earlier); err != nil {
+				return err
+			}
+		}
+		w.cfg.Told(fmt.Sprintf(says, f.Path, strings.Join(earlier, ", ")))
+	}
+	w.settled[f.Name] = f.Digest
+	return nil
+}
+
+// earlier returns the paths of the predictions of earlier contents of a file. Files of equal
+// stems, as a.parquet and a.arrow, have each their own.
+func (w *Predictions) earlier(f score.File) (paths []string) {
+	stem := stemOf(w.cfg.Folder, f)
+	for _, digest := range w.digests[stem] {
+		path := stem + "-" + digest + ".parquet"
+		if digest == f.Digest {
+			continue
+		}
+		of, err := predictedFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // somebody has removed it
+		case err != nil:
+			w.cfg.Told(fmt.Sprintf("%s stays, for it does not say which file it predicts: %v", path, err))
+		case of == f.Name:
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// predictedFile returns the name of the file that a file of predictions is about.
+func predictedFile(path string) (string, error) {
+	file, size, err := durable.OpenRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	return sink.PredictedFile(file, size)
+}
+
+// remove removes files of predictions of one folder. Those in their place are durable first.
+func (w *Predictions) remove(paths []string) error {
+	folder := filepath.Dir(paths[0])
+	if err := durable.SyncDir(w.cfg.FS, folder); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := w.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return durable.SyncDir(w.cfg.FS, folder)
+}
