@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -28,7 +29,8 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 	}
 	index := console.NewIndex(about.folders)
 	s := c.Server()
-	s.Registry, s.Ready, s.Pages = about.registry, about.ready, console.Handler(index, about.live)
+	s.Registry, s.Pages = about.registry, console.Handler(index, about.live)
+	s.Ready = func() error { return errors.Join(about.ready(), index.Damaged()) }
 	server, err := serving.Start(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A service shows its certificates and what it does, and its metrics beside them.
@@ -87,6 +88,13 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 		}
 		fatal.If(t, os.Remove(c.half))
 		says("/readyz", "ok", http.StatusOK)
+		if command == "score" { // which trains no other one meanwhile
+			path := filepath.Join(dir, "out", sinklake.ModelName(current(t, filepath.Join(dir, "out")).Model))
+			fatal.If(t, os.Rename(path, path+".away"))
+			says("/readyz", "is missing", http.StatusServiceUnavailable)
+			fatal.If(t, os.Rename(path+".away", path))
+			says("/readyz", "ok", http.StatusOK)
+		}
 		r.end(t)
 	}
 }

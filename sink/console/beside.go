@@ -1,8 +1,11 @@
 package console
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -24,7 +27,8 @@ const (
 type pointer struct {
 	pipeline.Current
 
-	Fault string
+	Fault      string
+	ModelFault string // why the file of its model is not the one that it names, "" if it is
 }
 
 func readPointer(folder string) pointer {
@@ -36,6 +40,37 @@ func readPointer(folder string) pointer {
 		return pointer{}
 	}
 	return pointer{Current: *p}
+}
+
+// A model is the file of a current model, as it was read.
+type model struct {
+	info  os.FileInfo // nil: it is missing
+	fault string
+}
+
+// readModel compares the content of a model file with its name, unless it has not changed since.
+func readModel(path, digest string, before model) (m model) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return model{fault: "its file " + filepath.Base(path) + " is missing or cannot be read: " + plainly(err).Error()}
+	}
+	if before.info != nil && unchanged(before.info, info) {
+		return before
+	}
+	m.info = info
+	sum := sha256.New()
+	f, _, err := durable.OpenRegular(path)
+	if err == nil {
+		_, err = io.Copy(sum, f)
+		err = errors.Join(err, f.Close())
+	}
+	switch {
+	case err != nil:
+		m.fault = "its file " + filepath.Base(path) + " cannot be read: " + plainly(err).Error()
+	case hex.EncodeToString(sum.Sum(nil)) != digest:
+		m.fault = "its file " + filepath.Base(path) + " is damaged: the content is not what the name says"
+	}
+	return m
 }
 
 // A Run is the record of a run, without its lists of files and steps.

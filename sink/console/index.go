@@ -39,6 +39,7 @@ type Index struct {
 	scan     sync.Mutex         // guards the fields below
 	files    map[string]read    // by path
 	pointers map[string]pointer // by folder
+	models   map[string]model   // by path
 }
 
 // A read is the result of reading a file: an entry, a run, tests or a fault.
@@ -80,6 +81,17 @@ func NewIndex(roots []string) *Index {
 // Now returns the latest snapshot.
 func (x *Index) Now() *Snapshot { return x.now.Load() }
 
+// Damaged says which current models have files that are missing or damaged, nil if none has.
+func (x *Index) Damaged() error {
+	var faults []error
+	for _, j := range x.Now().Jobs {
+		if j.Pointer.ModelFault != "" {
+			faults = append(faults, fmt.Errorf("%s: the current model cannot be used: %s", j.Folder, j.Pointer.ModelFault))
+		}
+	}
+	return errors.Join(faults...)
+}
+
 // Watch scans the folders every two seconds until ctx is done. Pages show unreadable ones.
 func (x *Index) Watch(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -97,16 +109,25 @@ func (x *Index) Refresh(ctx context.Context) error {
 	defer x.scan.Unlock()
 	found, at, notices := x.list(ctx)
 	pointers := map[string]pointer{}
+	models := map[string]model{}
 	for _, path := range at {
-		pointers[filepath.Dir(path)] = readPointer(filepath.Dir(path))
+		folder := filepath.Dir(path)
+		p := readPointer(folder)
+		if p.ID != "" {
+			file := filepath.Join(folder, lake.ModelName(p.Model))
+			models[file] = readModel(file, p.Model, x.models[file])
+			p.ModelFault = models[file].fault
+		}
+		pointers[folder] = p
 	}
+	x.models = models
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	known, changed := map[string]read{}, []string(nil)
 	for path, info := range found {
 		before, ok := x.files[path]
-		if ok && os.SameFile(before.info, info) && before.info.Size() == info.Size() && before.info.ModTime().Equal(info.ModTime()) {
+		if ok && unchanged(before.info, info) {
 			known[path] = before
 		} else {
 			changed = append(changed, path)
@@ -141,6 +162,11 @@ func (x *Index) Refresh(ctx context.Context) error {
 	x.files, x.pointers = known, pointers
 	x.now.Store(snapshotOf(known, pointers, notices, true))
 	return nil
+}
+
+// unchanged reports whether a file is the same as before, by its size and time.
+func unchanged(before, now os.FileInfo) bool {
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
 func readFile(path string, info os.FileInfo) (r read) {

@@ -117,6 +117,37 @@ func TestIndexFollows(t *testing.T) {
 	}
 }
 
+// A current model whose file is gone or damaged is told, until it is whole again.
+func TestDamagedModel(t *testing.T) {
+	dir := t.TempDir()
+	id, _ := put(t, dir, certifytest.Certificate(t, nil), noon)
+	write(t, filepath.Join(dir, lake.CurrentFile), pointing(id, noon))
+	x := indexOf(t, dir)
+	h, path := Handler(x, nil), filepath.Join(dir, modelName)
+	for i, c := range []struct{ file, want string }{{"a model", ""}, {"a mode1", "is damaged"}, {"a mod", "is damaged"}, {"", "is missing"}, {"a model", ""}} {
+		if c.file != "" {
+			write(t, path, []byte(c.file))
+			at := noon.Add(time.Duration(i) * time.Hour)
+			fatal.If(t, os.Chtimes(path, at, at))
+		} else {
+			fatal.If(t, os.Remove(path))
+		}
+		fatal.If(t, x.Refresh(t.Context()))
+		_, page := get(t, h, "/")
+		said, fault := text(page), x.Damaged()
+		if c.want == "" && (fault != nil || strings.Contains(said, "cannot be used")) {
+			t.Errorf("%d: %v; %s", i, fault, said)
+		}
+		if c.want != "" && (fault == nil || !strings.Contains(fault.Error(), c.want) || !strings.Contains(said, c.want) || !strings.Contains(said, "What to do: Restore the file") || !strings.Contains(page, `class="finding bad"`)) {
+			t.Errorf("%d: %v, want %s; %s", i, fault, c.want, said)
+		}
+	}
+	before := x.models[path].info
+	if fatal.If(t, x.Refresh(t.Context())); x.models[path].info != before {
+		t.Error("a file that has not changed was read again")
+	}
+}
+
 // many are entries of made-up certificates in several series.
 func many(n int) []*Entry {
 	entries := make([]*Entry, n)

@@ -104,6 +104,9 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	case p.ID != "" && j.Current == nil:
 		add(bad, "The pointer names certificate "+short(p.ID)+", which is not here, or cannot be read.", "Restore it from a copy, or name another one: pacsgp promote ID "+j.Folder)
 	}
+	if fault := j.Pointer.ModelFault; fault != "" {
+		add(bad, "The current model cannot be used: "+fault, "Restore the file from a copy, or make another model current: pacsgp promote ID "+j.Folder)
+	}
 	if t := j.Test; t != nil && t.Alarm {
 		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Has the source changed? Roll back by pacsgp promote ID "+j.Folder+", or train again.")
 	}

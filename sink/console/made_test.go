@@ -9,16 +9,16 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// put writes a certificate into a folder, as of a time, and returns its id and its path.
+// put writes a certificate with a model into a folder, as of a time, and returns its id and its path.
 func put(t testing.TB, folder string, c certify.Certificate, at time.Time) (id, path string) {
 	t.Helper()
 	data, err := certify.Marshal(c)
@@ -27,9 +27,13 @@ func put(t testing.TB, folder string, c certify.Certificate, at time.Time) (id, 
 	id = hex.EncodeToString(sum[:])
 	path = filepath.Join(folder, lake.CertificateName(id))
 	write(t, path, data)
+	write(t, filepath.Join(folder, modelName), []byte("a model"))
 	fatal.If(t, os.Chtimes(path, at, at))
 	return id, path
 }
+
+// modelName names the file of every model.
+var modelName = lake.ModelName(sink.DigestOf([]byte("a model")))
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
@@ -55,7 +59,7 @@ func numbered(number int, kl float64) func(*certify.Evidence) {
 // pointing is a pointer to a certificate.
 func pointing(id string, since time.Time) []byte {
 	return fmt.Appendf(nil, `{"format":"pacsgp-current/1","id":%q,"certificate":%q,"model":%q,"predictor":"mean","bound":0.1,"since":%q}`,
-		id, lake.CertificateName(id), lake.ModelName(strings.Repeat("0d", 32)), since.Format(time.RFC3339))
+		id, lake.CertificateName(id), modelName, since.Format(time.RFC3339))
 }
 
 // indexOf is an index of folders that has looked at them.
