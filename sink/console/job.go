@@ -108,14 +108,14 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 		add(bad, "The current model cannot be used: "+fault, "Restore the file from a copy, or make another model current: pacsgp promote ID "+j.Folder)
 	}
 	if t := j.Test; t != nil && t.Alarm {
-		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Has the source changed? Roll back by pacsgp promote ID "+j.Folder+", or train again.")
+		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed. If it has, train on new rows: "+j.again()+". To roll back: pacsgp promote ID "+j.Folder)
 	}
 	last := j.ended()
 	if last != nil {
-		all = append(all, j.fromRun(last))
 		if of := last.Scheduled; of != nil && of.Due != nil && last == j.Runs[0] && !now.IsZero() && now.Sub(*of.Due) > 10*time.Minute {
 			add(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 		}
+		all = append(all, j.fromRun(last, all == nil))
 	}
 	if n := j.unmoved(); n > 1 {
 		add(warn, fmt.Sprintf("%s since the current model became current, and none has replaced it.", certify.Count(n, "finished run")), "")
@@ -131,15 +131,24 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	return all
 }
 
-// fromRun says what came of the last run.
-func (j *Job) fromRun(r *Run) Finding {
+// again is the command that runs the job.
+func (j *Job) again() string {
+	if len(j.Runs) > 0 && j.Runs[0].Scheduled != nil {
+		return "pacsgp schedule run " + j.Runs[0].Scheduled.Job
+	}
+	return "pacsgp train -c JOB"
+}
+
+// fromRun says what came of the last run. quiet: nothing else is wrong with the current model.
+func (j *Job) fromRun(r *Run, quiet bool) Finding {
 	why, hint := r.reason()
-	again := "pacsgp train -c JOB runs it again."
-	if of := r.Scheduled; of != nil {
-		again = "pacsgp schedule run " + of.Job + " runs it now."
-		if of.Due != nil {
-			again = "The next run tries again; " + again
-		}
+	again := j.again() + " runs it now."
+	if of := r.Scheduled; of != nil && of.Due != nil {
+		again = "The next run tries again; " + again
+	}
+	stays := "The current model stays."
+	if quiet {
+		stays = "The current model stays, and nothing has to be done tonight."
 	}
 	promote := fmt.Sprintf("The current model stays. pacsgp promote %s %s makes this one current.", short(r.certificate()), j.Folder)
 	if why != "" {
@@ -153,7 +162,7 @@ func (j *Job) fromRun(r *Run) Finding {
 	case id == j.Pointer.ID:
 		return Finding{good, "The model of the last run is current.", hint}
 	case r.Exit != nil && *r.Exit != 0:
-		return Finding{warn, fmt.Sprintf("The model of %s is not current%s", lowered(r.Title()), why), cmp.Or(hint, "The current model stays, and nothing has to be done tonight.")}
+		return Finding{warn, fmt.Sprintf("The model of %s is not current%s", lowered(r.Title()), why), cmp.Or(hint, stays)}
 	default:
 		return Finding{warn, fmt.Sprintf("The model of %s is certified, and not current%s", lowered(r.Title()), why), cmp.Or(hint, promote)}
 	}

@@ -135,5 +135,10 @@ func TestFindings(t *testing.T) {
 		if f := j.findings(noon)[0]; f.Level != c.level || !strings.Contains(f.Words, c.words) || !strings.Contains(f.Hint, c.hint) || (c.hint == "") != (f.Hint == "") {
 			t.Errorf("%s: %+v, want %s", name, f, c.level)
 		}
+		j.Test = &pipeline.RowsTest{Alarm: true} // then something has to be done
+		if all := j.findings(noon); all[0].Level != bad || !strings.Contains(all[0].Words+all[1].Words, "Alarm") || strings.Contains(fmt.Sprint(all), "nothing has to be done") ||
+			!strings.Contains(fmt.Sprint(all), "train on new rows: pacsgp schedule run delays. To roll back: pacsgp promote ID out") {
+			t.Errorf("%s, with an alarm: %+v", name, all)
+		}
 	}
 }
