@@ -65,7 +65,7 @@ func TestFirstScreen(t *testing.T) {
 	for _, want := range []string{
 		"delays", "Current model number 1 " + short(ids[0]), "since 2026-01-31 12:01 UTC, 2 days ago", "draw: at most ", "yardstick ", "Observed since 10.8 % of 1000 new rows, so that at most 13.2 % is expected",
 		"Next run 2026-02-03 12:00 UTC", "Alarm: rows that came after", "Run 3 failed, so that the current model is an older one: half.parquet", "What to do: write it again", "pacsgp schedule run delays runs it now",
-		"Run 3 2026-02-02 12:00 failed", "Run 2 2026-02-01 12:00 refused number 2 vacuous: <b>above", "Run 1 2026-01-31 12:00 certified current number 1",
+		"Run 3 2026-02-02 12:00 failed", "has missed 10.8 % of all 1000 new rows since it became current, alarm", "Run 2 2026-02-01 12:00 refused number 2 vacuous: <b>above", "Run 1 2026-01-31 12:00 certified current number 1",
 	} {
 		i := strings.Index(said[at:], want)
 		if i < 0 {
