@@ -282,6 +282,11 @@ func TestConfidenceIsExact(t *testing.T) {
 			t.Errorf("confidence(%g) = %s, want %s", delta, got, want)
 		}
 	}
+	for delta, want := range map[float64]string{.01: "1 %", .05: "5 %", .001: "0.1 %", .07: "7 %", 1e-12: "0.0000000001 %"} {
+		if got := PercentDeclared(delta); got != want {
+			t.Errorf("PercentDeclared(%g) = %s, want %s", delta, got, want)
+		}
+	}
 }
 
 // δ is the decimal number that the certificate shows: ln 1/δ is not below that

@@ -101,9 +101,23 @@ func confidence(delta float64) string {
 	if err != nil {
 		return "1 - " + plain(delta)
 	}
-	percent := d.Mul(d.Sub(big.NewRat(1, 1), d), big.NewRat(100, 1))
-	decimals, _ := percent.FloatPrec()
-	return percent.FloatString(min(decimals, 400)) + " %"
+	return inPercent(d.Sub(big.NewRat(1, 1), d))
+}
+
+// PercentDeclared prints a declared number, such as δ, in percent, without rounding.
+func PercentDeclared(x float64) string {
+	r, err := decimal(x)
+	if err != nil {
+		return plain(x)
+	}
+	return inPercent(r)
+}
+
+// inPercent prints 100·r without rounding, and changes r.
+func inPercent(r *big.Rat) string {
+	r.Mul(r, big.NewRat(100, 1))
+	decimals, _ := r.FloatPrec()
+	return r.FloatString(min(decimals, 400)) + " %"
 }
 
 // declaredDigits is the largest number of digits of a declared number. A number with

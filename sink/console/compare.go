@@ -35,7 +35,7 @@ func compared(a, b certify.Certificate) []comparison {
 			comparison{"empirical risk of a draw", certify.PercentUp(one.EmpiricalRisk.Upper), certify.PercentUp(other.EmpiricalRisk.Upper), ""},
 			comparison{"KL of Q from P, nats a row", perRow(one.KL, one.N), perRow(other.KL, other.N), ""},
 			comparison{"rows N", strconv.FormatInt(one.N, 10), strconv.FormatInt(other.N, 10), ""},
-			comparison{"fails with probability at most", certify.PercentUp(one.Delta), certify.PercentUp(other.Delta), ""},
+			comparison{"fails with probability at most", certify.PercentDeclared(one.Delta), certify.PercentDeclared(other.Delta), ""},
 		)
 	}
 	word := func(name, one, other string) { rows = append(rows, comparison{Name: name, One: one, Other: other}) }

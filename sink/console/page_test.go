@@ -53,6 +53,9 @@ func TestOverviewAndSeries(t *testing.T) {
 			t.Errorf("status %d: %s or its bound is not in %s", status, id, text(page))
 		}
 	}
+	if !strings.Contains(page, `<td class="number">1 %</td>`) {
+		t.Errorf("delta is not 1 %%: %s", text(page))
+	}
 	if n := strings.Count(page, `class="certified" d="`); n < 3 {
 		t.Errorf("%d marks of certified bounds", n)
 	}
