@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -29,6 +30,7 @@ type Entry struct {
 	Mean    About
 	Draw    About
 	Kept    *About  // about the mean, from hold-out rows; nil unless conditional
+	Best    About   // about the mean, as in the pointer: certified or conditional
 	Against float64 // bound of the baseline
 	N       int64
 	Series  Series
@@ -119,7 +121,7 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 	e := Entry{
 		ID: id, Path: path, File: info.ModTime().UTC(), Attempt: c.Declared.Attempt.InThisLog,
 		Mean: aboutOf(c.About(certify.PredictorMean)), Draw: aboutOf(c.About(certify.PredictorDraw)),
-		Against: c.Baseline.Bound, Doubts: len(c.Doubts()),
+		Best: aboutOf(pipeline.JudgeMean.Of(c)), Against: c.Baseline.Bound, Doubts: len(c.Doubts()),
 	}
 	e.N = max(e.Draw.N, e.Mean.N)
 	for _, g := range c.Conditional() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -103,6 +104,19 @@ func TestFirstScreen(t *testing.T) {
 	write(t, name, []byte(`{"format":`))
 	if said := screen(dir, 3*24*time.Hour); !strings.Contains(said, "Not readable (1)") || !strings.Contains(said, "The model of run 2 is not current: vacuous") {
 		t.Errorf("with a damaged record: %s", said)
+	}
+}
+
+// The first page has one bound for the mean, that of the pointer.
+func TestOneBoundForTheMean(t *testing.T) {
+	dir := t.TempDir()
+	c := certifytest.Certificate(t, heldOut(t))
+	id, _ := put(t, dir, c, noon)
+	write(t, filepath.Join(dir, lake.CurrentFile), pointing(id, noon))
+	_, page := get(t, Handler(indexOf(t, dir), nil), "/")
+	want := certify.PercentUp(pipeline.JudgeMean.Of(c).Bound)
+	if other := certify.PercentUp(c.About(certify.PredictorMean).Bound); want == other || strings.Contains(text(page), other) || !strings.Contains(text(page), "mean: at most "+want+" conditional") || !strings.Contains(text(page), "mean "+want+", draw") {
+		t.Errorf("want %s, and not %s: %s", want, other, text(page))
 	}
 }
 

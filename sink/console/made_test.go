@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/lake"
@@ -53,6 +54,21 @@ func withKL(kl float64) func(*certify.Evidence) {
 func numbered(number int, kl float64) func(*certify.Evidence) {
 	return func(ev *certify.Evidence) {
 		ev.KL, ev.Delta.Sequence = kl, &certify.Sequence{Policy: certify.DeltaSequence, Name: "night", Number: int64(number)}
+	}
+}
+
+// heldOut adds hold-out rows, of which the mean misses none.
+func heldOut(t testing.TB) func(*certify.Evidence) {
+	return func(ev *certify.Evidence) {
+		const n = 150
+		ev.Ledger.Reference, ev.Ledger.Holdout, ev.Copies.Distinct = ev.Ledger.Reference-n, n, ev.Copies.Distinct-n
+		ev.Dependence = certifytest.Dependence(2000-n, 1800, 0.01)
+		ev.Delta.Methods = append(ev.Delta.Methods, certify.MethodWeight{ID: certify.MethodHoldout, Weight: 1})
+		var tally certify.Tally
+		for range n {
+			fatal.If(t, tally.Risk.Add(0))
+		}
+		ev.Tallies[certify.TallyKey{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}] = &tally
 	}
 }
 
