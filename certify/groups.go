@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ const (
 	MaxGroupValues = 20
 	// LeastGroup is the least number of hold-out rows of a group that says something.
 	LeastGroup = 30
+
+	maxGroupText = 64
 )
 
 // groups bounds the risk of the mean of Q for each group of rows, on the conditions of holdout. Given
@@ -55,6 +58,7 @@ type Grouping struct {
 	Column string    `json:"column"`
 	Beside bool      `json:"beside,omitempty"` // it is no feature
 	Values []float64 `json:"values"`           // ascending, raw units
+	Texts  []string  `json:"texts,omitempty"`  // of which values are the labels, in their order; nil: the column has numbers
 }
 
 // Groups are the bounds of a guarantee by group.
@@ -144,13 +148,43 @@ func (g *Grouping) validate(s Sample, beside *Mean, l Ledger) error {
 	if g == nil {
 		return nil
 	}
-	faults := []error{ColumnName(g.Column), GroupValues(g.Values)}
+	faults := []error{ColumnName(g.Column), GroupValues(g.Values), g.validateTexts()}
 	at := slices.Index(s.inputs(l), g.Column)
 	want := len(s.features(beside, nil, l)) - 1
 	if at < 0 || at > want || g.Beside && at != want {
 		faults = append(faults, fmt.Errorf("the column %q of the groups is neither a feature nor behind the features in %q", g.Column, s.Columns))
 	}
 	return errors.Join(faults...)
+}
+
+// validateTexts reports faults of the texts, if there are any.
+func (g *Grouping) validateTexts() error {
+	if g.Texts == nil {
+		return nil
+	}
+	if len(g.Texts) != len(g.Values) || !g.Beside {
+		return fmt.Errorf("groups by %d texts and %d values, a feature: %t", len(g.Texts), len(g.Values), !g.Beside)
+	}
+	for i, text := range g.Texts {
+		if err := GroupText(text); err != nil {
+			return err
+		}
+		if Label(text) != g.Values[i] {
+			return fmt.Errorf("the value %v of the groups is not the label of %q", g.Values[i], text)
+		}
+	}
+	return nil
+}
+
+// GroupText returns an error unless a text of a column may name a group: it has 1 to 64 printed
+// characters, without quotes and backslashes.
+func GroupText(text string) error { return word("text", text, maxGroupText) }
+
+// Label is the number of a text that tells rows apart: the first 53 bits of
+// SHA-256("pacsgp/label/1" 0x00 ‖ text). Texts of one number are one label.
+func Label(text string) float64 {
+	sum := sha256.Sum256([]byte("pacsgp/label/1\x00" + text))
+	return float64(binary.BigEndian.Uint64(sum[:8]) >> 11)
 }
 
 // GroupValues returns an error unless values are 1 to [MaxGroupValues] finite numbers, ascending.
@@ -208,8 +242,11 @@ func (t *Tally) readGroups(data []byte, rows int64) ([]byte, error) {
 
 // Name names the fresh rows of group number i.
 func (g *Groups) Name(i int) string {
-	if i == len(g.Values) {
+	switch {
+	case i == len(g.Values):
 		return "on all other rows"
+	case g.Texts != nil:
+		return "where it is " + quoted(g.Texts[i])
 	}
 	return "where it is " + plain(g.Values[i])
 }

@@ -135,9 +135,12 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"a feature as none":      func(ev *Evidence, _ []Group) { ev.Grouping.Column, ev.Grouping.Beside = "distance", true },
 		"the method, no groups":  func(ev *Evidence, _ []Group) { ev.Grouping = nil },
 		"the method, no numbers": func(ev *Evidence, _ []Group) { ev.Tallies.At(PredictorMean, RoleHoldout).Groups = nil },
-		"no method":              func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
-		"no method of all rows":  func(ev *Evidence, _ []Group) { ev.Delta.Methods = slices.Delete(ev.Delta.Methods, 1, 2) },
-		"no count":               func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },
+		"texts of other values": func(ev *Evidence, _ []Group) {
+			ev.Grouping.Beside, ev.Grouping.Texts = true, []string{"AA", "WN"}
+		},
+		"no method":             func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
+		"no method of all rows": func(ev *Evidence, _ []Group) { ev.Delta.Methods = slices.Delete(ev.Delta.Methods, 1, 2) },
+		"no count":              func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },
 	} {
 		ev := withGroups(t)
 		spoil(&ev, ev.Tallies.At(PredictorMean, RoleHoldout).Groups)

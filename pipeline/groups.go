@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ type GroupsDecl struct {
 	// Values have a group each, and all other rows are one more; nil: the frequent values of the
 	// reference rows.
 	Values []float64 `json:"values,omitempty"`
+	Texts  []string  `json:"texts,omitempty"` // of a column of text, which give the values; it is no feature
 }
 
 // given reports whether groups are declared.
@@ -24,10 +26,19 @@ func (d GroupsDecl) given() bool { return d.Column != "" }
 // where the job lists none.
 const frequentGroup = 50
 
-// Beside returns the columns that are read behind the features and before the target: the column of
-// the groups if it is no feature, or that of the mean.
+// labels are the columns behind the features that may be of text: those that tell units apart, or that
+// of groups by texts.
+func (j Job) labels() []string {
+	if j.Groups.Texts != nil {
+		return []string{j.Groups.Column}
+	}
+	return j.Unit.Columns
+}
+
+// Beside returns the columns of numbers that are read behind the features and before the target: the
+// column of the groups if it is no feature, or that of the mean.
 func (j Job) Beside() []string {
-	if j.Groups.beside(j) {
+	if j.Groups.Texts == nil && j.Groups.beside(j) {
 		return []string{j.Groups.Column}
 	}
 	return j.Mean.Columns()
@@ -35,7 +46,7 @@ func (j Job) Beside() []string {
 
 // beside reports whether the column of the groups is no feature of the job.
 func (d GroupsDecl) beside(j Job) bool {
-	return d.given() && (j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
+	return d.given() && (d.Texts != nil || j.Features != nil && !slices.Contains(j.Features, d.Column) || slices.Contains(j.Exclude, d.Column))
 }
 
 // inputs are all columns of the job's rows but the target.
@@ -58,6 +69,17 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 	if err := certify.ColumnName(j.Groups.Column); err != nil {
 		fault("groups.column: %w", err)
 	}
+	if len(j.Groups.Texts) > 0 {
+		texts := slices.Clone(j.Groups.Texts)
+		slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(certify.Label(a), certify.Label(b)) })
+		j.Groups.Texts, j.Groups.Values = texts, nil
+		for _, text := range texts {
+			if err := certify.GroupText(text); err != nil {
+				fault("groups.values: %w", err)
+			}
+			j.Groups.Values = append(j.Groups.Values, certify.Label(text))
+		}
+	}
 	if len(j.Groups.Values) > 0 {
 		values := slices.Clone(j.Groups.Values)
 		for i := range values {
@@ -72,6 +94,8 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 	switch {
 	case j.Groups.Column == j.Target:
 		fault("groups.column: %q is the target", j.Target)
+	case j.Groups.Texts != nil && slices.Contains(j.Features, j.Groups.Column):
+		fault("groups.values: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
 	case len(j.Groups.Values) == 0 && j.Scaling.Mode != ScalingReference:
 		fault("groups.values: list them, for with scaling.mode %s no reference rows can show them", j.Scaling.Mode)
 	case !j.Loss.Kind.Counts():
@@ -103,7 +127,7 @@ func (j Job) grouping(values []float64) *certify.Grouping {
 	if j.Groups.Values != nil {
 		values = j.Groups.Values
 	}
-	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.beside(j), Values: slices.Clone(values)}
+	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.beside(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
 }
 
 // groupValues are the values with a group of their own: the declared ones, or those that one in fifty
@@ -137,6 +161,19 @@ func (j Job) groupValues(columns []string, reference rawRows) ([]float64, error)
 	values = values[:min(len(values), certify.MaxGroupValues)]
 	slices.Sort(values)
 	return values, nil
+}
+
+// strange says that no reference row is of a declared group, if there are reference rows and none is.
+func (d GroupsDecl) strange(columns []string, reference rawRows) []string {
+	if d.Values == nil || reference.n == 0 {
+		return nil
+	}
+	for _, v := range reference.column(slices.Index(columns, d.Column)) {
+		if slices.Contains(d.Values, v) {
+			return nil
+		}
+	}
+	return []string{fmt.Sprintf("groups.values: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
 }
 
 // packed are values as a string, to compare subjects of passes.

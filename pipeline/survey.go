@@ -75,7 +75,7 @@ func (r rawRows) column(c int) []float64 {
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows.
 func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.Unit.Columns), grouped: job.Groups.beside(job)}
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.labels()), grouped: job.Groups.beside(job)}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -100,6 +100,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	if s.groups, err = job.groupValues(s.Columns, s.reference); err != nil {
 		return nil, err
 	}
+	s.Notices = append(s.Notices, job.Groups.strange(s.Columns, s.reference)...)
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -55,7 +54,7 @@ func TestUnitHashVectors(t *testing.T) {
 	if got := unitHash(1440); got != 0xa80bd4872d2e7f13 {
 		t.Errorf("hash of 1440: %x", got)
 	}
-	if label := ingest.Label([]byte("Dongsi")); label != 8698086037831972 || unitHash(label) != 0xfc60c4cfdb540ba2 {
+	if label := certify.Label("Dongsi"); label != 8698086037831972 || unitHash(label) != 0xfc60c4cfdb540ba2 {
 		t.Errorf("Dongsi: %v, %x", label, unitHash(label))
 	}
 }

@@ -30,6 +30,14 @@ func TestPythonVerifiesGroups(t *testing.T) {
 		withHoldout(j)
 		j.Features, j.Groups = []string{"a"}, pipeline.GroupsDecl{Column: "b", Values: []float64{7, 1}}
 	})
+	named := lakeWaves()
+	for i, b := range named[1] {
+		named[1][i] = certify.Label([]string{"AA", "WN"}[int(b)%2])
+	}
+	texts := publishRows(t, named, func(j *pipeline.Job) {
+		withHoldout(j)
+		j.Features, j.Groups = []string{"a"}, pipeline.GroupsDecl{Column: "b", Texts: []string{"WN"}}
+	})
 	write := func(c certify.Certificate) string {
 		document, err := certify.Marshal(c)
 		fatal.If(t, err)
@@ -37,8 +45,8 @@ func TestPythonVerifiesGroups(t *testing.T) {
 		writeFile(t, path, document)
 		return path
 	}
-	edited := func(change func(*certify.Groups)) string {
-		document, err := certify.Marshal(feature.result.Certificate)
+	editedOf := func(p published, change func(*certify.Groups)) string {
+		document, err := certify.Marshal(p.result.Certificate)
 		fatal.If(t, err)
 		c, err := certify.Parse(document)
 		fatal.If(t, err)
@@ -49,6 +57,7 @@ func TestPythonVerifiesGroups(t *testing.T) {
 		change(g.Groups)
 		return write(c)
 	}
+	edited := func(change func(*certify.Groups)) string { return editedOf(feature, change) }
 	evidenced := func(p published, change func(*certify.Evidence, []certify.Group)) string {
 		ev, err := p.result.Certificate.Evidence()
 		fatal.If(t, err)
@@ -80,6 +89,11 @@ func TestPythonVerifiesGroups(t *testing.T) {
 		{"a row of another group", moved, feature, true, true},
 		{"misses of another group", swapped, feature, true, true},
 		{"other values", evidenced(feature, func(ev *certify.Evidence, _ []certify.Group) { ev.Grouping.Values = []float64{0, 1, 3} }), feature, true, true},
+		{"texts that the job does not have", evidenced(texts, func(ev *certify.Evidence, _ []certify.Group) {
+			ev.Grouping.Texts, ev.Grouping.Values = []string{"DL"}, []float64{certify.Label("DL")}
+		}), texts, false, true},
+		{"texts of other values", editedOf(texts, func(g *certify.Groups) { g.Texts = []string{"DL"} }), texts, false, true},
+		{"texts", texts.certificate, texts, false, false},
 		{"other values than the job's", evidenced(beside, func(ev *certify.Evidence, _ []certify.Group) { ev.Grouping.Values = []float64{1, 8} }), beside, false, true},
 		{"a lower bound", edited(func(g *certify.Groups) { g.Each[0].Bound *= 0.9999 }), feature, false, true},
 		{"a bound of too few rows", edited(func(g *certify.Groups) { g.Each[3].Bound = 0.9 }), feature, false, true},

@@ -158,8 +158,39 @@ type meanConfig struct {
 }
 
 type groupsConfig struct {
-	Column string    `yaml:"column"`
-	Values []float64 `yaml:"values"`
+	Column string      `yaml:"column"`
+	Values groupValues `yaml:"values"`
+}
+
+// groupValues are numbers, true and false among them, or texts.
+type groupValues struct {
+	numbers []float64
+	texts   []string
+}
+
+// UnmarshalYAML reads the two forms.
+func (v *groupValues) UnmarshalYAML(node ast.Node) error {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return yamlfile.At(node, "want a list of numbers, or of texts")
+	}
+	for _, one := range list.Values {
+		var number float64
+		switch word, isText := one.(*ast.StringNode); {
+		case isText:
+			v.texts = append(v.texts, word.Value)
+		case one.Type() == ast.BoolType:
+			v.numbers = append(v.numbers, map[bool]float64{true: 1}[one.(*ast.BoolNode).Value])
+		case yaml.NodeToValue(one, &number) == nil:
+			v.numbers = append(v.numbers, number)
+		default:
+			return yamlfile.At(one, "want a number, or a text")
+		}
+	}
+	if v.numbers != nil && v.texts != nil {
+		return yamlfile.At(node, "want numbers alone, or texts alone: a text of digits stands in quotes")
+	}
+	return nil
 }
 
 type trainConfig struct {
@@ -192,7 +223,7 @@ func (c JobFile) job() pipeline.Job {
 		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
 	}
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl(c.Groups),
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.numbers, Texts: c.Groups.Values.texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,

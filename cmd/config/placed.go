@@ -16,24 +16,41 @@ func keyOf(fault error) (key, rest string) {
 	return key, rest
 }
 
+// besideFeatures says of a fault of a column that is read beside the features which key names it, and what
+// helps.
+func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError {
+	switch {
+	case of.Key == "unit.column" && job.Groups.Texts != nil:
+		of.Key, of.Index = "groups.column", -1
+	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):
+	case job.Mean.Column != "":
+		of.Key, of.Index = "mean.column", -1
+	default:
+		of.Key, of.Index = "groups.column", -1
+		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts under groups.values"
+	}
+	return of
+}
+
 // choicePlaced turns faults of a choice of columns into faults of the job file, at the place of
 // the alternative (0: the job) that makes it.
-func choicePlaced(err error, file *yamlfile.File, alternative int) error {
+func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
 	}
 	all := yamlfile.Separate(err)
 	for i, fault := range all {
-		choice, ok := errors.AsType[*ingest.ChoiceError](fault)
+		found, ok := errors.AsType[*ingest.ChoiceError](fault)
 		if !ok {
 			continue
 		}
+		choice := besideFeatures(*found, job)
 		key := choice.Key
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
 		at, text := "", choice.Text
-		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", alternative-1, key), key, choice.Key} {
+		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", job.Number-1, key), key, choice.Key} {
 			if at == "" {
 				at = file.Place(each)
 			}

@@ -241,6 +241,13 @@ func (oneOrMore) schema() schema {
 	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
 }
 
+func (groupValues) schema() schema {
+	of := func(types ...string) schema {
+		return schema{"type": "array", "minItems": 1, "items": schema{"type": types}}
+	}
+	return schema{"anyOf": []schema{of("number", "boolean"), of("string")}}
+}
+
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }
 
 func (apartConfig) schema() schema { return schema{"anyOf": shares(), "not": schema{"const": 0}} }

@@ -116,6 +116,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	shelf := c.shelf(&faults)
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0 && job.Unit.Block == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
+	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
@@ -231,5 +232,5 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Open
 
 // Placed adds the place in the job file to an error of opening the source.
 func (p Task) Placed(err error, job pipeline.Job) error {
-	return choicePlaced(err, p.file, job.Number)
+	return choicePlaced(err, p.file, job)
 }

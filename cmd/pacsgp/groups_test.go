@@ -8,20 +8,34 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
-// A job with groups: plan says what they cost, train and inspect what they are promised, and verify finds
-// them in the rows.
+// A job with groups: plan says what they cost, train and inspect what they are promised, and both verifiers
+// find them in the rows.
 func TestGroupsFromOneJob(t *testing.T) {
-	dir := t.TempDir()
-	g := make([]float64, 700)
-	for i := range g {
-		g[i] = float64(i % 3)
+	verifytest.Need(t)
+	numbers, texts, truths := make([]float64, 700), make([]string, 700), make([]float64, 700)
+	for i := range numbers {
+		numbers[i], texts[i], truths[i] = float64(i%3), []string{"WN", "AA", "\xffÖ"}[i%3], float64(i%2)
 	}
-	rows := lines(700)
-	rows["g"] = g
+	for _, c := range []struct {
+		column           any
+		values, of, says string
+	}{
+		{numbers, "[0, 1]", "numbers", "where it is 1 0."},
+		{texts, "[WN, AA]", "texts", `where it is "AA" 0.`},
+		{truths, "[true]", "truths", "where it is 1 0."},
+	} {
+		t.Run(c.of, func(t *testing.T) { groupsFromOneJob(t, lines(700).with("g", c.column), c.values, c.says) })
+	}
+}
+
+func groupsFromOneJob(t *testing.T, rows table, values, says string) {
+	t.Helper()
+	dir := t.TempDir()
 	rows.write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"groups": "{column: g, values: [0, 1]}", "exclude": "[g]", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	job := tiny(jobFile{"groups": "{column: g, values: " + values + "}", "exclude": "[g]", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	say := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
@@ -35,10 +49,37 @@ func TestGroupsFromOneJob(t *testing.T) {
 		t.Errorf("train says %s", text)
 	}
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
-	if text := say("inspect", certificate); !strings.Contains(text, "where it is 1 0.") {
+	if text := say("inspect", certificate); !strings.Contains(text, says) {
 		t.Errorf("inspect says %s", text)
 	}
 	if a := pacsgp(t, "verify", model, certificate, filepath.Join(dir, "lake")); !strings.Contains(a.stdout, "derived again from model, rows and configuration") {
 		t.Errorf("verify says %s %s", a.stdout, a.message)
+	}
+	if r := verifytest.Verify(t, [][]string{{"verify", model, certificate, filepath.Join(dir, "lake")}})[0]; !strings.Contains(r.Out, "groups: the rows of each are as stated") {
+		t.Errorf("Python says %s", r.Out)
+	}
+}
+
+// Texts and numbers are told apart, and a column of text is no feature.
+func TestTextsOfGroups(t *testing.T) {
+	dir := t.TempDir()
+	g := make([]string, 100)
+	for i := range g {
+		g[i] = []string{"WN", "AA"}[i%2]
+	}
+	lines(100).with("g", g).write(t, lakeFile(dir, 0))
+	for _, c := range []struct{ groups, says string }{
+		{"{column: g, values: [AA, 1]}", "numbers alone, or texts alone"},
+		{"{column: g, values: [AA, AA]}", "groups.values"},
+		{"{column: g, values: [\"a\\u202eb\"]}", "not printed"},
+		{"{column: g, values: []}", "want a list"},
+		{"{column: g}", "list its texts under groups.values"},
+		{"{column: x1, values: [AA]}", "which has numbers"},
+		{"{column: h, values: [AA]}", "no column"},
+	} {
+		job := tiny(jobFile{"groups": c.groups, "features": "[x1, x2]", "output": "out"}).write(t, dir)
+		if a := pacsgp(t, "train", "-c", job); a.status == 0 || !strings.Contains(a.message, c.says) {
+			t.Errorf("%s: status %d, %s", c.groups, a.status, a.message)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -165,7 +166,7 @@ func (f *dataFile) key(name string) float64 {
 		if k.name == name {
 			v, ok := hiveNumber(k.value)
 			if !ok || f.column(name).Text {
-				v = ingest.Label([]byte(k.value))
+				v = certify.Label(k.value)
 			}
 			return v
 		}

@@ -5,13 +5,14 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
 // mostLabelPage bounds the bytes of a page of labels, decompressed.
 const mostLabelPage = 16 << 20
 
-// A labelCursor reads the texts of a chunk as the numbers of [ingest.Label].
+// A labelCursor reads the texts of a chunk as the numbers of [certify.Label].
 type labelCursor struct {
 	stored *storedCursor
 	values []parquet.Value
@@ -53,7 +54,7 @@ func (l *labelCursor) label(text []byte) float64 {
 	if len(l.known) == mostKnown {
 		clear(l.known)
 	}
-	v := ingest.Label(text)
+	v := certify.Label(string(text))
 	l.known[string(text)] = v
 	return v
 }

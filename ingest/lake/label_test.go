@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -68,7 +69,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 						if !math.IsNaN(got) {
 							t.Errorf("a null is %v", got)
 						}
-					} else if got != ingest.Label([]byte(want)) {
+					} else if got != certify.Label(want) {
 						t.Fatalf("row %d, column %d: %v, want that of %q", n, c, got, want)
 					}
 				}
@@ -84,7 +85,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 	if _, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"plain"}, Target: "y"}); err == nil || !strings.Contains(err.Error(), "not read as numbers") {
 		t.Errorf("text as a feature: %v", err)
 	}
-	if got := ingest.Label([]byte("Dongsi")); got != math.Trunc(got) || got >= 1<<53 {
+	if got := certify.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
 		t.Errorf("Label = %v", got)
 	}
 }

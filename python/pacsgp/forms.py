@@ -81,7 +81,7 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
                "train?": {"passes?": positive, "seed?": lambda v: integer(v) and 0 <= v < 1 << 64}}
 
 SETTINGS = {
-    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number]}, "delta": positive, "kernel": KERNEL,
+    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},

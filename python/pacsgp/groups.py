@@ -2,6 +2,7 @@
 import numpy as np
 
 from .refusal import need
+from .unit import label
 
 MOST, LEAST = 20, 30      # values with a group of their own; rows of a group that says something
 FREQUENT = 50             # a value gets a group if one in so many reference rows has it
@@ -10,17 +11,28 @@ FREQUENT = 50             # a value gets a group if one in so many reference row
 def beside(job):
     """The column of the groups if it is no feature, in a list."""
     column = job.get("groups", {}).get("column")
-    return [column] if column is not None and ("features" in job and column not in job["features"] or column in job.get("exclude", [])) else []
+    return [column] if column is not None and ("texts" in job["groups"] or "features" in job and column not in job["features"] or column in job.get("exclude", [])) else []
+
+
+def text_column(job):
+    """The column of groups by texts, in a list."""
+    return beside(job) if "texts" in job.get("groups", {}) else []
 
 
 def grouping(job, values):
     """What the certificate says of the groups by these values."""
-    return {"column": job["groups"]["column"], **({"beside": True} if beside(job) else {}), "values": values}
+    return {"column": job["groups"]["column"], **({"beside": True} if beside(job) else {}), "values": values, **({"texts": job["groups"]["texts"]} if "texts" in job["groups"] else {})}
 
 
 def right_values(values):
     """Whether so many values are in their order."""
     return 1 <= len(values) <= MOST and all(a < b for a, b in zip(values, values[1:]))
+
+
+def right_texts(job):
+    """Whether the texts of a job's groups, if there are any, have its values as labels, and no feature has them."""
+    of = job["groups"]
+    return "texts" not in of or of.get("values") == [label(text.encode()) for text in of["texts"]] and of["column"] not in job.get("features", [])
 
 
 def check_values(job, columns, rows, stated):
@@ -36,4 +48,6 @@ def check_values(job, columns, rows, stated):
 
 def name(groups, i, plain):
     """The fresh rows of a group in words."""
-    return "on all other rows" if i == len(groups["values"]) else "where it is " + plain(groups["values"][i])
+    if i == len(groups["values"]):
+        return "on all other rows"
+    return "where it is " + (f'"{groups["texts"][i]}"' if "texts" in groups else plain(groups["values"][i]))

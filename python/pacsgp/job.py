@@ -3,7 +3,7 @@ import math
 
 from . import unit
 from .forms import KERNEL
-from .groups import right_values
+from .groups import right_texts, right_values
 from .jsontext import compact
 from .losses import KINDS
 from .methods import METHODS
@@ -30,7 +30,7 @@ def canonical_settings(v):
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
     job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("mean", v.get("mean")))}
     if "groups" in v:
-        job["groups"] = {"column": v["groups"]["column"], **members(("values", [float(x) for x in v["groups"].get("values", [])]))}
+        job["groups"] = {"column": v["groups"]["column"], **members(("values", [float(x) for x in v["groups"].get("values", [])]), ("texts", v["groups"].get("texts")))}
     job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("unit", loss.get("unit")))}
     job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
@@ -152,7 +152,7 @@ def fits_groups(job, methods):
         return "groups" not in methods
     of = job["groups"]
     return ("groups" in methods and "unit" not in job and ("holdout" in methods or "curve" in methods) and KINDS[job["loss"]["kind"]].counts and of["column"] != job["target"] and mean_column(job) is None
-            and by(job) != "content" and job["train"]["mode"] != "arrival" and (right_values(of["values"]) if "values" in of else job["scaling"]["mode"] == "reference"))
+            and by(job) != "content" and job["train"]["mode"] != "arrival" and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"]["mode"] == "reference"))
 
 
 def fits_method(job):

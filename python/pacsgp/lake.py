@@ -1,7 +1,5 @@
 """Rows of the files of a lake (format.md, 4)."""
 
-import hashlib
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,14 +9,10 @@ from .footer import LARGEST, Footer
 from .listing import Listing, hive_keys, hive_number
 from .pages import Pages
 from .refusal import Refused, need
+from .unit import label
 
 READ = 1 << 16            # rows read at once
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
-
-
-def label(text):
-    """The number of a text."""
-    return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
 class ParquetFile:
@@ -44,7 +38,7 @@ class ParquetFile:
         """The numbers of the texts of a row group, NaN for nulls."""
         column = pq.ParquetFile(self.path).read_row_group(group, columns=[name]).column(0).combine_chunks()
         column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        numbers = np.array([label(v.encode()) for v in column.dictionary.to_pylist()] + [np.nan])
+        numbers = np.array([label(v) for v in column.dictionary.cast(pa.binary()).to_pylist()] + [np.nan])
         return numbers[column.indices.fill_null(len(numbers) - 1).to_numpy()]
 
     def schema(self):

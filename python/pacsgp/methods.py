@@ -260,7 +260,7 @@ def counted(each):
 class Groups(Losses):
     id, role, predictor = "groups", "holdout", "mean of Q"
     names = {"groups": "upper limit of Clopper and Pearson (1934) for each group of rows that were used for nothing else, at an equal part of delta each; the binomial tail inverted upwards"}
-    members = {"groups": {"column": lambda v: isinstance(v, str), "beside?": lambda v: v is True, "values": [number], "each": [{"n": count, "misses": count, "bound": number}]}}
+    members = {"groups": {"column": lambda v: isinstance(v, str), "beside?": lambda v: v is True, "values": [number], "texts?": [lambda v: isinstance(v, str)], "each": [{"n": count, "misses": count, "bound": number}]}}
 
     def __init__(self, cert):
         super().__init__(cert)

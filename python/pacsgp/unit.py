@@ -22,6 +22,11 @@ def labels(job):
     return (given(job) or {}).get("columns", [])
 
 
+def label(text):
+    """The number of a text."""
+    return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
+
+
 def words(unit):
     """What a unit is."""
     if "block" in unit:

@@ -8,7 +8,7 @@ from .derive import compare, derive, follows, is_before
 from .doubts import doubts
 from .forms import BEFORE
 from .findings import findings
-from .groups import check_values
+from .groups import check_values, text_column
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .job import by_rule, members
@@ -44,7 +44,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     stated, what the data tell of their place that the certificate does not, and what
     speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
-    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job)
+    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job)
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)

@@ -26,6 +26,9 @@ func (f Figure) groupsPanel() *plot.Plot {
 		if i < last {
 			name = strconv.FormatFloat(f.Groups.Values[i], 'g', -1, 64)
 		}
+		if i < len(f.Groups.Texts) {
+			name = f.Groups.Texts[i]
+		}
 		names = append([]string{name + " (" + strconv.FormatInt(of.N, 10) + " rows)"}, names...)
 		if !(of.Bound < 1) {
 			continue
