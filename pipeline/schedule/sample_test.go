@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,5 +91,27 @@ func TestFeaturesOfASequenceStay(t *testing.T) {
 	s.lake.lacks, s.lake.files[3].Footer = "", "mended"
 	if r := s.at(now.Add(2 * time.Minute)); r == nil || *r.Exit != 0 || r.Scheduled.Try != 2 || r.Scheduled.Sequence != 2 || s.paths() != "bcde" {
 		t.Errorf("mended: %+v", r)
+	}
+}
+
+// Of several triggers that are due a run has the latest moment: no row waits for the next look.
+func TestLatestOfTheTriggersThatAreDue(t *testing.T) {
+	early, err := schedule.Cron("30 2 * * *", "UTC")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		last schedule.Trigger
+		want string
+	}{{hourly(t), "bcde"}, {schedule.Trigger{Key: "files 1", Files: 1}, "bcdef"}} {
+		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "early", Moments: early}, c.last} }))
+		s.record["waves"] = fmt.Appendf(nil, `{"last":{"early":%q,%q:%q}}`, someDay.Format(time.RFC3339), c.last.Key, someDay.Format(time.RFC3339))
+		s.addAt("e", someDay.Add(2*time.Hour+45*time.Minute))
+		s.addAt("f", someDay.Add(3*time.Hour+5*time.Minute))
+		now := someDay.Add(3*time.Hour + 10*time.Minute)
+		err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: now})
+		if err != nil || s.trains != 1 || s.paths() != c.want {
+			t.Errorf("%s: %d runs, the last one takes %q, want %q; %v", c.last.Key, s.trains, s.paths(), c.want, err)
+		}
 	}
 }

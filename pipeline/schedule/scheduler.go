@@ -212,7 +212,8 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.
 }
 
 // due returns the run that the triggers ask for, or nil, and whether it was missed and is skipped.
-// It covers all moments of all triggers up to now: runs neither overlap nor queue.
+// It covers all moments of all triggers up to now, so that it has the latest one: runs neither overlap
+// nor queue, and nothing due waits for the next look.
 func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
 	begun := false
 	jitter := jitterOf(j.Name, j.Jitter)
@@ -235,16 +236,22 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 		if skip {
 			run.Missed = n
 		}
-		if found == nil || skipped && !skip {
+		if found == nil || skipped && !skip || skipped == skip && moment.After(found.Moment) {
 			found, skipped = run, skip
 		}
 	}
-	if found != nil && !skipped {
+	if found != nil && !skipped && j.Topic != nil { // a window ends when its run begins
 		return found, false, nil
 	}
 	run, err := s.dueByData(ctx, j, state, at, now)
-	if err != nil || run != nil {
-		return run, false, err
+	switch {
+	case err != nil:
+		return nil, false, err
+	case found != nil && !skipped && (run == nil || !run.Moment.After(found.Moment)):
+		s.lookFault = nil // the run says what it cannot read
+		return found, false, nil
+	case run != nil:
+		return run, false, nil
 	}
 	if begun {
 		err = s.put(j, state)
