@@ -30,7 +30,7 @@ func scheduleCommand(w system) *cobra.Command {
 			"schedule file.\n\n" +
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
 			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
-			"before 3.",
+			"before 3; an alarm is a 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)

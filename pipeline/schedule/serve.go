@@ -36,7 +36,7 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // Once runs what is due of each job. It returns a [RoundError] about runs without a certified
-// guarantee, unreadable sources and jobs that cannot run.
+// guarantee, alarms, unreadable sources and jobs that cannot run.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
@@ -52,8 +52,14 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 			case s.lookFault != nil:
 				failed(pipeline.ExitFailure, s.lookFault)
 			}
-			if run != nil && run.Exit != nil && *run.Exit != 0 {
+			if run == nil {
+				continue
+			}
+			if run.Exit != nil && *run.Exit != 0 {
 				failed(*run.Exit, errors.New(Words(run)))
+			}
+			if t := run.Scheduled.Test; t != nil && t.Alarm {
+				failed(pipeline.ExitNotCertified, fmt.Errorf("%s: certificate %.12s…: %s", j.Name, t.Certificate, run.Scheduled.Tested))
 			}
 		}
 	}
