@@ -104,6 +104,19 @@ type RunState struct {
 	Scheduled *Scheduled    `json:"scheduled,omitempty"`   // of a run of a schedule
 }
 
+// Promoted is the id of the certificate that was current at the end of the run by its doing, "" if
+// it has moved no pointer.
+func (r *RunState) Promoted() string {
+	switch of := r.Scheduled; {
+	case of != nil && !of.Current:
+		return of.Promoted
+	case len(r.Artifacts) > 0 && (of != nil || r.State == StateFinished && r.Exit != nil && *r.Exit == 0):
+		return r.Artifacts[0].ID
+	default:
+		return ""
+	}
+}
+
 // Scheduled is a scheduler's part of a run's record.
 type Scheduled struct {
 	Job      string         `json:"job"`    // name, and that of its sequence

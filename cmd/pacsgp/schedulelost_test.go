@@ -154,6 +154,14 @@ func TestDamagedPointer(t *testing.T) {
 	}
 	fatal.If(t, os.Remove(filepath.Join(out, sinklake.CurrentFile)))
 	succeed(t, "promote", schedule.Certificate(run), out, "--judge", "draw")
+	// If it is gone, the records of runs say what was current, and the next model is not at once.
+	addFile(t, dir, "more", 200, 60)
+	before := s.at(t, someDay.Add(2*time.Hour))
+	fatal.If(t, os.Remove(filepath.Join(out, sinklake.CurrentFile)))
+	addFile(t, dir, "last", 300, 60)
+	if run := s.at(t, someDay.Add(3*time.Hour)); !before.Scheduled.Current || run.Scheduled.Current || current(t, out) != nil || !strings.Contains(run.Scheduled.Why, "certificate "+schedule.Certificate(before)+" was current") {
+		t.Errorf("the pointer is gone: %+v", run.Scheduled)
+	}
 }
 
 // A challenger that keep has removed does not wait for ever.

@@ -39,6 +39,7 @@ type stage struct {
 	trains int
 	fail   error   // what the next trainings say; nil: nothing
 	kl     float64 // of the next certificates
+	lost   bool    // the pointer
 	said   []string
 }
 
@@ -178,6 +179,13 @@ func (o *output) PutRun(r *pipeline.RunState) error {
 
 func (o *output) PutSequence(name string, at pipeline.Sequence) error {
 	return o.s.op(func() error { return o.Output.PutSequence(name, at) })
+}
+
+func (o *output) Current() (*pipeline.Current, error) {
+	if o.s.lost {
+		return nil, nil
+	}
+	return o.Output.Current()
 }
 
 func (o *output) Point(to pipeline.Current) error {

@@ -18,7 +18,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if err != nil {
 		return watch.Decision{}, err
 	}
-	current, err := j.Output.Current()
+	current, err := j.current()
 	if err != nil {
 		return watch.Decision{}, err
 	}
@@ -40,6 +40,25 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 		return move(d.Why)
 	}
 	return d, nil
+}
+
+// current is the pointer, nil if nothing was ever current. Without it, or if it is damaged, the error
+// says which certificate was current by the records of runs.
+func (j *Job) current() (*pipeline.Current, error) {
+	current, err := j.Output.Current()
+	if current != nil && err == nil {
+		return current, nil
+	}
+	last, failed := j.last(func(r *pipeline.RunState) bool { return r.Promoted() != "" })
+	switch {
+	case failed != nil:
+		return nil, failed
+	case last == nil:
+		return nil, err
+	case err == nil:
+		err = errors.New("the pointer to the current certificate is gone")
+	}
+	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, which pacsgp promote makes it again", err, last.Scheduled.Number, last.Promoted())
 }
 
 // contender reads a certificate of the output and recomputes it.

@@ -384,6 +384,27 @@ func TestPromotion(t *testing.T) {
 	}
 }
 
+// A pointer that is gone is no reason to promote whatever comes next.
+func TestLostPointer(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	s.lost = true
+	first := s.at(someDay)
+	if first == nil || !first.Scheduled.Current || first.Scheduled.Why != "nothing was current" {
+		t.Fatalf("the first run: %+v", first)
+	}
+	s.lake.add("e", 60)
+	want := "is gone; by the record of run 1 certificate " + schedule.Certificate(first)
+	if r := s.at(someDay.Add(time.Hour)); r.Scheduled.Current || *r.Exit != pipeline.ExitFailure || !strings.Contains(r.Scheduled.Why, want) {
+		t.Errorf("%+v, want %q", r.Scheduled, want)
+	}
+	if p, err := s.store.Current(); err != nil || p.ID != schedule.Certificate(first) {
+		t.Errorf("it has moved to %+v, %v", p, err)
+	}
+	if at, err := s.job.Standing(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%+v, %v", at, err)
+	}
+}
+
 // What a job lacks is told before it takes a number; without a word the mean is judged.
 func TestIncompleteJob(t *testing.T) {
 	for what, lack := range map[string]func(j *schedule.Job){

@@ -18,7 +18,7 @@ type Standing struct {
 
 // Standing reads it from the records that the output still has.
 func (j *Job) Standing() (at Standing, err error) {
-	if at.Current, err = j.Output.Current(); err != nil {
+	if at.Current, err = j.current(); err != nil {
 		return at, err
 	}
 	all, err := j.Output.Runs()

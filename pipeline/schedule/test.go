@@ -62,7 +62,7 @@ func (t *Tests) note(p part) (again bool) {
 // could not be read do not count.
 func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of lot) error {
 	parts := of.parts(j, run, state)
-	current, err := j.Output.Current()
+	current, err := j.current()
 	if err != nil || len(parts) == 0 {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c ce
 // replace makes the newest challenger current that is better. The rows that decided must be
 // recorded before, lest they test the new one too.
 func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) error {
-	current, err := j.Output.Current()
+	current, err := j.current()
 	if err != nil || current == nil {
 		return err
 	}

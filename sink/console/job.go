@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A Job is an output, or a stream with the outputs of its windows.
@@ -98,7 +99,10 @@ func rank(level string) int { return slices.Index([]string{bad, warn, good}, lev
 // comes first. A zero now leaves out what depends on the clock.
 func (j *Job) findings(now time.Time) (all []Finding) {
 	add := func(level, words, hint string) { all = append(all, Finding{level, words, hint}) }
+	was, by := j.promoted()
 	switch p := j.Pointer; {
+	case was != "" && p.ID == "":
+		add(bad, fmt.Sprintf("Which model is current cannot be told: %s. By the record of %s it was %s.", cmp.Or(p.Fault, "the pointer, "+lake.CurrentFile+", is gone"), lowered(by), short(was)), fmt.Sprintf("pacsgp promote %s %s writes the pointer anew.", short(was), j.Folder))
 	case p.Fault != "":
 		add(bad, "Which model is current cannot be told: "+p.Fault, "pacsgp promote ID "+j.Folder+" writes the pointer anew. ID is a certificate below that is certified.")
 	case p.ID != "" && j.Current == nil:
@@ -129,6 +133,17 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 		return cmp.Compare(rank(a.Level), rank(b.Level))
 	})
 	return all
+}
+
+// promoted is the certificate that the newest run has made current that has moved the pointer, and the
+// title of that run, "" without one.
+func (j *Job) promoted() (id, by string) {
+	for _, r := range j.Runs {
+		if id := r.Promoted(); id != "" {
+			return id, r.Title()
+		}
+	}
+	return "", ""
 }
 
 // again is the command that runs the job.

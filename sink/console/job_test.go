@@ -99,6 +99,16 @@ func TestFirstScreen(t *testing.T) {
 	if marks := strings.Count(before, `class="ring"`); marks != 4 || strings.Index(before, "number 2</a>") > strings.Index(before, "number 1</a>") || !strings.Contains(text(before), "number 1 current") {
 		t.Errorf("%d rings, want one and its legend for each chart: %s", marks, text(before))
 	}
+	// A pointer that is gone or damaged is told with what was current.
+	pointer, err := os.ReadFile(filepath.Join(dir, lake.CurrentFile))
+	fatal.If(t, err)
+	for _, damage := range []func(){func() { write(t, filepath.Join(dir, lake.CurrentFile), []byte("{")) }, func() { fatal.If(t, os.Remove(filepath.Join(dir, lake.CurrentFile))) }} {
+		damage()
+		if said := screen(dir, 3*24*time.Hour); !strings.Contains(said, "By the record of run 1 it was "+short(ids[0])) || !strings.Contains(said, "pacsgp promote "+short(ids[0])+" "+dir) {
+			t.Errorf("without a pointer: %s", said)
+		}
+	}
+	write(t, filepath.Join(dir, lake.CurrentFile), pointer)
 	// A record that cannot be read is told, and hides nothing else.
 	name := filepath.Join(dir, lake.RunStateName(&pipeline.RunState{Began: noon.AddDate(0, 0, 2), Run: fmt.Sprintf("%012x", 3)}))
 	write(t, name, []byte(`{"format":`))
