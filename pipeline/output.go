@@ -3,7 +3,9 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -128,6 +130,7 @@ type Scheduled struct {
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
 	Files    []ManifestFile `json:"files"`
+	Gone     []string       `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
 	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
 	Current  bool           `json:"current"`            // its certificate has become current
 	Waits    bool           `json:"waits,omitempty"`    // for rows to be compared on
@@ -136,6 +139,19 @@ type Scheduled struct {
 	Test     *RowsTest      `json:"test,omitempty"`     // the same in numbers
 	Promoted string         `json:"promoted,omitempty"` // id of an earlier certificate that became current by its new rows
 	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
+}
+
+// Missing says which files are gone, "" without one.
+func (s *Scheduled) Missing() string {
+	const most = 3
+	if len(s.Gone) == 0 {
+		return ""
+	}
+	text := certify.Count(len(s.Gone), "file") + " of the run before cannot be found: " + strings.Join(s.Gone[:min(most, len(s.Gone))], ", ")
+	if more := len(s.Gone) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // A RowsTest is what rows that came after a model say of it.

@@ -116,6 +116,26 @@ func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.Manifes
 	return some, nil
 }
 
+// removed are the paths of files of the run before that a run at this moment would have, and that are no
+// longer in the lake. None is missed by runs on new files alone.
+func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Time) (paths []string) {
+	there := map[string]bool{}
+	for _, f := range all {
+		there[f.Path] = true
+	}
+	for _, f := range before {
+		old := j.Files.Which == FilesNew
+		if j.Files.Which == FilesLast && j.Files.Key != "" {
+			until, err := dateOf(f.Path, j.Files.Key)
+			old = err == nil && !until.After(moment.Add(-j.Files.Last))
+		}
+		if !old && !there[f.Path] {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // keepsFeatures demands that rows have the features of the newest certificate of the sequence: a
 // column that is missing or text in new files would else be left out of the next model. Jobs that
 // name their features fail without it.

@@ -147,7 +147,7 @@ func (s *Scheduler) endWithoutRows(j *Job, run *pipeline.Scheduled, now time.Tim
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
 	r.Scheduled.Missed += 1 + run.Missed
-	r.Scheduled.Moment, r.Scheduled.Due = run.Moment, run.Due
+	r.Scheduled.Moment, r.Scheduled.Due, r.Scheduled.Gone = run.Moment, run.Due, run.Gone
 	return r, s.end(j, r, pipeline.StateNothing, nil, "", now)
 }
 
@@ -176,10 +176,14 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 		var before []pipeline.ManifestFile
 		if before, err = j.order(ctx, at); err == nil {
 			files, err = j.filesAt(ctx, all, before, state, run.Moment)
+			run.Gone = j.removed(all, before, run.Moment)
 		}
 	}
 	if err != nil {
 		return lot{}, err
+	}
+	if text := run.Missing(); text != "" && !s.preview {
+		s.tell(true, j.Name+": "+text+" (hint: restore them, unless they were removed on purpose)")
 	}
 	run.Files = manifestFiles(files)
 	of := j.lotOf(run)

@@ -120,6 +120,9 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 			add(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 		}
 		all = append(all, j.fromRun(last, all == nil))
+		if of := last.Scheduled; of != nil && of.Missing() != "" {
+			add(warn, of.Missing()+".", "Restore them, unless they were removed on purpose: rows behind them have other roles now, and certificates of them cannot be verified.")
+		}
 	}
 	if n := j.unmoved(); n > 1 {
 		add(warn, fmt.Sprintf("%s since the current model became current, and none has replaced it.", certify.Count(n, "finished run")), "")

@@ -164,5 +164,9 @@ func TestFindings(t *testing.T) {
 			!strings.Contains(fmt.Sprint(all), "train on new rows: pacsgp schedule run delays. To roll back: pacsgp promote ID out") {
 			t.Errorf("%s, with an alarm: %+v", name, all)
 		}
+		c.r.Scheduled.Gone = []string{"a", "b", "c", "d", "e"}
+		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "{warn 5 files of the run before cannot be found: a, b, c and 2 more.") {
+			t.Errorf("%s, with files gone: %s", name, all)
+		}
 	}
 }
