@@ -116,8 +116,8 @@ func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.Manifes
 	return some, nil
 }
 
-// removed are the paths of files of the run before that a run at this moment would have, and that are no
-// longer in the lake. None is missed by runs on new files alone.
+// removed are the paths of files of the run before that a run at this moment would have, and that
+// are no longer in the lake. None is missed by runs on new files alone.
 func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Time) (paths []string) {
 	there := map[string]bool{}
 	for _, f := range all {

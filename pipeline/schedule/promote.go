@@ -42,8 +42,8 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	return d, nil
 }
 
-// current is the pointer, nil if nothing was ever current. Without it, or if it is damaged, the error
-// says which certificate was current by the records of runs.
+// current is the pointer, nil if nothing was ever current. Without it, or if it is damaged, the
+// error says which certificate was current by the records of runs.
 func (j *Job) current() (*pipeline.Current, error) {
 	current, err := j.Output.Current()
 	if current != nil && err == nil {

@@ -110,6 +110,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		}
 	}()
 	r, err = s.look(ctx, j, now)
+	s.note(ctx, j, err, now)
 	var of recordError
 	switch {
 	case err == nil || errors.Is(err, pipeline.ErrConfig) || errors.As(err, &of):
@@ -120,6 +121,34 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
+}
+
+// note keeps a record in the output that a job cannot run, one for each reason, so that the console
+// has it, and closes it when the job can run. If it cannot be written, the log has the reason all
+// the same.
+func (s *Scheduler) note(ctx context.Context, j *Job, fault error, now time.Time) {
+	var of recordError
+	if ctx.Err() != nil || errors.As(fault, &of) || errors.Is(fault, pipeline.ErrHeld) || errors.Is(fault, errTaken) || j.complete() != nil {
+		return
+	}
+	last, err := j.last(anyRun)
+	noted := last != nil && last.Scheduled.Trigger == pipeline.TriggerLook && last.State == pipeline.StateFailed
+	if err != nil || !noted && fault == nil || noted && fault != nil && last.Fault == pipeline.Shortened(fault.Error()) {
+		return
+	}
+	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
+		if noted {
+			last.Scheduled.Why = "it could not run until then: " + last.Fault
+			if err := last.End(j.Output, pipeline.StateNothing, nil, "", now); err != nil {
+				return nil, err
+			}
+		}
+		if fault == nil {
+			return last, nil
+		}
+		run := &pipeline.Scheduled{Trigger: pipeline.TriggerLook, Moment: now, Try: j.Retries + 1} // the last: there is no retry
+		return s.endUntrained(j, run, pipeline.StateFailed, fault, now)
+	})
 }
 
 // A recordError is a failure of the scheduler's record.
@@ -212,8 +241,8 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.
 }
 
 // due returns the run that the triggers ask for, or nil, and whether it was missed and is skipped.
-// It covers all moments of all triggers up to now, so that it has the latest one: runs neither overlap
-// nor queue, and nothing due waits for the next look.
+// It covers all moments of all triggers up to now, so that it has the latest one: runs neither
+// overlap nor queue, and nothing due waits for the next look.
 func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
 	begun := false
 	jitter := jitterOf(j.Name, j.Jitter)

@@ -15,6 +15,9 @@ import (
 // machine that trains two models at a time trains each at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 	if err := allChanged(jobs); err != nil {
+		for _, j := range jobs {
+			_, _ = s.Look(ctx, j, clock.Now()) // records the reasons
+		}
 		return err
 	}
 	for {

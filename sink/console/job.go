@@ -138,8 +138,8 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	return all
 }
 
-// promoted is the certificate that the newest run has made current that has moved the pointer, and the
-// title of that run, "" without one.
+// promoted is the certificate that was made current by the newest run that has moved the pointer,
+// and the title of that run, "" without one.
 func (j *Job) promoted() (id, by string) {
 	for _, r := range j.Runs {
 		if id := r.Promoted(); id != "" {
@@ -173,6 +173,8 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 		why = ": " + why
 	}
 	switch id := r.certificate(); {
+	case r.cannotRun():
+		return Finding{bad, "The job cannot run" + why, cmp.Or(hint, "Mend what it names.") + " " + again}
 	case r.State == pipeline.StateFailed || r.State == pipeline.StateInterrupted:
 		return Finding{bad, fmt.Sprintf("%s %s, so that the current model is an older one%s", r.Title(), r.State, why), cmp.Or(hint, "Mend what it names.") + " " + again}
 	case id == "":
@@ -210,6 +212,8 @@ func (j *Job) next() string {
 		return ""
 	}
 	switch r := j.Runs[0]; {
+	case r.cannotRun():
+		return "none until the job can run"
 	case r.State == pipeline.StateRunning:
 		return "a run is at work since " + minute(r.Began) + " UTC"
 	case r.Scheduled.Due != nil:
@@ -225,6 +229,11 @@ func (r *Run) Title() string {
 		return fmt.Sprintf("Run %d", r.Scheduled.Number)
 	}
 	return "The run of " + minute(r.Began)
+}
+
+// cannotRun reports whether it is no run, but says why there is none.
+func (r *Run) cannotRun() bool {
+	return r.Scheduled != nil && r.Scheduled.Trigger == pipeline.TriggerLook && r.State == pipeline.StateFailed
 }
 
 func (r *Run) certificate() string {

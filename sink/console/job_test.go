@@ -139,6 +139,8 @@ func TestFindings(t *testing.T) {
 		}
 		return r
 	}
+	look := run(pipeline.StateFailed, 78, "", "", "bad job: it is another one")
+	look.Scheduled.Trigger = pipeline.TriggerLook
 	current := &Entry{ID: "a"}
 	for name, c := range map[string]struct {
 		r     *Run
@@ -151,6 +153,7 @@ func TestFindings(t *testing.T) {
 		"refused":     {run(pipeline.StateFinished, 3, "b", "", "above the limit"), warn, "not current: above the limit", "nothing has to be done"},
 		"undecided":   {run(pipeline.StateFinished, 1, "b", "cannot be decided: x (hint: promote it)", ""), warn, "cannot be decided: x", "promote it"},
 		"failed":      {run(pipeline.StateFailed, 1, "", "", "no rows\nhint: look at the lake (there)"), bad, "Run 7 failed, so that the current model is an older one: no rows", "look at the lake (there) pacsgp schedule run delays"},
+		"cannot run":  {look, bad, "The job cannot run: bad job: it is another one", "Mend what it names. pacsgp schedule run delays"},
 		"interrupted": {run(pipeline.StateInterrupted, 1, "", "", "stopped"), bad, "interrupted", "runs it now"},
 		"nothing":     {run(pipeline.StateNothing, 0, "", "there is no new row", ""), good, "had nothing to do: there is no new row", ""},
 	} {
