@@ -14,6 +14,9 @@ func (c Certificate) Doubts() []string {
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, c.OtherJobs()+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
 	}
+	if s := c.Delta.Sequence; s != nil && s.Amended > 0 {
+		said = append(said, fmt.Sprintf("The job of its sequence was changed with number %d. Looks at hold-out rows are paid for; that the change owes nothing else to rows of earlier numbers is its maker's word.", s.Amended))
+	}
 	if len(c.Declared.Scaling) > 0 {
 		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
 	}

@@ -19,6 +19,8 @@ type Sequence struct {
 	Number int64       `json:"number"` // k, 1 to [MaxNumber]
 	// Horizon is the largest number that the sequence may have, K; 0: none was declared.
 	Horizon int64 `json:"horizon,omitempty"`
+	// Amended is the number from which on the sequence has this job; 0: it has it from the first.
+	Amended int64 `json:"amended,omitempty"`
 }
 
 // A DeltaPolicy is the rule by which certificates of a sequence spend δ.
@@ -64,6 +66,9 @@ func (s *Sequence) validate() error {
 	if s.Policy != DeltaSequence && s.Policy != DeltaEach {
 		faults = append(faults, fmt.Errorf("the policy for delta is %q, want %s or %s", s.Policy, DeltaSequence, DeltaEach))
 	}
+	if s.Amended != 0 && (s.Amended < 2 || s.Amended > s.Number || s.Policy != DeltaSequence || s.Horizon != 0) {
+		faults = append(faults, fmt.Errorf("number %d of a sequence that has this job from number %d on, with the policy %q and the horizon %d: want a number from 2 to its own, %s, and no horizon", s.Number, s.Amended, s.Policy, s.Horizon, DeltaSequence))
+	}
 	return errors.Join(faults...)
 }
 
@@ -82,7 +87,10 @@ func (s *Sequence) words() string {
 		return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once, at most %d: it has spent delta/%d", s.Number, s.Horizon, s.Horizon)
 	case s.Number == 1:
 		return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
-	default:
-		return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
 	}
+	words := fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
+	if s.Amended > 0 {
+		words += fmt.Sprintf("; it has this job from number %d on, which is assumed to owe nothing to these rows beside looks that are paid for (%s)", s.Amended, AssumeOneAttempt)
+	}
+	return words
 }

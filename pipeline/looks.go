@@ -111,13 +111,15 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 		env.Observer.notice(err.Error())
 		return &certify.Looks{Uncounted: true}, nil
 	}
-	paid := l.paid(earlier)
+	paid := job.former.charge(l.paid(earlier), earlier)
 	switch {
 	case paid == nil || warned:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
 	case paid.Ended:
 		env.Observer.notice(looksEnded)
+	case paid.Uncounted:
+		env.Observer.notice(ErrUncounted.Error() + ": the log has none of a certificate from before the job was amended")
 	}
 	return paid, err
 }
@@ -126,11 +128,11 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
 	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
-	family := append([]byte("pacsgp/family/1\x00"), identity[:]...)
+	name, from := "", int64(0)
 	if q := j.sequence; q != nil {
-		l.Slot.Number, family = q.Number, append(family, q.Name...)
+		l.Slot.Number, name, from = q.Number, q.Name, q.Amended
 	}
-	l.Family = sha256.Sum256(family)
+	l.Family = family(identity, name, from)
 	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
 	if !j.Loss.Kind.Counts() || j.Unit.given() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
@@ -144,6 +146,16 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	}
 	l.Shown = sha256.Sum256(shown)
 	return l, err
+}
+
+// family is the digest of what was declared together: a job, or all numbers of a sequence that an
+// amendment gave it from one number on.
+func family(identity Digest, name string, from int64) Digest {
+	text := append(append([]byte("pacsgp/family/1\x00"), identity[:]...), name...)
+	if from > 0 {
+		text = fmt.Appendf(text, "\x00%d", from)
+	}
+	return sha256.Sum256(text)
 }
 
 // paid is the price of a look. An answer that was disclosed before costs what it cost then, if

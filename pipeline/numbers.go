@@ -23,10 +23,35 @@ type Numbers interface {
 
 // A Sequence is the state of the certificates of one name, which share delta by their numbers.
 type Sequence struct {
-	Identity string           `json:"identity"` // digest of the one job of all its certificates
-	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by a digest of their rows
-	Taken    int64            `json:"taken"`    // the largest number taken so far
+	Identity string           `json:"identity"`         // digest of its job
+	Former   []FormerJob      `json:"former,omitempty"` // before it, the first one first
+	Numbers  map[string]int64 `json:"numbers"`          // of runs without a certificate, by a digest of their rows
+	Taken    int64            `json:"taken"`            // the largest number taken so far
 	Topic    *Windows         `json:"topic,omitempty"`
+}
+
+// A FormerJob is a job that a sequence had before it was amended.
+type FormerJob struct {
+	Identity string `json:"identity"`
+	Last     int64  `json:"last"` // its last number
+}
+
+// At is the identity of the job that number k has, or had.
+func (s Sequence) At(k int64) string {
+	for _, f := range s.Former {
+		if k <= f.Last {
+			return f.Identity
+		}
+	}
+	return s.Identity
+}
+
+// From is the first number of its job.
+func (s Sequence) From() int64 {
+	if n := len(s.Former); n > 0 {
+		return s.Former[n-1].Last + 1
+	}
+	return 1
 }
 
 // maxTaken bounds the numbers of a sequence, far beyond any real one.
@@ -36,6 +61,13 @@ const maxTaken = 1 << 52
 func (s Sequence) Check() error {
 	if s.Taken < 0 || s.Taken > maxTaken {
 		return fmt.Errorf("%d is no number of a sequence", s.Taken)
+	}
+	last := int64(0)
+	for _, f := range s.Former {
+		if f.Last <= last || f.Last > s.Taken {
+			return fmt.Errorf("a job of a sequence ends with number %d, after one that ends with %d: %d were taken", f.Last, last, s.Taken)
+		}
+		last = f.Last
 	}
 	for _, number := range s.Numbers {
 		if number < 1 || number > s.Taken {

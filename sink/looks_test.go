@@ -1,7 +1,9 @@
 package sink_test
 
 import (
+	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +35,44 @@ func TestPythonPaysForLooks(t *testing.T) {
 		if !strings.Contains(r.Out, all[i].Split()) || strings.Contains(r.Out, "REFUSED") {
 			t.Errorf("looks %+v: status %d, and not %q:\n%s", all[i].Delta.Looks, r.Status, all[i].Split(), r.Out)
 		}
+	}
+}
+
+// Both programs say of an amended job what its maker says, and refuse one that was amended later.
+func TestPythonSaysWhatWasAmended(t *testing.T) {
+	p := publish(t, func(j *pipeline.Job) { withHoldout(j); j.DeltaPolicy = certify.DeltaSequence })
+	ev, err := p.result.Certificate.Evidence()
+	fatal.If(t, err)
+	ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 5, Amended: 4}
+	ev.Delta.Looks = &certify.Looks{Earlier: []int64{170, 3}}
+	c, err := certify.Certify(ev)
+	fatal.If(t, err)
+	document, err := certify.Marshal(c)
+	fatal.If(t, err)
+	forged := bytes.Replace(document, []byte(`"amended": 4`), []byte(`"amended": 6`), 1)
+	later, err := certify.Parse(forged)
+	fatal.If(t, err)
+	if certify.Recompute(later) == nil {
+		t.Error("number 5 was amended with number 6")
+	}
+	found, err := pipeline.Verify(t.Context(), c, p.result.Model, c.Model.Digest, nil, pipeline.Resources{})
+	fatal.If(t, err)
+	var calls [][]string
+	for i, text := range [][]byte{document, forged} {
+		path := filepath.Join(t.TempDir(), "certificate.json")
+		writeFile(t, path, text)
+		calls = append(calls, []string{"verify", p.model, path})
+		if said := c.Doubts()[0]; i == 0 && !strings.Contains(said, "changed with number 4") {
+			t.Errorf("doubts %q", c.Doubts())
+		}
+	}
+	verifytest.Need(t)
+	all := verifytest.Verify(t, calls)
+	if r := all[0]; !strings.Contains(r.Out, c.Doubts()[0]) || !slices.Equal(r.NotChecked, found.NotChecked()) || !strings.Contains(r.Out, "from number 4 on") || r.Refused != "" {
+		t.Errorf("%q, and pacsgp leaves open %q:\n%s", r.Refused, found.NotChecked(), r.Out)
+	}
+	if all[1].Refused == "" {
+		t.Errorf("Python takes number 5 that was amended with number 6:\n%s", all[1].Out)
 	}
 }
 

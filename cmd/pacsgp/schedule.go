@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -54,7 +55,7 @@ func scheduleCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
-	cmd.AddCommand(scheduleRunCommand(w, &path))
+	cmd.AddCommand(scheduleRunCommand(w, &path), amendCommand(w, &path))
 	f := cmd.Flags()
 	f.StringVar(&metrics, "metrics", "", "with --once: write the metrics to this file, for node_exporter")
 	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
@@ -74,23 +75,12 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 			"worth less than it says.",
 		Args: exactly(1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, jobs, err := loadSchedule(cmd.Context(), *path, w)
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(jobs, func(j *config.ScheduledTask) bool { return j.Name == args[0] })
-			if i < 0 {
-				return config.Argument(fmt.Errorf("JOB: %q is no job of %s", args[0], *path))
-			}
-			record, err := c.OpenRecord(w.fs)
-			if err != nil {
-				return err
-			}
-			jobs = jobs[i : i+1]
-			if dry {
-				return errors.Join(previewRun(cmd.Context(), w, newScheduler(w, c, jobs, record), jobs[0].Job), record.Close())
-			}
-			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: true, now: true}), record.Close())
+			return withJob(cmd.Context(), w, *path, args[0], func(c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) error {
+				if dry {
+					return previewRun(cmd.Context(), w, newScheduler(w, c, jobs, record), jobs[0].Job)
+				}
+				return runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: true, now: true})
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "say which rows and number it would have, and change nothing")
@@ -314,6 +304,9 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	}
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if _, bad := errors.AsType[*ingest.BadRowError](err); bad || errors.Is(err, pipeline.ErrData) {
+		err = fmt.Errorf("%w\nhint: if you change the job file for that, take the change on: pacsgp schedule amend %s", err, j.Name)
 	}
 	return o, err
 }

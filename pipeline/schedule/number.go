@@ -10,7 +10,7 @@ import (
 
 // number gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate.
-func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) error {
+func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) (err error) {
 	identity, err := j.Job.Identity()
 	if err != nil {
 		return err
@@ -19,17 +19,20 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if of.job = j.Job.Numbered(j.Name, run.Sequence); err == nil && len(at.Former) > 0 {
+			of.job, err = of.job.Amended(at.Former, certified)
+		}
+	}()
+	last, err := j.sameJobs(*at, identity.String())
+	if err != nil {
+		return err
+	}
 	if number, same := at.Numbers[of.number]; same { // of a killed or failed run
 		run.Sequence, of.certified = number, certified[number]
 		return nil
 	}
-	last, err := j.last(numbered)
-	if err != nil {
-		return err
-	}
-	if last != nil {
-		most = max(most, last.Scheduled.Sequence)
-	}
+	most = max(most, last)
 	if at.Taken > 0 && most > at.Taken {
 		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers ends at %d: the list is older (hint: restore the newest one, or give the job another name and output)", most, j.Name, at.Taken)
 	}

@@ -18,6 +18,7 @@ type lot struct {
 	number    string // key of its number in the sequence
 	none      bool   // no new row since the run before
 	certified string // id of the certificate with its number, if there is one already
+	job       pipeline.Job
 }
 
 // begin chooses the files of a run, or its window, takes its number in the sequence, records
@@ -189,7 +190,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	of := j.lotOf(run)
 	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
 	if !of.none {
-		if err := j.keepsFeatures(ctx, of.rows); err != nil {
+		if err := j.keepsFeatures(ctx, at, of.rows); err != nil {
 			run.Files = nil // a retry chooses anew: the files are to be mended
 			return lot{}, err
 		}
@@ -220,7 +221,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, state *State, r *pipeline
 		}
 	}
 	began := time.Now()
-	o, err := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), of.rows, how)
+	o, err := train(ctx, j, of.job, of.rows, how)
 	ended := now.Add(time.Since(began))
 	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recoverOpen decides its promotion
 		return ctx.Err()

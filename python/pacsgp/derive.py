@@ -68,7 +68,9 @@ def place(job, stated):
     need(("delta_policy" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
     horizon = job.get("horizon", 0)
     need(not horizon or stated is not None and job["delta_policy"] == "sequence" and stated["number"] <= horizon <= 1 << 40, "the number lies beyond the horizon of its sequence")
-    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"], **members(("horizon", horizon))}
+    amended = stated and stated.get("amended", 0)
+    need(not amended or job["delta_policy"] == "sequence" and not horizon and 2 <= amended <= stated["number"], "the number is before the one from which on the sequence has this job")
+    return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"], **members(("horizon", horizon), ("amended", amended))}
 
 
 def earlier_looks(stated, holdout):

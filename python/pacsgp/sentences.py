@@ -227,7 +227,8 @@ class Sentences:
             return f". It is number {k} of a sequence of certificates that hold all at once, at most {s['horizon']}: it has spent delta/{s['horizon']}"
         if k == 1:
             return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
-        return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1})"
+        changed = f"; it has this job from number {s['amended']} on, which is assumed to owe nothing to these rows beside looks that are paid for (one-attempt)" if "amended" in s else ""
+        return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1}){changed}"
 
     def claim(self, g):
         most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)

@@ -151,8 +151,9 @@ def unchecked(cert, noise, unplaced, before, again):
         left.append(f'that the column "{cert["mean"]["column"]}" is a function of the features that was fixed without the rows that certify')
     if cert["declared"].get("scaling"):
         left.append("that the declared scaling was not computed from the certified rows")
-    if cert["delta"].get("sequence"):
-        left.append("that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name")
+    if s := cert["delta"].get("sequence"):
+        left.append("that the number in the sequence was taken before a bound was known, that no other certificate has it, that the sequence has this name, "
+                    f"and that it has this job from number {s.get('amended', 1)} on")
     if cert["sample"].get("segments"):
         left.append("that the rows are of the topic and of the partitions that the sentences name")
     if before:

@@ -1,0 +1,100 @@
+package schedule
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Amend gives the sequence of a job its present declaration from the next number on. It returns
+// that number, 0 if there is nothing to change. The job's looks at hold-out rows pay for those of
+// the numbers before (docs/proofs.md, 14). The one step is durable.
+func (j *Job) Amend(ctx context.Context) (from int64, err error) {
+	if err := j.complete(); err != nil {
+		return 0, err
+	}
+	identity, err := j.Job.Identity()
+	if err != nil {
+		return 0, err
+	}
+	return holding(j.Output, func() (int64, error) {
+		at, err := j.Output.Sequence(j.Name)
+		if err != nil {
+			return 0, err
+		}
+		last, err := j.last(numbered)
+		if err != nil {
+			return 0, err
+		}
+		certified, most, err := j.certified(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if last != nil {
+			most, at.Identity = max(most, last.Scheduled.Sequence), cmp.Or(at.Identity, last.Job)
+		}
+		at.Taken = max(at.Taken, most)
+		if at.Taken == 0 || at.Identity == identity.String() {
+			return 0, nil
+		}
+		if at.Identity == "" {
+			return 0, fmt.Errorf("%s: which job its certificates are of is not in the output (hint: restore it from a copy, or give the job another name and output)", j.Name)
+		}
+		if err := j.sameShares(ctx, certified); err != nil {
+			return 0, err
+		}
+		if n := len(at.Former); n == 0 || at.Former[n-1].Last < at.Taken {
+			at.Former = append(slices.Clone(at.Former), pipeline.FormerJob{Identity: at.Identity, Last: at.Taken})
+		}
+		spent := map[string]int64{} // no run of the job may have them
+		for key, k := range at.Numbers {
+			spent[fmt.Sprintf("%s until %d", key, at.Taken)] = k
+		}
+		at.Numbers = spent
+		at.Identity = identity.String()
+		return at.Taken + 1, j.Output.PutSequence(j.Name, at)
+	})
+}
+
+// sameShares refuses a job whose numbers would not share delta with those of the certificates, and
+// one with a horizon, for whose numbers docs/proofs.md has no proof.
+func (j *Job) sameShares(ctx context.Context, certified map[int64]string) error {
+	if j.Job.Horizon > 0 {
+		return fmt.Errorf("%w: jobs: %s has a horizon: give the changed job another name and output", pipeline.ErrConfig, j.Name)
+	}
+	for k, id := range certified {
+		c, err := j.Output.GetCertificate(ctx, id)
+		if err != nil {
+			return err
+		}
+		if c.Delta.Declared != j.Job.Delta || c.Delta.Sequence.Horizon != 0 {
+			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the delta %v and the horizon %d, and the job has %v and none: an amended job keeps them, or has another name and output",
+				pipeline.ErrConfig, j.Name, k, c.Delta.Declared, c.Delta.Sequence.Horizon, j.Job.Delta)
+		}
+	}
+	return nil
+}
+
+// sameJobs returns the largest number among the records of runs. It refuses a run of another job
+// than the list of numbers says: somebody has changed the list, or it was lost with the job.
+func (j *Job) sameJobs(at pipeline.Sequence, identity string) (most int64, err error) {
+	at.Identity = cmp.Or(at.Identity, identity)
+	all, err := j.Output.Runs()
+	if err != nil {
+		return 0, err
+	}
+	for r := range all {
+		of := r.Scheduled
+		if of == nil || of.Job != j.Name || of.Sequence == 0 {
+			continue
+		}
+		if r.Job != at.At(of.Sequence) {
+			return 0, fmt.Errorf("number %d of sequence %q was of another job than its list of numbers says (hint: restore the list, or give the job another name and output; pacsgp schedule amend takes a changed job on)", of.Sequence, j.Name)
+		}
+		most = max(most, of.Sequence)
+	}
+	return most, nil
+}

@@ -1,0 +1,119 @@
+package schedule_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
+)
+
+// amended is a stage whose second night has failed, and whose job was changed then.
+func amended(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
+		j.Job.Delta = certifytest.Certificate(t, nil).Delta.Declared
+	}))
+	s.at(someDay)
+	s.lake.add("e", 60)
+	s.fail = errors.New("copies")
+	s.at(someDay.Add(time.Hour))
+	s.fail = nil
+	s.job.Job.Target = "gust"
+	s.anew()
+	return s
+}
+
+// An amended job has the next number, also on files of a failed one, and its certificates say from
+// which number on. It keeps delta.
+func TestAmendedJobGoesOn(t *testing.T) {
+	s := amended(t)
+	if _, err := s.Look(t.Context(), s.job, someDay.Add(2*time.Hour)); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "pacsgp schedule amend waves") {
+		t.Fatalf("without an amendment: %v", err)
+	}
+	delta := s.job.Job.Delta
+	s.job.Job.Delta = delta / 2
+	if from, err := s.job.Amend(t.Context()); !errors.Is(err, pipeline.ErrConfig) || from != 0 {
+		t.Errorf("another delta: from %d, %v", from, err)
+	}
+	s.job.Job.Delta = delta
+	for i, want := range []int64{3, 0} {
+		if from, err := s.job.Amend(t.Context()); err != nil || from != want {
+			t.Fatalf("amended %d times: from %d, %v; want %d", i+1, from, err, want)
+		}
+	}
+	s.Now = true
+	s.lake.lacks = "temp" // which the job before had
+	r := s.at(someDay.Add(2 * time.Hour))
+	c := s.certificates()[3]
+	if r == nil || r.Scheduled.Sequence != 3 || len(r.Scheduled.Files) != 4 || c.Delta.Sequence == nil || c.Delta.Sequence.Amended != 3 {
+		t.Fatalf("%+v, %+v, %q", r, c.Delta.Sequence, s.said)
+	}
+	s.job.Job.Target = "wind" // the first job again is another family
+	s.anew()
+	if from, err := s.job.Amend(t.Context()); err != nil || from != 4 {
+		t.Errorf("from %d, %v", from, err)
+	}
+	s.Now = true
+	s.lake.add("f", 60)
+	if s.at(someDay.Add(3 * time.Hour)); s.certificates()[4].Delta.Sequence.Amended != 4 {
+		t.Errorf("%+v", s.certificates()[4].Delta.Sequence)
+	}
+}
+
+// A list of numbers that hides an amendment, by hand or because it was lost, is refused.
+func TestForgedAmendment(t *testing.T) {
+	for name, forge := range map[string]func(at *pipeline.Sequence){
+		"hidden":   func(at *pipeline.Sequence) { at.Former = nil },
+		"too late": func(at *pipeline.Sequence) { at.Former[0].Last = 1 },
+		"lost":     func(at *pipeline.Sequence) { *at = pipeline.Sequence{} },
+	} {
+		s := amended(t)
+		_, err := s.job.Amend(t.Context())
+		fatal.If(t, err)
+		at, err := s.store.Sequence("waves")
+		fatal.If(t, err)
+		forge(&at)
+		fatal.If(t, s.store.PutSequence("waves", at))
+		s.Now = true
+		if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "was of another job than its list of numbers says") {
+			t.Errorf("%s: %+v, %q", name, r, s.said)
+		}
+	}
+	if (pipeline.Sequence{Taken: 3, Former: []pipeline.FormerJob{{Last: 4}}}).Check() == nil {
+		t.Error("a job has ended with a number that was never taken")
+	}
+}
+
+// Whenever the process dies, the job is amended or it is not.
+func TestAmendmentKilled(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		s := amended(t)
+		s.op = func(effect func() error) error {
+			if done {
+				fatal.If(t, effect())
+			}
+			return errDies
+		}
+		if _, err := s.job.Amend(t.Context()); !errors.Is(err, errDies) {
+			t.Fatal(err)
+		}
+		s.anew()
+		want := int64(3)
+		if done {
+			want = 0
+		}
+		if from, err := s.job.Amend(t.Context()); err != nil || from != want {
+			t.Errorf("again: from %d, %v; want %d", from, err, want)
+		}
+		s.Now = true
+		if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.Scheduled.Sequence != 3 || r.State != pipeline.StateFinished {
+			t.Errorf("%+v, %q", r, s.said)
+		}
+	}
+}
