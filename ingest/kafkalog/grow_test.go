@@ -3,6 +3,7 @@ package kafkalog
 import (
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,15 +40,24 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 			cfg.Folder, cfg.Group = "", "trainers"
 			change(&cfg)
 			w := &Windows{Config: cfg, Folder: func(int64) string { return folder }, Rows: func(*Window, string) pipeline.Rows { return nil }}
-			filled := make(chan *stream.Window, 1)
+			open, filled := make(chan struct{}), make(chan *stream.Window, 1)
+			opened := sync.OnceFunc(func() { close(open) })
+			begins := func(int64) func(int64) {
+				return func(rows int64) {
+					if rows >= 10 {
+						opened()
+					}
+				}
+			}
 			go func() {
-				window, err := w.Fill(t.Context(), 1, nil, stream.Filling{Begins: func(int64) func(int64) { return func(int64) {} }})
+				window, err := w.Fill(t.Context(), 1, nil, stream.Filling{Begins: begins})
 				if err != nil {
 					t.Error(err)
 				}
+				opened() // if it has failed
 				filled <- window
 			}()
-			time.Sleep(time.Second) // the window is open
+			<-open // and has all rows of the first partition
 			addPartition(t, p)
 			for i := range 20 {
 				produce(t, p, at(1, time.Second, float64(10+i)))
@@ -78,6 +88,9 @@ func addPartition(t *testing.T, p *kgo.Client) {
 	if answer, err := r.RequestWith(t.Context(), p); err != nil || answer.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
 	}
-	p.ForceMetadataRefresh()
-	time.Sleep(500 * time.Millisecond)
+	for leader := int32(-1); leader < 0; { // the client refreshes by itself, and says so to nobody
+		p.ForceMetadataRefresh()
+		time.Sleep(10 * time.Millisecond)
+		leader, _, _ = p.PartitionLeader("rows", 1)
+	}
 }
