@@ -24,7 +24,8 @@ type ScoreFile struct {
 	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // with the pointer to the model
 	Source         scoreSourceConfig                `yaml:"source"`
 	Keep           []string                         `yaml:"keep"`
-	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"`   // of predictions
+	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"` // of predictions
+	BadRows        scoreBadRows                     `yaml:"bad_rows"`
 	Replaced       string                           `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	ExactlyOnce    bool                             `yaml:"exactly_once"`
 	SessionTimeout *yamlfile.Duration               `yaml:"session_timeout"`
@@ -58,6 +59,11 @@ type scoreTopicsConfig struct {
 
 	Name   string     `yaml:"name"`
 	Topics topicNames `yaml:"topics"`
+}
+
+// scoreBadRows declares where rows without a prediction go besides.
+type scoreBadRows struct {
+	To badRowsTo `yaml:"to"`
 }
 
 // What becomes of the predictions of a file that was replaced.
@@ -198,6 +204,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
 	faults.Unless(c.Replaced == "" || !c.ToTopic(), "replaced", "it is about files of predictions; those on a topic stay there")
+	faults.Unless(c.BadRows.To == badRowsTo{}, "bad_rows.to", "it is about records of a topic; the predictions of a file name the rows that have none")
 	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 }
@@ -238,6 +245,9 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(reflect.ValueOf(out.Cluster).IsZero(), "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
 	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
 	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
+	bad := c.BadRows.To
+	faults.Unless(bad.path == "", "bad_rows.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
+	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != out.Topic, "bad_rows.to", "%s has the rows or the predictions; name another topic", bad.topic)
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }

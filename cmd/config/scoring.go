@@ -264,6 +264,10 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		return err
 	}
 	defer t.follower.Close()
+	if letters := s.BadRows.To.topic; letters != "" {
+		topics = append(topics, letters)
+		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", letters))
+	}
 	for _, topic := range topics { // before the group, which says less
 		if _, err := client.Partitions(ctx, topic); err != nil {
 			return err
@@ -341,7 +345,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka.Topic, Keep: t.Keep, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka.Topic, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
 	})
 	if err != nil {
 		return err
@@ -366,11 +370,21 @@ func (t *topicScoring) toFilesAs(ctx context.Context, as broker.Member) (err err
 	if err := t.rows.Same(ctx); err != nil {
 		return err
 	}
+	var letters sinklake.Letters
+	if to := t.BadRows.To.topic; to != "" {
+		sent, err := sinklog.OpenLetters(ctx, sinklog.LettersConfig{Client: t.client, Topic: to, Group: t.rows.Group, Source: t.rows.Topic})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, sent.Abort(ctx)) }()
+		letters = sent
+	}
 	out := sinklake.NewLogged(sinklake.LoggedConfig{
 		FS: t.FS, Folder: t.Output.Folder, Topic: t.rows.Topic, ID: sinklake.LogID(t.rows.Identity), Keep: t.Keep, About: t.about, Same: t.rows.Same,
 		Commit: func(ctx context.Context, ends map[int]int64, subject string) error {
 			return t.rows.Commit(ctx, as, ends, subject)
 		},
+		Letters: letters,
 	})
 	defer out.Close()
 	ends, err := out.Positions(func(was sinklake.LogID, path string) error {

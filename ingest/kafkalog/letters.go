@@ -36,6 +36,19 @@ type letters struct {
 	size int64
 }
 
+// letterOf returns a record with its place and the reason why it is no row, behind its own headers.
+func letterOf(topic string, partition int, r *broker.Record, reason string) broker.Record {
+	letter := *r
+	letter.Headers = append(slices.Clip(r.Headers),
+		broker.Header{Key: headerTopic, Value: []byte(topic)},
+		broker.Header{Key: headerPartition, Value: strconv.AppendInt(nil, int64(partition), 10)},
+		broker.Header{Key: headerOffset, Value: strconv.AppendInt(nil, r.Offset, 10)},
+		broker.Header{Key: headerTime, Value: strconv.AppendInt(nil, r.Time, 10)},
+		broker.Header{Key: headerReason, Value: []byte(reason)},
+	)
+	return letter
+}
+
 // put appends a record with the reason why it is no row.
 func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error) error {
 	if l.file == nil {
@@ -45,14 +58,7 @@ func (l *letters) put(cfg Config, partition int, r *broker.Record, reason error)
 		}
 		l.file, l.out, l.size = file, bufio.NewWriter(file), 0
 	}
-	letter := *r
-	letter.Headers = append(slices.Clip(r.Headers),
-		broker.Header{Key: headerTopic, Value: []byte(cfg.Topic)},
-		broker.Header{Key: headerPartition, Value: strconv.AppendInt(nil, int64(partition), 10)},
-		broker.Header{Key: headerOffset, Value: strconv.AppendInt(nil, r.Offset, 10)},
-		broker.Header{Key: headerTime, Value: strconv.AppendInt(nil, r.Time, 10)},
-		broker.Header{Key: headerReason, Value: []byte(reason.Error())},
-	)
+	letter := letterOf(cfg.Topic, partition, r, reason.Error())
 	batch := broker.EncodeBatch(broker.Producer{ID: -1, Epoch: -1}, -1, []broker.Record{letter})
 	binary.BigEndian.PutUint64(batch, uint64(r.Offset)) //nolint:gosec // not negative; the checksum leaves it out, as brokers number batches
 	l.size += int64(len(batch))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -182,7 +183,7 @@ func (t unpredictedBatch) Cut(ctx context.Context, by *score.Predictor, next fun
 	t.of.tellOthers(t.Batch, by)
 	for from := 0; ; from += lotRecords {
 		to := min(len(t.Records), from+lotRecords)
-		l := &lot{records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
+		l := &lot{topic: t.of.Topic, records: t.Records[from:to], keep: len(t.of.Keep), ends: t.Ends}
 		last := to == len(t.Records)
 		if !last {
 			l.ends = map[int]int64{}
@@ -235,6 +236,7 @@ func (u *Unpredicted) tellOthers(t Batch, by *score.Predictor) {
 
 // A lot has some records of a batch, and their rows once they are decoded.
 type lot struct {
+	topic   string
 	records []Record
 	keep    int           // number of kept members of a record
 	ends    map[int]int64 // offsets behind the lot, by partition
@@ -281,6 +283,20 @@ func (l *lot) Kept(i int) [][]byte {
 
 // Ends returns the offsets behind the lot, by partition.
 func (l *lot) Ends() map[int]int64 { return l.ends }
+
+// Letter returns the record of row i as a dead letter.
+func (l *lot) Letter(i int, reason string) score.Letter {
+	of := l.rows.Of[i]
+	if l.rows.Faults[i] == "" {
+		reason = fmt.Sprintf("row %d of the record: %s", i-slices.Index(l.rows.Of, of), reason)
+	}
+	r := letterOf(l.topic, l.records[of].Partition, &l.records[of].Record, reason)
+	letter := score.Letter{Key: r.Key, Value: r.Value}
+	for _, h := range r.Headers {
+		letter.Headers = append(letter.Headers, score.Header(h))
+	}
+	return letter
+}
 
 // Commit commits the ends of durable predictions, as a member of the group.
 func (u *Unpredicted) Commit(ctx context.Context, as broker.Member, ends map[int]int64, subject string) (err error) {

@@ -72,6 +72,21 @@ type Records interface {
 	Kept(i int) [][]byte
 	// Ends are the offsets behind the piece, by partition. They count records without a row.
 	Ends() map[int]int64
+	// Letter is the record of row i as it was, with headers that say its place, and why it has no
+	// prediction.
+	Letter(i int, reason string) Letter
+}
+
+// A Letter is a record for which there is no use but to be looked at. Value is nil without one.
+type Letter struct {
+	Key, Value []byte
+	Headers    []Header
+}
+
+// A Header is a header of a record.
+type Header struct {
+	Key   string
+	Value []byte
 }
 
 // A Log is the source of [Records], for writers that commit its offsets.

@@ -202,7 +202,7 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 			return err
 		}
 		p.due[key] = now
-		err := send(ctx, p.writer, p.cfg.Topic, parcel{broker.PartitionOf([]byte(file), p.partitions), pieces})
+		err := send(ctx, p.writer, parcel{p.cfg.Topic, broker.PartitionOf([]byte(file), p.partitions), pieces})
 		// A topic that was made anew refuses the producer's sequence numbers. Then tell the cause.
 		if err != nil && ctx.Err() == nil {
 			if another := p.Same(ctx); errors.Is(another, broker.ErrAnother) {
@@ -231,7 +231,7 @@ func (p *FilePredictions) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := send(ctx, p.writer, p.cfg.Record, parcel{recordPartition, pieces}); err != nil {
+	if err := send(ctx, p.writer, parcel{p.cfg.Record, recordPartition, pieces}); err != nil {
 		return err
 	}
 	return p.writer.End(ctx)

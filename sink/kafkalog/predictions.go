@@ -18,6 +18,7 @@ type Predictions struct {
 	cfg        PredictionsConfig
 	writer     *broker.Writer
 	partitions []int
+	letters    letterTopic
 
 	ends    map[int]int64 // offsets behind the rows whose predictions are sent and not committed
 	subject string        // of these predictions
@@ -36,8 +37,11 @@ type PredictionsConfig struct {
 	Source string   // topic of the rows
 	Topic  string   // of predictions
 	Keep   []string // members of records to keep beside predictions
-	As     broker.Member
-	Log    score.Log
+	// Letters is the topic for the records of rows without a prediction, sent with the predictions;
+	// "" means none.
+	Letters string
+	As      broker.Member
+	Log     score.Log
 	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id
 	// of the group: a later process fences an earlier one.
 	ExactlyOnce bool
@@ -55,20 +59,28 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
 		return nil, err
 	}
+	if p.letters.name = cfg.Letters; cfg.Letters != "" {
+		if p.letters.partitions, err = cfg.Client.Partitions(ctx, cfg.Letters); err != nil {
+			return nil, err
+		}
+	}
 	p.writer, err = cfg.Client.NewWriter(ctx, transactional)
 	return p, err
 }
 
 // A parcel has packed records of one partition.
 type parcel struct {
+	topic     string
 	partition int
 	pieces    []broker.Packed
 }
 
-func send(ctx context.Context, w *broker.Writer, topic string, what parcel) error {
-	for _, piece := range what.pieces {
-		if err := w.SendPacked(ctx, topic, what.partition, piece); err != nil {
-			return err
+func send(ctx context.Context, w *broker.Writer, what ...parcel) error {
+	for _, p := range what {
+		for _, piece := range p.pieces {
+			if err := w.SendPacked(ctx, p.topic, p.partition, piece); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -83,14 +95,16 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	var ends map[int]int64
 	err := piece.Predict(ctx, func(batch []pipeline.Prediction, of score.Records) (err error) {
 		n, ends = score.Count(batch), of.Ends()
-		parcels, err = p.objects(piece.By, batch, of)
+		if parcels, err = p.objects(piece.By, batch, of); err != nil || p.cfg.Letters == "" {
+			return err
+		}
+		letters, err := p.letters.pack(batch, of, nil)
+		parcels = append(parcels, letters...)
 		return err
 	})
 	return func(ctx context.Context) error {
-		for _, what := range parcels {
-			if err := send(ctx, p.writer, p.cfg.Topic, what); err != nil {
-				return err
-			}
+		if err := send(ctx, p.writer, parcels...); err != nil {
+			return err
 		}
 		maps.Copy(p.ends, ends)
 		p.subject = piece.By.Subject
@@ -114,7 +128,7 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 		if err != nil {
 			return nil, err
 		}
-		parcels = append(parcels, parcel{p.partitions[part.Partition%len(p.partitions)], pieces})
+		parcels = append(parcels, parcel{p.cfg.Topic, p.partitions[part.Partition%len(p.partitions)], pieces})
 	}
 	return parcels, nil
 }

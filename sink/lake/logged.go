@@ -37,6 +37,16 @@ type LoggedConfig struct {
 	Same func(ctx context.Context) error
 	// Commit commits the ends of published files, by partition, with their subject.
 	Commit func(ctx context.Context, ends map[int]int64, subject string) error
+	// Letters gets the rows without a prediction too; nil: nobody does.
+	Letters Letters
+}
+
+// Letters takes the records of rows without a prediction.
+type Letters interface {
+	// Pack returns a function that sends the letters of some rows. Several goroutines may call Pack.
+	Pack(batch []pipeline.Prediction, of score.Records) (send func(context.Context) error, err error)
+	// Commit makes sent letters permanent, before the predictions of their rows up to these ends.
+	Commit(ctx context.Context, ends map[int]int64) error
 }
 
 // Logged writes predictions of rows of a topic to files, one after the other for each partition.
@@ -127,7 +137,8 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 	var parts []score.Part
 	var columns []sink.Placed
 	var of score.Records
-	err := p.Predict(ctx, func(batch []pipeline.Prediction, records score.Records) error {
+	sendLetters := func(context.Context) error { return nil }
+	err := p.Predict(ctx, func(batch []pipeline.Prediction, records score.Records) (err error) {
 		of, n, parts = records, score.Count(batch), score.Parts(len(batch), records)
 		columns = make([]sink.Placed, len(parts))
 		for at, part := range parts {
@@ -136,14 +147,17 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 				columns[at].Add(batch[i], partition, offset, key, of.Kept(i)...)
 			}
 		}
-		return nil
+		if w.cfg.Letters != nil && n.Refused > 0 {
+			sendLetters, err = w.cfg.Letters.Pack(batch, of)
+		}
+		return err
 	})
 	return func(ctx context.Context) error {
 		if w.by != p.By { // a file has predictions of one model
 			if err := w.cfg.Same(ctx); err != nil {
 				return err
 			}
-			if err := w.publish(); err != nil {
+			if err := w.publish(ctx); err != nil {
 				return err
 			}
 			w.by = p.By
@@ -165,7 +179,7 @@ func (w *Logged) Pack(ctx context.Context, p score.Piece[score.Records]) (func(c
 				file.end = end
 			}
 		}
-		return nil
+		return sendLetters(ctx)
 	}, n, err
 }
 
@@ -183,8 +197,13 @@ func (w *Logged) file(partition int, first int64) (*openFile, error) {
 	return w.open[partition], nil
 }
 
-// publish publishes the open files.
-func (w *Logged) publish() error {
+// publish publishes the open files, after the letters of their rows.
+func (w *Logged) publish(ctx context.Context) error {
+	if w.cfg.Letters != nil {
+		if err := w.cfg.Letters.Commit(ctx, w.ends); err != nil {
+			return err
+		}
+	}
 	for _, partition := range slices.Sorted(maps.Keys(w.open)) {
 		f := w.open[partition]
 		if err := f.out.Close(); err != nil {
@@ -212,7 +231,7 @@ func (w *Logged) Commit(ctx context.Context) error {
 	if err := w.cfg.Same(ctx); err != nil {
 		return err
 	}
-	if err := w.publish(); err != nil {
+	if err := w.publish(ctx); err != nil {
 		return err
 	}
 	if err := w.cfg.Commit(ctx, w.ends, w.by.Subject); err != nil {

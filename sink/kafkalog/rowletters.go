@@ -1,0 +1,112 @@
+package kafkalog
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/score"
+)
+
+// A letterTopic is a topic for the records of rows without a prediction.
+type letterTopic struct {
+	name       string
+	partitions []int
+}
+
+// pack packs the records of rows without a prediction, each once, by partition. Those before the
+// offsets sent are left out.
+func (t letterTopic) pack(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
+	records, last := map[int][]broker.Record{}, map[int]int64{}
+	for i := range batch {
+		if batch[i].Reason == "" {
+			continue
+		}
+		partition, offset, _ := of.Place(i)
+		if before, ok := last[partition]; ok && before == offset || offset < sent[partition] {
+			continue
+		}
+		last[partition] = offset
+		letter := of.Letter(i, batch[i].Reason)
+		r := broker.Record{Key: letter.Key, Value: letter.Value}
+		for _, h := range letter.Headers {
+			r.Headers = append(r.Headers, broker.Header(h))
+		}
+		records[partition] = append(records[partition], r)
+	}
+	for _, partition := range slices.Sorted(maps.Keys(records)) {
+		pieces, err := packed(records[partition], lettersBytes)
+		if err != nil {
+			return nil, err
+		}
+		parcels = append(parcels, parcel{t.name, t.partitions[partition%len(t.partitions)], pieces})
+	}
+	return parcels, nil
+}
+
+// Letters sends the records of rows without a prediction to a topic, beside predictions that go
+// elsewhere. The transaction of letters also commits the offsets behind them for a group of its own,
+// so that readers of committed records see each letter once. It is for one goroutine at a time,
+// except for Pack.
+type Letters struct {
+	cfg    LettersConfig
+	to     letterTopic
+	writer *broker.Writer
+	sent   map[int]int64 // offsets before which earlier processes have sent all letters, by partition
+	open   bool          // letters were sent since the last commit
+}
+
+// LettersConfig sets up [Letters].
+type LettersConfig struct {
+	Client *broker.Client
+	Topic  string // of letters
+	Group  string // that reads the rows
+	Source string // topic of the rows
+}
+
+// group is the group whose offsets say which letters were sent.
+func (c LettersConfig) group() string { return "pacsgp-dead-letters-score-" + c.Group }
+
+// OpenLetters aborts the open transaction of an earlier process.
+func OpenLetters(ctx context.Context, cfg LettersConfig) (*Letters, error) {
+	l := &Letters{cfg: cfg, to: letterTopic{name: cfg.Topic}}
+	var err error
+	if l.to.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
+		return nil, err
+	}
+	rows, err := cfg.Client.Partitions(ctx, cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	if l.writer, err = cfg.Client.NewWriter(ctx, cfg.group()); err != nil {
+		return nil, err
+	}
+	l.sent, err = cfg.Client.CommittedOffsets(ctx, cfg.group(), cfg.Source, rows)
+	return l, err
+}
+
+// Pack packs the letters of predicted rows, and returns a function that sends them.
+func (l *Letters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
+	parcels, err := l.to.pack(batch, of, l.sent)
+	return func(ctx context.Context) error {
+		l.open = l.open || len(parcels) > 0
+		return send(ctx, l.writer, parcels...)
+	}, err
+}
+
+// Commit makes sent letters permanent. ends are the offsets behind their rows, by partition.
+func (l *Letters) Commit(ctx context.Context, ends map[int]int64) error {
+	if !l.open {
+		return nil
+	}
+	if err := l.writer.CommitOffsets(ctx, l.cfg.group(), l.cfg.Source, ends, "dead letters"); err != nil {
+		return err
+	}
+	l.open = false
+	return l.writer.Commit(ctx)
+}
+
+// Abort drops the letters that were sent since the last commit, also when ctx is done.
+func (l *Letters) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, l.writer)) }
