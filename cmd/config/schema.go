@@ -174,6 +174,7 @@ func choices() map[string]any {
 		"score output.kafka.sasl.mechanism": mechanisms,
 		"score source.kafka.format":         kafkalog.Formats,
 		"score source.kafka.tombstones":     []string{"bad", "skip"},
+		"score members":                     []string{GroupSingle, GroupShared},
 		"score replaced":                    replacedWords,
 	}
 }

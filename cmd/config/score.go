@@ -28,6 +28,7 @@ type ScoreFile struct {
 	BadRows        scoreBadRows                     `yaml:"bad_rows"`
 	Replaced       string                           `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	ExactlyOnce    bool                             `yaml:"exactly_once"`
+	Members        string                           `yaml:"members"`
 	SessionTimeout *yamlfile.Duration               `yaml:"session_timeout"`
 	Poll           yamlfile.Duration                `yaml:"poll"`
 	Serve          Serve                            `yaml:"serve"`
@@ -102,6 +103,9 @@ func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZ
 
 // ToTopic reports whether predictions go to a topic.
 func (c ScoreFile) ToTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
+
+// Shared reports whether the members of the group share the partitions of the topic.
+func (c ScoreFile) Shared() bool { return c.Members == GroupShared }
 
 // ReadScore reads a score file, and reports all faults.
 func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, error) {
@@ -207,6 +211,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	faults.Unless(c.BadRows.To == badRowsTo{}, "bad_rows.to", "it is about records of a topic; the predictions of a file name the rows that have none")
 	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
+	faults.Unless(c.Members == "", "members", "it is about the group of a topic")
 }
 
 // checkOutput adds the faults of a topic for predictions of files.
@@ -248,6 +253,8 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	bad := c.BadRows.To
 	faults.Unless(bad.path == "", "bad_rows.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
 	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != out.Topic, "bad_rows.to", "%s has the rows or the predictions; name another topic", bad.topic)
+	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Members), "members", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Members)
+	faults.Unless(!c.Shared() || c.ToTopic(), "members", "one process predicts to a directory, whose files say how far it is; members share the partitions if predictions go to a topic")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())
 	faults.Unless(c.Poll == 0 || !c.ToTopic(), "poll", "it is about files; predictions on a topic go there as rows come")
 }

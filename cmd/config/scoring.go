@@ -223,6 +223,7 @@ type topicScoring struct {
 	follower *score.Follower
 	about    *sinklake.About // of a folder
 	rows     *kafkalog.Unpredicted
+	ended    int // generation of a shared group in which it ended the transactions of earlier owners
 }
 
 // unpredictedRecords are the rows of the topic, with a client of its cluster to be closed.
@@ -281,15 +282,23 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		measuring.Go(func() { measureLags(measured, client, k, s.Lags) })
 	}
 	s.Said(fmt.Sprintf("member of group %q: waiting for its partitions", k.Group))
-	group := broker.Group{Name: k.Group, Topic: k.Topic, Session: s.Session(), Told: s.Member}
-	return t.rows.Hint(client.Lead(ctx, group, func(ctx context.Context, m *broker.Membership) error {
-		s.Said("this member has the partitions")
-		err := m.Work(ctx, t.predictAs)
-		if errors.Is(context.Cause(ctx), broker.ErrLost) {
-			s.Noticed("another member has the partitions now: this one stands by")
-		}
-		return err
-	}), output)
+	group := broker.Group{Name: k.Group, Topic: k.Topic, Shared: s.Shared(), Session: s.Session(), Told: s.Member}
+	return t.rows.Hint(client.Lead(ctx, group, t.predictAsMember), output)
+}
+
+// predictAsMember predicts while this process has the partitions, or its share of them.
+func (t *topicScoring) predictAsMember(ctx context.Context, m *broker.Membership) error {
+	has, lost := "the partitions", "another member has the partitions now: this one stands by"
+	if t.Shared() {
+		t.rows.Partitions = m.Partitions()
+		has, lost = fmt.Sprintf("the partitions %v", t.rows.Partitions), "the group has divided the partitions anew: this member stands by until it has some"
+	}
+	t.Said("this member has " + has)
+	err := m.Work(ctx, t.predictAs)
+	if errors.Is(context.Cause(ctx), broker.ErrLost) {
+		t.Noticed(lost)
+	}
+	return err
 }
 
 // lagEvery is the time between two requests for the lags of a group. Without an answer they end
@@ -344,9 +353,18 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 }
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
-	out, err := sinklog.NewPredictions(ctx, sinklog.PredictionsConfig{
+	cfg := sinklog.PredictionsConfig{
 		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka.Topic, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
-	})
+	}
+	if t.Shared() {
+		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {
+			if err := cfg.EndOthers(ctx); err != nil {
+				return err
+			}
+			t.ended = as.Generation
+		}
+	}
+	out, err := sinklog.NewPredictions(ctx, cfg)
 	if err != nil {
 		return err
 	}

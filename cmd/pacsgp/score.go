@@ -51,7 +51,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err
 		s.Patience = config.ServicePatience
 	}
 	if group := e.metrics.group; group != nil {
-		s.Member = group.membership
+		s.Member, group.shared = group.membership, c.Shared()
 		if c.Serve.Declared() {
 			s.Lags = group.behind
 		}

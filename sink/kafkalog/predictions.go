@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -45,16 +46,39 @@ type PredictionsConfig struct {
 	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id
 	// of the group: a later process fences an earlier one.
 	ExactlyOnce bool
+	// Share is the partitions of a member of a shared group: the transactional id belongs to the
+	// group and the first of them. nil means all.
+	Share []int
+}
+
+// transactional returns the transactional id, "" without transactions.
+func (cfg PredictionsConfig) transactional() string {
+	switch id := "pacsgp/score/" + cfg.Group; {
+	case !cfg.ExactlyOnce:
+		return ""
+	case cfg.Share != nil:
+		return NameOf(id, slices.Min(cfg.Share))
+	default:
+		return id
+	}
+}
+
+// EndOthers ends the transactions that earlier owners of the partitions may have left open, for
+// the reason and at the moments of [EndOthers], and those of a time when the group was not shared.
+func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
+	if !cfg.ExactlyOnce || cfg.Share == nil {
+		return nil
+	}
+	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
+		cfg.Share = first
+		return cfg.transactional()
+	}, nil)
 }
 
 // NewPredictions returns a writer. With ExactlyOnce it aborts the open transaction of an earlier
 // process.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
-	transactional := ""
-	if cfg.ExactlyOnce {
-		transactional = "pacsgp/score/" + cfg.Group
-	}
 	var err error
 	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
 		return nil, err
@@ -64,7 +88,7 @@ func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, e
 			return nil, err
 		}
 	}
-	p.writer, err = cfg.Client.NewWriter(ctx, transactional)
+	p.writer, err = cfg.Client.NewWriter(ctx, cfg.transactional())
 	return p, err
 }
 

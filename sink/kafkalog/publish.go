@@ -66,9 +66,20 @@ func EndOthers(ctx context.Context, cfg Config) error {
 	if !cfg.ExactlyOnce || cfg.Share == nil {
 		return nil
 	}
-	for p := range slices.Max(cfg.Share) + 1 {
-		cfg.Share = []int{p}
-		if _, err := cfg.Client.NewWriter(ctx, cfg.transactional()); err != nil {
+	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
+		cfg.Share = first
+		return cfg.transactional()
+	})
+}
+
+// endAll fences the transactional ids of all shares whose first partition is not behind the last of
+// a share, and of more shares.
+func endAll(ctx context.Context, client *broker.Client, share []int, id func(share []int) string, more ...[]int) error {
+	for p := range slices.Max(share) + 1 {
+		more = append(more, []int{p})
+	}
+	for _, of := range more {
+		if _, err := client.NewWriter(ctx, id(of)); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,30 @@ func TestEarlierOwnersAreEnded(t *testing.T) {
 	}
 }
 
+// TestEarlierOwnersOfPredictionsAreEnded: a member of a shared group that predicts ends what earlier
+// owners of its partitions have left open, also from a time when one member had all, and nothing else.
+func TestEarlierOwnersOfPredictionsAreEnded(t *testing.T) {
+	_, client := cluster(t)
+	create(t, client, "rows", 6, nil)
+	open := func(id string) *broker.Writer {
+		t.Helper()
+		w, err := client.NewWriter(t.Context(), id)
+		fatal.If(t, err)
+		fatal.If(t, w.CommitOffsets(t.Context(), "g", "rows", map[int]int64{2: 10}, ""))
+		return w
+	}
+	for _, earlier := range []string{"pacsgp/score/g", "pacsgp/score/g/0", "pacsgp/score/g/2"} {
+		left, other := open(earlier), open("pacsgp/score/g/5")
+		fatal.If(t, kafkalog.PredictionsConfig{Client: client, Group: "g", ExactlyOnce: true, Share: []int{2, 4}}.EndOthers(t.Context()))
+		if err := left.End(t.Context()); !broker.Fenced(err) {
+			t.Errorf("%s commits when another member has its partitions: %v", earlier, err)
+		}
+		if err := other.Abort(t.Context()); err != nil {
+			t.Errorf("partition 5 is disturbed: %v", err)
+		}
+	}
+}
+
 // TestNumbersAreTakenOnce: of members that take numbers at the same time no two have the
 // same, so that all they spend of δ adds up to δ at most.
 func TestNumbersAreTakenOnce(t *testing.T) {
