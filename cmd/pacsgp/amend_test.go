@@ -52,7 +52,7 @@ func TestScheduleAmend(t *testing.T) {
 	call("schedule", "--once").says(t, exitConfig, "pacsgp schedule amend waves")
 	addFile(t, dir, "more", 300, 60)
 	call("schedule", "--once").says(t, exitConfig, "pacsgp schedule amend waves")
-	if a, b := last("waves"), last("tides"); a.Scheduled.Sequence != 2 || b.Scheduled.Sequence != 3 || *b.Exit != 0 {
+	if a, b := last("waves"), last("tides"); *a.Exit != exitConfig || b.Scheduled.Sequence != 3 || *b.Exit != 0 {
 		t.Errorf("without an amendment: %s; %s", schedule.Words(a), schedule.Words(b))
 	}
 	sequences := filepath.Join(dir, "waves", sinklake.SequencesFile)
