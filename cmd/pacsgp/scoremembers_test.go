@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -26,10 +25,10 @@ type sharers struct {
 // sharedPartitions is the number of partitions that sharers share.
 const sharedPartitions = 6
 
-// produce sends rows until ctx is done.
-func (s *sharers) produce(ctx context.Context, t *testing.T) {
+// produce sends rows until it is stopped.
+func (s *sharers) produce(t *testing.T, stop chan struct{}) {
 	client := foreign(t, s.address)
-	for ctx.Err() == nil {
+	for {
 		var records []*kgo.Record
 		for p := range int32(2 * sharedPartitions) {
 			records = append(records, &kgo.Record{Topic: s.name, Partition: p % sharedPartitions, Value: []byte(`{"x1":0.5,"x2":0.25}`)})
@@ -39,7 +38,11 @@ func (s *sharers) produce(ctx context.Context, t *testing.T) {
 			return
 		}
 		s.sent.Add(2)
-		time.Sleep(100 * time.Millisecond) // the pace of the rows: nothing is waited for
+		select {
+		case <-stop:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 
@@ -91,9 +94,8 @@ func TestScoreMembers(t *testing.T) {
 		createTopic(t, s.address, s.name+"-predicted", sharedPartitions)
 		writeFile(t, filepath.Join(s.dir, "score-"+s.name+".yaml"), fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: %[2]s, group: %[2]s}}\noutput: {kafka: %[2]s-predicted}\nexactly_once: %[3]v\nmembers: shared\nsession_timeout: 2s\n",
 			s.address, s.name, once))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); s.produce(ctx, t) }()
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() { defer close(done); s.produce(t, stop) }()
 		first, words := s.start(t)
 		words.find(t, `(has the partitions \[0 1 2 3 4 5\])`)
 		s.await(t, "one member")
@@ -110,7 +112,7 @@ func TestScoreMembers(t *testing.T) {
 		s.await(t, "the second is killed")
 		fatal.If(t, first.Process.Kill())
 		s.await(t, "the first is killed too")
-		stop()
+		close(stop)
 		<-done
 		for p, times := range s.await(t, "no more rows come") {
 			for offset, n := range times {

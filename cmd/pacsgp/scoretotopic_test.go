@@ -129,6 +129,14 @@ func TestScoreToATopic(t *testing.T) {
 	if by := s.agree(t, s.found(t, "predictions")); by[idOf(t, s.pointers[0])] != 120 || by[idOf(t, s.pointers[1])] != 40 {
 		t.Errorf("by model %v", by)
 	}
+	// A file that was replaced is predicted again, which is said once.
+	replaced, want := filepath.Join(s.dir, "new", "later.parquet"), `later.parquet was replaced: the predictions of its earlier content stay in topic \"predictions\"`
+	table{"x1": []float64{0.5}, "x2": []float64{0.5}, "y": []float64{0}}.write(t, replaced)
+	for _, times := range []int{1, 0} {
+		if a := pacsgp(t, "score", "-c", score, "--once"); a.status != 0 || strings.Count(a.log, want) != times {
+			t.Errorf("status %d: %s, want %d times %q", a.status, a.log, times, want)
+		}
+	}
 	// A model about something else is refused, by later processes too.
 	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, s.dir))
 	writeFile(t, filepath.Join(s.dir, "new", "last.parquet"), readFile(t, filepath.Join(s.dir, "new", "part-00.parquet")))

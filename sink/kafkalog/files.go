@@ -38,6 +38,7 @@ type FilePredictions struct {
 	began      map[string]broker.Identity // both topics when this process began
 	head       recordHead
 	due        map[string]Progress // progress that was sent and is not committed, by file
+	latest     map[string]string   // the key of the last content that was predicted, by the file's name
 
 	mu    sync.Mutex // guards files
 	files map[string]fileMark
@@ -48,14 +49,14 @@ type FilesConfig struct {
 	Client *broker.Client
 	Topic  string            // of predictions
 	Record string            // topic with the progress of files; "" means Topic-files
-	Told   func(text string) // is called when the record is made
+	Told   func(text string) // is told of a record that is made, and of files that were replaced
 }
 
 // OpenFiles aborts the open transaction of an earlier process, makes the record if it is absent, and
 // reads it. A record that is not complete, or belongs to another topic, is an error.
 func OpenFiles(ctx context.Context, cfg FilesConfig) (*FilePredictions, error) {
 	cfg.Record = cmp.Or(cfg.Record, cfg.Topic+"-files")
-	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}, began: map[string]broker.Identity{}}
+	p := &FilePredictions{cfg: cfg, files: map[string]fileMark{}, due: map[string]Progress{}, latest: map[string]string{}, began: map[string]broker.Identity{}}
 	var err error
 	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
 		return nil, err
@@ -201,7 +202,10 @@ func (p *FilePredictions) Pack(ctx context.Context, piece score.Piece[storedColu
 		if err := p.begin(ctx, piece.By.Subject, piece.By.ID); err != nil {
 			return err
 		}
-		p.due[key] = now
+		if was := p.latest[file]; was != "" && was != key {
+			p.cfg.Told(fmt.Sprintf("%s was replaced: the predictions of its earlier content stay in topic %q", piece.File.Path, p.cfg.Topic))
+		}
+		p.due[key], p.latest[file] = now, key
 		err := send(ctx, p.writer, parcel{p.cfg.Topic, broker.PartitionOf([]byte(file), p.partitions), pieces})
 		// A topic that was made anew refuses the producer's sequence numbers. Then tell the cause.
 		if err != nil && ctx.Err() == nil {

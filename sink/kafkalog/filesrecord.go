@@ -123,6 +123,7 @@ func (p *FilePredictions) readMessage(r *broker.Record) error {
 		if err := json.Unmarshal(r.Value, &state); err != nil || state.Format != recordFormat || state.Number < 1 || state.Rows < 0 {
 			return fmt.Errorf("it is none of format %s", recordFormat)
 		}
+		p.latest[state.File] = key
 		p.files[key] = fileMark{state.Number, state.Rows, state.Done} // the last message of a key counts
 		return nil
 	}
