@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,9 +27,7 @@ func TestScheduleAmend(t *testing.T) {
 	write := func(name string, change jobFile) {
 		t.Helper()
 		nightly["copies"], nightly["output"] = "", name
-		for key, value := range change {
-			nightly[key] = value
-		}
+		maps.Copy(nightly, change)
 		writeFile(t, filepath.Join(dir, name+".yaml"), readFile(t, tiny(nightly).write(t, dir)))
 	}
 	write("waves", nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -42,10 +43,15 @@ type stage struct {
 
 func onStage(t *testing.T, path string) *stage {
 	t.Helper()
-	w := testSystem(discard{}, discard{}, plain(), nil)
+	return onDisk(t, path, plain())
+}
+
+func onDisk(t *testing.T, path string, fsys durable.FS) *stage {
+	t.Helper()
+	w := testSystem(discard{}, discard{}, fsys, nil)
 	c, jobs, err := loadSchedule(t.Context(), path, w)
 	fatal.If(t, err)
-	record, err := sinklake.OpenRecord(c.Record, nil)
+	record, err := sinklake.OpenRecord(c.Record, fsys)
 	fatal.If(t, err)
 	t.Cleanup(func() { _ = record.Close() })
 	s := &stage{lake: filepath.Join(filepath.Dir(path), "lake"), job: jobs[0], record: record, step: func(effect func() error) error { return effect() }}
