@@ -26,6 +26,10 @@ func (d GroupsDecl) given() bool { return d.Column != "" }
 // where the job lists none.
 const frequentGroup = 50
 
+// Label is the number that stands for a text of a column that tells units or groups apart, as of
+// [certify.Label].
+func Label(text string) float64 { return certify.Label(text) }
+
 // labels are the columns behind the features that may be of text: those that tell units apart, or that
 // of groups by texts.
 func (j Job) labels() []string {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
@@ -166,7 +165,7 @@ func (f *dataFile) key(name string) float64 {
 		if k.name == name {
 			v, ok := hiveNumber(k.value)
 			if !ok || f.column(name).Text {
-				v = certify.Label(k.value)
+				v = pipeline.Label(k.value)
 			}
 			return v
 		}

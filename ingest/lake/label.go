@@ -5,14 +5,14 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // mostLabelPage bounds the bytes of a page of labels, decompressed.
 const mostLabelPage = 16 << 20
 
-// A labelCursor reads the texts of a chunk as the numbers of [certify.Label].
+// A labelCursor reads the texts of a chunk as the numbers of [pipeline.Label].
 type labelCursor struct {
 	stored *storedCursor
 	values []parquet.Value
@@ -54,7 +54,7 @@ func (l *labelCursor) label(text []byte) float64 {
 	if len(l.known) == mostKnown {
 		clear(l.known)
 	}
-	v := certify.Label(string(text))
+	v := pipeline.Label(string(text))
 	l.known[string(text)] = v
 	return v
 }

@@ -24,7 +24,7 @@ type Config struct {
 	// Exclude names columns that are left out of the default features.
 	Exclude []string
 	// Labels are columns behind the features that tell units apart. Text is read as a number:
-	// see [certify.Label].
+	// see [pipeline.Label].
 	Labels []string
 	// Target is the last column. Empty means that there is none.
 	Target string
