@@ -306,7 +306,7 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		return nil, ctx.Err()
 	}
 	if _, bad := errors.AsType[*ingest.BadRowError](err); bad || errors.Is(err, pipeline.ErrData) {
-		err = fmt.Errorf("%w\nhint: if you change the job file for that, take the change on: pacsgp schedule amend %s", err, j.Name)
+		err = fmt.Errorf("%w\nhint: if you change the job file for that, take the change on: pacsgp schedule amend %s -c SCHEDULE", err, j.Name)
 	}
 	return o, err
 }

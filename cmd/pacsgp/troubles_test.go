@@ -132,8 +132,8 @@ type trouble struct {
 // The table of docs/schedule.md says what comes of each trouble, and what has to be done: nights with
 // each of them one after the other, and one without before the next.
 func TestTroublesOfNights(t *testing.T) {
-	if !*soak {
-		t.Skip("thirty nights and more: -soak")
+	if testing.Short() {
+		t.Skip("thirty nights and more")
 	}
 	dir := t.TempDir()
 	job := tiny(jobFile{"guarantees": "pac-bayes", "features": "[x1, x2]", "limit": "0.25"}).write(t, dir)

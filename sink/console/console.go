@@ -87,7 +87,7 @@ func short(id string) string { return id[:min(12, len(id))] }
 
 // cut returns the beginning of a reason, escaped: it may quote a file.
 func cut(text string) string {
-	const most = 400
+	const most = 1200
 	if text = report.Escape(text); len(text) > most {
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}

@@ -152,7 +152,7 @@ func (j *Job) promoted() (id, by string) {
 // again is the command that runs the job.
 func (j *Job) again() string {
 	if len(j.Runs) > 0 && j.Runs[0].Scheduled != nil {
-		return "pacsgp schedule run " + j.Runs[0].Scheduled.Job
+		return "pacsgp schedule run " + j.Runs[0].Scheduled.Job + " -c SCHEDULE"
 	}
 	return "pacsgp train -c JOB"
 }
@@ -179,6 +179,11 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 		return Finding{bad, fmt.Sprintf("%s %s, so that the current model is an older one%s", r.Title(), r.State, why), cmp.Or(hint, "Mend what it names.") + " " + again}
 	case id == "":
 		return Finding{good, fmt.Sprintf("%s had nothing to do%s", r.Title(), why), hint}
+	case id == j.Pointer.ID && r.Scheduled != nil && r.Scheduled.Test != nil && r.Scheduled.Test.Alarm:
+		return Finding{
+			bad, fmt.Sprintf("Alarm: the rows of %s contradict the model before. The one that it made is current, and no new rows have tested it.", lowered(r.Title())),
+			"See whether the source has changed. If it has, take the files from before the change out of the source, or the faulty ones, and run again: " + j.again() + ". To roll back: pacsgp promote ID " + j.Folder,
+		}
 	case id == j.Pointer.ID:
 		return Finding{good, "The model of the last run is current.", hint}
 	case r.Exit != nil && *r.Exit != 0:
@@ -243,7 +248,10 @@ func (r *Run) certificate() string {
 	return r.Artifacts[0].ID
 }
 
-// hinted is a text with a hint at its end.
+// sentence ends a text with a full stop.
+func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
+
+// hinted is a text with hints at its end.
 var hinted = regexp.MustCompile(`(?s)^(.*?)\s*(?:\(hint: (.*)\)|\bhint: (.*))$`)
 
 // packageName begins errors of a package.
@@ -258,7 +266,7 @@ func (r *Run) reason() (why, hint string) {
 	}
 	why = packageName.ReplaceAllString(why, "")
 	if m := hinted.FindStringSubmatch(why); m != nil {
-		return m[1], m[2] + m[3]
+		return m[1], sentence(strings.ReplaceAll(m[2]+m[3], "\nhint: ", "; "))
 	}
 	return why, ""
 }

@@ -65,7 +65,7 @@ func TestFirstScreen(t *testing.T) {
 	at := 0
 	for _, want := range []string{
 		"delays", "Current model number 1 " + short(ids[0]), "since 2026-01-31 12:01 UTC, 2 days ago", "draw: at most ", "yardstick ", "Observed since 10.8 % of 1000 new rows, so that at most 13.2 % is expected",
-		"Next run 2026-02-03 12:00 UTC", "Alarm: rows that came after", "Run 3 failed, so that the current model is an older one: half.parquet", "What to do: write it again", "pacsgp schedule run delays runs it now",
+		"Next run 2026-02-03 12:00 UTC", "Alarm: rows that came after", "Run 3 failed, so that the current model is an older one: half.parquet", "What to do: write it again", "pacsgp schedule run delays -c SCHEDULE runs it now",
 		"Run 3 2026-02-02 12:00 failed", "has missed 10.8 % of all 1000 new rows since it became current, alarm", "Run 2 2026-02-01 12:00 refused number 2 vacuous: <b>above", "Run 1 2026-01-31 12:00 certified current number 1",
 	} {
 		i := strings.Index(said[at:], want)
@@ -152,8 +152,8 @@ func TestFindings(t *testing.T) {
 		"waits":       {run(pipeline.StateFinished, 0, "b", "it waits", ""), warn, "certified, and not current: it waits", "pacsgp promote b out"},
 		"refused":     {run(pipeline.StateFinished, 3, "b", "", "above the limit"), warn, "not current: above the limit", "nothing has to be done"},
 		"undecided":   {run(pipeline.StateFinished, 1, "b", "cannot be decided: x (hint: promote it)", ""), warn, "cannot be decided: x", "promote it"},
-		"failed":      {run(pipeline.StateFailed, 1, "", "", "no rows\nhint: look at the lake (there)"), bad, "Run 7 failed, so that the current model is an older one: no rows", "look at the lake (there) pacsgp schedule run delays"},
-		"cannot run":  {look, bad, "The job cannot run: bad job: it is another one", "Mend what it names. pacsgp schedule run delays"},
+		"failed":      {run(pipeline.StateFailed, 1, "", "", "no rows:\nhint: look at the lake (there)\nhint: or wait"), bad, "Run 7 failed, so that the current model is an older one: no rows", "look at the lake (there); or wait. pacsgp schedule run delays -c SCHEDULE"},
+		"cannot run":  {look, bad, "The job cannot run: bad job: it is another one", "Mend what it names. pacsgp schedule run delays -c SCHEDULE"},
 		"interrupted": {run(pipeline.StateInterrupted, 1, "", "", "stopped"), bad, "interrupted", "runs it now"},
 		"nothing":     {run(pipeline.StateNothing, 0, "", "there is no new row", ""), good, "had nothing to do: there is no new row", ""},
 	} {
@@ -164,8 +164,12 @@ func TestFindings(t *testing.T) {
 		}
 		j.Test = &pipeline.RowsTest{Alarm: true} // then something has to be done
 		if all := j.findings(noon); all[0].Level != bad || !strings.Contains(all[0].Words+all[1].Words, "Alarm") || strings.Contains(fmt.Sprint(all), "nothing has to be done") ||
-			!strings.Contains(fmt.Sprint(all), "train on new rows: pacsgp schedule run delays. To roll back: pacsgp promote ID out") {
+			!strings.Contains(fmt.Sprint(all), "train on new rows: pacsgp schedule run delays -c SCHEDULE. To roll back: pacsgp promote ID out") {
 			t.Errorf("%s, with an alarm: %+v", name, all)
+		}
+		c.r.Scheduled.Test = j.Test
+		if j.Test = nil; name == "current" && (j.findings(noon)[0].Level != bad || !strings.Contains(j.findings(noon)[0].Words, "no new rows have tested it")) {
+			t.Errorf("the last run had an alarm, and replaced the model: %+v", j.findings(noon))
 		}
 		c.r.Scheduled.Gone = []string{"a", "b", "c", "d", "e"}
 		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "{warn 5 files of the run before cannot be found: a, b, c and 2 more.") {
