@@ -288,7 +288,7 @@ func (c *Chunk) describe(r *reader, kind byte) {
 
 func (c *Chunk) encodingStats(r *reader, kind byte) {
 	var page, encoding, count int32
-	r.structure(kind, "", fields{1: &page, 2: &encoding, 3: &count})
+	r.structure(kind, "a count of pages", fields{1: &page, 2: &encoding, 3: &count}, 1, 2, 3)
 	c.Told = true
 	if page == int32(format.DictionaryPage) || count <= 0 {
 		return

@@ -201,7 +201,9 @@ class Chunk:
         self.values, self.uncompressed, self.compressed = i64(m, 5, 0), i64(m, 6, 0), i64(m, 7, 0)
         self.data, self.dictionary = i64(m, 9, 0), i64(m, 11, 0)
         self.runs = RLE in self.encodings and PLAIN not in self.encodings
-        pages = [(i32(p, 1, 0), i32(p, 2, 0), i32(p, 3, 0)) for p in each(m, 13, STRUCT)]
+        for p in each(m, 13, STRUCT):
+            has(p, "a count of pages", 1, 2, 3)
+        pages = [(i32(p, 1), i32(p, 2), i32(p, 3)) for p in each(m, 13, STRUCT)]
         if pages:
             self.runs = any(kind != 2 and encoding == RLE and n > 0 for kind, encoding, n in pages)
         stats = thrift.field(m, 12, STRUCT, {})
