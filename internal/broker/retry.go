@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -152,6 +153,8 @@ func (c *Client) greet(ctx context.Context, address string) error {
 	}
 	_, err = conn.ApiVersions()
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // a busy broker
+		return fmt.Errorf("%s: it does not answer as a broker does: %w", address, err)
 	case err != nil && c.config.TLS == nil:
 		return fmt.Errorf("%s: it is no broker that speaks without TLS, and none is declared: %w", address, err)
 	case err != nil:

@@ -51,7 +51,7 @@ func TestUnreachable(t *testing.T) {
 		want    string
 	}{
 		"closed":    {closed.Addr().String(), "connection refused"},
-		"silent":    {listen(t, silent), "it is no broker"},
+		"silent":    {listen(t, silent), "does not answer"},
 		"wants TLS": {listen(t, secure), "speaks without TLS"},
 		"no name":   {"broker.invalid:9092", "broker.invalid"},
 	} {
