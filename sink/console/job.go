@@ -179,7 +179,7 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 		return Finding{bad, fmt.Sprintf("%s %s, so that the current model is an older one%s", r.Title(), r.State, why), cmp.Or(hint, "Mend what it names.") + " " + again}
 	case id == "":
 		return Finding{good, fmt.Sprintf("%s had nothing to do%s", r.Title(), why), hint}
-	case id == j.Pointer.ID && r.Scheduled != nil && r.Scheduled.Test != nil && r.Scheduled.Test.Alarm:
+	case id == j.Pointer.ID && j.raised(r):
 		return Finding{
 			bad, fmt.Sprintf("Alarm: the rows of %s contradict the model before. The one that it made is current, and no new rows have tested it.", lowered(r.Title())),
 			"See whether the source has changed. If it has, take the files from before the change out of the source, or the faulty ones, and run again: " + j.again() + ". To roll back: pacsgp promote ID " + j.Folder,
@@ -191,6 +191,14 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 	default:
 		return Finding{warn, fmt.Sprintf("The model of %s is certified, and not current%s", lowered(r.Title()), why), cmp.Or(hint, promote)}
 	}
+}
+
+// raised reports whether the alarm over a model was first raised in a run.
+func (j *Job) raised(r *Run) bool {
+	alarm := func(of *Run) bool { return of.Scheduled != nil && of.Scheduled.Test != nil && of.Scheduled.Test.Alarm }
+	return alarm(r) && !slices.ContainsFunc(j.Runs, func(of *Run) bool {
+		return of != r && alarm(of) && of.Scheduled.Test.Certificate == r.Scheduled.Test.Certificate
+	})
 }
 
 func lowered(title string) string { return strings.ToLower(title[:1]) + title[1:] }
