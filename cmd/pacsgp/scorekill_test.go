@@ -36,21 +36,27 @@ func TestScoreOfATopicKilled(t *testing.T) {
 		name := fmt.Sprintf("killed%d", at)
 		createTopic(t, gate.Address, name, 2)
 		score := s.file(t, name, name, "exactly_once: true\nsession_timeout: 1s\n")
-		run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
-		reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
-		if reached {
-			time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a moment of the kill, drawn at random: nothing is waited for
-			_ = run.Process.Kill()
-			<-ended
-		}
-		gate.Tell(func(int16) {})
-		free()
+		killScore(t, gate, score, at, round%2 > 0, rng)
 		point(t, s.dir, s.pointers[round%2])
 		succeed(t, "score", "-c", score, "--once")
 		if s.agree(t, s.found(t, name)); t.Failed() {
 			t.Fatalf("killed at request %d of %d", at, requests)
 		}
 	}
+}
+
+// killScore runs score up to this request, as runTo does, and kills it then or a moment later.
+func killScore(t *testing.T, gate *brokertest.Gate, score string, at int, passed bool, rng *rand.Rand) {
+	t.Helper()
+	run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
+	reached, ended, free := runTo(t, gate, run, at, passed)
+	if reached {
+		time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a moment of the kill, drawn at random: nothing is waited for
+		_ = run.Process.Kill()
+		<-ended
+	}
+	gate.Tell(func(int16) {})
+	free()
 }
 
 // runTo runs a process up to this request to a broker, which the broker gets if passed, else not

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,15 +101,7 @@ func TestScoreLettersKilled(t *testing.T) {
 		for round, at := range some(requests, kills) {
 			name := fmt.Sprintf("%s-killed%d", name, at)
 			score, found := s.lettered(t, name, files)
-			run := child(t, order{Args: []string{"score", "-c", score, "--once"}})
-			reached, ended, free := runTo(t, gate, run, at, round%2 > 0)
-			if reached {
-				time.Sleep(time.Duration(rng.IntN(3)) * time.Millisecond) // a moment of the kill, drawn at random: nothing is waited for
-				_ = run.Process.Kill()
-				<-ended
-			}
-			gate.Tell(func(int16) {})
-			free()
+			killScore(t, gate, score, at, round%2 > 0, rng)
 			succeed(t, "score", "-c", score, "--once")
 			s.agree(t, found())
 			if diff := cmp.Diff(want, s.lettersOn(t, name+"-dead")); diff != "" || t.Failed() {

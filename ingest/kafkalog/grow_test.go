@@ -39,6 +39,12 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 			cfg.Folder, cfg.Group = "", "trainers"
 			change(&cfg)
 			w := &Windows{Config: cfg, Folder: func(int64) string { return folder }, Rows: func(*Window, string) pipeline.Rows { return nil }}
+			open := make(chan struct{})
+			c.ControlKey(kmsg.Fetch.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.DropControl()
+				close(open)
+				return nil, nil, false
+			})
 			filled := make(chan *stream.Window, 1)
 			go func() {
 				window, err := w.Fill(t.Context(), 1, nil, stream.Filling{Begins: func(int64) func(int64) { return func(int64) {} }})
@@ -47,8 +53,9 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 				}
 				filled <- window
 			}()
-			time.Sleep(time.Second) // the window is open: one by time tells of no row until it ends
+			<-open
 			addPartition(t, p)
+			p = c.producer(t) // which knows the partition
 			for i := range 20 {
 				produce(t, p, at(1, time.Second, float64(10+i)))
 			}
@@ -69,7 +76,7 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 	}
 }
 
-// addPartition gives the topic a second partition, and waits until the producer knows it.
+// addPartition gives the topic a second partition.
 func addPartition(t *testing.T, p *kgo.Client) {
 	t.Helper()
 	r, topic := kmsg.NewPtrCreatePartitionsRequest(), kmsg.NewCreatePartitionsRequestTopic()
@@ -77,10 +84,5 @@ func addPartition(t *testing.T, p *kgo.Client) {
 	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
 	if answer, err := r.RequestWith(t.Context(), p); err != nil || answer.Topics[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
-	}
-	for leader := int32(-1); leader < 0; { // the client refreshes by itself, and says so to nobody
-		p.ForceMetadataRefresh()
-		time.Sleep(10 * time.Millisecond)
-		leader, _, _ = p.PartitionLeader("rows", 1)
 	}
 }

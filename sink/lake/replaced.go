@@ -81,7 +81,7 @@ func predictedFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer func() { _ = file.Close() }()
 	return sink.PredictedFile(file, size)
 }
 
