@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,6 +33,17 @@ func TestDemoAndExamples(t *testing.T) {
 	for _, want := range []string{"CONDITIONAL  predictions (the mean of Q)", "verified: the certificate follows", "a draw of Q misses 0.0"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("the demo did not print %q:\n%s", want, stdout.String())
+		}
+	}
+	if !testing.Short() { // sets of instructions differ in the last digits
+		share := regexp.MustCompile(`in\s+at\s+most ([0-9.]+) % of fresh rows`)
+		says, does := share.FindAllStringSubmatch(string(readFile(t, filepath.Join("..", "..", "README.md"))), 2), share.FindAllStringSubmatch(stdout.String(), 2)
+		for i := range 2 {
+			a, err := strconv.ParseFloat(says[i][1], 64)
+			fatal.If(t, err)
+			if b, err := strconv.ParseFloat(does[i][1], 64); err != nil || !(math.Abs(a/b-1) < 0.05) {
+				t.Errorf("the README says %q, the demo prints %q", says[i][0], does[i][0])
+			}
 		}
 	}
 	for _, example := range []string{"demo.yaml", "choose.yaml", "sweep.yaml"} {
