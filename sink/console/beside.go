@@ -57,16 +57,17 @@ func readModel(path, digest string, before model) (m model) {
 	if before.info != nil && unchanged(before.info, info) {
 		return before
 	}
-	m.info = info
 	sum := sha256.New()
 	f, _, err := durable.OpenRegular(path)
 	if err == nil {
 		_, err = io.Copy(sum, f)
 		err = errors.Join(err, f.Close())
 	}
+	if err != nil { // perhaps another time
+		return model{fault: "its file " + filepath.Base(path) + " cannot be read: " + plainly(err).Error()}
+	}
+	m.info = info
 	switch {
-	case err != nil:
-		m.fault = "its file " + filepath.Base(path) + " cannot be read: " + plainly(err).Error()
 	case hex.EncodeToString(sum.Sum(nil)) != digest:
 		m.fault = "its file " + filepath.Base(path) + " is damaged: the content is not what the name says"
 	}

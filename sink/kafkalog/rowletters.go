@@ -101,6 +101,10 @@ func (l *Letters) Commit(ctx context.Context, ends map[int]int64) error {
 	if !l.open {
 		return nil
 	}
+	ends = maps.Clone(ends)
+	for p, end := range ends { // letters beyond may have been sent by a process that was killed
+		ends[p] = max(end, l.sent[p])
+	}
 	if err := l.writer.CommitOffsets(ctx, l.cfg.group(), l.cfg.Source, ends, "dead letters"); err != nil {
 		return err
 	}

@@ -78,6 +78,9 @@ func (o *Output) Retain(keep int) error {
 	finished, numbered, newest := 0, map[string]bool{}, map[*pipeline.RunState]bool{}
 	var old []*pipeline.RunState
 	for r := range all {
+		if current == nil && r.Promoted() != "" {
+			return nil // the pointer is lost, and may have named any of them
+		}
 		if of := r.Scheduled; of != nil && of.Sequence > 0 && !numbered[of.Job] {
 			numbered[of.Job], newest[r] = true, true
 		}
