@@ -33,10 +33,10 @@ func TestLostFeature(t *testing.T) {
 		moves, waits bool
 	}{
 		"same": {watch.Promotion{}, one, true, false}, "lost": {watch.Promotion{}, without, false, false},
-		"lost, tested": {watch.Promotion{Error: .05}, without, false, true}, "lost, old": {watch.Promotion{Error: .05, MaxAge: 1}, without, false, false},
+		"lost, tested": {watch.Promotion{Error: .05}, without, false, true}, "lost, old": {watch.Promotion{Error: .05, MaxAge: 1}, without, false, true},
 		"old": {watch.Promotion{Error: .05, MaxAge: 1}, one, true, false},
 	} {
-		if d := c.rule.Decide(one, c.next, pipeline.JudgeDraw, time.Hour); d.Moves != c.moves || d.Waits != c.waits || strings.Contains(d.Why, `"temp"`) == (c.moves || c.waits) {
+		if d := c.rule.Decide(one, c.next, pipeline.JudgeDraw, time.Hour); d.Moves != c.moves || d.Waits != c.waits || strings.Contains(d.Why, `"temp"`) != (name == "lost" || name == "lost, old") {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}

@@ -39,7 +39,7 @@ func (p Promotion) Decide(champion, challenger certify.Certificate, who pipeline
 	lost := slices.DeleteFunc(slices.Clone(champion.Features()), func(name string) bool { return slices.Contains(has, name) })
 	switch {
 	case len(lost) > 0:
-		return Decision{Why: fmt.Sprintf("it lacks features of the current one, %q (hint: they are constant, or missing, in its rows; if they are to stay away, make it current with pacsgp promote)", lost)}
+		return Decision{Waits: p.Error > 0, Why: fmt.Sprintf("it lacks features of the current one, %q, which are constant or missing in its rows", lost)}
 	case p.Error == 0:
 		return Decision{Moves: true, Why: "it replaces the one before"}
 	default:
