@@ -115,7 +115,8 @@ func (u UnitLedger) doubts(l Ledger) []string {
 	return said
 }
 
-// small reports whether most units have one row, so that neighbouring rows are of different units.
+// small reports whether units have two rows or fewer on average, so that neighbouring rows are mostly of
+// different units.
 func (u UnitLedger) small(l Ledger) bool {
 	return l.Reference+l.Train+l.Holdout <= 2*(u.Reference+u.Train+u.Holdout)
 }

@@ -146,7 +146,7 @@ def stated(cert, job):
 
 
 def small(ledger):
-    """Whether most units have one row, so that neighbouring rows are of different units."""
+    """Whether units have two rows or fewer on average, so that neighbouring rows are mostly of different units."""
     rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
     return rows <= 2 * units
 
