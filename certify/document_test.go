@@ -43,8 +43,10 @@ func variants(t *testing.T) map[string]Evidence {
 		"first": change(func(ev *Evidence) {
 			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1, 0, 0}, 2
 		}),
-		"horizon":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365, 0} }),
-		"amended":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0, 4} }),
+		"horizon": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365, 0} }),
+		"amended": change(func(ev *Evidence) {
+			ev.Delta.Sequence, ev.Delta.Looks = &Sequence{DeltaSequence, "flights/trainers", 7, 0, 4}, &Looks{Earlier: []int64{120, 1}}
+		}),
 		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0, 0} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {

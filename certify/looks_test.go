@@ -60,27 +60,6 @@ func TestLooksSpendDelta(t *testing.T) {
 	}
 }
 
-// An amended job spends no more than its numbers have, and all of them no more than one family,
-// whichever of the m numbers before ended without a certificate: each of these is charged as a look
-// at m rows.
-func TestAmendedJobsSpendDelta(t *testing.T) {
-	for m := int64(1); m <= 60; m++ {
-		spent, l := new(big.Rat), &Looks{}
-		for r := range m + 1 {
-			patterns := new(big.Rat).SetInt(new(big.Int).Binomial(m, r))
-			spent.Add(spent, patterns.Mul(patterns, l.share().rational()))
-			l.Earlier = append(l.Earlier, m)
-		}
-		if spent.Cmp(big.NewRat(98, 100)) > 0 {
-			t.Errorf("after %d numbers: %s of delta", m, spent.FloatString(4))
-		}
-		patterns := math.Pow(1+1/float64(m+1), float64(m))
-		if family := patterns / float64(m+1); !(family <= 0.75) {
-			t.Errorf("after %d numbers: a family spends %v of what it may", m, family)
-		}
-	}
-}
-
 // Whatever the loss, what a hold-out shows is one of n+1 answers: how many rows are missed, or the
 // bound in steps of one row, and nothing beside it. A document that shows more is refused.
 func TestLooksShowOneOfSoManyAnswers(t *testing.T) {

@@ -75,6 +75,9 @@ func (s *Sequence) validate() error {
 // SequenceName returns an error unless the name of a sequence has the form of [ColumnName].
 func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
 
+// amended reports whether the sequence had another job before.
+func (s *Sequence) amended() bool { return s != nil && s.Amended > 0 }
+
 // words returns the part of a statement about the other certificates of the sequence; "" without
 // one.
 func (s *Sequence) words() string {

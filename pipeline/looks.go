@@ -82,7 +82,10 @@ func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (warn
 	if at := slices.IndexFunc(noted, func(o Look) bool { return o.Family == l.Family && o.Slot == l.Slot }); at >= 0 {
 		noted = noted[:at]
 	}
-	switch paid := l.charge(noted, true); {
+	paid, err := job.former.charge(l.charge(noted, true), noted)
+	switch {
+	case err != nil:
+		return false, err
 	case paid == nil:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
@@ -111,9 +114,12 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 		env.Observer.notice(err.Error())
 		return &certify.Looks{Uncounted: true}, nil
 	}
-	paid := job.former.charge(l.paid(earlier), earlier)
+	if err != nil {
+		return nil, err
+	}
+	paid, err := job.former.charge(l.paid(earlier), earlier)
 	switch {
-	case paid == nil || warned:
+	case err != nil || paid == nil || warned:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
 	case paid.Ended:

@@ -46,12 +46,15 @@ func (s Sequence) At(k int64) string {
 	return s.Identity
 }
 
-// From is the first number of its job.
-func (s Sequence) From() int64 {
-	if n := len(s.Former); n > 0 {
-		return s.Former[n-1].Last + 1
+// From is the first number of the job that number k has, or had.
+func (s Sequence) From(k int64) int64 {
+	from := int64(1)
+	for _, f := range s.Former {
+		if k > f.Last {
+			from = f.Last + 1
+		}
 	}
-	return 1
+	return from
 }
 
 // maxTaken bounds the numbers of a sequence, far beyond any real one.

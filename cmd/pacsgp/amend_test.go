@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,8 +65,8 @@ func TestScheduleAmend(t *testing.T) {
 	out := filepath.Join(dir, "waves")
 	r := last("waves")
 	c := contenderAt(t, out, schedule.Certificate(r))
-	// Two looks of the other job count too, whose first one has the same model. The failed night shows one of two answers more.
-	if paid := c.Delta.Looks; r.Scheduled.Sequence != 3 || c.Delta.Sequence.Amended != 3 || paid == nil || len(paid.Earlier) != 4 || paid.Earlier[3] != 2 {
+	// Two looks of the other job count too, whose first one has the same model; then the second night, which failed, and the change.
+	if paid := c.Delta.Looks; r.Scheduled.Sequence != 3 || c.Delta.Sequence.Amended != 3 || paid == nil || len(paid.Earlier) != 5 || !slices.Equal(paid.Earlier[3:], []int64{8, 1}) {
 		t.Errorf("%s: %+v, looks %+v", schedule.Words(r), c.Delta.Sequence, paid)
 	}
 	verify := pacsgp(t, "verify", filepath.Join(out, sinklake.ModelName(c.Model.Digest)), filepath.Join(out, "certificate-"+schedule.Certificate(r)+".json"), filepath.Join(dir, "lake"), "--judge", "draw")

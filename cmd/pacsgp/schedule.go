@@ -305,7 +305,7 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if _, bad := errors.AsType[*ingest.BadRowError](err); bad || errors.Is(err, pipeline.ErrData) {
+	if _, bad := errors.AsType[*ingest.BadRowError](err); (bad || errors.Is(err, pipeline.ErrData)) && job.Horizon == 0 {
 		err = fmt.Errorf("%w\nhint: if you change the job file for that, take the change on: pacsgp schedule amend %s -c SCHEDULE", err, j.Name)
 	}
 	return o, err

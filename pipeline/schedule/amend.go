@@ -92,9 +92,29 @@ func (j *Job) sameJobs(at pipeline.Sequence, identity string) (most int64, err e
 			continue
 		}
 		if r.Job != at.At(of.Sequence) {
-			return 0, fmt.Errorf("number %d of sequence %q was of another job than its list of numbers says (hint: restore the list, or give the job another name and output; pacsgp schedule amend takes a changed job on)", of.Sequence, j.Name)
+			return 0, otherList(of.Sequence, j.Name)
 		}
 		most = max(most, of.Sequence)
 	}
 	return most, nil
+}
+
+// sameAmendments refuses a list of numbers that does not know of the amendments of the newest
+// certificate, number k: it was lost, or changed by hand. Records of runs may be gone.
+func (j *Job) sameAmendments(ctx context.Context, at pipeline.Sequence, id string, k int64) error {
+	if k == 0 {
+		return nil
+	}
+	c, err := j.Output.GetCertificate(ctx, id)
+	if err != nil {
+		return err
+	}
+	if q := c.Delta.Sequence; q != nil && max(1, q.Amended) != at.From(k) {
+		return otherList(k, j.Name)
+	}
+	return nil
+}
+
+func otherList(number int64, name string) error {
+	return fmt.Errorf("number %d of sequence %q was of another job than its list of numbers says (hint: restore the list, or give the job another name and output)", number, name)
 }

@@ -128,6 +128,8 @@ func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Ti
 		if j.Files.Which == FilesLast && j.Files.Key != "" {
 			until, err := dateOf(f.Path, j.Files.Key)
 			old = err == nil && !until.After(moment.Add(-j.Files.Last))
+		} else if j.Files.Which == FilesLast { // a file that is gone tells no date
+			old = true
 		}
 		if !old && !there[f.Path] {
 			paths = append(paths, f.Path)
@@ -144,7 +146,7 @@ func (j *Job) keepsFeatures(ctx context.Context, at pipeline.Sequence, rows pipe
 		return nil
 	}
 	ids, newest, err := j.certified(ctx)
-	if err != nil || newest < at.From() { // of another job
+	if err != nil || newest < at.From(at.Taken+1) { // of another job
 		return err
 	}
 	c, err := j.Output.GetCertificate(ctx, ids[newest])

@@ -10,7 +10,7 @@ import (
 
 // number gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate.
-func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) (err error) {
+func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) error {
 	identity, err := j.Job.Identity()
 	if err != nil {
 		return err
@@ -19,11 +19,9 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if of.job = j.Job.Numbered(j.Name, run.Sequence); err == nil && len(at.Former) > 0 {
-			of.job, err = of.job.Amended(at.Former, certified)
-		}
-	}()
+	if err := j.sameAmendments(ctx, *at, certified[most], most); err != nil {
+		return err
+	}
 	last, err := j.sameJobs(*at, identity.String())
 	if err != nil {
 		return err
@@ -57,6 +55,23 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	}
 	run.Sequence = at.Taken
 	return nil
+}
+
+// jobAt is the job under a number.
+func (j *Job) jobAt(ctx context.Context, at pipeline.Sequence, number int64) (pipeline.Job, error) {
+	job := j.Job.Numbered(j.Name, number)
+	if len(at.Former) == 0 {
+		return job, nil
+	}
+	certified, _, err := j.certified(ctx)
+	silent := map[int64]bool{}
+	for _, k := range at.Numbers {
+		silent[k] = certified[k] == ""
+	}
+	if err != nil {
+		return job, err
+	}
+	return job.Amended(at.Former, silent)
 }
 
 // certified are the ids of the certificates by their numbers, and the largest number.

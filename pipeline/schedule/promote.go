@@ -58,7 +58,7 @@ func (j *Job) current() (*pipeline.Current, error) {
 	case err == nil:
 		err = errors.New("the pointer to the current certificate is gone")
 	}
-	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, which pacsgp promote makes it again", err, last.Scheduled.Number, last.Promoted())
+	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, unless pacsgp promote has named another one since (hint: pacsgp promote ID DIR)", err, last.Scheduled.Number, last.Promoted())
 }
 
 // contender reads a certificate of the output and recomputes it.

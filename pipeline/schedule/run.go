@@ -34,7 +34,9 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	state.Retry, run.Due = nil, j.due(state)
 	of, err := s.choose(ctx, j, state, at, run)
 	if err == nil && !of.none {
-		err = s.number(ctx, j, &at, run, &of)
+		if err = s.number(ctx, j, &at, run, &of); err == nil {
+			of.job, err = j.jobAt(ctx, at, run.Sequence)
+		}
 	}
 	switch {
 	case ctx.Err() != nil: // the run is still due
@@ -171,7 +173,8 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 		return lot{}, err
 	}
 	var files []File
-	if len(run.Files) > 0 {
+	chosen := len(run.Files) == 0
+	if !chosen {
 		files, err = sameFiles(all, run.Files)
 	} else {
 		var before []pipeline.ManifestFile
@@ -191,7 +194,9 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, at, of.rows); err != nil {
-			run.Files = nil // a retry chooses anew: the files are to be mended
+			if chosen { // a retry chooses anew: the files are to be mended
+				run.Files = nil
+			}
 			return lot{}, err
 		}
 	}

@@ -77,7 +77,11 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 	}
 	identity, err := j.Job.Identity()
 	if err == nil && at.Identity != "" && at.Identity != identity.String() {
-		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: pacsgp schedule amend %[2]s -c SCHEDULE takes it on with the next number, or give it another name and output)", pipeline.ErrConfig, j.Name)
+		hint := "pacsgp schedule amend " + j.Name + " -c SCHEDULE takes it on with the next number, or give it another name and output"
+		if j.Job.Horizon > 0 {
+			hint = "give it another name and output"
+		}
+		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: %s)", pipeline.ErrConfig, j.Name, hint)
 	}
 	return at, err
 }

@@ -48,7 +48,7 @@ def derive(model, job, raw, cert, found, jitter):
         "theta": [{"name": p["name"], "grid": grid_of(p), "index": p["index"], "value": float(value_of(p))} for p in meta["theta"]],
         "roles": {"key": job["roles"]["key"], **members(("by_content", by(job) == "content"), ("holdout", by(job) == "content" and job["roles"].get("holdout")), ("last", job["roles"].get("last")))}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
         "delta": {"declared": delta, "alternatives": len(job.get("sweep", [0])), "alternative": job.get("alternative", 1), "methods": job["guarantees"],
-                  **members(("sequence", place(job, cert["delta"].get("sequence"))), ("looks", earlier_looks(cert["delta"].get("looks"), ledger["holdout"])))},
+                  **members(("sequence", place(job, cert["delta"].get("sequence"))), ("looks", earlier_looks(cert["delta"].get("looks"), ledger["holdout"], "amended" in cert["delta"].get("sequence", {}))))},
         "declared": declared}
     words = Sentences(document)
     document["baseline"]["statement"] = words.baseline()
@@ -73,9 +73,10 @@ def place(job, stated):
     return stated and {"policy": job["delta_policy"], "name": stated["name"], "number": stated["number"], **members(("horizon", horizon), ("amended", amended))}
 
 
-def earlier_looks(stated, holdout):
+def earlier_looks(stated, holdout, amended):
     """The maker's word on earlier looks at the hold-out rows."""
     if stated is None:
+        need(not holdout or not amended, "a job that its sequence has after another one pays for nothing")
         return None
     earlier, uncounted = stated.get("earlier", []), "uncounted" in stated
     need(holdout and bool(earlier) != uncounted and len(earlier) < 1000 and not ({"swapped", "ended"} & stated.keys() and uncounted), "the looks before this one are none that there can be")
