@@ -101,7 +101,7 @@ func (c Certificate) NextWords(losses RiskSum) (words string, bound float64, err
 	g, n := c.About(PredictorMean), losses.Count()
 	if g.Loss.Kind.Counts() {
 		words = fmt.Sprintf("%s were %s in %d of %s (%s): over these rows the chance of it was at most %s on average", subject(g),
-			miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), losses.ones(), Count(n, "row"), PercentUp(losses.Upper()), PercentUp(bound))
+			miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), losses.ones(), Count(n, "row"), PercentNear(losses.Upper()), PercentUp(bound))
 	} else {
 		words = fmt.Sprintf("%s lost %s on average over %s, where an error e costs %s: over these rows the expected loss was at most %s on average", subject(g),
 			AtMost(losses.Upper()), Count(n, "row"), cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), AtMost(bound))

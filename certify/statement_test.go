@@ -417,6 +417,11 @@ func TestPercentagesRoundUp(t *testing.T) {
 			t.Errorf("PercentUp(%g) = %s, want %s", x, got, want)
 		}
 	}
+	for x, want := range map[float64]string{math.Nextafter(3./400, 1): "0.75 %", .0613: "6.1 %", .0617: "6.2 %", 0: "0.0 %", 1: "100 %"} {
+		if got := PercentNear(x); got != want {
+			t.Errorf("PercentNear(%g) = %s, want %s", x, got, want)
+		}
+	}
 }
 
 // A tolerance is printed as it was declared or, if it was computed, a little larger,

@@ -71,14 +71,22 @@ func outward(x float64, up bool) string {
 
 // PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
 // at least two significant digits and at least one decimal below 100 %.
-func PercentUp(x float64) string {
+func PercentUp(x float64) string { return percent(x, true) }
+
+// PercentNear prints an observed share in the same form, to the nearest.
+func PercentNear(x float64) string { return percent(x, false) }
+
+func percent(x float64, up bool) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	r.Mul(r, big.NewRat(100, 1))
 	decimals := decimalsFor(r, 1, 16, 10)
-	if r = rounded(r, decimals, true); r.Cmp(big.NewRat(100, 1)) >= 0 {
+	if up {
+		r = rounded(r, decimals, true)
+	}
+	if r.Cmp(big.NewRat(100, 1)) >= 0 {
 		return "100 %"
 	}
 	return r.FloatString(decimals) + " %"

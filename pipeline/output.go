@@ -137,6 +137,7 @@ type Scheduled struct {
 	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
 	Tested   string         `json:"tested,omitempty"`   // result of its new rows as a test of the current model, before training
 	Test     *RowsTest      `json:"test,omitempty"`     // the same in numbers
+	Untested string         `json:"untested,omitempty"` // why some new rows could not test the current model
 	Promoted string         `json:"promoted,omitempty"` // id of an earlier certificate that became current by its new rows
 	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }

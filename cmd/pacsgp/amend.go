@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ func amendCommand(w system, path *string) *cobra.Command {
 		Args: exactly(1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withJob(cmd.Context(), w, *path, args[0], func(_ config.ScheduleFile, jobs []*config.ScheduledTask, _ schedule.Record) error {
-				from, err := jobs[0].Job.Amend(cmd.Context())
+				from, err := jobs[0].Job.Amend(cmd.Context(), time.Now())
 				switch {
 				case err != nil:
 					return err

@@ -16,10 +16,10 @@ func newNextMetrics(registry *prometheus.Registry, prefix, label string) nextMet
 		return promauto.With(registry).NewGaugeVec(prometheus.GaugeOpts{Name: prefix + name, Help: help}, []string{label})
 	}
 	return nextMetrics{
-		of("next_rows", "Labelled rows that came after the current model and have tested it."),
-		of("next_loss", "Mean loss of the current model on these rows."),
+		of("next_rows", "Labelled rows that have tested a model after it became current: the one that was current when the last of them came."),
+		of("next_loss", "Mean loss of that model on these rows."),
 		of("next_bound", "Bound on its expected loss, on average over these rows."),
-		of("alarm", "1 if these rows contradict the certificate of the current model, else 0."),
+		of("alarm", "1 if these rows contradict the certificate of that model, else 0."),
 	}
 }
 

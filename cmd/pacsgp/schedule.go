@@ -331,15 +331,21 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	if err != nil {
 		return err
 	}
-	c, before, err := schedule.Promote(ctx, config.OutputIn(folder, w.fs), whole, who, time.Now())
+	out := config.OutputIn(folder, w.fs)
+	c, before, err := schedule.Promote(ctx, out, whole, who, time.Now())
 	if err != nil {
 		return err
 	}
+	cautions := cautions(c)
+	alarm, err := schedule.AlarmOf(out, whole)
+	if alarm != "" {
+		cautions = append(cautions, alarm)
+	}
 	show := newDisplay(w)
 	defer show.end()
-	for _, text := range cautions(c) {
+	for _, text := range cautions {
 		show.notice(text)
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
-	return err
+	_, failed := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
+	return errors.Join(err, failed)
 }

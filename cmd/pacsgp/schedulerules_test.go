@@ -81,6 +81,25 @@ func TestNewRowsTestFirst(t *testing.T) {
 	if err != nil || len(known.Tests.Challengers) != 2 || known.Tests.Challengers[0].ID != schedule.Certificate(third) || known.Tests.Challengers[0].Paired.Rows != 100 {
 		t.Errorf("%+v, %v", known.Tests, err)
 	}
+	back := pacsgp(t, "promote", schedule.Certificate(first), filepath.Join(dir, "out"))
+	if back.status != 0 || !strings.Contains(back.log, "the rows of run 3 of waves have contradicted this certificate (alarm: ") {
+		t.Errorf("made current again: %+v", back)
+	}
+}
+
+// A model that cannot be read is not tested, and the record of the run that replaces it says so.
+func TestDamagedModelIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	lotOf(t, dir, "a", 400, 10)
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]"))
+	s.at(t, someDay)
+	c := contenderAt(t, filepath.Join(dir, "out"), schedule.Certificate(s.at(t, someDay.Add(time.Hour))))
+	path := filepath.Join(dir, "out", sinklake.ModelName(c.Model.Digest))
+	writeFile(t, path, readFile(t, path)[:100])
+	lotOf(t, dir, "bb", 300, 10)
+	if of := s.at(t, someDay.Add(2*time.Hour)).Scheduled; !of.Current || of.Tested != "" || !strings.Contains(of.Untested, filepath.Base(path)) {
+		t.Errorf("%+v", of)
+	}
 }
 
 // A training file that was only written anew, in other row groups, has no new rows.

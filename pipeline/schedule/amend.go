@@ -5,14 +5,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Amend gives the sequence of a job its present declaration from the next number on. It returns
 // that number, 0 if there is nothing to change. The job's looks at hold-out rows pay for those of
-// the numbers before (docs/proofs.md, 14). The one step is durable.
-func (j *Job) Amend(ctx context.Context) (from int64, err error) {
+// the numbers before (docs/proofs.md, 14). The one step is durable; then the record that says that the
+// job cannot run is closed.
+func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) {
 	if err := j.complete(); err != nil {
 		return 0, err
 	}
@@ -55,7 +57,10 @@ func (j *Job) Amend(ctx context.Context) (from int64, err error) {
 		}
 		at.Numbers = spent
 		at.Identity = identity.String()
-		return at.Taken + 1, j.Output.PutSequence(j.Name, at)
+		if err := j.Output.PutSequence(j.Name, at); err != nil {
+			return 0, err
+		}
+		return at.Taken + 1, j.endNote(now)
 	})
 }
 

@@ -38,14 +38,20 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	}
 	delta := s.job.Job.Delta
 	s.job.Job.Delta = delta / 2
-	if from, err := s.job.Amend(t.Context()); !errors.Is(err, pipeline.ErrConfig) || from != 0 {
+	if from, err := s.job.Amend(t.Context(), time.Now()); !errors.Is(err, pipeline.ErrConfig) || from != 0 {
 		t.Errorf("another delta: from %d, %v", from, err)
 	}
 	s.job.Job.Delta = delta
+	if at, err := s.job.Standing(); err != nil || at.Fault() == "" {
+		t.Errorf("before: %+v, %v", at, err)
+	}
 	for i, want := range []int64{3, 0} {
-		if from, err := s.job.Amend(t.Context()); err != nil || from != want {
+		if from, err := s.job.Amend(t.Context(), time.Now()); err != nil || from != want {
 			t.Fatalf("amended %d times: from %d, %v; want %d", i+1, from, err, want)
 		}
+	}
+	if at, err := s.job.Standing(); err != nil || at.Fault() != "" {
+		t.Errorf("after: %+v, %v", at, err)
 	}
 	s.Now = true
 	s.lake.lacks = "temp" // which the job before had
@@ -56,7 +62,7 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	}
 	s.job.Job.Target = "wind" // the first job again is another family
 	s.anew()
-	if from, err := s.job.Amend(t.Context()); err != nil || from != 4 {
+	if from, err := s.job.Amend(t.Context(), time.Now()); err != nil || from != 4 {
 		t.Errorf("from %d, %v", from, err)
 	}
 	s.Now = true
@@ -74,7 +80,7 @@ func TestForgedAmendment(t *testing.T) {
 		"lost":     func(at *pipeline.Sequence) { *at = pipeline.Sequence{} },
 	} {
 		s := amended(t)
-		_, err := s.job.Amend(t.Context())
+		_, err := s.job.Amend(t.Context(), time.Now())
 		fatal.If(t, err)
 		at, err := s.store.Sequence("waves")
 		fatal.If(t, err)
@@ -100,7 +106,7 @@ func TestAmendmentKilled(t *testing.T) {
 			}
 			return errDies
 		}
-		if _, err := s.job.Amend(t.Context()); !errors.Is(err, errDies) {
+		if _, err := s.job.Amend(t.Context(), time.Now()); !errors.Is(err, errDies) {
 			t.Fatal(err)
 		}
 		s.anew()
@@ -108,7 +114,7 @@ func TestAmendmentKilled(t *testing.T) {
 		if done {
 			want = 0
 		}
-		if from, err := s.job.Amend(t.Context()); err != nil || from != want {
+		if from, err := s.job.Amend(t.Context(), time.Now()); err != nil || from != want {
 			t.Errorf("again: from %d, %v; want %d", from, err, want)
 		}
 		s.Now = true

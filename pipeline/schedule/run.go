@@ -54,7 +54,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	if err := s.test(ctx, j, state, run, of); ctx.Err() != nil {
 		return nil, ctx.Err()
 	} else if err != nil {
-		s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
+		s.untested(j, run, err)
 	}
 	if state.Open, err = j.name(run, now); err != nil {
 		return nil, err

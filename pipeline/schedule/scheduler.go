@@ -135,24 +135,36 @@ func (s *Scheduler) note(ctx context.Context, j *Job, fault error, now time.Time
 	if ctx.Err() != nil || errors.As(fault, &of) || errors.Is(fault, pipeline.ErrHeld) || errors.Is(fault, errTaken) || j.complete() != nil {
 		return
 	}
-	last, err := j.last(anyRun)
-	noted := last != nil && last.Scheduled.Trigger == pipeline.TriggerLook && last.State == pipeline.StateFailed
-	if err != nil || !noted && fault == nil || noted && fault != nil && last.Fault == pipeline.Shortened(fault.Error()) {
+	last, err := j.noted()
+	if err != nil || last == nil && fault == nil || last != nil && fault != nil && last.Fault == pipeline.Shortened(fault.Error()) {
 		return
 	}
 	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
-		if noted {
-			last.Scheduled.Why = "it could not run until then: " + last.Fault
-			if err := last.End(j.Output, pipeline.StateNothing, nil, "", now); err != nil {
-				return nil, err
-			}
-		}
-		if fault == nil {
-			return last, nil
+		if err := j.endNote(now); err != nil || fault == nil {
+			return nil, err
 		}
 		run := &pipeline.Scheduled{Trigger: pipeline.TriggerLook, Moment: now, Try: j.Retries + 1} // the last: there is no retry
 		return s.endUntrained(j, run, pipeline.StateFailed, fault, now)
 	})
+}
+
+// noted is the newest record of the job if it says that the job cannot run, else nil.
+func (j *Job) noted() (*pipeline.RunState, error) {
+	last, err := j.last(anyRun)
+	if last == nil || last.Scheduled.Trigger != pipeline.TriggerLook || last.State != pipeline.StateFailed {
+		return nil, err
+	}
+	return last, err
+}
+
+// endNote closes it.
+func (j *Job) endNote(now time.Time) error {
+	last, err := j.noted()
+	if last == nil || err != nil {
+		return err
+	}
+	last.Scheduled.Why = "it could not run until then: " + last.Fault
+	return last.End(j.Output, pipeline.StateNothing, nil, "", now)
 }
 
 // A recordError is a failure of the scheduler's record.

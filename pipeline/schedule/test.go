@@ -87,12 +87,18 @@ func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipelin
 		if err := j.testBy(ctx, p, models, next); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %v", j.Name, err))
+			s.untested(j, run, err)
 			continue
 		}
 		state.Tests = *next
 	}
 	return s.tellTest(j, state, run, models[0].Certificate)
+}
+
+// untested records why some rows of a run could not test the current model.
+func (s *Scheduler) untested(j *Job, run *pipeline.Scheduled, fault error) {
+	run.Untested = pipeline.Shortened(fault.Error())
+	s.tell(true, fmt.Sprintf("%s: new rows cannot test the current model: %s", j.Name, run.Untested))
 }
 
 // ready reads a certificate of the output with its model.

@@ -73,7 +73,7 @@ type page struct {
 
 func parsePages() map[string]*template.Template {
 	frame := template.Must(template.New("frame").Funcs(template.FuncMap{
-		"safe": report.Escape, "percent": certify.PercentUp, "declared": certify.PercentDeclared, "sign": func(class, word string) [2]string { return [2]string{class, word} }, "rows": func(rows []RunRow, name string) []any { return []any{rows, name} }, "count64": certify.Count[int64], "day": day, "minute": minute, "clock": clock, "short": short, "count": certify.Count[int], "next": func(n int) int { return n + 1 }, "cut": cut,
+		"safe": report.Escape, "percent": certify.PercentUp, "near": certify.PercentNear, "declared": certify.PercentDeclared, "sign": func(class, word string) [2]string { return [2]string{class, word} }, "rows": func(rows []RunRow, name string) []any { return []any{rows, name} }, "count64": certify.Count[int64], "day": day, "minute": minute, "clock": clock, "short": short, "count": certify.Count[int], "next": func(n int) int { return n + 1 }, "cut": cut,
 	}).ParseFS(pages, "pages/frame.html", "pages/parts.html", "pages/cards.html"))
 	all := map[string]*template.Template{}
 	for _, name := range []string{"overview", "job", "runs", "series", "certificate", "compare", "unreadable", "about", "message", "login", "live"} {

@@ -120,6 +120,9 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 			add(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
 		}
 		all = append(all, j.fromRun(last, all == nil))
+		if of := last.Scheduled; of != nil && of.Untested != "" {
+			add(warn, fmt.Sprintf("The rows of %s did not test the model that was current: %s.", lowered(last.Title()), strings.TrimSuffix(of.Untested, ".")), "Whether that model was still good when they came is not known.")
+		}
 		if of := last.Scheduled; of != nil && of.Missing() != "" {
 			add(warn, of.Missing()+".", "Restore them, unless they were removed on purpose: rows behind them have other roles now, and certificates of them cannot be verified.")
 		}
@@ -188,6 +191,8 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 		return Finding{good, "The model of the last run is current.", hint}
 	case r.Exit != nil && *r.Exit != 0:
 		return Finding{warn, fmt.Sprintf("The model of %s is not current%s", lowered(r.Title()), why), cmp.Or(hint, stays)}
+	case r.Scheduled != nil && r.Scheduled.Current:
+		return Finding{warn, fmt.Sprintf("The model of %s became current, and pacsgp promote has named another one since.", lowered(r.Title())), ""}
 	default:
 		return Finding{warn, fmt.Sprintf("The model of %s is certified, and not current%s", lowered(r.Title()), why), cmp.Or(hint, promote)}
 	}

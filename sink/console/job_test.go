@@ -141,6 +141,8 @@ func TestFindings(t *testing.T) {
 	}
 	look := run(pipeline.StateFailed, 78, "", "", "bad job: it is another one")
 	look.Scheduled.Trigger = pipeline.TriggerLook
+	rolledBack := run(pipeline.StateFinished, 0, "b", "it replaces the one before", "")
+	rolledBack.Scheduled.Current = true
 	current := &Entry{ID: "a"}
 	for name, c := range map[string]struct {
 		r     *Run
@@ -150,6 +152,7 @@ func TestFindings(t *testing.T) {
 	}{
 		"current":     {run(pipeline.StateFinished, 0, "a", "it replaces the one before", ""), good, "is current.", ""},
 		"waits":       {run(pipeline.StateFinished, 0, "b", "it waits", ""), warn, "certified, and not current: it waits", "pacsgp promote b out"},
+		"rolled back": {rolledBack, warn, "became current, and pacsgp promote has named another one since", ""},
 		"refused":     {run(pipeline.StateFinished, 3, "b", "", "above the limit"), warn, "not current: above the limit", "nothing has to be done"},
 		"undecided":   {run(pipeline.StateFinished, 1, "b", "cannot be decided: x (hint: promote it)", ""), warn, "cannot be decided: x", "promote it"},
 		"failed":      {run(pipeline.StateFailed, 1, "", "", "no rows:\nhint: look at the lake (there)\nhint: or wait"), bad, "Run 7 failed, so that the current model is an older one: no rows", "look at the lake (there); or wait. pacsgp schedule run delays -c SCHEDULE"},
@@ -174,6 +177,10 @@ func TestFindings(t *testing.T) {
 		c.r.Scheduled.Gone = []string{"a", "b", "c", "d", "e"}
 		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "{warn 5 files of the run before cannot be found: a, b, c and 2 more.") {
 			t.Errorf("%s, with files gone: %s", name, all)
+		}
+		c.r.Scheduled.Untested = "its model is damaged."
+		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "did not test the model that was current: its model is damaged. ") {
+			t.Errorf("%s, untested: %s", name, all)
 		}
 	}
 }
