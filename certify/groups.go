@@ -282,9 +282,9 @@ func (g *Groups) claim(subject, miss string) string {
 	var said, silent []string
 	for i, of := range g.Each {
 		if of.Bound < 1 {
-			said = append(said, fmt.Sprintf("at most %s %s (%d of %s missed)", AtMost(of.Bound), g.Name(i), of.Misses, Count(of.N, "hold-out row")))
+			said = append(said, fmt.Sprintf("at most %s %s (misses: %d of %s)", AtMost(of.Bound), g.Name(i), of.Misses, Count(of.N, "hold-out row")))
 		} else {
-			silent = append(silent, fmt.Sprintf("%s (%d of %s missed)", g.Name(i), of.Misses, Count(of.N, "hold-out row")))
+			silent = append(silent, fmt.Sprintf("%s (misses: %d of %s)", g.Name(i), of.Misses, Count(of.N, "hold-out row")))
 		}
 	}
 	words := fmt.Sprintf("given its group by the column %s, %s are %s with a probability of %s, all at once", quoted(g.Column), subject, miss, strings.Join(said, ", "))

@@ -69,7 +69,7 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 	if g.Groups.Each[2].Bound != 1 || g.Bound != 1 || g.Status != StatusConditional {
 		t.Errorf("%s, %+v", g.Status, g)
 	}
-	for _, words := range []string{`where it is 7 (1 of 40 hold-out rows missed)`, "nothing is said on all other rows (", "all at once"} {
+	for _, words := range []string{`where it is 7 (misses: 1 of 40 hold-out rows)`, "nothing is said on all other rows (", "all at once"} {
 		if !strings.Contains(g.Statement, words) {
 			t.Errorf("%q is not in %s", words, g.Statement)
 		}

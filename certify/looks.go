@@ -52,6 +52,9 @@ func (l *Looks) share() Share {
 // counted reports whether a look shows one of n+1 answers.
 func (l *Looks) counted() bool { return l == nil || !l.before }
 
+// paid reports whether there are earlier looks, and a share of δ pays for them.
+func (l *Looks) paid() bool { return l != nil && len(l.Earlier) > 0 }
+
 // unpriced reports whether no share of δ pays for the look.
 func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }
 

@@ -79,8 +79,8 @@ func SequenceName(name string) error { return word("name of the sequence", name,
 func (s *Sequence) amended() bool { return s != nil && s.Amended > 0 }
 
 // words returns the part of a statement about the other certificates of the sequence; "" without
-// one.
-func (s *Sequence) words() string {
+// one. paid: the guarantee pays for earlier looks at its rows.
+func (s *Sequence) words(paid bool) string {
 	switch {
 	case s == nil:
 		return ""
@@ -93,7 +93,11 @@ func (s *Sequence) words() string {
 	}
 	words := fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
 	if s.Amended > 0 {
-		words += fmt.Sprintf("; it has this job from number %d on, which is assumed to owe nothing to these rows beside looks that are paid for (%s)", s.Amended, AssumeOneAttempt)
+		beside := ""
+		if paid {
+			beside = " beside looks that are paid for"
+		}
+		words += fmt.Sprintf("; it has this job from number %d on, which is assumed to owe nothing to these rows%s (%s)", s.Amended, beside, AssumeOneAttempt)
 	}
 	return words
 }

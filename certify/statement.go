@@ -194,7 +194,7 @@ func certified(g Guarantee, c Certificate) string {
 	if g.Role == RoleHoldout {
 		words += c.Delta.Looks.words()
 	}
-	return words + c.Delta.Sequence.words() + "."
+	return words + c.Delta.Sequence.words(g.Role == RoleHoldout && c.Delta.Looks.paid()) + "."
 }
 
 // vacuous says why the bound says nothing.

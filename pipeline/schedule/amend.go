@@ -45,7 +45,11 @@ func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) 
 		if at.Identity == "" {
 			return 0, fmt.Errorf("%s: which job its certificates are of is not in the output (hint: restore it from a copy, or give the job another name and output)", j.Name)
 		}
-		if err := j.sameShares(ctx, certified); err != nil {
+		if err := j.comparable(ctx, certified); err != nil {
+			return 0, err
+		}
+		shown, err := j.shown(certified)
+		if err != nil {
 			return 0, err
 		}
 		if n := len(at.Former); n == 0 || at.Former[n-1].Last < at.Taken {
@@ -53,6 +57,9 @@ func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) 
 		}
 		spent := map[string]int64{} // no run of the job may have them
 		for key, k := range at.Numbers {
+			if shown[k] {
+				continue // it has not ended without a certificate
+			}
 			spent[fmt.Sprintf("%s until %d", key, at.Taken)] = k
 		}
 		at.Numbers = spent
@@ -64,9 +71,28 @@ func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) 
 	})
 }
 
-// sameShares refuses a job whose numbers would not share delta with those of the certificates, and
-// one with a horizon, for whose numbers docs/proofs.md has no proof.
-func (j *Job) sameShares(ctx context.Context, certified map[int64]string) error {
+// shown are the numbers with a certificate, there or by the record of a run.
+func (j *Job) shown(certified map[int64]string) (map[int64]bool, error) {
+	all, err := j.Output.Runs()
+	if err != nil {
+		return nil, err
+	}
+	shown := map[int64]bool{}
+	for k := range certified {
+		shown[k] = true
+	}
+	for r := range all {
+		if of := r.Scheduled; of != nil && of.Job == j.Name && Certificate(r) != "" {
+			shown[of.Sequence] = true
+		}
+	}
+	return shown, nil
+}
+
+// comparable refuses a job whose numbers would not share delta with those of the certificates as
+// docs/proofs.md has it, and one with another target: rows that were looked at are known again by
+// their targets.
+func (j *Job) comparable(ctx context.Context, certified map[int64]string) error {
 	if j.Job.Horizon > 0 {
 		return fmt.Errorf("%w: jobs: %s has a horizon: give the changed job another name and output", pipeline.ErrConfig, j.Name)
 	}
@@ -78,6 +104,10 @@ func (j *Job) sameShares(ctx context.Context, certified map[int64]string) error 
 		if c.Delta.Declared != j.Job.Delta || c.Delta.Sequence.Horizon != 0 {
 			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the delta %v and the horizon %d, and the job has %v and none: an amended job keeps them, or has another name and output",
 				pipeline.ErrConfig, j.Name, k, c.Delta.Declared, c.Delta.Sequence.Horizon, j.Job.Delta)
+		}
+		if target := c.Sample.Columns[len(c.Sample.Columns)-1]; target != j.Job.Target || !slices.Equal(c.Delta.Methods, j.Job.Guarantees) {
+			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the target %q and the guarantees %v, and the job has %q and %v: an amended job keeps them, or has another name and output",
+				pipeline.ErrConfig, j.Name, k, target, c.Delta.Methods, j.Job.Target, j.Job.Guarantees)
 		}
 	}
 	return nil

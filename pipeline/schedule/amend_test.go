@@ -2,10 +2,13 @@ package schedule_test
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -17,14 +20,15 @@ func amended(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, declared(func(j *schedule.Job) {
 		j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}}
-		j.Job.Delta = certifytest.Certificate(t, nil).Delta.Declared
+		of := certifytest.Certificate(t, nil).Delta
+		j.Job.Delta, j.Job.Guarantees = of.Declared, of.Methods
 	}))
 	s.at(someDay)
 	s.lake.add("e", 60)
 	s.fail = errors.New("copies")
 	s.at(someDay.Add(time.Hour))
 	s.fail = nil
-	s.job.Job.Target = "gust"
+	s.job.Job.Inducing = []int{7}
 	s.anew()
 	return s
 }
@@ -36,12 +40,19 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	if _, err := s.Look(t.Context(), s.job, someDay.Add(2*time.Hour)); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "pacsgp schedule amend waves") {
 		t.Fatalf("without an amendment: %v", err)
 	}
-	delta := s.job.Job.Delta
-	s.job.Job.Delta = delta / 2
-	if from, err := s.job.Amend(t.Context(), time.Now()); !errors.Is(err, pipeline.ErrConfig) || from != 0 {
-		t.Errorf("another delta: from %d, %v", from, err)
+	changed := s.job.Job
+	for what, change := range map[string]func(j *pipeline.Job){
+		"delta": func(j *pipeline.Job) { j.Delta /= 2 }, "target": func(j *pipeline.Job) { j.Target = "gust" }, "horizon": func(j *pipeline.Job) { j.Horizon = 30 },
+		"guarantees": func(j *pipeline.Job) {
+			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 1}}
+		},
+	} {
+		change(&s.job.Job)
+		if from, err := s.job.Amend(t.Context(), time.Now()); !errors.Is(err, pipeline.ErrConfig) || from != 0 || !strings.Contains(err.Error(), what) {
+			t.Errorf("another %s: from %d, %v", what, from, err)
+		}
+		s.job.Job = changed
 	}
-	s.job.Job.Delta = delta
 	if at, err := s.job.Standing(); err != nil || at.Fault() == "" {
 		t.Errorf("before: %+v, %v", at, err)
 	}
@@ -60,7 +71,7 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	if r == nil || r.Scheduled.Sequence != 3 || len(r.Scheduled.Files) != 4 || c.Delta.Sequence == nil || c.Delta.Sequence.Amended != 3 {
 		t.Fatalf("%+v, %+v, %q", r, c.Delta.Sequence, s.said)
 	}
-	s.job.Job.Target = "wind" // the first job again is another family
+	s.job.Job.Inducing = nil // the first job again is another family
 	s.anew()
 	if from, err := s.job.Amend(t.Context(), time.Now()); err != nil || from != 4 {
 		t.Errorf("from %d, %v", from, err)
@@ -69,6 +80,33 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	s.lake.add("f", 60)
 	if s.at(someDay.Add(3 * time.Hour)); s.certificates()[4].Delta.Sequence.Amended != 4 {
 		t.Errorf("%+v", s.certificates()[4].Delta.Sequence)
+	}
+}
+
+// A number is silent if no run has a certificate of it, whatever the list of numbers says, and one of
+// a window that was given up.
+func TestSilentNumbers(t *testing.T) {
+	s := amended(t)
+	at, err := s.store.Sequence("waves")
+	fatal.If(t, err)
+	at.Numbers["of the first run"] = 1
+	fatal.If(t, s.store.PutSequence("waves", at))
+	s.store.Certificates = nil
+	_, err = s.job.Amend(t.Context(), time.Now())
+	fatal.If(t, err)
+	if at, err = s.store.Sequence("waves"); err != nil || len(at.Numbers) != 1 {
+		t.Errorf("%+v, %v", at.Numbers, err)
+	}
+
+	s, log := onTopic(t, 1, 60)
+	s.fail = errors.New("no luck")
+	s.at(someDay)
+	s.at(someDay.Add(10 * time.Minute))
+	log.rows[0] += 60
+	s.fail = nil
+	s.at(someDay.Add(time.Hour))
+	if at, err = s.store.Sequence("waves"); err != nil || at.Taken != 2 || len(at.Numbers) != 1 || !slices.Contains(slices.Collect(maps.Values(at.Numbers)), 1) {
+		t.Errorf("%+v, %v", at, err)
 	}
 }
 

@@ -64,12 +64,16 @@ func (j *Job) jobAt(ctx context.Context, at pipeline.Sequence, number int64) (pi
 		return job, nil
 	}
 	certified, _, err := j.certified(ctx)
-	silent := map[int64]bool{}
-	for _, k := range at.Numbers {
-		silent[k] = certified[k] == ""
-	}
 	if err != nil {
 		return job, err
+	}
+	shown, err := j.shown(certified)
+	if err != nil {
+		return job, err
+	}
+	silent := map[int64]bool{}
+	for _, k := range at.Numbers {
+		silent[k] = !shown[k]
 	}
 	return job.Amended(at.Former, silent)
 }

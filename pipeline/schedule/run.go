@@ -345,6 +345,9 @@ func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *
 		if at.Numbers[rows.number] == of.Sequence { // else of a later run
 			at.Numbers = maps.Clone(at.Numbers)
 			delete(at.Numbers, rows.number)
+			if r.State != pipeline.StateFinished { // a job after an amendment pays for it
+				at.Numbers[rows.number+" given up"] = of.Sequence
+			}
 		}
 		if err := j.Output.PutSequence(j.Name, at); err != nil {
 			return err

@@ -29,7 +29,8 @@ def doubts(cert, unseen=False):
                     "If this job was changed after results were seen, its confidence is not what it says.")
     amended = cert.get("delta", {}).get("sequence", {}).get("amended")
     if amended:
-        said.append(f"The job of its sequence was changed with number {amended}. Looks at hold-out rows are paid for; that the change owes nothing else to rows of earlier numbers is its maker's word.")
+        paid = bool(cert["delta"].get("looks", {}).get("earlier"))
+        said.append(f"The job of its sequence was changed with number {amended}.{' Looks at hold-out rows are paid for.' if paid else ''} That the change owes nothing{' else' if paid else ''} to rows of earlier numbers is its maker's word.")
     if cert["declared"].get("scaling"):
         said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
     n = copies["rows"]

@@ -136,7 +136,7 @@ class Sentences:
         """The bound of each group."""
         groups, lines = g["groups"], {True: [], False: []}
         for i, e in enumerate(groups["each"]):
-            lines[e["bound"] < 1].append((f"at most {outward(e['bound'], True)} " if e["bound"] < 1 else "") + f"{name(groups, i, plain)} ({e['misses']} of {counted(e['n'], 'hold-out row')} missed)")
+            lines[e["bound"] < 1].append((f"at most {outward(e['bound'], True)} " if e["bound"] < 1 else "") + f"{name(groups, i, plain)} (misses: {e['misses']} of {counted(e['n'], 'hold-out row')})")
         said = f'given its group by the column "{groups["column"]}", {who} are {words} with a probability of {", ".join(lines[True])}, all at once'
         return said + (f"; nothing is said {', '.join(lines[False])}, for want of {LEAST} rows" if lines[False] else "")
 
@@ -210,13 +210,13 @@ class Sentences:
         if k > 1:
             words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
                       "so that the best of them may be chosen")
-        return words + (self.looks() if g["role"] == "holdout" else "") + self.sequence() + "."
+        return words + (self.looks() if g["role"] == "holdout" else "") + self.sequence(g["role"] == "holdout") + "."
 
     def looks(self):
         j = len(self.cert["delta"].get("looks", {}).get("earlier", [])) + 1
         return "" if j == 1 else f". It is look {j} at these rows: its part of delta is divided by 10*{j}*{j + 1}, and by the number of answers of each look before"
 
-    def sequence(self):
+    def sequence(self, held_out):
         s = self.cert["delta"].get("sequence")
         if not s:
             return ""
@@ -227,7 +227,8 @@ class Sentences:
             return f". It is number {k} of a sequence of certificates that hold all at once, at most {s['horizon']}: it has spent delta/{s['horizon']}"
         if k == 1:
             return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
-        changed = f"; it has this job from number {s['amended']} on, which is assumed to owe nothing to these rows beside looks that are paid for (one-attempt)" if "amended" in s else ""
+        paid = held_out and self.cert["delta"].get("looks", {}).get("earlier")
+        changed = f"; it has this job from number {s['amended']} on, which is assumed to owe nothing to these rows{' beside looks that are paid for' if paid else ''} (one-attempt)" if "amended" in s else ""
         return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1}){changed}"
 
     def claim(self, g):
