@@ -79,10 +79,17 @@ func fromTheRight(r rune) bool {
 func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
 
 // lookalikes are characters that look much like a quotation mark.
-var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ")
+var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")
 
-// fillers are invisible.
-var fillers = []rune{0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0}
+// inkless reports whether a character is printed as nothing.
+func inkless(r rune) bool {
+	for _, block := range [][2]rune{{0x34F, 0x34F}, {0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2800, 0x2800}, {0x3164, 0x3164}, {0xFE00, 0xFE0F}, {0xFFA0, 0xFFA0}, {0xE0100, 0xE01EF}} {
+		if block[0] <= r && r <= block[1] {
+			return true
+		}
+	}
+	return false
+}
 
 // word returns an error for an empty or long word, and for characters that could change the sentence
 // around it: quotes and their lookalikes, backslashes, and invisible ones (control, bidi, separators
@@ -97,7 +104,7 @@ func word(what, s string, most int) error {
 	before := ' '
 	for _, r := range s {
 		switch {
-		case !unicode.IsPrint(r) || slices.Contains(fillers, r):
+		case !unicode.IsPrint(r) || inkless(r):
 			return fmt.Errorf("%s %q holds %U, which is not printed", what, s, r)
 		case r == '\\' || unicode.Is(unicode.Quotation_Mark, r) || slices.Contains(lookalikes, r):
 			return fmt.Errorf("%s %q holds %q: quotes and backslashes are not allowed", what, s, r)

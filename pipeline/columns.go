@@ -125,6 +125,9 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if c.Target != "" {
 		add("target", c.Target)
 	}
+	if c.Texts.Column != "" {
+		faults = append(faults, fmt.Errorf("%w: groups: column %q has numbers, and not these texts", ErrConfig, c.Texts.Column))
+	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}

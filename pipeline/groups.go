@@ -61,6 +61,14 @@ func (j Job) inputs(meta ModelMeta) []string {
 	return meta.Inputs()
 }
 
+// declared are the texts of the groups, if they are of texts.
+func (d GroupsDecl) declared() (of GroupTexts) {
+	if len(d.Texts) > 0 {
+		of = GroupTexts{d.Column, d.Texts}
+	}
+	return of
+}
+
 // withGroups completes the declaration and the methods. Groups need no method of their own name.
 func (j Job) withGroups(fault func(string, ...any)) Job {
 	applies := certify.Delta{Methods: j.Guarantees}.Applies

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -27,12 +28,30 @@ type Choice struct {
 	Features  []string         // nil: all columns but Exclude and Target
 	Exclude   []string         // columns that are no features, if Features is nil
 	Labels    []string         // columns behind the features, perhaps of text: see [UnitDecl]
+	Texts     GroupTexts       // of one of these columns
 	Target    string           // "": none is read
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one
 	Pages     int64            // bytes of memory for pages; 0: as many as they need
 	NoDigests bool             // for rows without a certificate
 	Spooled   func(rows int64) // gets the number of spooled rows; or nil
+}
+
+// GroupTexts are the texts of the groups of a column. The column must have text, and no other text
+// than these with one of their labels: two texts with one label are found in minutes.
+type GroupTexts struct {
+	Column string
+	Texts  []string
+}
+
+// Check returns an error for another text with the label of one of the texts.
+func (g GroupTexts) Check(text string, label float64) error {
+	for _, t := range g.Texts {
+		if t != text && Label(t) == label {
+			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be told apart (hint: rename one of them, or leave it out of groups.values)", ErrData, t, text, g.Column)
+		}
+	}
+	return nil
 }
 
 // Opened is a source, with facts known before a row is read.

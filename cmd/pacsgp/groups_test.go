@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -60,6 +61,37 @@ func groupsFromOneJob(t *testing.T, rows table, values, says string) {
 	}
 }
 
+// Both verifiers refuse a text that has the label of a group's: found by trying 2²⁷ of them.
+func TestTextsOfOneLabel(t *testing.T) {
+	verifytest.Need(t)
+	const one, other = "site-1d104aa677d3f5", "site-1a66eb42eb43d1"
+	if pipeline.Label(one) != pipeline.Label(other) {
+		t.Fatal("the labels differ")
+	}
+	dir, texts := t.TempDir(), make([]string, 700)
+	for i := range texts {
+		texts[i] = []string{one, "WN"}[i%2]
+	}
+	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
+	job := tiny(jobFile{"groups": "{column: g, values: [" + one + "]}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	if a := pacsgp(t, "train", "-c", job); a.status != 0 {
+		t.Fatal(a.message)
+	}
+	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
+	for i := range texts {
+		if i%4 == 0 {
+			texts[i] = other
+		}
+	}
+	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
+	if a := pacsgp(t, "verify", model, certificate, filepath.Join(dir, "lake")); a.status != 1 || !strings.Contains(a.message, "have the same label") {
+		t.Errorf("verify says %d, %s", a.status, a.message)
+	}
+	if r := verifytest.Verify(t, [][]string{{"verify", model, certificate, filepath.Join(dir, "lake")}})[0]; r.Status == 0 || !strings.Contains(r.Out, "another text with the label of a group's") {
+		t.Errorf("Python says %+v", r)
+	}
+}
+
 // Texts and numbers are told apart, and a column of text is no feature.
 func TestTextsOfGroups(t *testing.T) {
 	dir := t.TempDir()
@@ -67,7 +99,7 @@ func TestTextsOfGroups(t *testing.T) {
 	for i := range g {
 		g[i] = []string{"WN", "AA"}[i%2]
 	}
-	lines(100).with("g", g).write(t, lakeFile(dir, 0))
+	lines(100).with("g", g).with("n", make([]float64, len(g))).write(t, lakeFile(dir, 0))
 	for _, c := range []struct{ groups, says string }{
 		{"{column: g, values: [AA, 1]}", "numbers alone, or texts alone"},
 		{"{column: g, values: [AA, AA]}", "groups.values"},
@@ -75,6 +107,7 @@ func TestTextsOfGroups(t *testing.T) {
 		{"{column: g, values: []}", "want a list"},
 		{"{column: g}", "list its texts under groups.values"},
 		{"{column: x1, values: [AA]}", "which has numbers"},
+		{"{column: n, values: [AA]}", "and its groups are texts"},
 		{"{column: h, values: [AA]}", "no column"},
 	} {
 		job := tiny(jobFile{"groups": c.groups, "features": "[x1, x2]", "output": "out"}).write(t, dir)

@@ -28,12 +28,13 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 	named := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "train": "{passes: 1}", "inducing": "8"})
 	tolerant := retrained(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop", "train": "{passes: 1}", "inducing": "8"})
 	content := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "roles": "{by: content}", "bad_rows": "{tolerance: 0.2}", "train": "{passes: 1}", "inducing": "8"})
-	all := []artifact{named, tolerant, content}
+	grouped := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "groups": "{column: z, values: [site 0, site 1]}", "guarantees": "[pac-bayes, holdout, groups]", "roles": "{holdout: 30 %}", "train": "{passes: 1}", "inducing": "8"})
+	all := []artifact{named, tolerant, content, grouped}
 	fatal.If(t, os.Remove(filepath.Join(named.out, "manifest-"+named.id+".json"))) // one of them finds its files by the manifest
 	t.Run("cases", func(t *testing.T) {
 		folder := t.TempDir()
 		said := corpus(t, "cases", named.lake, folder)
-		compareReaders(t, slices.Concat(said, said, said), func(i int) []string {
+		compareReaders(t, slices.Concat(said, said, said, said), func(i int) []string {
 			a := all[i/len(said)]
 			return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i%len(said)))}
 		})
@@ -56,7 +57,7 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 			folder := t.TempDir()
 			said := corpus(t, "mutants", named.lake, folder, seed, n)
 			compareReaders(t, said, func(i int) []string {
-				a := all[i%3]
+				a := all[i%len(all)]
 				return []string{a.model, a.certificate, filepath.Join(folder, strconv.Itoa(i))}
 			})
 		})

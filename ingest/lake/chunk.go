@@ -42,13 +42,13 @@ func (f *footer) chunk(g int, c *column) (chunk, error) {
 	return ch, err
 }
 
-// chunks yields the chunks with rows of the readable columns.
+// chunks yields the chunks with rows of the readable columns, text among them.
 func (f *footer) chunks() iter.Seq2[*column, chunk] {
 	return func(yield func(*column, chunk) bool) {
 		for i := range f.columns {
 			c := &f.columns[i]
 			for g := range f.groups {
-				if c.Use == ingest.Unusable || c.refused != "" || f.groups[g].Rows == 0 {
+				if c.Use == ingest.Unusable && !c.Text || c.refused != "" || f.groups[g].Rows == 0 {
 					continue
 				}
 				if ch, err := f.chunk(g, c); err == nil && !yield(c, ch) {

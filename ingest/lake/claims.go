@@ -34,7 +34,7 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	var codec decompressor
 	var stored []byte
 	for col, ch := range f.chunks() {
-		if ch.rows/rowsOfByte <= ch.end-ch.start {
+		if col.Text || ch.rows/rowsOfByte <= ch.end-ch.start {
 			continue
 		}
 		c.reset(file, col, ch, &codec, &stored, largestWhole)

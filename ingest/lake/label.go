@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/parquet-go/parquet-go"
@@ -18,6 +19,7 @@ type labelCursor struct {
 	values []parquet.Value
 	known  map[string]float64 // the latest labels
 	nulls  int64
+	texts  pipeline.GroupTexts // of the column
 }
 
 // mostKnown bounds the labels that are remembered.
@@ -42,19 +44,42 @@ func (l *labelCursor) read(dst []float64) (finite bool, err error) {
 			l.nulls++
 			continue
 		}
-		dst[i] = l.label(v.ByteArray())
+		if dst[i], err = l.label(v.ByteArray()); err != nil {
+			return false, err
+		}
 	}
 	return finite, nil
 }
 
-func (l *labelCursor) label(text []byte) float64 {
+func (l *labelCursor) label(text []byte) (v float64, err error) {
 	if v, ok := l.known[string(text)]; ok {
-		return v
+		return v, nil
 	}
 	if len(l.known) == mostKnown {
 		clear(l.known)
 	}
-	v := pipeline.Label(string(text))
+	v = pipeline.Label(string(text))
 	l.known[string(text)] = v
-	return v
+	return v, l.texts.Check(string(text), v)
+}
+
+// checkTexts checks that the column of groups by texts has text, and the keys of paths.
+func checkTexts(files []*dataFile, texts pipeline.GroupTexts) error {
+	if texts.Column == "" {
+		return nil
+	}
+	for _, f := range files {
+		if c := f.column(texts.Column); !c.Text {
+			return fmt.Errorf("lake: %s: column %q is %s, and its groups are texts (hint: write groups.values as numbers)", f.path, c.Name, c.Type)
+		}
+		for _, k := range f.keys {
+			if k.name != texts.Column {
+				continue
+			}
+			if err := texts.Check(k.value, pipeline.Label(k.value)); err != nil {
+				return fmt.Errorf("lake: %s: %w", f.path, err)
+			}
+		}
+	}
+	return nil
 }

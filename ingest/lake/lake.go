@@ -26,6 +26,8 @@ type Config struct {
 	// Labels are columns behind the features that tell units apart. Text is read as a number:
 	// see [pipeline.Label].
 	Labels []string
+	// Texts are those of the groups of one of these columns.
+	Texts pipeline.GroupTexts
 	// Target is the last column. Empty means that there is none.
 	Target string
 	// BadRows is the treatment of rows that break a rule.
@@ -74,6 +76,7 @@ type Source struct {
 	bad       ingest.BadRows
 	batchRows int
 	digests   bool
+	texts     pipeline.GroupTexts
 	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
 	cache     footerCache
@@ -116,6 +119,9 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err := oneMeaning(files, columns, choice); err != nil {
 		return nil, err
 	}
+	if err := checkTexts(files, cfg.Texts); err != nil {
+		return nil, err
+	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
@@ -127,6 +133,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		bad:       cfg.BadRows,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
+		texts:     cfg.Texts,
 	}
 	if s.batchRows == 0 {
 		s.batchRows = defaultBatchRows(len(columns))
@@ -257,6 +264,9 @@ func (b *batches) start(foot *footer) error {
 		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
 			c.label = newLabelCursor(b.file, col, ch)
+			if b.src.texts.Column == col.Name {
+				c.label.texts = b.src.texts
+			}
 		}
 		b.cursors[j] = c
 		return nil

@@ -32,8 +32,8 @@ class ArrowFile:
         except (pa.ArrowException, OSError) as err:
             raise Refused(f"{WRONG}: {err}") from None
 
-    def read(self, group, columns):
-        """Yields the values of some columns of a record batch, [len(columns), rows]."""
+    def read(self, group, columns, _grouped):
+        """Yields the values of some columns of a record batch, [len(columns), rows], none of which is text."""
         with pa.memory_map(self.path) as data:
             batch = pa.ipc.open_file(data).get_batch(group)
             yield np.stack([numbers(batch.column(c.leaf)) for c in columns])

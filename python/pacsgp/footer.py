@@ -7,7 +7,7 @@ from .refusal import Refused, need
 from .thrift import I32, STRUCT, blob, each, has, i32, i64
 
 BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTES, FIXED = range(8)  # stored types
-PLAIN, PLAIN_DICTIONARY, RLE, DELTA, DICTIONARY, SPLIT = 0, 2, 3, 5, 8, 9  # encodings
+PLAIN, PLAIN_DICTIONARY, RLE, DELTA, DELTA_LENGTHS, DELTA_TEXTS, DICTIONARY, SPLIT = 0, 2, 3, 5, 6, 7, 8, 9  # encodings
 NONE, SNAPPY, GZIP, LZO, BROTLI, LZ4, ZSTD, LZ4_RAW = range(8)  # codecs
 
 STRING, ENUM, DECIMAL, DATE, TIME, TIMESTAMP, INTEGER, NULL, JSON, BSON, UUID, FLOAT16 = 1, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15
@@ -68,7 +68,7 @@ class Element:
         i32(s, 9)
         self.logical = Logical.read(s[10]) if 10 in s else Logical()
         odd = [n for n in s if not 1 <= n <= 10]
-        self.odd = odd[-1] if odd else 0  # a field that nobody knows
+        self.odd = (odd[-1] or -1) if odd else 0  # a field that nobody knows
 
     def contradiction(self):
         """What in the description cannot be; the schema says much of it twice."""
@@ -141,6 +141,7 @@ def leaf_column(e, leaf):
         c.meaning = "a time" if e.logical.kind == 0 else "a time in UTC" if meant.utc else "a local time"
     else:
         c.text = meant.kind == STRING and e.physical == BYTES
+        c.width = -1 if c.text else 0
         c.use = f"no number (stored type {e.physical}, logical type {meant.kind})"
     return c
 
@@ -258,7 +259,7 @@ class Footer:
                 need(not m.encrypted and not m.file, "its data are encrypted, or in another file")
                 need(m.codec in (NONE, SNAPPY, GZIP, BROTLI, ZSTD), f"codec {m.codec} is not read")
                 need(not (c.kind == "boolean" and m.runs), "booleans in encoding RLE are not read")
-                if c.usable:
+                if c.usable or c.text:
                     self.span(c, rows, m)
             except Refused as err:
                 return f"row group {g}: {err}"
@@ -273,7 +274,7 @@ class Footer:
         need(rows <= m.compressed // 16 * ROWS_OF_PAGE, f"the footer claims {rows} rows in {m.compressed} bytes")
         nulls = m.nulls or 0
         need(m.uncompressed >= 0 and 0 <= nulls <= rows and (not nulls or c.optional), f"the footer claims {m.uncompressed} bytes and {nulls} nulls")
-        if c.kind != "int96":
+        if c.kind != "int96" and not c.text:
             need(all(b is None or len(b) == max(c.width, 1) for b in (m.min, m.max, m.min_value, m.max_value)), "the footer's statistics have bounds of another length than the values")
         return start, start + m.compressed
 
@@ -282,7 +283,7 @@ class Footer:
         groups: rows would count twice."""
         spans = []
         for c in self.columns:
-            if c.usable and not c.refused:
+            if (c.usable or c.text) and not c.refused:
                 spans += [(*self.span(c, rows, chunks[c.leaf]), g, c) for g, (rows, chunks) in enumerate(self.groups) if rows]
         spans.sort(key=lambda s: (s[0], s[2]))
         last = 0

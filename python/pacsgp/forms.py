@@ -34,8 +34,8 @@ def digest(v):
     return text(v) and re.fullmatch("[0-9a-f]{64}", v)
 
 
-LOOKALIKES = "`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ"
-FILLERS = "\u115f\u1160\u2800\u3164\uffa0"  # printed as nothing
+LOOKALIKES = "`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ"
+INKLESS = ((0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF))  # printed as nothing
 QUOTES = "\"'«»‘’‚‛“”„‟‹›⹂「」『』〝〞〟﹁﹂﹃﹄＂＇｢｣"  # Unicode's Quotation_Mark
 
 
@@ -43,7 +43,7 @@ def word(most):
     """The form of a word that stands in quotes: it cannot close them, and is
     printed as it is (format.md, 7)."""
     def right(v):
-        if not (text(v) and 1 <= len(v) <= most and not any(c == "\\" or c in LOOKALIKES or c in QUOTES or c in FILLERS for c in v)
+        if not (text(v) and 1 <= len(v) <= most and not any(c == "\\" or c in LOOKALIKES or c in QUOTES or any(low <= ord(c) <= high for low, high in INKLESS) for c in v)
                 and all(c == " " or unicodedata.category(c)[0] in "LMNPS" for c in v)):
             return False
         kinds = [unicodedata.category(c) for c in v]

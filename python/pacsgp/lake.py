@@ -1,7 +1,6 @@
 """Rows of the files of a lake (format.md, 4)."""
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .arrowfile import MAGIC, ArrowFile
@@ -24,22 +23,15 @@ class ParquetFile:
         self.path, self.columns = path, self.footer.columns
         self.groups = [rows for rows, _ in self.footer.groups]
 
-    def read(self, group, columns):
-        """Yields the values of some columns of a row group, [len(columns), rows]."""
+    def read(self, group, columns, grouped):
+        """Yields the values of some columns of a row group, [len(columns), rows]. grouped: as in a lake."""
         rows, chunks = self.footer.groups[group]
         with open(self.path, "rb") as f:
-            streams = [Stream(Pages(f, c, rows, chunks[c.leaf], self.footer.span(c, rows, chunks[c.leaf]))) for c in columns]
+            streams = [Stream(Pages(f, c, rows, chunks[c.leaf], self.footer.span(c, rows, chunks[c.leaf]), grouped.get(c.name, {}))) for c in columns]
             for first in range(0, rows, READ):
                 yield np.stack([s.take(min(READ, rows - first)) for s in streams])
             for s in streams:
                 s.finish()
-
-    def texts(self, group, name):
-        """The numbers of the texts of a row group, NaN for nulls."""
-        column = pq.ParquetFile(self.path).read_row_group(group, columns=[name]).column(0).combine_chunks()
-        column = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        numbers = np.array([label(v) for v in column.dictionary.cast(pa.binary()).to_pylist()] + [np.nan])
-        return numbers[column.indices.fill_null(len(numbers) - 1).to_numpy()]
 
     def schema(self):
         """The columns as Arrow's library describes them."""
@@ -83,6 +75,7 @@ class Lake:
 
     tolerant = False
     labels = ()  # columns that may be text, which is read as numbers (format.md, 4.4)
+    grouped = {}  # by column, of which there is at most one: the texts of its groups by their numbers
 
     def __init__(self, paths):
         self.files = Listing(paths).files
@@ -101,6 +94,7 @@ class Lake:
                 mine = [c for c in table.columns if c.name == name]
                 need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
                 text = name in self.labels and (mine[0].text if mine else name in self.texts)
+                need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
                 need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
                 need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
@@ -114,27 +108,30 @@ class Lake:
         """Yields (shard, first ordinal, values [len(names), rows]) in the order of the rows."""
         first, shard = 0, 0
         for table, keys, columns in zip(self.tables, self.keys, self.columns(names)):
-            stored = [c for c in columns if c and c.usable]
+            stored = [c for c in columns if c]
             for g, rows in enumerate(table.groups):
                 if not rows:
                     continue
-                texts, at = {c.name: table.texts(g, c.name) for c in columns if c and not c.usable}, 0
-                for values in table.read(g, stored) if stored else [np.empty((0, rows))]:
+                for values in table.read(g, stored, self.grouped) if stored else [np.empty((0, rows))]:
                     out = np.empty((len(names), values.shape[1]))
-                    out[[c is not None and c.usable for c in columns]] = values
-                    for j, c in enumerate(columns):
-                        if c and not c.usable:
-                            out[j] = texts[c.name][at:at + out.shape[1]]
-                    at += out.shape[1]
+                    out[[c is not None for c in columns]] = values
                     for j, (name, c) in enumerate(zip(names, columns)):
                         if c is None:
-                            out[j] = label(keys[name].encode("utf-8", "surrogateescape")) if name in self.texts else hive_number(keys[name])
+                            out[j] = self.of_key(name, keys[name])
                     bad = ~(np.abs(out) <= LARGEST)
                     need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
                     out[bad] = BAD
                     yield shard, first, out
                     first += out.shape[1]
                 shard += 1
+
+    def of_key(self, name, value):
+        """The number of a key of a path."""
+        if name not in self.texts:
+            return hive_number(value)
+        text = value.encode("utf-8", "surrogateescape")
+        need(self.grouped.get(name, {}).get(label(text), text) == text, f"the key {name!r} has another text with the label of a group's")
+        return label(text)
 
     def default_columns(self, target, exclude):
         """The numeric columns that all files have, sorted bytewise, without the target

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 
 from . import thrift
-from .footer import BROTLI, DELTA, DICTIONARY, EXACT, GZIP, LARGEST, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
+from .footer import BROTLI, DELTA, DELTA_LENGTHS, DELTA_TEXTS, DICTIONARY, EXACT, GZIP, LARGEST, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
 from .refusal import Refused, need
 from .thrift import has, i32
+from .unit import label
 
 NANOS_PER_DAY = 86_400 * 10 ** 9
 MOST_DAYS = ((1 << 63) - 1) // NANOS_PER_DAY - 1  # that nanoseconds since 1970 can be of
 MOST_PAGE = 1 << 28
+MOST_TEXTS = 1 << 24  # bytes of a page of texts
 FILL = 255  # values that may fill the last packed group up
 RATIOS = {NONE: 1, SNAPPY: 1 << 5, GZIP: 1 << 11, ZSTD: 1 << 16, BROTLI: 1 << 31}  # more than a codec makes of a byte
 
@@ -115,9 +117,16 @@ def hybrid(data, width, n):
 
 def differences(data, n):
     """n integers of DELTA_BINARY_PACKED, as int64 that wrap around."""
+    values, at = sums(data, n)
+    need(at == len(data), "differences go on after the page's last value")
+    return values
+
+
+def sums(data, n):
+    """n integers of DELTA_BINARY_PACKED, and where they end."""
     if not data:
         need(n == 0, "the page has too few values")
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int64), 0
     block, at = varint(data, 0)
     minis, at = varint(data, at)
     total, at = varint(data, at)
@@ -137,9 +146,31 @@ def differences(data, n):
         size = min(mini * width // 8, len(data) - at)
         parts.append(unpack(data[at:at + size], width, many).view(np.int64) + np.int64(unzigzag(least)) if width else np.full(many, unzigzag(least), np.int64))
         at, have = at + size, have + many
-    need(at == len(data), "differences go on after the page's last value")
     with np.errstate(over="ignore"):
-        return np.cumsum(np.concatenate(parts) if parts else np.empty(0, np.int64), dtype=np.int64)[:n]
+        return np.cumsum(np.concatenate(parts) if parts else np.empty(0, np.int64), dtype=np.int64)[:n], at
+
+
+def texts(encoding, data, n):
+    """n byte arrays, and what is left behind the last one."""
+    out, at, made = [], 0, 0
+    if encoding == PLAIN:
+        for _ in range(n):
+            need(len(data) - at >= 4, "the page has too few values")
+            size = int.from_bytes(data[at:at + 4], "little")
+            need(size <= len(data) - at - 4, "the page has too few values")
+            out.append(data[at + 4:at + 4 + size])
+            at += 4 + size
+        return out, data[at:]
+    prefixes, at = sums(data, n) if encoding == DELTA_TEXTS else (np.zeros(n, np.int64), 0)
+    sizes, more = sums(data[at:], n)
+    at, last = at + more, b""
+    for prefix, size in zip(prefixes.tolist(), sizes.tolist()):
+        need(0 <= size <= len(data) - at and 0 <= prefix <= len(last), "the page has too few values")
+        made += prefix + size if prefix else 0
+        need(made <= MOST_TEXTS, f"a page has more than {MOST_TEXTS} bytes of texts")
+        last, at = last[:prefix] + data[at:at + size], at + size
+        out.append(last)
+    return out, data[at:]
 
 
 def unzigzag(u):
@@ -222,8 +253,8 @@ def read_page(file, at, end):
 class Pages:
     """Reads the values of a chunk."""
 
-    def __init__(self, file, column, rows, chunk, span):
-        self.file, self.column, self.rows, self.chunk = file, column, rows, chunk
+    def __init__(self, file, column, rows, chunk, span, grouped):
+        self.file, self.column, self.rows, self.chunk, self.grouped, self.known = file, column, rows, chunk, grouped, {}
         self.at, self.end = span
         self.left, self.table = rows, np.empty(0)
         self.low, self.high, self.nulls, self.faults = math.inf, -math.inf, 0, False
@@ -250,26 +281,37 @@ class Pages:
 
     def unpacked(self, codec, stored, size, values):
         if codec == NONE:
-            need(size == len(stored), f"the page has {len(stored)} bytes, its header says {size}")
+            need(size == len(stored) and (size <= MOST_TEXTS or not self.column.text), f"the page has {len(stored)} bytes, its header says {size}")
             return stored
         need(0 <= size <= min(MOST_PAGE, self.chunk.uncompressed) and size // RATIOS[codec] <= len(stored), f"a page claims {size} bytes")
-        need(size <= values * (self.column.width + 8) + (1 << 20), f"a page claims {size} bytes for {values} values")
+        need(size <= (MOST_TEXTS if self.column.text else values * (self.column.width + 8) + (1 << 20)), f"a page claims {size} bytes for {values} values")
         return decompressed(codec, stored, size) if size else b""
 
     def dictionary(self, header, stored):
         c = self.column
         need(header.encoding in (PLAIN, PLAIN_DICTIONARY), f"a dictionary in encoding {header.encoding} is not read")
-        need(c.width > 0, "booleans with a dictionary")
+        need(c.width, "booleans with a dictionary")
         data = self.unpacked(self.chunk.codec, stored, header.uncompressed, min(header.values, self.rows))
-        need(0 <= header.values <= len(data) // c.width, f"{header.values} values in {len(data)} bytes")
-        self.table = from_bytes(c, self.plain(data, header.values))
+        need(0 <= header.values <= len(data) // (4 if c.text else c.width), f"{header.values} values in {len(data)} bytes")
+        self.table = self.labels(PLAIN, data, header.values) if c.text else from_bytes(c, self.plain(data, header.values))
 
     def plain(self, data, n):
         """The first n values, behind which nothing may come, but zeros of one writer."""
         size = n * self.column.width if self.column.width else (n + 7) // 8
-        rest = data[size:]
-        need(len(data) >= size and (not rest or self.column.filled and len(rest) <= 8 and not any(rest)), f"{len(data)} bytes for {n} values")
+        need(len(data) >= size and self.ends(data[size:]), f"{len(data)} bytes for {n} values")
         return data[:size]
+
+    def ends(self, rest):
+        return not rest or self.column.filled and len(rest) <= 8 and not any(rest)
+
+    def labels(self, encoding, data, n):
+        """The numbers of n texts (format.md, 4.4)."""
+        found, rest = texts(encoding, data, n)
+        need(self.ends(rest) if encoding == PLAIN else not rest, f"{len(rest)} bytes of the page come after its last value")
+        for text in set(found) - self.known.keys():
+            number = self.known[text] = label(text)
+            need(self.grouped.get(number, text) == text, f"column {self.column.name!r} has another text with the label of a group's")
+        return np.array([self.known[text] for text in found], float)
 
     def data(self, header, stored):
         """The values of a data page, and which are null."""
@@ -304,10 +346,12 @@ class Pages:
         if encoding == PLAIN:
             if not rows:
                 return np.empty(0)
+            if c.text:
+                return self.labels(encoding, data, n)
             data = self.plain(data, n)
             return np.unpackbits(np.frombuffer(data, np.uint8), count=n, bitorder="little").astype(float) if c.width == 0 else from_bytes(c, data)
         if encoding in (PLAIN_DICTIONARY, DICTIONARY):
-            need(c.width > 0, "booleans with a dictionary")
+            need(c.width, "booleans with a dictionary")
             if not n and (not data or not rows):
                 return np.empty(0)
             need(data and data[0] <= 32 and (len(self.table) or not n), "indexes of more than 32 bits, or without a dictionary")
@@ -316,6 +360,8 @@ class Pages:
             return self.table[index.astype(np.int64)]
         if encoding == DELTA and c.physical in (1, 2):
             return from_integers(c, differences(data, n))
+        if encoding in (DELTA_LENGTHS, DELTA_TEXTS) and c.text:
+            return self.labels(encoding, data, n)
         need(encoding == SPLIT and c.width > 0, f"encoding {encoding} of {c.kind} values is not read")
         need(len(data) == n * c.width, f"{len(data)} bytes for {n} values")
         return from_bytes(c, np.ascontiguousarray(np.frombuffer(data, np.uint8).reshape(c.width, n).T).tobytes())
@@ -338,7 +384,7 @@ class Pages:
 def bounds(c, m):
     """The smallest and the largest value by the footer, NaN where that is unknown, and
     whether there are such values. The deprecated fields are in the order of signed integers."""
-    if c.kind == "int96":
+    if c.kind == "int96" or c.text:
         return math.nan, math.nan, (True, True)
     exact = m.exact_min, m.exact_max
     low, high = (m.min_value, m.max_value) if c.ordered else (None, None)

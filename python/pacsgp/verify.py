@@ -45,6 +45,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
     lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job)
+    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)

@@ -22,7 +22,7 @@ FILE = "part-0.parquet"
 
 
 def make_lake(folder):
-    """Two files: doubles, integers beyond 16 bits, decimals of five digits, times, INT96."""
+    """Two files: doubles, integers beyond 16 bits, decimals of five digits, times, text."""
     os.makedirs(folder)
     r = np.random.default_rng(7)
     for i in range(2):
@@ -30,7 +30,7 @@ def make_lake(folder):
         rows = pa.table({
             "a": x, "k": pa.array(r.integers(-40001, 40001, 60), pa.int32()),
             "q": pa.array([f"{v:.2f}" for v in r.uniform(-999, 999, 60)]).cast(pa.decimal128(9, 2)),
-            "t": pa.array(r.integers(0, 10 ** 15, 60), pa.timestamp("us")), "y": np.sin(2 * x) + .1 * r.normal(size=60)})
+            "t": pa.array(r.integers(0, 10 ** 15, 60), pa.timestamp("us")), "z": [f"site {v:.0f}" for v in x], "y": np.sin(2 * x) + .1 * r.normal(size=60)})
         pq.write_table(rows, f"{folder}/part-{i}.parquet", row_group_size=30, store_decimal_as_integer=True, use_dictionary=["k"], write_page_checksum=i == 1)
 
 
