@@ -8,6 +8,8 @@ import (
 	"hash"
 	"math"
 	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // RowsDigest identifies the rows of a source by their values in their order, whatever their files and
@@ -52,6 +54,15 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 		}
 	}
 	return false, nil
+}
+
+// WithLabels is a choice of a model's inputs and its target with all columns of its sample: those of
+// units and groups too, of which a manifest has digests.
+func (c Choice) WithLabels(of certify.Sample) Choice {
+	if first, last := len(c.Features), len(of.Columns)-1; first < last {
+		c.Labels = of.Columns[first:last]
+	}
+	return c
 }
 
 // errOtherRows ends a comparison.

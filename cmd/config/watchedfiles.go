@@ -80,7 +80,8 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 		return false, err
 	}
 	res := f.of.scoring().Resources()
-	src, err := ingestlake.Rows{file.Path}.Open(ctx, pipeline.Choice{Features: by.Model.Meta.Inputs(), Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	choice := pipeline.Choice{Features: by.Model.Meta.Inputs(), Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
+	src, err := ingestlake.Rows{file.Path}.Open(ctx, choice)
 	if err != nil {
 		return false, by.Model.Meta.Lacks(err)
 	}
@@ -95,6 +96,11 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 	case f.counted[file.Name]: // some of its rows may have been there
 		f.notice(file.Path + " was written again since it was counted: its rows are no news (hint: put rows that come into new files)")
 		return true, nil
+	}
+	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
+		if src, err = (ingestlake.Rows{file.Path}).Open(ctx, choice); err != nil {
+			return false, nil // rows of the sample have these columns
+		}
 	}
 	return f.sampled(ctx, src, by, res.Workers)
 }

@@ -102,6 +102,25 @@ func TestDamagedModelIsReplaced(t *testing.T) {
 	}
 }
 
+// Files of the sample of a model with groups are no new rows, by the columns that the sample has.
+func TestRowsOfGroupsAreKnown(t *testing.T) {
+	dir := t.TempDir()
+	texts := make([]string, 400)
+	for i := range texts {
+		texts[i] = []string{"AA", "WN"}[i%2]
+	}
+	rows := lines(400).with("g", texts)
+	rows.write(t, filepath.Join(dir, "lake", "a.parquet"))
+	s := onStage(t, writeSchedule(t, dir, tiny(jobFile{"groups": "{column: g, values: [AA]}", "roles": "{holdout: 30 %}"}).write(t, dir), "triggers: [{every: 1h}]", "promote: {error: 5 %}"))
+	s.at(t, someDay)
+	s.at(t, someDay.Add(time.Hour))
+	fatal.If(t, os.Rename(filepath.Join(dir, "lake", "a.parquet"), filepath.Join(dir, "lake", "b.parquet")))
+	lines(100).with("g", texts[:100]).write(t, filepath.Join(dir, "lake", "c.parquet"))
+	if of := s.at(t, someDay.Add(2*time.Hour)).Scheduled; !strings.Contains(of.Tested, "of 100 rows") {
+		t.Errorf("%+v", of)
+	}
+}
+
 // A training file that was only written anew, in other row groups, has no new rows.
 func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -105,9 +105,9 @@ func (j *Job) comparable(ctx context.Context, certified map[int64]string) error 
 			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the delta %v and the horizon %d, and the job has %v and none: an amended job keeps them, or has another name and output",
 				pipeline.ErrConfig, j.Name, k, c.Delta.Declared, c.Delta.Sequence.Horizon, j.Job.Delta)
 		}
-		if target := c.Sample.Columns[len(c.Sample.Columns)-1]; target != j.Job.Target || !slices.Equal(c.Delta.Methods, j.Job.Guarantees) {
+		if target := c.Sample.Columns[len(c.Sample.Columns)-1]; target != j.Job.Target || !slices.Equal(c.Delta.Methods, j.Job.ForRows(c.Sample.Rows).Guarantees) {
 			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the target %q and the guarantees %v, and the job has %q and %v: an amended job keeps them, or has another name and output",
-				pipeline.ErrConfig, j.Name, k, target, c.Delta.Methods, j.Job.Target, j.Job.Guarantees)
+				pipeline.ErrConfig, j.Name, k, target, c.Delta.Methods, j.Job.Target, j.Job.ForRows(c.Sample.Rows).Guarantees)
 		}
 	}
 	return nil

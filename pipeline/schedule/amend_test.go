@@ -40,6 +40,9 @@ func TestAmendedJobGoesOn(t *testing.T) {
 	if _, err := s.Look(t.Context(), s.job, someDay.Add(2*time.Hour)); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "pacsgp schedule amend waves") {
 		t.Fatalf("without an amendment: %v", err)
 	}
+	if of := certifytest.Certificate(t, nil); !slices.Equal(of.Delta.Methods, s.job.Job.ForRows(of.Sample.Rows).Guarantees) {
+		t.Errorf("%v are no methods of the job", of.Delta.Methods)
+	}
 	changed := s.job.Job
 	for what, change := range map[string]func(j *pipeline.Job){
 		"delta": func(j *pipeline.Job) { j.Delta /= 2 }, "target": func(j *pipeline.Job) { j.Target = "gust" }, "horizon": func(j *pipeline.Job) { j.Horizon = 30 },

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -287,7 +288,11 @@ func (s *Scheduler) endFinished(ctx context.Context, j *Job, state *State, r *pi
 		}
 		of.Current, of.Waits, of.Why = d.Moves, d.Waits, d.Why
 		if fault != nil {
-			*r.Exit, of.Why = pipeline.ExitFailure, fmt.Sprintf("its promotion could not be decided: %s (hint: mend that, then pacsgp promote makes it current)", pipeline.Shortened(fault.Error()))
+			why := pipeline.Shortened(fault.Error())
+			if !strings.Contains(why, "hint: ") {
+				why += " (hint: mend that, then pacsgp promote makes it current)"
+			}
+			*r.Exit, of.Why = pipeline.ExitFailure, "its promotion could not be decided: "+why
 		}
 	}
 	err := s.end(j, r, pipeline.StateFinished, r.Exit, r.Fault, ended)

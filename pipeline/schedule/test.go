@@ -122,11 +122,18 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 	res := j.How.Resources.WithDefaults()
 	var sources []pipeline.Source
 	for _, m := range models {
-		src, err := p.rows.Open(ctx, pipeline.Choice{Features: m.Model.Meta.Inputs(), Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))})
+		choice := pipeline.Choice{Features: m.Model.Meta.Inputs(), Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))}
+		src, err := p.rows.Open(ctx, choice)
 		if err != nil {
 			return m.Model.Meta.Lacks(err)
 		}
-		if news, err := j.isNew(ctx, p, m, src, before, to); !news || err != nil {
+		all := src
+		if whole := choice.WithLabels(m.Sample); whole.Labels != nil {
+			if all, err = p.rows.Open(ctx, whole); err != nil {
+				all = src // rows of the sample have these columns
+			}
+		}
+		if news, err := j.isNew(ctx, p, m, src, all, before, to); !news || err != nil {
 			return err
 		}
 		sources = append(sources, src)
@@ -134,8 +141,9 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 	return to.Add(ctx, models, sources, j.Judge)
 }
 
-// isNew reports whether rows are not of a model's sample, and have not tested under another name.
-func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src pipeline.Opened, before []string, to *Tests) (bool, error) {
+// isNew reports whether rows are not of a model's sample, and have not tested under another name. all
+// has the columns of the sample.
+func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src, all pipeline.Opened, before []string, to *Tests) (bool, error) {
 	if p.window != nil {
 		return !slices.ContainsFunc(m.Sample.Segments, func(s certify.Segment) bool {
 			return s.Topic == p.window.Topic && slices.ContainsFunc(p.window.Partitions, func(of pipeline.WindowPart) bool { return int64(of.Partition) == s.Partition && s.End > of.First })
@@ -159,7 +167,7 @@ func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src pipeline
 	if slices.ContainsFunc(list.Files, func(f pipeline.ManifestFile) bool { return f.Path == p.path }) {
 		return false, nil // these rows, or others before it was written again
 	}
-	has, err := list.Holds(ctx, src, workers)
+	has, err := list.Holds(ctx, all, workers)
 	return !has, err
 }
 

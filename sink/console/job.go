@@ -102,7 +102,7 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	was, by := j.promoted()
 	switch p := j.Pointer; {
 	case was != "" && p.ID == "":
-		add(bad, fmt.Sprintf("Which model is current cannot be told: %s. By the record of %s it was %s.", cmp.Or(p.Fault, "the pointer, "+lake.CurrentFile+", is gone"), lowered(by), short(was)), fmt.Sprintf("pacsgp promote %s %s writes the pointer anew.", short(was), j.Folder))
+		add(bad, fmt.Sprintf("Which model is current cannot be told: %s. By the record of %s it was %s.", cmp.Or(p.Fault, "the pointer, "+lake.CurrentFile+", is gone"), lowered(by), short(was)), fmt.Sprintf("If pacsgp promote has named none since then: pacsgp promote %s %s writes the pointer anew. Else name that one.", short(was), j.Folder))
 	case p.Fault != "":
 		add(bad, "Which model is current cannot be told: "+p.Fault, "pacsgp promote ID "+j.Folder+" writes the pointer anew. ID is a certificate below that is certified.")
 	case p.ID != "" && j.Current == nil:
@@ -121,7 +121,8 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 		}
 		all = append(all, j.fromRun(last, all == nil))
 		if of := last.Scheduled; of != nil && of.Untested != "" {
-			add(warn, fmt.Sprintf("The rows of %s did not test the model that was current: %s.", lowered(last.Title()), strings.TrimSuffix(of.Untested, ".")), "Whether that model was still good when they came is not known.")
+			why, hint := hinted(of.Untested)
+			add(warn, fmt.Sprintf("Not all rows of %s tested the model that was current: %s", lowered(last.Title()), sentence(why)), cmp.Or(hint, "Whether that model was still good when they came is not known."))
 		}
 		if of := last.Scheduled; of != nil && of.Missing() != "" {
 			add(warn, of.Missing()+".", "Restore them, unless they were removed on purpose: rows behind them have other roles now, and certificates of them cannot be verified.")
@@ -188,9 +189,11 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 			"See whether the source has changed. If it has, take the files from before the change out of the source, or the faulty ones, and run again: " + j.again() + ". To roll back: pacsgp promote ID " + j.Folder,
 		}
 	case id == j.Pointer.ID:
-		return Finding{good, "The model of the last run is current.", hint}
+		return Finding{good, "The model of the last run is current.", ""}
 	case r.Exit != nil && *r.Exit != 0:
 		return Finding{warn, fmt.Sprintf("The model of %s is not current%s", lowered(r.Title()), why), cmp.Or(hint, stays)}
+	case r.Scheduled != nil && r.Scheduled.Current && j.Pointer.ID == "":
+		return Finding{good, fmt.Sprintf("The model of %s became current.", lowered(r.Title())), ""}
 	case r.Scheduled != nil && r.Scheduled.Current:
 		return Finding{warn, fmt.Sprintf("The model of %s became current, and pacsgp promote has named another one since.", lowered(r.Title())), ""}
 	default:
@@ -264,8 +267,8 @@ func (r *Run) certificate() string {
 // sentence ends a text with a full stop.
 func sentence(text string) string { return strings.TrimSuffix(text, ".") + "." }
 
-// hinted is a text with hints at its end.
-var hinted = regexp.MustCompile(`(?s)^(.*?)\s*(?:\(hint: (.*)\)|\bhint: (.*))$`)
+// withHints is a text with hints at its end.
+var withHints = regexp.MustCompile(`(?s)^(.*?)\s*(?:\(hint: (.*)\)|\bhint: (.*))$`)
 
 // packageName begins errors of a package.
 var packageName = regexp.MustCompile(`^(lake|ingest|pipeline|certify|sink|model): `)
@@ -277,11 +280,16 @@ func (r *Run) reason() (why, hint string) {
 		why = strings.TrimPrefix(r.Scheduled.Why+": "+r.Fault, ": ")
 		why = strings.TrimSuffix(why, ": ")
 	}
-	why = packageName.ReplaceAllString(why, "")
-	if m := hinted.FindStringSubmatch(why); m != nil {
+	return hinted(why)
+}
+
+// hinted parts a text from the hints at its end.
+func hinted(text string) (why, hint string) {
+	text = packageName.ReplaceAllString(text, "")
+	if m := withHints.FindStringSubmatch(text); m != nil {
 		return m[1], sentence(strings.ReplaceAll(m[2]+m[3], "\nhint: ", "; "))
 	}
-	return why, ""
+	return text, ""
 }
 
 // A RunRow is a run in a table.

@@ -179,7 +179,7 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s, with files gone: %s", name, all)
 		}
 		c.r.Scheduled.Untested = "its model is damaged."
-		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "did not test the model that was current: its model is damaged. ") {
+		if all := fmt.Sprint(j.findings(noon)); !strings.Contains(all, "Not all rows of run 7 tested the model that was current: its model is damaged. ") {
 			t.Errorf("%s, untested: %s", name, all)
 		}
 	}
