@@ -98,8 +98,8 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 		return true, nil
 	}
 	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
-		if src, err = (ingestlake.Rows{file.Path}).Open(ctx, choice); err != nil {
-			return false, nil // rows of the sample have these columns
+		if all, err := (ingestlake.Rows{file.Path}).Open(ctx, choice); err == nil { // rows of the sample have these columns
+			src = all
 		}
 	}
 	return f.sampled(ctx, src, by, res.Workers)

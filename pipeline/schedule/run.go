@@ -32,7 +32,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	if err != nil {
 		return nil, err
 	}
-	state.Retry, run.Due = nil, j.due(state)
+	state.Retry, run.Due = nil, j.due(state, now)
 	of, err := s.choose(ctx, j, state, at, run)
 	if err == nil && !of.none {
 		if err = s.number(ctx, j, &at, run, &of); err == nil {

@@ -227,7 +227,7 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 		if !skipped {
 			return s.begin(ctx, j, state, at, run, now)
 		}
-		run.Due = j.due(state)
+		run.Due = j.due(state, now)
 		r, err := s.endUntrained(j, run, pipeline.StateSkipped, nil, now)
 		if err != nil {
 			return nil, err
@@ -304,10 +304,15 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 	return found, skipped, err
 }
 
-// due is the first moment of a job behind those that had a run, nil without one.
-func (j *Job) due(state *State) (first *time.Time) {
+// due is the first moment of a job behind those that had a run, of new triggers behind now; nil
+// without one.
+func (j *Job) due(state *State, now time.Time) (first *time.Time) {
 	for _, t := range j.Triggers {
-		if last, seen := state.Last[t.Key]; seen && t.Moments != nil {
+		if t.Moments != nil {
+			last, seen := state.Last[t.Key]
+			if !seen {
+				last = now
+			}
 			at := t.Moments.Next(last)
 			if at = at.Add(jitterOf(j.Name, j.Jitter)(at)).UTC(); first == nil || at.Before(*first) {
 				first = &at

@@ -68,6 +68,15 @@ func (unreadable) Sequence(string) (pipeline.Sequence, error) {
 	return pipeline.Sequence{}, errors.New("sequences.json is damaged")
 }
 
+// A run by hand before the first look says when the job is due.
+func TestDueBehindARunByHand(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
+	s.Now = true
+	if r := s.at(someDay.Add(10 * time.Minute)); r.Scheduled.Due == nil || !r.Scheduled.Due.Equal(someDay.Add(time.Hour)) {
+		t.Errorf("due at %v", r.Scheduled.Due)
+	}
+}
+
 // A job that cannot run has a record with the reason, one for each, until it can.
 func TestRecordOfAJobThatCannotRun(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))

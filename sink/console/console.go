@@ -179,7 +179,7 @@ const mostSeries = 50
 
 func (s *server) card(now *Snapshot, j *Job) card {
 	at := s.now()
-	c := card{Job: j, Findings: j.findings(at), Next: j.next(), Latest: now.rows(j, j.Runs[:min(len(j.Runs), mostRuns)])}
+	c := card{Job: j, Findings: j.findings(at), Next: j.next(at), Latest: now.rows(j, j.Runs[:min(len(j.Runs), mostRuns)])}
 	if !j.Pointer.Since.IsZero() {
 		c.Since = fmt.Sprintf("%s UTC, %s", minute(j.Pointer.Since.UTC()), ago(at, j.Pointer.Since))
 	}

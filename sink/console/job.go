@@ -228,7 +228,7 @@ func (j *Job) unmoved() (n int) {
 }
 
 // next says when the job runs next.
-func (j *Job) next() string {
+func (j *Job) next(now time.Time) string {
 	if len(j.Runs) == 0 || j.Runs[0].Scheduled == nil {
 		return ""
 	}
@@ -237,6 +237,8 @@ func (j *Job) next() string {
 		return "none until the job can run"
 	case r.State == pipeline.StateRunning:
 		return "a run is at work since " + minute(r.Began) + " UTC"
+	case r.Scheduled.Due != nil && now.After(*r.Scheduled.Due):
+		return "due since " + minute(r.Scheduled.Due.UTC()) + " UTC"
 	case r.Scheduled.Due != nil:
 		return minute(r.Scheduled.Due.UTC()) + " UTC"
 	default:

@@ -183,4 +183,10 @@ func TestFindings(t *testing.T) {
 			t.Errorf("%s, untested: %s", name, all)
 		}
 	}
+	for after, want := range map[time.Duration]string{-time.Hour: minute(noon) + " UTC", time.Hour: "due since " + minute(noon) + " UTC"} {
+		look.Scheduled.Trigger, look.Scheduled.Due = "cron 0 12 * * * UTC", &noon
+		if got := (&Job{Runs: []*Run{look}}).next(noon.Add(after)); got != want {
+			t.Errorf("next run: %s, want %s", got, want)
+		}
+	}
 }
