@@ -53,7 +53,7 @@ func (l *Looks) share() Share {
 func (l *Looks) counted() bool { return l == nil || !l.before }
 
 // paid reports whether there are earlier looks, and a share of δ pays for them.
-func (l *Looks) paid() bool { return l != nil && len(l.Earlier) > 0 }
+func (l *Looks) paid() bool { return l != nil && len(l.Earlier) > 0 && !l.unpriced() }
 
 // unpriced reports whether no share of δ pays for the look.
 func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }

@@ -98,8 +98,8 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 		return true, nil
 	}
 	if choice = choice.WithLabels(by.Certificate.Sample); choice.Labels != nil {
-		if all, err := (ingestlake.Rows{file.Path}).Open(ctx, choice); err == nil { // rows of the sample have these columns
-			src = all
+		if src, err = (ingestlake.Rows{file.Path}).Open(ctx, choice); err != nil {
+			return false, fmt.Errorf("whether its rows are of the sample cannot be told: %w", err)
 		}
 	}
 	return f.sampled(ctx, src, by, res.Workers)

@@ -59,8 +59,11 @@ func (l *labelCursor) label(text []byte) (v float64, err error) {
 		clear(l.known)
 	}
 	v = pipeline.Label(string(text))
+	if err := l.texts.Check(string(text), v); err != nil {
+		return 0, err
+	}
 	l.known[string(text)] = v
-	return v, l.texts.Check(string(text), v)
+	return v, nil
 }
 
 // checkTexts checks that the column of groups by texts has text, and the keys of paths.

@@ -130,7 +130,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 		all := src
 		if whole := choice.WithLabels(m.Sample); whole.Labels != nil {
 			if all, err = p.rows.Open(ctx, whole); err != nil {
-				all = src // rows of the sample have these columns
+				return fmt.Errorf("whether its rows are of the sample cannot be told: %w", err)
 			}
 		}
 		if news, err := j.isNew(ctx, p, m, src, all, before, to); !news || err != nil {

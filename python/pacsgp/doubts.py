@@ -4,7 +4,7 @@ from fractions import Fraction
 from . import dependence, unit
 from .bound import mean_of
 from .jsontext import BEFORE, plain
-from .sentences import decimals
+from .sentences import decimals, paid_for
 
 FEW_COPIES = 0.01  # of the rows, without a word
 FREQUENT = 0.05    # of the rows, with the same features and so one role
@@ -29,7 +29,7 @@ def doubts(cert, unseen=False):
                     "If this job was changed after results were seen, its confidence is not what it says.")
     amended = cert.get("delta", {}).get("sequence", {}).get("amended")
     if amended:
-        paid = bool(cert["delta"].get("looks", {}).get("earlier"))
+        paid = paid_for(cert)
         said.append(f"The job of its sequence was changed with number {amended}.{' Looks at hold-out rows are paid for.' if paid else ''} That the change owes nothing{' else' if paid else ''} to rows of earlier numbers is its maker's word.")
     if cert["declared"].get("scaling"):
         said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")

@@ -55,6 +55,12 @@ def counted(n, thing):
     return f"{n} {thing}{'' if n == 1 else 's'}"
 
 
+def paid_for(cert):
+    """Whether there are earlier looks, and a share of delta pays for them."""
+    looks = cert["delta"].get("looks", {})
+    return bool(looks.get("earlier")) and not {"swapped", "ended"} & looks.keys()
+
+
 class Sentences:
     """The sentences of a certificate (format.md, 6.7). cert needs all but them."""
 
@@ -227,7 +233,7 @@ class Sentences:
             return f". It is number {k} of a sequence of certificates that hold all at once, at most {s['horizon']}: it has spent delta/{s['horizon']}"
         if k == 1:
             return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
-        paid = held_out and self.cert["delta"].get("looks", {}).get("earlier")
+        paid = held_out and paid_for(self.cert)
         changed = f"; it has this job from number {s['amended']} on, which is assumed to owe nothing to these rows{' beside looks that are paid for' if paid else ''} (one-attempt)" if "amended" in s else ""
         return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1}){changed}"
 
