@@ -190,7 +190,7 @@ func (c *column) mostBytes(values int64, whole int) int64 {
 
 // tooLarge returns the error of a page that needs more memory than is allowed.
 func (c *walker[V]) tooLarge(bytes int64) error {
-	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept: give more memory, or write smaller pages", bytes>>20+1, c.most>>20)
+	return fmt.Errorf("a page has %d MiB, and at most %d are read of a column that is kept or of text: write smaller pages, or, for a column that is kept, give more memory", bytes>>20+1, c.most>>20)
 }
 
 // believe returns an error unless a page of so many values may have size bytes.

@@ -36,9 +36,13 @@ func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) 
 			return 0, err
 		}
 		if last != nil {
-			most, at.Identity = max(most, last.Scheduled.Sequence), cmp.Or(at.Identity, last.Job)
+			at.Identity = cmp.Or(at.Identity, last.Job)
 		}
-		at.Taken = max(at.Taken, most)
+		recorded, err := j.sameJobs(at, "")
+		if err != nil {
+			return 0, err
+		}
+		at.Taken = max(at.Taken, most, recorded)
 		if at.Taken == 0 || at.Identity == identity.String() {
 			return 0, nil
 		}
@@ -151,5 +155,5 @@ func (j *Job) sameAmendments(ctx context.Context, at pipeline.Sequence, id strin
 }
 
 func otherList(number int64, name string) error {
-	return fmt.Errorf("number %d of sequence %q was of another job than its list of numbers says (hint: restore the list, or give the job another name and output)", number, name)
+	return fmt.Errorf("number %d of sequence %q was of another job than its list of numbers says (hint: restore the list, sequences.json of the output, or give the job another name and output)", number, name)
 }

@@ -131,6 +131,20 @@ func TestForgedAmendment(t *testing.T) {
 		if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.State != pipeline.StateFailed || !strings.Contains(r.Fault, "was of another job than its list of numbers says") {
 			t.Errorf("%s: %+v, %q", name, r, s.said)
 		}
+		if _, err := s.job.Amend(t.Context(), time.Now()); (err == nil) != (name == "lost") { // lost before the job has run
+			t.Errorf("%s: amended again: %v", name, err)
+		}
+	}
+	s := amended(t)
+	_, err := s.job.Amend(t.Context(), time.Now())
+	fatal.If(t, err)
+	s.Now = true
+	if r := s.at(someDay.Add(2 * time.Hour)); r == nil || r.State != pipeline.StateFinished {
+		t.Fatalf("%+v, %q", r, s.said)
+	}
+	fatal.If(t, s.store.PutSequence("waves", pipeline.Sequence{}))
+	if _, err := s.job.Amend(t.Context(), time.Now()); err == nil || !strings.Contains(err.Error(), "restore the list, sequences.json") {
+		t.Errorf("lost behind a run of the amended job: %v", err)
 	}
 	if (pipeline.Sequence{Taken: 3, Former: []pipeline.FormerJob{{Last: 4}}}).Check() == nil {
 		t.Error("a job has ended with a number that was never taken")

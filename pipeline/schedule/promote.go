@@ -39,7 +39,13 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if d.Moves {
 		return move(d.Why)
 	}
-	return d, nil
+	if d.Waits { // for rows, which test both
+		_, err = j.Output.GetModel(ctx, champion.Model.Digest)
+	}
+	if err != nil {
+		err = fmt.Errorf("it waits to be compared with certificate %.12s…, which is current, and whose model cannot be used: %w (hint: restore the model from a copy, or name another one: pacsgp promote ID DIR)", current.ID, err)
+	}
+	return d, err
 }
 
 // current is the pointer, nil if nothing was ever current. Without it, or if it is damaged, the

@@ -384,6 +384,20 @@ func TestPromotion(t *testing.T) {
 	}
 }
 
+// A model that waits for rows is told if none can test the current one, whose model is gone.
+func TestWaitsForAModelThatIsGone(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, watch.Promotion{Error: .05}
+	}))
+	first := s.at(someDay)
+	clear(s.store.Models)
+	s.lake.add("e", 60)
+	want := "certificate " + schedule.Certificate(first)[:12] + "…, which is current, and whose model cannot be used: "
+	if r := s.at(someDay.Add(time.Hour)); !r.Scheduled.Waits || r.Scheduled.Current || *r.Exit != pipeline.ExitFailure || !strings.Contains(r.Scheduled.Why, want) || !strings.Contains(r.Scheduled.Why, "hint: restore") {
+		t.Errorf("%+v, want %q", r.Scheduled, want)
+	}
+}
+
 // A pointer that is gone is no reason to promote whatever comes next.
 func TestLostPointer(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))

@@ -23,6 +23,7 @@ type Job struct {
 	Series  []Series           // that of the current certificate first
 	Runs    []*Run             // the newest first
 	Test    *pipeline.RowsTest // of the current certificate, by rows that came after it; or nil
+	Until   string             // when rows began to test another one; "": they have not
 
 	level int // of its worst finding, 0 for the worst of all
 }
@@ -49,13 +50,17 @@ func (j *Job) complete(s *Snapshot, tests map[string]pipeline.RowsTest) {
 	if len(j.Series) > 0 {
 		j.Name = j.Series[0].Target
 	}
+	tested := false // by runs
 	for _, r := range slices.Backward(j.Runs) {
 		if r.Scheduled == nil {
 			continue
 		}
 		j.Name = r.Scheduled.Job
 		if t := r.Scheduled.Test; t != nil && j.Pointer.ID != "" && t.Certificate == j.Pointer.ID {
-			j.Test = t
+			j.Test, j.Until = t, ""
+			tested = true
+		} else if t != nil && tested && j.Until == "" {
+			j.Until = minute(r.Began.UTC()) + " UTC"
 		}
 	}
 	j.level = rank(j.findings(time.Time{})[0].Level)
@@ -112,7 +117,7 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 		add(bad, "The current model cannot be used: "+fault, "Restore the file from a copy, or make another model current: pacsgp promote ID "+j.Folder)
 	}
 	if t := j.Test; t != nil && t.Alarm {
-		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed. If it has, train on new rows: "+j.again()+". To roll back: pacsgp promote ID "+j.Folder)
+		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed. If it has, train when there are rows from after the change: "+j.again()+". To roll back: pacsgp promote ID "+j.Folder)
 	}
 	last := j.ended()
 	if last != nil {
@@ -316,6 +321,9 @@ func (s *Snapshot) rows(j *Job, runs []*Run) (rows []RunRow) {
 			row.Class = "indicative"
 		case r.State == pipeline.StateFinished && r.Exit != nil && *r.Exit != 0:
 			row.Class, row.Word = "conditional", "refused"
+			if row.Current {
+				row.Word = "refused, then promoted:"
+			}
 		case r.State == pipeline.StateFinished:
 			row.Class, row.Word = "certified", "certified"
 		}

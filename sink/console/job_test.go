@@ -167,7 +167,7 @@ func TestFindings(t *testing.T) {
 		}
 		j.Test = &pipeline.RowsTest{Alarm: true} // then something has to be done
 		if all := j.findings(noon); all[0].Level != bad || !strings.Contains(all[0].Words+all[1].Words, "Alarm") || strings.Contains(fmt.Sprint(all), "nothing has to be done") ||
-			!strings.Contains(fmt.Sprint(all), "train on new rows: pacsgp schedule run delays -c SCHEDULE. To roll back: pacsgp promote ID out") {
+			!strings.Contains(fmt.Sprint(all), "train when there are rows from after the change: pacsgp schedule run delays -c SCHEDULE. To roll back: pacsgp promote ID out") {
 			t.Errorf("%s, with an alarm: %+v", name, all)
 		}
 		c.r.Scheduled.Test = j.Test
@@ -188,5 +188,29 @@ func TestFindings(t *testing.T) {
 		if got := (&Job{Runs: []*Run{look}}).next(noon.Add(after)); got != want {
 			t.Errorf("next run: %s, want %s", got, want)
 		}
+	}
+}
+
+// After a rollback the page says until when new rows tested the model, and that it was promoted by
+// hand if its run was refused.
+func TestRolledBack(t *testing.T) {
+	j := &Job{Folder: "out"}
+	j.Pointer.ID = "a"
+	exit := pipeline.ExitNotCertified
+	for i, tested := range []string{"", "a", "a", "b", "b"} {
+		r := &Run{RunState: pipeline.RunState{State: pipeline.StateFinished, Exit: &exit, Began: noon.AddDate(0, 0, i), Scheduled: &pipeline.Scheduled{Job: "delays", Number: uint64(i + 1)}}}
+		if tested != "" {
+			r.Scheduled.Test = &pipeline.RowsTest{Certificate: tested, Rows: int64(100 * i)}
+		}
+		j.Runs = append(j.Runs, r)
+	}
+	j.Runs[0].Artifacts = []pipeline.ArtifactRef{{ID: "a"}}
+	j.complete(&Snapshot{}, nil)
+	if want := minute(noon.AddDate(0, 0, 3)) + " UTC"; j.Test == nil || j.Test.Rows != 200 || j.Until != want {
+		t.Errorf("%+v until %q, want %q", j.Test, j.Until, want)
+	}
+	rows := (&Snapshot{}).rows(j, j.Runs)
+	if first := rows[len(rows)-1]; first.Word != "refused, then promoted:" || rows[0].Word != "refused" {
+		t.Errorf("%q and %q", first.Word, rows[0].Word)
 	}
 }
