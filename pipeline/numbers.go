@@ -25,6 +25,7 @@ type Numbers interface {
 type Sequence struct {
 	Identity string           `json:"identity"`         // digest of its job
 	Former   []FormerJob      `json:"former,omitempty"` // before it, the first one first
+	Shares   string           `json:"shares,omitempty"` // [Job.Shares] of all of them; "": unknown
 	Numbers  map[string]int64 `json:"numbers"`          // of runs without a certificate, by a digest of their rows
 	Taken    int64            `json:"taken"`            // the largest number taken so far
 	Topic    *Windows         `json:"topic,omitempty"`

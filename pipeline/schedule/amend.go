@@ -49,7 +49,7 @@ func (j *Job) Amend(ctx context.Context, now time.Time) (from int64, err error) 
 		if at.Identity == "" {
 			return 0, fmt.Errorf("%s: which job its certificates are of is not in the output (hint: restore it from a copy, or give the job another name and output)", j.Name)
 		}
-		if err := j.comparable(ctx, certified); err != nil {
+		if err := j.comparable(ctx, at, certified); err != nil {
 			return 0, err
 		}
 		shown, err := j.shown(certified)
@@ -96,7 +96,7 @@ func (j *Job) shown(certified map[int64]string) (map[int64]bool, error) {
 // comparable refuses a job whose numbers would not share delta with those of the certificates as
 // docs/proofs.md has it, and one with another target: rows that were looked at are known again by
 // their targets.
-func (j *Job) comparable(ctx context.Context, certified map[int64]string) error {
+func (j *Job) comparable(ctx context.Context, at pipeline.Sequence, certified map[int64]string) error {
 	if j.Job.Horizon > 0 {
 		return fmt.Errorf("%w: jobs: %s has a horizon: give the changed job another name and output", pipeline.ErrConfig, j.Name)
 	}
@@ -113,6 +113,9 @@ func (j *Job) comparable(ctx context.Context, certified map[int64]string) error 
 			return fmt.Errorf("%w: jobs: %s: number %d of its sequence has the target %q and the guarantees %v, and the job has %q and %v: an amended job keeps them, or has another name and output",
 				pipeline.ErrConfig, j.Name, k, target, c.Delta.Methods, j.Job.Target, j.Job.ForRows(c.Sample.Rows).Guarantees)
 		}
+	}
+	if at.Shares != "" && at.Shares != j.Job.Shares() { // numbers without a certificate
+		return fmt.Errorf("%w: jobs: %s has another delta, target or guarantees than its numbers so far: an amended job keeps them, or has another name and output", pipeline.ErrConfig, j.Name)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if h := j.Job.Horizon; h > 0 && max(most, at.Taken) >= h {
 		return j.Job.Spent()
 	}
-	at.Identity, at.Numbers = identity.String(), maps.Clone(at.Numbers)
+	at.Identity, at.Shares, at.Numbers = identity.String(), j.Job.Shares(), maps.Clone(at.Numbers)
 	if at.Numbers == nil {
 		at.Numbers = map[string]int64{}
 	}
