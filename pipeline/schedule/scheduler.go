@@ -300,8 +300,22 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 	}
 	if begun {
 		err = s.put(j, state)
+		j.noteDue(state, now)
 	}
 	return found, skipped, err
+}
+
+// noteDue corrects when the job runs next in its newest record: its triggers have changed. It is
+// for the console: without it the record is as before.
+func (j *Job) noteDue(state *State, now time.Time) {
+	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
+		r, err := j.last(anyRun)
+		if err != nil || r == nil || r.Ended == nil || r.Scheduled.Trigger == pipeline.TriggerLook {
+			return nil, err
+		}
+		r.Scheduled.Due = j.due(state, now)
+		return r, j.Output.PutRun(r)
+	})
 }
 
 // due is the first moment of a job behind those that had a run, of new triggers behind now; nil

@@ -77,6 +77,23 @@ func TestDueBehindARunByHand(t *testing.T) {
 	}
 }
 
+// When triggers change, the newest record says when the job runs next.
+func TestDueBehindAChange(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{hourly(t)} }))
+	s.Now = true
+	s.at(someDay.Add(10 * time.Minute))
+	s.Now = false
+	daily, err := schedule.Cron("30 5 * * *", "UTC")
+	fatal.If(t, err)
+	s.job.Triggers = []schedule.Trigger{{Key: "cron 30 5 * * * UTC", Moments: daily}}
+	if r := s.at(someDay.Add(20 * time.Minute)); r != nil {
+		t.Fatalf("nothing is due, and it ran: %+v", r)
+	}
+	if due, want := s.runs()[0].Scheduled.Due, someDay.Add(5*time.Hour+30*time.Minute); due == nil || !due.Equal(want) {
+		t.Errorf("due at %v, want %v", due, want)
+	}
+}
+
 // A job that cannot run has a record with the reason, one for each, until it can.
 func TestRecordOfAJobThatCannotRun(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
