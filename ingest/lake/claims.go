@@ -108,6 +108,8 @@ func mostRatio(codec format.CompressionCodec) int64 {
 		return 1
 	case format.Snappy:
 		return 1 << 5 // a copy of three bytes makes 64
+	case format.Lz4Raw:
+		return 1 << 8 // a byte of a length counts 255
 	case format.Gzip:
 		return 1 << 11 // a code of two bits makes 258
 	case format.Zstd:
@@ -145,6 +147,12 @@ func (v *valueReader[V]) skim(n int, table bool) error {
 		}
 		if v.indexes.width == 0 {
 			return nil
+		}
+		_, err := v.indexes.ones(n)
+		return err
+	case format.RLE:
+		if len(v.data) == 0 {
+			return errFewValues
 		}
 		_, err := v.indexes.ones(n)
 		return err

@@ -256,3 +256,82 @@ func TestEmptyBodyIsNoEnd(t *testing.T) {
 		}
 	}
 }
+
+// Booleans in runs: pages of any mix, and what is refused.
+func TestBooleansInRuns(t *testing.T) {
+	var bits []byte
+	var want []float64
+	rng := rand.New(rand.NewPCG(1, 2))
+	for len(bits) < 50_000 {
+		for bit, n := byte(rng.IntN(2)), 1+rng.IntN(1<<rng.IntN(14)); n > 0; n-- {
+			bits, want = append(bits, bit), append(want, float64(bit))
+		}
+	}
+	body, err := (&rle.Encoding{BitWidth: 1}).EncodeLevels(nil, bits)
+	fatal.If(t, err)
+	page := func(body []byte) []byte {
+		return padded(append(binary.LittleEndian.AppendUint32(nil, uint32(len(body))), body...))
+	}
+	read := func(data []byte, n, step int) ([]float64, error) {
+		c := &column{kind: kindBoolean}
+		v := &valueReader[float64]{col: c, to: c}
+		if err := v.reset(format.RLE, data, nil, nil); err != nil {
+			return nil, err
+		}
+		got := make([]float64, n)
+		for from := 0; from < n; from += step {
+			if err := v.read(got[from:min(n, from+step)]); err != nil {
+				return nil, err
+			}
+		}
+		return got, v.finished()
+	}
+	for _, step := range []int{1, 7, 511, 4096, len(want)} {
+		if got, err := read(page(body), len(want), step); err != nil || !slices.Equal(got, want) {
+			t.Errorf("by %d: other values, or %v", step, err)
+		}
+	}
+	for name, data := range map[string][]byte{
+		"too few": page([]byte{8, 1}), "too many": page([]byte{200, 1, 1}), "of 2": page([]byte{20, 2}), "no length": padded([]byte{1, 0, 0}), "none": nil,
+		"another length": padded(append(page([]byte{20, 1}), 0)), "an empty run": page([]byte{0, 1}),
+	} {
+		if got, err := read(data, 10, 3); err == nil {
+			t.Errorf("%s: read as %v", name, got)
+		}
+	}
+	for _, data := range [][]byte{nil, page(nil)} { // a page of nulls
+		if _, err := read(data, 0, 1); err != nil {
+			t.Errorf("no value in %d bytes: %v", len(data), err)
+		}
+	}
+}
+
+// A block of LZ4 is read if it ends as the format wants.
+func TestBlocksOfLZ4(t *testing.T) {
+	var d decompressor
+	zeros := packers[format.Lz4Raw](t, make([]byte, 100))
+	twelve := []byte{0x10, 'a', 1, 0, 0x70, 'b', 'b', 'b', 'b', 'b', 'b', 'b'} // a, 4 of it, 7 literals
+	for name, c := range map[string]struct {
+		block []byte
+		size  int
+		ok    bool
+	}{
+		"zeros":                        {zeros, 100, true},
+		"too long":                     {zeros, 99, false},
+		"too short":                    {zeros, 101, false},
+		"literals":                     {[]byte{0x20, 'a', 'b'}, 2, true},
+		"cut":                          {zeros[:len(zeros)-1], 99, false},
+		"a match at the end":           {[]byte{0x10, 'a', 1, 0}, 5, false},
+		"a match 11 before the end":    {twelve, 12, false},
+		"a match 12 before the end":    {append(slices.Replace(slices.Clone(twelve), 4, 5, 0x80), 'b'), 13, true},
+		"a match from before it":       {append(slices.Replace(slices.Clone(twelve), 2, 5, 2, 0, 0x80), 'b'), 13, false},
+		"a match of itself":            {append(slices.Replace(slices.Clone(twelve), 2, 5, 0, 0, 0x80), 'b'), 13, false},
+		"a length without an end":      {bytes.Repeat([]byte{255}, 50), 5000, false},
+		"nothing":                      {nil, 1, false},
+		"four literals behind a match": {[]byte{0x10, 'a', 1, 0, 0x40, 'b', 'b', 'b', 'b'}, 9, false},
+	} {
+		if err := d.decompress(format.Lz4Raw, make([]byte, c.size), c.block); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 )
 
 // A decompressor decompresses pages. Destinations have the exact size that the page's header
@@ -22,7 +24,7 @@ type decompressor struct {
 
 func readableCodec(codec format.CompressionCodec) bool {
 	switch codec {
-	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw:
 		return true
 	default:
 		return false
@@ -42,6 +44,15 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		}
 		_, err = snappy.Decode(dst, src)
 		return err
+	case format.Lz4Raw:
+		if !wholeLZ4(src, len(dst)) {
+			return errLZ4
+		}
+		n, err := lz4.UncompressBlock(src, dst)
+		if err == nil && n != len(dst) {
+			err = wrongLength(n, len(dst))
+		}
+		return err
 	case format.Zstd:
 		z, err := d.zstandard()
 		if err != nil {
@@ -59,6 +70,42 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		}
 		return fill(dst, r)
 	}
+}
+
+var errLZ4 = fmt.Errorf("a block of LZ4 that is not whole, or ends in another way than the format wants: %w", errMalformed)
+
+// wholeLZ4 reports whether src is a block of LZ4 that makes size bytes and ends as the format wants:
+// in 5 literals at least, with the last match 12 bytes or more before the end. Decoders differ in
+// what they take beside.
+func wholeLZ4(src []byte, size int) bool {
+	at, made := 0, 0
+	length := func(n int) int {
+		for more := n == 15; more && at < len(src) && n <= size; at++ {
+			n += int(src[at])
+			more = src[at] == 255
+		}
+		return n
+	}
+	for at < len(src) {
+		token := src[at]
+		at++
+		literals := length(int(token >> 4))
+		if literals > min(len(src)-at, size-made) {
+			return false
+		}
+		at, made = at+literals, made+literals
+		if len(src)-at < 2 {
+			return at == len(src) && made == size
+		}
+		back := int(binary.LittleEndian.Uint16(src[at:]))
+		at += 2
+		if match := length(int(token&15)) + 4; back == 0 || back > made || made > size-12 || match > size-made-5 {
+			return false
+		} else {
+			made += match
+		}
+	}
+	return false
 }
 
 func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {

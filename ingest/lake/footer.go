@@ -109,25 +109,12 @@ func chunkRefusal(c *column, m *parquetmeta.Chunk) string {
 		return "the column is encrypted, which is not read; decrypt the file first"
 	case len(m.File) > 0:
 		return fmt.Sprintf("the column's data are in another file (%.200q), which is not read; rewrite the file", m.File)
-	case m.Codec == format.Lz4Raw || m.Codec == format.Lz4 || m.Codec == format.LZO:
+	case m.Codec == format.Lz4 || m.Codec == format.LZO:
 		return fmt.Sprintf("codec %v is not read; %s", m.Codec, rewrite)
 	case !readableCodec(m.Codec):
 		return fmt.Sprintf("codec number %d is unknown; %s", m.Codec, rewrite)
-	case c.kind == kindBoolean && rleBooleans(m):
-		return refusedRLE
 	}
 	return ""
-}
-
-const refusedRLE = "booleans in encoding RLE are not read; write the column as int8, or the file with data pages 1.0 and booleans in PLAIN"
-
-// rleBooleans reports whether the footer says that data pages are run-length encoded.
-// (Otherwise the page says it.)
-func rleBooleans(m *parquetmeta.Chunk) bool {
-	if m.Told {
-		return m.Runs
-	}
-	return m.RLE && !m.Plain
 }
 
 // guard turns a panic of f, which calls libraries on damaged input, into an error. f must start

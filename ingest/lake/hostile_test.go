@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
+	"github.com/pierrec/lz4/v4"
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -38,6 +39,15 @@ type hostileFile struct {
 var packers = map[format.CompressionCodec]func(t testing.TB, b []byte) []byte{
 	format.Uncompressed: func(_ testing.TB, b []byte) []byte { return b },
 	format.Snappy:       func(_ testing.TB, b []byte) []byte { return snappy.Encode(nil, b) },
+	format.Lz4Raw: func(t testing.TB, b []byte) []byte {
+		out := make([]byte, lz4.CompressBlockBound(len(b)))
+		n, err := new(lz4.CompressorHC).CompressBlock(b, out)
+		fatal.If(t, err)
+		if n == 0 && len(b) < 15 { // all literals
+			return append([]byte{byte(len(b)) << 4}, b...)
+		}
+		return out[:n]
+	},
 	format.Gzip: func(t testing.TB, b []byte) []byte {
 		var out bytes.Buffer
 		w := gzip.NewWriter(&out)
@@ -126,7 +136,7 @@ func hostileFiles(t testing.TB) []hostileFile {
 		files = append(files, hostileFile{name: name, data: data, want: want})
 	}
 	zero, ten := make([]byte, bomb), make([]byte, 80)
-	for _, codec := range []format.CompressionCodec{format.Snappy, format.Gzip, format.Brotli, format.Zstd} {
+	for _, codec := range []format.CompressionCodec{format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw} {
 		name, pack := strings.ToLower(codec.String()), packers[codec]
 		body := pack(t, zero)
 		refused := "column" // each library has its words

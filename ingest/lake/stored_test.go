@@ -59,10 +59,24 @@ func storedRef(t *testing.T, path, name string) (values []parquet.Value, node pa
 	return values, leaf.Node
 }
 
+// rightInLibrary is a file with the same values in a column, which the library reads right: not LZ4
+// and not booleans in runs.
+func rightInLibrary(path, name string) string {
+	folder, file := filepath.Split(path)
+	runs := strings.HasPrefix(file, "parquetmr-20") || strings.HasPrefix(file, "pyarrow-v2pages") || file == "pyarrow-delta.parquet"
+	switch {
+	case file == "polars-lz4.parquet":
+		return folder + "polars-uncompressed.parquet"
+	case file == "pyarrow-lz4.parquet", runs && name == "rain":
+		return folder + "pyarrow-none.parquet"
+	}
+	return path
+}
+
 // sameStored compares a column with what the library reads, value by value and to the last bit.
 func sameStored(t *testing.T, path, name string, batch int) {
 	t.Helper()
-	want, node := storedRef(t, path, name)
+	want, node := storedRef(t, rightInLibrary(path, name), name)
 	src, err := lake.OpenStored(t.Context(), path, []string{name}, 0)
 	if err != nil {
 		t.Errorf("%s, %s: %v", path, name, err)
@@ -99,17 +113,7 @@ func TestStoredOfAllWriters(t *testing.T) {
 			t.Fatal(files, err)
 		}
 		for _, path := range files {
-			what := refusal(filepath.Base(path))
 			for _, name := range append([]string{writersTarget}, writersFeatures...) {
-				if what == "LZ4_RAW" || what == "RLE" && name == "rain" {
-					_, err := lake.OpenStored(t.Context(), path, []string{name}, 0)
-					if err != nil {
-						wantError(t, err, what)
-						continue
-					}
-					t.Errorf("%s, %s: it is read", path, name)
-					continue
-				}
 				sameStored(t, path, name, 700)
 			}
 		}

@@ -2,7 +2,7 @@ package lake
 
 import (
 	"bytes"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 
@@ -86,9 +86,21 @@ func (v *valueReader[V]) reset(encoding format.Encoding, data []byte, table []V,
 		v.size = len(data)
 		return nil
 	case format.RLE:
-		if v.width == 0 {
-			return errors.New(refusedRLE)
+		if v.width != 0 {
+			break
 		}
+		if len(data) == 0 {
+			return nil // only nulls
+		}
+		if data, err = more.refill(data, 4); err != nil {
+			return err
+		}
+		if n := len(data) - 4 + more.rest(); n < 0 || uint64(binary.LittleEndian.Uint32(data)) != uint64(n) {
+			return fmt.Errorf("booleans of another length than the page has: %w", errMalformed)
+		}
+		v.indexes.reset(data[4:], 1)
+		v.indexes.more = more
+		return nil
 	default:
 		if encoding == format.Plain && v.width >= 0 {
 			return nil
@@ -110,6 +122,8 @@ func (v *valueReader[V]) read(dst []V) error {
 	switch v.encoding {
 	case format.RLEDictionary:
 		return v.lookUp(dst)
+	case format.RLE:
+		return v.runs(dst)
 	case format.DeltaBinaryPacked:
 		return v.sums(dst)
 	case format.ByteStreamSplit:
@@ -146,7 +160,7 @@ func (v *valueReader[V]) finished() error {
 	}
 	var fill [plainFill]byte
 	switch v.encoding {
-	case format.RLEDictionary:
+	case format.RLEDictionary, format.RLE:
 		if len(v.data) == 0 || v.indexes.width == 0 {
 			return nil
 		}
@@ -217,6 +231,32 @@ func (v *valueReader[V]) bits(dst []V) error {
 		}
 		v.to.integers(dst[:len(longs)], longs)
 		v.pos += len(longs)
+		dst = dst[len(longs):]
+	}
+	return nil
+}
+
+// runs decodes booleans in runs and packed groups.
+func (v *valueReader[V]) runs(dst []V) error {
+	if len(v.data) == 0 {
+		return errFewValues
+	}
+	for len(dst) > 0 {
+		bits, run, err := v.indexes.next(min(len(dst), len(v.longs)))
+		if err != nil {
+			return err
+		}
+		if run > 0 && v.indexes.value > 1 {
+			return fmt.Errorf("a boolean of the value %d: %w", v.indexes.value, errMalformed)
+		}
+		longs := v.longs[:run+len(bits)]
+		for i := range longs[:run] {
+			longs[i] = int64(v.indexes.value)
+		}
+		for i, bit := range bits {
+			longs[i] = int64(bit)
+		}
+		v.to.integers(dst[:len(longs)], longs)
 		dst = dst[len(longs):]
 	}
 	return nil

@@ -88,9 +88,7 @@ type Chunk struct {
 	Encrypted    bool
 	Physical     format.Type
 	Codec        format.CompressionCodec
-	Plain, RLE   bool // encodings of its pages
-	Told, Runs   bool // there are counts of pages by encoding; some are data pages in RLE
-	Spelled      bool // and some are data pages in PLAIN
+	Spelled      bool // by the counts of pages, some data pages are in PLAIN
 	Path         []byte
 	Depth        int // names in the path
 	Values       int64
@@ -270,8 +268,7 @@ func (c *Chunk) describe(r *reader, kind byte) {
 		1: (*int32)(&c.Physical),
 		2: func(kind byte) {
 			r.list(kind, func(kind byte) {
-				encoding := format.Encoding(r.int32(kind))
-				c.Plain, c.RLE = c.Plain || encoding == format.Plain, c.RLE || encoding == format.RLE
+				r.int32(kind)
 			})
 		},
 		3: func(kind byte) {
@@ -289,11 +286,9 @@ func (c *Chunk) describe(r *reader, kind byte) {
 func (c *Chunk) encodingStats(r *reader, kind byte) {
 	var page, encoding, count int32
 	r.structure(kind, "a count of pages", fields{1: &page, 2: &encoding, 3: &count}, 1, 2, 3)
-	c.Told = true
 	if page == int32(format.DictionaryPage) || count <= 0 {
 		return
 	}
-	c.Runs = c.Runs || encoding == int32(format.RLE)
 	c.Spelled = c.Spelled || encoding == int32(format.Plain)
 }
 

@@ -201,12 +201,10 @@ class Chunk:
         need(all(-1 << 31 <= e < 1 << 31 for e in self.encodings), "an encoding of more than 32 bits")
         self.values, self.uncompressed, self.compressed = i64(m, 5, 0), i64(m, 6, 0), i64(m, 7, 0)
         self.data, self.dictionary = i64(m, 9, 0), i64(m, 11, 0)
-        self.runs = RLE in self.encodings and PLAIN not in self.encodings
         for p in each(m, 13, STRUCT):
             has(p, "a count of pages", 1, 2, 3)
-        pages = [(i32(p, 1), i32(p, 2), i32(p, 3)) for p in each(m, 13, STRUCT)]
-        if pages:
-            self.runs = any(kind != 2 and encoding == RLE and n > 0 for kind, encoding, n in pages)
+            for n in (1, 2, 3):
+                i32(p, n)
         stats = thrift.field(m, 12, STRUCT, {})
         self.max, self.min, self.max_value, self.min_value = (blob(stats, n) for n in (1, 2, 5, 6))
         self.nulls = i64(stats, 3)
@@ -257,8 +255,7 @@ class Footer:
                 if m is None:
                     continue
                 need(not m.encrypted and not m.file, "its data are encrypted, or in another file")
-                need(m.codec in (NONE, SNAPPY, GZIP, BROTLI, ZSTD), f"codec {m.codec} is not read")
-                need(not (c.kind == "boolean" and m.runs), "booleans in encoding RLE are not read")
+                need(m.codec in (NONE, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW), f"codec {m.codec} is not read")
                 if c.usable or c.text:
                     self.span(c, rows, m)
             except Refused as err:

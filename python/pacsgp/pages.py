@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from . import thrift
-from .footer import BROTLI, DELTA, DELTA_LENGTHS, DELTA_TEXTS, DICTIONARY, EXACT, GZIP, LARGEST, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
+from .footer import BROTLI, DELTA, DELTA_LENGTHS, DELTA_TEXTS, DICTIONARY, EXACT, GZIP, LARGEST, LZ4_RAW, NONE, PLAIN, PLAIN_DICTIONARY, RLE, SNAPPY, SPLIT, ZSTD
 from .refusal import Refused, need
 from .thrift import has, i32
 from .unit import label
@@ -18,7 +18,7 @@ MOST_DAYS = ((1 << 63) - 1) // NANOS_PER_DAY - 1  # that nanoseconds since 1970 
 MOST_PAGE = 1 << 28
 MOST_TEXTS = 1 << 24  # bytes of a page of texts
 FILL = 255  # values that may fill the last packed group up
-RATIOS = {NONE: 1, SNAPPY: 1 << 5, GZIP: 1 << 11, ZSTD: 1 << 16, BROTLI: 1 << 31}  # more than a codec makes of a byte
+RATIOS = {NONE: 1, SNAPPY: 1 << 5, GZIP: 1 << 11, ZSTD: 1 << 16, LZ4_RAW: 1 << 8, BROTLI: 1 << 31}  # more than a codec makes of a byte
 
 
 # ---------------------------------------------------------- stored values
@@ -196,11 +196,40 @@ def decompressed(codec, data, size):
             pass
         else:
             raise Refused(f"the page has less than the {size} bytes of its header")
+    elif codec == LZ4_RAW:
+        need(whole_lz4(data, size), "a block of LZ4 that is not whole, or ends in another way than the format wants")
+        out = pa.Codec("lz4_raw").decompress(data, size, asbytes=True)
     else:
         need(codec == ZSTD or varint(data, 0)[0] == size, "the page has another length than its header says")
         out = pa.Codec("zstd" if codec == ZSTD else "snappy").decompress(data, size, asbytes=True)
     need(len(out) == size, f"the page has {len(out)} bytes, its header says {size}")
     return out
+
+
+def whole_lz4(data, size):
+    """Whether a block of LZ4 makes so many bytes, and ends in 5 literals at least, with the
+    last match 12 bytes or more before the end."""
+    at = made = 0
+
+    def length(n, at):
+        more = n == 15
+        while more and at < len(data) and n <= size:
+            n, more, at = n + data[at], data[at] == 255, at + 1
+        return n, at
+    while at < len(data):
+        token, at = data[at], at + 1
+        literals, at = length(token >> 4, at)
+        if literals > min(len(data) - at, size - made):
+            return False
+        at, made = at + literals, made + literals
+        if len(data) - at < 2:
+            return at == len(data) and made == size
+        back = data[at] | data[at + 1] << 8
+        match, at = length(token & 15, at + 2)
+        if not 0 < back <= made or made > size - 12 or match + 4 > size - made - 5:
+            return False
+        made += match + 4
+    return False
 
 
 class Header:
@@ -358,6 +387,13 @@ class Pages:
             index = hybrid(data[1:], data[0], n) if data[0] else np.zeros(n, np.uint64)
             need((index < len(self.table)).all(), f"an index beyond a dictionary of {len(self.table)}")
             return self.table[index.astype(np.int64)]
+        if encoding == RLE and c.width == 0:
+            if not data and not n:
+                return np.empty(0)
+            need(len(data) >= 4 and struct.unpack("<I", data[:4])[0] == len(data) - 4, "booleans of another length than the page has")
+            bits = hybrid(data[4:], 1, n)
+            need((bits <= 1).all(), "a boolean above 1")
+            return bits.astype(float)
         if encoding == DELTA and c.physical in (1, 2):
             return from_integers(c, differences(data, n))
         if encoding in (DELTA_LENGTHS, DELTA_TEXTS) and c.text:
