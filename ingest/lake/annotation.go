@@ -92,7 +92,7 @@ func annotationOf(e *parquetmeta.Element) annotation {
 	case parquetmeta.LogicalNull:
 		a.name, a.why = "a column of nulls (the writer found no value and no type)", "write it as a column of numbers"
 	case parquetmeta.LogicalFloat16:
-		a.name, a.why = "float16", "store it as float or double"
+		a.name = "float16"
 	default:
 		a.name, a.why = fmt.Sprintf("of logical type %d", a.Kind), hintCast
 	}

@@ -121,7 +121,7 @@ func (c *column) bounds(s *parquetmeta.Statistics) (lo, hi bound, err error) {
 	if !c.ordered {
 		low, high = nil, nil
 	}
-	signed := c.kind != kindUint32 && c.kind != kindUint64 && c.kind != kindDecimalBytes
+	signed := c.kind != kindUint32 && c.kind != kindUint64 && c.kind != kindDecimalBytes && c.kind != kindFloat16
 	if low == nil && high == nil && signed {
 		return bound{c.statistic(s.Min), false}, bound{c.statistic(s.Max), false}, nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
+	"github.com/apache/arrow/go/v15/arrow/float16"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -18,6 +19,7 @@ type kind uint8
 const (
 	kindDouble       kind = iota
 	kindFloat             // exact
+	kindFloat16           // exact
 	kindInt32             // exact
 	kindNarrow            // stored in 32 bits, exact; a fault beyond the type's 8 or 16
 	kindUint32            // stored in 32 bits, exact
@@ -54,6 +56,10 @@ func (c *column) plain(dst []float64, src []byte) {
 	case kindFloat:
 		for i := range dst {
 			dst[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:])))
+		}
+	case kindFloat16:
+		for i := range dst {
+			dst[i] = float64(float16.FromBits(binary.LittleEndian.Uint16(src[2*i:])).Float32())
 		}
 	case kindInt32:
 		for i := range dst {

@@ -152,6 +152,7 @@ var (
 	fuzzedKinds = []column{
 		{kind: kindDouble, width: 8},
 		{kind: kindFloat, width: 4},
+		{kind: kindFloat16, width: 2},
 		{physical: format.Int32, kind: kindInt32, width: 4},
 		{physical: format.Int64, kind: kindInt64, width: 8},
 		{physical: format.Int32, kind: kindUint32, width: 4},

@@ -26,7 +26,7 @@ func TestWritersRefuse(t *testing.T) {
 		{file: "decimal-38", column: "d", fault: ingest.TooLong, byDefault: true},
 		{file: "duplicate-name", column: "temp", why: "2 columns"},
 		{file: "duration", column: "du", byDefault: true, sum: 40},
-		{file: "float16", column: "h", why: "float16"},
+		{file: "float16", column: "h", byDefault: true, sum: 780},
 		{file: "int64-beyond-2to53", column: "big", fault: ingest.TooLong, byDefault: true},
 		{file: "list-column", column: "l", why: "a list"},
 		{file: "map-column", column: "m", why: "a map"},

@@ -159,6 +159,9 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 		return c.integer(a)
 	case a.Kind == parquetmeta.LogicalDecimal:
 		return c.decimal(e, a)
+	case a.Kind == parquetmeta.LogicalFloat16 && c.physical == format.FixedLenByteArray && e.Length == 2:
+		c.Type, c.kind, c.width = a.name, kindFloat16, 2
+		return c
 	case c.physical != stored[a.Kind]:
 		return refuse(a.name+" stored as "+c.physical.String(), hintCast)
 	}

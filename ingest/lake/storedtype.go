@@ -34,7 +34,7 @@ func (c *column) node() (parquet.Node, error) {
 		return textNode(e, a, plain)
 	case a.Kind == parquetmeta.LogicalDecimal:
 		return decimalNode(e, a, plain)
-	case c.width == 0: // a wrong physical type
+	case c.width == 0 || a.Kind == parquetmeta.LogicalFloat16: // a wrong physical type, or one that the library lacks
 		return refuse(c.Type)
 	case a.Kind == parquetmeta.LogicalDate:
 		return parquet.Date(), nil

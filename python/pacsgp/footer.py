@@ -134,6 +134,8 @@ def leaf_column(e, leaf):
         integer_column(c, meant)
     elif meant.kind == DECIMAL:
         decimal_column(c, meant, e.length)
+    elif meant.kind == FLOAT16 and e.physical == FIXED and e.length == 2:
+        c.use, c.kind, c.width = "numeric", "half", 2
     elif meant.kind == DATE and e.physical == INT32:
         c.use, c.kind, c.width, c.meaning = "request", "date", 4, "a time"
     elif meant.kind == TIMESTAMP and e.physical == INT64 and meant.unit in DIGITS:

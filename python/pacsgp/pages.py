@@ -17,6 +17,7 @@ NANOS_PER_DAY = 86_400 * 10 ** 9
 MOST_DAYS = ((1 << 63) - 1) // NANOS_PER_DAY - 1  # that nanoseconds since 1970 can be of
 MOST_PAGE = 1 << 28
 MOST_TEXTS = 1 << 24  # bytes of a page of texts
+FLOATS = {"double": "<f8", "float": "<f4", "half": "<f2"}
 FILL = 255  # values that may fill the last packed group up
 RATIOS = {NONE: 1, SNAPPY: 1 << 5, GZIP: 1 << 11, ZSTD: 1 << 16, LZ4_RAW: 1 << 8, BROTLI: 1 << 31}  # more than a codec makes of a byte
 
@@ -58,8 +59,8 @@ def from_integers(c, v):
 
 def from_bytes(c, data):
     """Values in PLAIN of a column of some width."""
-    if c.kind in ("double", "float"):
-        return np.frombuffer(data, "<f8" if c.kind == "double" else "<f4").astype(float)
+    if c.kind in FLOATS:
+        return np.frombuffer(data, FLOATS[c.kind]).astype(float)
     if c.kind == "int96":
         raw = np.frombuffer(data, [("nanos", "<i8"), ("day", "<i4")])
         nanos, day = raw["nanos"].astype(np.int64), raw["day"].astype(np.int64) - 2440588
@@ -424,7 +425,7 @@ def bounds(c, m):
         return math.nan, math.nan, (True, True)
     exact = m.exact_min, m.exact_max
     low, high = (m.min_value, m.max_value) if c.ordered else (None, None)
-    if low is None and high is None and c.kind not in ("uint32", "uint64", "bytes"):
+    if low is None and high is None and c.kind not in ("uint32", "uint64", "bytes", "half"):
         exact, low, high = (True, True), m.min, m.max
 
     def value(b):
