@@ -103,9 +103,7 @@ func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 }
 
 // stepsUp returns k/n, rounded up.
-func stepsUp(k, n int64) float64 {
-	return RiskSum{hi: uint64(k) >> 4, lo: uint64(k) << 60, count: n}.Upper() //nolint:gosec // 0 ≤ k ≤ n
-}
+func stepsUp(k, n int64) float64 { return ones(k, n).Upper() }
 
 // isStep reports whether a bound is k/n, rounded up, for some whole number k. n is below 2⁵⁰.
 func isStep(bound float64, n int64) bool {

@@ -24,6 +24,12 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
+	if m := c.Baseline.Missed; m != nil {
+		n := ev.Ledger.of(RoleTrain)
+		if m.Bound, err = HoldoutBound(ones(m.Units, n).Lower(), n, ev.Delta.Declared); err != nil {
+			return Certificate{}, err
+		}
+	}
 	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger)
 	for _, m := range ev.Delta.applied() {
 		found, err := m.guarantees(ev, m.needs, ev.Delta.Share(m.id))
@@ -58,7 +64,7 @@ func (c Certificate) status(g Guarantee) Status {
 	switch {
 	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain, c.Delta.Looks.ended() && g.Role == RoleHoldout:
 		return StatusIndicative
-	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound) && !g.Groups.below(c.Baseline.Bound):
+	case !(g.Bound < 1 && g.Bound < c.Baseline.For(g)) && !g.Groups.below(c.Baseline.For(g)):
 		return StatusVacuous
 	case g.Role == RoleHoldout, c.Mean != nil:
 		return StatusConditional
@@ -101,6 +107,9 @@ func (ev Evidence) record() (Certificate, error) {
 		Jitter:        ev.Jitter,
 		Delta:         ev.Delta,
 		Declared:      ev.Declared,
+	}
+	if ev.Ledger.missing(RoleHoldout) != nil {
+		c.Baseline.Missed = &MissedUnits{Units: ev.Constant.Missed}
 	}
 	for _, p := range ev.Theta {
 		c.Theta = append(c.Theta, Coordinate{Parameter: p, Value: p.Value()})
@@ -146,6 +155,9 @@ func (c Certificate) Evidence() (Evidence, error) {
 		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest, ByRule: c.Model.ByRule,
 		Configuration: c.Configuration.Values, Roles: c.Roles, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
+	}
+	if m := c.Baseline.Missed; m != nil {
+		ev.Constant.Missed = m.Units
 	}
 	needs := c.Delta.needs()
 	for _, g := range c.Guarantees {

@@ -137,11 +137,27 @@ const (
 // prediction on the train rows. A guarantee whose bound is not below Bound is
 // vacuous. Bound errs downwards and claims nothing about fresh rows.
 type Baseline struct {
-	Constant      float64 `json:"constant"` // raw
-	Origin        Origin  `json:"origin"`
-	EmpiricalRisk Lower   `json:"empirical_risk"`
-	Bound         float64 `json:"bound"`
-	Statement     string  `json:"statement"`
+	Constant      float64      `json:"constant"` // raw
+	Origin        Origin       `json:"origin"`
+	EmpiricalRisk Lower        `json:"empirical_risk"`
+	Bound         float64      `json:"bound"`
+	Missed        *MissedUnits `json:"missed,omitempty"` // nil: no unit misses by a share of its rows
+	Statement     string       `json:"statement"`
+}
+
+// MissedUnits are the yardstick of a guarantee about units that miss: the units among the train units that the
+// constant misses, at least, and the bound that the formula gives for them, which errs downwards.
+type MissedUnits struct {
+	Units int64   `json:"units"`
+	Bound float64 `json:"bound"`
+}
+
+// For returns the bound that a guarantee is compared with.
+func (b Baseline) For(g Guarantee) float64 {
+	if b.Missed != nil && g.Role == RoleHoldout {
+		return b.Missed.Bound
+	}
+	return b.Bound
 }
 
 // A CopiesPolicy is the rule of a job for rows that equal an earlier one.

@@ -45,6 +45,7 @@ type Constant struct {
 	Value  float64 // raw
 	Origin Origin  // OriginReference or OriginStart
 	Risk   RiskSum // lower bounds on its losses on the train rows
+	Missed int64   // train units that it misses, or fewer: see [UnitLedger.Missed]
 }
 
 // Validate reports all faults of the evidence, NaN included.
@@ -60,7 +61,7 @@ func (ev Evidence) Validate() error {
 func (ev Evidence) validateRisks() error {
 	faults := []error{ev.Constant.Risk.validate()}
 	if n := ev.Ledger.of(RoleTrain); ev.Constant.Risk.Count() != n {
-		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.example()))
+		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.Example()))
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
@@ -107,6 +108,9 @@ func (ev Evidence) validateConstant() error {
 	var faults []error
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
+	}
+	if k := ev.Constant.Missed; k < 0 || k > ev.Ledger.of(RoleTrain) || k > 0 && ev.Ledger.missing(RoleHoldout) == nil {
+		faults = append(faults, fmt.Errorf("the constant misses %d of %d units", k, ev.Ledger.of(RoleTrain)))
 	}
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:

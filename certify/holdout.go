@@ -25,16 +25,17 @@ func holdout() method {
 			return nil, err
 		}
 		switch {
-		case g.Loss.Kind.Counts() && ev.Ledger.Units == nil:
+		case g.Loss.Kind.Counts() && (ev.Ledger.Units == nil || ev.Ledger.Units.Misses != nil):
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
 		case counted: // what the look shows is the bound
-			if g.Method, g.EmpiricalRisk = methodBetting, (Risk{}); ev.Ledger.Units != nil {
-				g.Method = ofUnits(methodBetting)
-			}
+			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
 		default:
 			g.Method = methodChernoff
 			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)
+		}
+		if ev.Ledger.Units != nil {
+			g.Method = ofUnits(g.Method)
 		}
 		if ev.Delta.Looks.unpriced() {
 			g.Bound = 1

@@ -105,9 +105,19 @@ func (s RiskSum) mean() (f float64, side int) {
 	if s.count == 0 {
 		return math.NaN(), 0
 	}
-	mean := new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
+	mean := s.ratio()
 	f, _ = mean.Float64()
 	return f, new(big.Rat).SetFloat64(f).Cmp(mean)
+}
+
+// ratio is the exact mean loss of at least one example.
+func (s RiskSum) ratio() *big.Rat {
+	return new(big.Rat).SetFrac(s.total(), new(big.Int).Lsh(big.NewInt(s.count), 60))
+}
+
+// ones is the sum of n losses, of which k are 1 and the others 0, 0 ≤ k ≤ n.
+func ones(k, n int64) RiskSum {
+	return RiskSum{hi: uint64(k) >> 4, lo: uint64(k) << 60, count: n} //nolint:gosec // not negative
 }
 
 // ones returns the sum rounded up to a whole number: for losses of 0 and 1, how
@@ -118,10 +128,7 @@ func (s RiskSum) ones() int64 {
 }
 
 // whole returns the sum rounded up to a whole number.
-func (s RiskSum) whole() RiskSum {
-	n := uint64(s.ones()) //nolint:gosec // from 0 to the count of losses
-	return RiskSum{hi: n >> 4, lo: n << 60, count: s.count}
-}
+func (s RiskSum) whole() RiskSum { return ones(s.ones(), s.count) }
 
 // total returns the sum in units of 2⁻⁶⁰.
 func (s RiskSum) total() *big.Int {

@@ -37,6 +37,8 @@ func headline(g Guarantee, c Certificate) string {
 			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
 	case g.Groups != nil:
 		return g.Groups.headline(subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
+	case c.Ledger.missing(g.Role) != nil:
+		return fmt.Sprintf("in at most %s of fresh units (each one %s), %s, %s", PercentUp(g.Bound), c.Ledger.Unit, c.missed(g, c.rules(" for rows"), atMostDigits), c.sure(g))
 	case form.counts:
 		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(c.Declared.Unit), c.sure(g))
 	case form.average != "":
@@ -58,10 +60,20 @@ func (c Certificate) fresh(g Guarantee) string {
 	if c.Roles.ByContent {
 		fresh, and = fresh+" "+ofRole(g), " and"
 	}
-	if c.Ledger.Bad > 0 {
-		fresh += and + " that satisfy the row rules"
+	return fresh + c.rules(and)
+}
+
+// rules returns words and that rows satisfy the row rules; "" if no row breaks one.
+func (c Certificate) rules(words string) string {
+	if c.Ledger.Bad == 0 {
+		return ""
 	}
-	return fresh
+	return words + " that satisfy the row rules"
+}
+
+// missed says that a unit misses, by predictions for some rows.
+func (c Certificate) missed(g Guarantee, rows string, digits func(float64) string) string {
+	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss(g.Loss.Loss, c.Declared.Unit, digits))
 }
 
 // Interval describes the interval mean ± tolerance, raw units, which covers at least a share of fresh
@@ -144,7 +156,7 @@ func statement(g Guarantee, c Certificate) string {
 
 // certified states the bound, its assumptions and the rows that it is about.
 func certified(g Guarantee, c Certificate) string {
-	of := c.Ledger.example()
+	of := c.Ledger.Example()
 	rows, assumptions := fmt.Sprintf("certified %[1]ss (the train %[1]ss; reference %[1]ss are not counted)", of), "Under the stated assumptions"
 	if g.Role == RoleHoldout {
 		if rows = "hold-out " + of + "s"; c.Roles.Last {
@@ -173,8 +185,13 @@ func certified(g Guarantee, c Certificate) string {
 		drawn = fmt.Sprintf("a %s drawn independently from %s, on average over its rows that satisfy the row rules", u.fresh(), source)
 		of = "unit, one of its rows"
 	}
+	promise := claim(g, c.Declared.Unit)
+	if c.Ledger.missing(g.Role) != nil {
+		drawn = fmt.Sprintf("a %s drawn independently from %s", c.Ledger.Units.fresh(), source)
+		promise = fmt.Sprintf("with probability at most %s, %s", AtMost(g.Bound), c.missed(g, " for its rows that satisfy the row rules", plain))
+	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",
-		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, claim(g, c.Declared.Unit))
+		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, promise)
 	if g.Predictor == PredictorDraw {
 		words += ". The fresh " + of + " and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	} else {
@@ -210,7 +227,7 @@ func vacuous(g Guarantee, b Baseline) string {
 // guarantee's bound.
 func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant string) string {
 	words := "what the formula gives for " + constant
-	if number := digits(b.Bound); number != digits(g.Bound) {
+	if number := digits(b.For(g)); number != digits(g.Bound) {
 		return number + ", " + words
 	}
 	return words
@@ -260,7 +277,12 @@ func baselineStatement(b Baseline, l Ledger) string {
 	if b.Origin == OriginStart {
 		rows = "the first rows by rank"
 	}
-	return fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified %ss, for which the formula gives %s. "+
+	words := fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified %ss, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
-		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), l.of(RoleTrain), l.example(), AtMost(b.Bound))
+		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), l.of(RoleTrain), l.Example(), AtMost(b.Bound))
+	if b.Missed != nil {
+		words += fmt.Sprintf(" For the guarantee %s it is %s: the constant misses %s of the rows of at least %d of these units.",
+			GuaranteeHoldout, AtMost(b.Missed.Bound), l.Units.part(), b.Missed.Units)
+	}
+	return words
 }

@@ -14,8 +14,11 @@ const LeastUnits = 30
 // A UnitLedger describes independent examples that are sets of rows. Each has one role, and its loss is the
 // mean over its rows. Guarantees count units.
 type UnitLedger struct {
-	Columns   []string `json:"columns,omitempty"` // rows of one unit have equal values in them
-	Block     int64    `json:"block,omitempty"`   // or are so many consecutive rows
+	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them
+	Block   int64    `json:"block,omitempty"`   // or are so many consecutive rows
+	// Misses is a share of rows, from 0 to below 1: a hold-out unit has the loss 1 if more of its rows are
+	// missed, else 0. Nil: its loss is the mean, as that of a train unit always is.
+	Misses    *float64 `json:"misses,omitempty"`
 	Reference int64    `json:"reference"`
 	Train     int64    `json:"train"`
 	Holdout   int64    `json:"holdout"`
@@ -38,12 +41,21 @@ func (l Ledger) counts() string {
 	return "row"
 }
 
-// example is the word for what N counts.
-func (l Ledger) example() string {
+// Example is the word for what N counts.
+func (l Ledger) Example() string {
 	if l.Units != nil {
 		return "unit"
 	}
 	return "row"
+}
+
+// missing is the share of a unit's rows above which it misses, for guarantees from examples of a role. Nil:
+// losses are of rows, or means.
+func (l Ledger) missing(role Role) *float64 {
+	if l.Units == nil || role != RoleHoldout {
+		return nil
+	}
+	return l.Units.Misses
 }
 
 // labels are the columns of the sample that tell units apart.
@@ -73,6 +85,9 @@ func (ev Evidence) validateUnits() error {
 	if u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units {
 		faults = append(faults, fmt.Errorf("the largest of %d units has %d of %d rows", units, u.Largest, rows))
 	}
+	if q := u.Misses; q != nil && !(0 <= *q && *q < 1 && ev.Loss.Kind.Counts() && l.Holdout > 0) { // written so that NaN fails
+		faults = append(faults, fmt.Errorf("units that miss if more than %g of their rows do: want a share from 0 to below 1, losses of 0 and 1, and hold-out units", *q))
+	}
 	last := len(ev.Sample.Columns) - 1
 	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
 		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
@@ -88,6 +103,28 @@ func (ev Evidence) validateUnits() error {
 func (s RiskSum) meanUnits() (down uint64, rounded bool) {
 	down, rest := bits.Div64(s.hi, s.lo, uint64(s.count)) //nolint:gosec // count > 0, and hi < count, for no loss is above 2⁶⁰
 	return down, rest > 0
+}
+
+// Missed returns 1 if the mean of losses is above the share for which a unit misses, else 0, which is
+// decided exactly. Without such a share it is 0. There is at least one loss.
+func (u UnitLedger) Missed(losses RiskSum) (int64, error) {
+	if u.Misses == nil {
+		return 0, nil
+	}
+	share, err := decimal(*u.Misses)
+	if err != nil || losses.ratio().Cmp(share) <= 0 {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// AddHeldOut adds one hold-out unit to a tally, by upper bounds on the losses of its rows.
+func (u UnitLedger) AddHeldOut(to *Tally, rows RiskSum) error {
+	if u.Misses == nil {
+		return to.AddUnit(rows, false, true)
+	}
+	missed, err := u.Missed(rows)
+	return errors.Join(err, to.Risk.Merge(ones(missed, 1)))
 }
 
 // AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
@@ -127,6 +164,14 @@ func (u UnitLedger) fresh() string {
 		return "fresh " + u.Words()
 	}
 	return "fresh unit (one " + u.Words() + ")"
+}
+
+// part says of which part of its rows more is missed if a unit misses.
+func (u UnitLedger) part() string {
+	if *u.Misses == 0 {
+		return "some"
+	}
+	return "more than " + PercentDeclared(*u.Misses)
 }
 
 // ofUnits rewrites a method's description for units.

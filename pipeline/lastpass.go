@@ -31,6 +31,7 @@ type lastPassResult struct {
 	Reference   []Affine       // scaling by the reference rows: features, then target
 	Constant    float64        // the baseline's, chosen on kept, raw units
 	Origin      certify.Origin // of kept
+	Missed      int64          // train units that the constant misses: see [certify.UnitLedger.Missed]
 	Dependence  certify.Dependence
 	Findings    *certify.Findings
 	Mean        *certify.Mean
@@ -123,7 +124,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		Dependence: certify.NewDependence(p.measured()),
 	}
 	var err error
-	if found.Train, found.Holdout, found.Units, err = p.examples(found.Tallies); err != nil {
+	if err = p.examples(found); err != nil {
 		return nil, err
 	}
 	if found.Copies, found.Open, err = p.counted(ctx); err != nil {
@@ -168,14 +169,17 @@ func (e *lastPassResult) reference() int64 {
 	return e.Rows - e.Train - e.Holdout - e.Dropped - e.Bad - e.Outside
 }
 
-// examples returns the numbers of train rows and of hold-out rows. If examples are units, it adds
-// them to the tallies.
-func (p *Pass) examples(to certify.Tallies) (train, holdout int64, units *certify.UnitLedger, err error) {
+// examples sets the numbers of train rows and of hold-out rows. If examples are units, it adds them to
+// the tallies.
+func (p *Pass) examples(found *lastPassResult) (err error) {
+	to := found.Tallies
 	if p.units == nil {
-		return to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count(), nil, nil
+		found.Train, found.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+		return nil
 	}
-	train, holdout, err = p.units.tally(to)
-	return train, holdout, &p.units.ledger, err
+	found.Units = &p.units.ledger
+	found.Train, found.Holdout, found.Missed, err = p.units.tally(to)
+	return err
 }
 
 // counted are the copies among all rows of the pass, and among those that are not hold-out

@@ -21,6 +21,7 @@ import (
 type UnitDecl struct {
 	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
 	Block   int64    `json:"block,omitempty"`   // or are so many consecutive rows; those behind the last whole block belong to it
+	Misses  *float64 `json:"misses,omitempty"`  // see [certify.UnitLedger]
 }
 
 // unitHoldout is the share of hold-out units where the job names none: units are few.
@@ -31,11 +32,22 @@ const maxUnits = 1 << 18
 
 func (d UnitDecl) given() bool { return len(d.Columns) > 0 || d.Block != 0 }
 
+// showsCount reports whether the hold-out guarantee shows a count of losses of 0 and 1.
+func (j Job) showsCount() bool {
+	return j.Loss.Kind.Counts() && (!j.Unit.given() || j.Unit.Misses != nil)
+}
+
 // checkUnit finds faults of the units, and what does not go with them.
 func (j Job) checkUnit(fault func(string, ...any)) {
 	d := j.Unit
 	if !d.given() {
+		if d.Misses != nil {
+			fault("unit.misses: it is a share of the rows of a unit, and the job declares none: name a column, or the number of rows of a block")
+		}
 		return
+	}
+	if q := d.Misses; q != nil {
+		j.checkMisses(*q, fault)
 	}
 	if (d.Block != 0) == (len(d.Columns) > 0) || d.Block < 0 {
 		fault("unit: name a column, or the number of rows of a block")
@@ -66,6 +78,19 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 	}
 }
 
+// checkMisses finds faults of the share of rows above which a unit misses.
+func (j Job) checkMisses(q float64, fault func(string, ...any)) {
+	if !(0 <= q && q < 1) { // written so that NaN fails
+		fault("unit.misses: %v is no share of the rows of a unit from 0 to below 1", q)
+	}
+	if !j.Loss.Kind.Counts() {
+		fault("unit.misses: it counts rows that are off by more than a tolerance, and the loss %s is no count: take loss.kind %s or %s, or leave it out", j.Loss.Kind, certify.LossZeroOne, certify.LossBand)
+	}
+	if len(j.Guarantees) > 0 && !j.Spends().Applies(certify.MethodHoldout) {
+		fault("unit.misses: it is about hold-out units: name the method %s under guarantees, or leave it out", certify.MethodHoldout)
+	}
+}
+
 // unlabelled are the columns, of which the target is last, without those that tell units apart: rows
 // that differ in these alone are copies.
 func (j Job) unlabelled(columns []int) []int {
@@ -87,7 +112,7 @@ func (d UnitDecl) ledger() *certify.UnitLedger {
 	if !d.given() {
 		return nil
 	}
-	return &certify.UnitLedger{Columns: d.Columns, Block: d.Block}
+	return &certify.UnitLedger{Columns: d.Columns, Block: d.Block, Misses: d.Misses}
 }
 
 // counted is the statement of a ledger with these counts: what an example is, and the units.
@@ -328,21 +353,24 @@ func (u *unitSums) merge(other *unitSums) error {
 	return err
 }
 
-// tally adds the units to tallies, each with the mean over its rows, and returns the numbers of rows.
-func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
+// tally adds the units to tallies, and returns the numbers of rows, and of the train units that the constant
+// misses.
+func (u *unitSums) tally(to certify.Tallies) (train, holdout, missed int64, err error) {
 	for _, s := range u.train {
 		train += s.draw.Count()
+		one, fault := u.ledger.Missed(s.constant)
+		missed += one
 		err = errors.Join(
-			err, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
+			err, fault, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
 			to.At(certify.PredictorMean, certify.RoleTrain).AddUnit(s.mean, false, false),
 			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
 	}
 	for _, s := range u.holdout {
 		holdout += s.Count()
-		err = errors.Join(err, to.At(certify.PredictorMean, certify.RoleHoldout).AddUnit(*s, false, true))
+		err = errors.Join(err, u.ledger.AddHeldOut(to.At(certify.PredictorMean, certify.RoleHoldout), *s))
 	}
 	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {
 		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", ErrChanged, len(u.train), len(u.holdout), u.ledger.Train, u.ledger.Holdout))
 	}
-	return train, holdout, err
+	return train, holdout, missed, err
 }

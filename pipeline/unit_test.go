@@ -59,13 +59,13 @@ func TestUnitHashVectors(t *testing.T) {
 	}
 }
 
-// means are the mean losses of the mean of Q over the rows of each hold-out unit.
-func means(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) *certify.Tally {
+// missesOf are the misses of the mean of Q and the rows of each hold-out unit.
+func missesOf(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) map[float64]*[2]int64 {
 	t.Helper()
 	predictor, err := model.NewPredictor(m.Posterior, 1)
 	fatal.If(t, err)
 	defer predictor.Close()
-	sums := map[float64]*certify.RiskSum{}
+	of := map[float64]*[2]int64{}
 	for i, y := range columns[len(columns)-1] {
 		if float64(unitHash(unit(i))) < 0.8*0x1p64 {
 			continue
@@ -76,18 +76,23 @@ func means(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int)
 		}
 		mean, variance = make([]float64, 1), make([]float64, 1)
 		fatal.If(t, predictor.Predict(x, mean, variance))
-		loss := 0.0
+		if of[unit(i)] == nil {
+			of[unit(i)] = &[2]int64{}
+		}
 		if math.Abs(mean[0]*m.Meta.Target.Scale+m.Meta.Target.Centre-y) > m.Meta.Loss.Epsilon {
-			loss = 1
+			of[unit(i)][0]++
 		}
-		if sums[unit(i)] == nil {
-			sums[unit(i)] = &certify.RiskSum{}
-		}
-		fatal.If(t, sums[unit(i)].Add(loss))
+		of[unit(i)][1]++
 	}
+	return of
+}
+
+// means are the mean losses of the mean of Q over the rows of each hold-out unit.
+func means(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) *certify.Tally {
+	t.Helper()
 	var all certify.Tally
-	for _, s := range sums {
-		fatal.If(t, all.AddUnit(*s, false, true))
+	for _, k := range missesOf(t, m, columns, unit) {
+		fatal.If(t, all.AddUnit(ones(t, k[0], k[1]), false, true))
 	}
 	return &all
 }
@@ -201,9 +206,17 @@ func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 // What does not go with units is said before a row is read, and too few units with what would help.
 func TestUnitsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(j *pipeline.Job){
-		"name a column, or the number":  func(j *pipeline.Job) { j.Unit.Block = 5 },
-		`"y" is the target`:             func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
-		`"a" is the target, a feature`:  func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
+		"name a column, or the number": func(j *pipeline.Job) { j.Unit.Block = 5 },
+		`"y" is the target`:            func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
+		`"a" is the target, a feature`: func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
+		"misses: 1 is no share":        func(j *pipeline.Job) { j.Unit.Misses = new(1.0) },
+		"misses: -0.1 is no share":     func(j *pipeline.Job) { j.Unit.Misses = new(-0.1) },
+		"misses: NaN is no share":      func(j *pipeline.Job) { j.Unit.Misses = new(math.NaN()) },
+		"the loss squared is no count": func(j *pipeline.Job) { j.Unit.Misses, j.Loss.Kind = new(0.1), certify.LossSquared },
+		"it is about hold-out units": func(j *pipeline.Job) {
+			j.Unit.Misses, j.Guarantees = new(0.1), []certify.MethodWeight{{ID: certify.MethodPACBayes}}
+		},
+		"and the job declares none":     func(j *pipeline.Job) { j.Unit = pipeline.UnitDecl{Misses: new(0.1)} },
 		"does not go with copies: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
 		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
 		"go with roles.holdout last":    func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },

@@ -2,6 +2,7 @@ package sink_test
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,6 +25,10 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		j.Guarantees = nil
 		j.Loss.Kind = "squared"
 	})
+	missing := publish(t, func(j *pipeline.Job) {
+		j.Unit.Block, j.Unit.Misses, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = 5, new(0.2), []int{5}, 2, 0.3, nil
+		j.Loss.EpsilonStd = 0.2
+	})
 	hold := func(change func(u *certify.UnitLedger)) func(c *certify.Certificate) {
 		return func(c *certify.Certificate) { change(c.Ledger.Units) }
 	}
@@ -38,25 +43,79 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		{name: "no units", want: "lacks its terms", change: func(c *certify.Certificate) { c.Ledger.Units = nil }},
 		{name: "N", want: `\.n is`, change: func(c *certify.Certificate) { c.Guarantees[0].N++ }},
 	}
-	calls := [][]string{{"verify", blocks.model, blocks.certificate, blocks.data}, {"verify", columns.model, columns.certificate, columns.data}, {"verify", blocks.model, blocks.certificate}}
+	ofBlocks := len(refusals)
+	refusals = append(refusals, misses()...)
+	calls := [][]string{
+		{"verify", blocks.model, blocks.certificate, blocks.data},
+		{"verify", columns.model, columns.certificate, columns.data},
+		{"verify", missing.model, missing.certificate, missing.data},
+		{"verify", blocks.model, blocks.certificate},
+		{"verify", missing.model, missing.certificate},
+	}
+	honest := len(calls)
 	for i, l := range refusals {
+		of := blocks
+		if i >= ofBlocks {
+			of = missing
+		}
 		file := filepath.Join(t.TempDir(), fmt.Sprintf("lie-%d.json", i))
-		writeFile(t, file, told(t, blocks.result.Certificate, l))
-		calls = append(calls, []string{"verify", blocks.model, file, blocks.data})
+		writeFile(t, file, told(t, of.result.Certificate, l))
+		calls = append(calls, []string{"verify", of.model, file, of.data})
 	}
 	runs := verifytest.Verify(t, calls)
-	for i, args := range calls[:3] {
-		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || i < 2 && !strings.Contains(runs[i].Out, "the same to the last byte") {
+	for i, args := range calls[:honest] {
+		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || i < 3 && !strings.Contains(runs[i].Out, "the same to the last byte") {
 			t.Errorf("%q: %v, and\n%s", args, err, runs[i].Out)
 		}
 	}
 	for i, l := range refusals {
-		if err := goVerifies(t, calls[3+i]); err == nil {
+		if err := goVerifies(t, calls[honest+i]); err == nil {
 			t.Errorf("%s: the Go program accepts it", l.name)
 		}
-		_, reason, _ := strings.Cut(runs[3+i].Out, "REFUSED")
-		if runs[3+i].Status != 1 || !regexp.MustCompile(l.want).MatchString(reason) {
-			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", l.name, runs[3+i].Status, l.want, runs[3+i].Out)
+		_, reason, _ := strings.Cut(runs[honest+i].Out, "REFUSED")
+		if runs[honest+i].Status != 1 || !regexp.MustCompile(l.want).MatchString(reason) {
+			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", l.name, runs[honest+i].Status, l.want, runs[honest+i].Out)
 		}
+	}
+}
+
+// misses are lies about units that miss if more than a fifth of their rows does. Some are certified anew.
+func misses() []lie {
+	anew := func(change func(ev *certify.Evidence)) func(c *certify.Certificate) {
+		return func(c *certify.Certificate) {
+			ev, err := c.Evidence()
+			if err != nil {
+				panic(err)
+			}
+			change(&ev)
+			if *c, err = certify.Certify(ev); err != nil {
+				panic(err)
+			}
+		}
+	}
+	count := func(more int64) func(ev *certify.Evidence) {
+		return func(ev *certify.Evidence) {
+			risk := &ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk
+			missed, n := more+int64(math.Round(risk.Upper()*float64(risk.Count()))), risk.Count()
+			*risk = certify.RiskSum{}
+			for i := range n {
+				if err := risk.AddUnits(uint64(max(0, min(1, missed-i))) << 60); err != nil {
+					panic(err)
+				}
+			}
+		}
+	}
+	return []lie{
+		{name: "a share in the ledger", want: "the rows have the units|ledger.units.misses is", change: func(c *certify.Certificate) { c.Ledger.Units.Misses = new(0.5) }},
+		{name: "a share in the job", want: "what it rests on gives", from: `"misses":0.2`, to: `"misses":0.5`},
+		{name: "a share in both", want: "units", from: `"misses":0.2`, to: `"misses":0.5`, change: anew(func(ev *certify.Evidence) { ev.Ledger.Units.Misses = new(0.5) })},
+		{name: "a share of all rows", want: "misses", from: `"misses":0.2`, to: `"misses":1`, change: func(c *certify.Certificate) { c.Ledger.Units.Misses = new(1.0) }},
+		{name: "no share", want: "yardstick|lacks", change: func(c *certify.Certificate) { c.Ledger.Units.Misses = nil }},
+		{name: "a unit fewer", want: "that miss are stated as", change: anew(count(-1))},
+		{name: "a unit more", want: "that miss are stated as", change: anew(count(1))},
+		{name: "a unit fewer in the sum alone", want: "below the limit|is", change: func(c *certify.Certificate) { g := &c.Guarantees[0]; g.N--; g.EmpiricalRisk = certify.Risk{} }},
+		{name: "a worse constant", want: "the constant misses", change: anew(func(ev *certify.Evidence) { ev.Constant.Missed++ })},
+		{name: "another yardstick", want: "by units", change: func(c *certify.Certificate) { c.Baseline.Missed.Bound = 0.999 }},
+		{name: "no yardstick", want: "yardstick", change: func(c *certify.Certificate) { c.Baseline.Missed = nil }},
 	}
 }

@@ -56,7 +56,7 @@ func figure(r *pipeline.Result) report.Figure {
 		f.Title += " confidence,"
 		text := "if " + condition
 		if missed, ok := report.Missed(mean); ok {
-			text += fmt.Sprintf(" (%d of %d hold-out rows are missed)", missed, mean.N)
+			text += fmt.Sprintf(" (%d of %d hold-out %ss are missed)", missed, mean.N, c.Ledger.Example())
 		}
 		f.Subtitles = append(f.Subtitles, text)
 	}

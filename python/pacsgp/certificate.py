@@ -91,7 +91,7 @@ def read_certificate(path, wanted):
     need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
     wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
     need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")
-    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != (shows_bound_alone(cert["format"], g) or "units" in cert["ledger"] and g["id"] == "holdout") for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
+    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != shows_bound_alone(cert, g) for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
     if row:
         check_row(row, cert, found)
     return cert, data.decode(), found
@@ -169,6 +169,10 @@ def stated_findings(cert, job):
         "copies": stated_copies(copies, job, ledger, "measured" not in cert["dependence"]),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
     found["baseline"] = stated_sum(baseline["empirical_risk"], unit.examples(found["ledger"], "train"))
+    need((unit.misses(cert["ledger"]) is None) == ("missed" not in baseline), "there is a yardstick for units that miss without such units, or none with them")
+    if "missed" in baseline:
+        found["missed"] = baseline["missed"]["units"]
+        need(found["missed"] <= unit.examples(ledger, "train"), "the constant misses more units than there are")
     for m in applied(cert):
         m.stated(cert, found)
     return found

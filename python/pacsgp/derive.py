@@ -13,7 +13,7 @@ from .jsontext import Raw, compact, difference, indented
 from .methods import NAMES, SUBJECTS, applied
 from .model import describe, value_of
 from .refusal import need
-from .sentences import Sentences, assumptions
+from .sentences import Sentences, against, assumptions
 
 
 def derive(model, job, raw, cert, found, jitter):
@@ -36,7 +36,7 @@ def derive(model, job, raw, cert, found, jitter):
         "format": FORMAT, "guarantees": sorted(guarantees, key=lambda g: (SUBJECTS[g["predictor"]][0], g["bound"])),
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)},
-                     "bound": float(cert["baseline"]["bound"]), "statement": ""},
+                     "bound": float(cert["baseline"]["bound"]), **members(("missed", "missed" in found and {"units": found["missed"], "bound": float(cert["baseline"]["missed"]["bound"])})), "statement": ""},
         "dependence": found["dependence"], "copies": found["copies"], **members(("findings", found["findings"]), ("mean", found["mean"])),
         "accuracy": {"tau": model.tau()},
         "assumptions": assumptions(job, found, jitter),
@@ -54,7 +54,7 @@ def derive(model, job, raw, cert, found, jitter):
     document["baseline"]["statement"] = words.baseline()
     broken, column = any(a["status"] == "broken" for a in document["assumptions"]), "mean" in document
     for g in document["guarantees"]:
-        useful = any(b < 1 and b < document["baseline"]["bound"] for b in (g["bound"], *(e["bound"] for e in g.get("groups", {}).get("each", []))))
+        useful = any(b < 1 and b < against(document["baseline"], g) for b in (g["bound"], *(e["bound"] for e in g.get("groups", {}).get("each", []))))
         void = broken or g["role"] == "holdout" and "ended" in document["delta"].get("looks", {}) or column and not ledger.get("outside") and g["role"] == "train"
         g["status"] = "indicative" if void else "vacuous" if not useful else "conditional" if column or g["role"] == "holdout" else "certified"
     for g in document["guarantees"]:

@@ -18,6 +18,10 @@ def share(v):
     return number(v) and 0 <= v <= 1
 
 
+def below_one(v):
+    return share(v) and v < 1
+
+
 def weight(v):
     return integer(v) and 1 <= v <= 1000
 
@@ -84,7 +88,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count, "misses?": below_one}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC", "rule"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
@@ -100,13 +104,13 @@ CERTIFICATE = {
         "empirical_risk?": {"exact": SUM, "upper": share},
         "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
-    "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
+    "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "missed?": {"units": count, "bound": share}, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured?": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
     "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count, "frequent?": count},
     "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "mean?": {"column": word(128), "reference": SUM, "train": SUM}, "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count, "outside?": count,
-               "units?": {"columns?": [word(128)], "block?": count, "reference": count, "train": count, "holdout": count, "largest": count}},
+               "units?": {"columns?": [word(128)], "block?": count, "misses?": below_one, "reference": count, "train": count, "holdout": count, "largest": count}},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [word(128)],
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]}, "row_rules": [text], "model": {"digest": digest, "by_rule?": flag},
     "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},

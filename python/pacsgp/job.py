@@ -38,7 +38,8 @@ def canonical_settings(v):
     job["scaling"] = {"mode": scaling["mode"], **members(
         ("features", {k: affine(a, k) for k, a in sorted(scaling.get("features", {}).items(), key=lambda p: p[0].encode())}),
         ("target", "target" in scaling and affine(scaling["target"], v["target"])))}
-    job.update(members(("unit", members(("columns", v.get("unit", {}).get("columns")), ("block", v.get("unit", {}).get("block"))))))
+    declared = v.get("unit", {})
+    job.update(members(("unit", {**members(("columns", declared.get("columns")), ("block", declared.get("block"))), **({"misses": float(declared["misses"])} if "misses" in declared else {})})))
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("last", v["roles"].get("last")), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})

@@ -119,7 +119,7 @@ class Holdout(Losses):
     @classmethod
     def stated(cls, cert, found):
         g, found["whole"] = guarantee(cert, "holdout"), 1 if cert["format"] == BEFORE else UNIT
-        found["alone"] = "units" in cert["ledger"] or shows_bound_alone(cert["format"], g)
+        found["alone"] = shows_bound_alone(cert, g)
         if found["alone"]:
             found["holdout"], found["unproven holdout"] = 0, g["unproven"]
             found["bound"] = None if unpriced(cert) else (float(g["bound"]), unit.examples(cert["ledger"], "holdout"), float(g["ln_inverse_delta"]))
@@ -142,19 +142,20 @@ class Holdout(Losses):
             return close(g["bound"], kl_inverse(Decimal(mean_of(found["holdout"], n, True)), Decimal(g["ln_inverse_delta"]) / n), "the bound of the hold-out")
         k = -(-found["holdout"] // UNIT)
         check_limit(k, n, Decimal(g["bound"]), inverse)
-        ok(f"hold-out: {k} of {n} rows lose, of fresh rows at most {g['bound']:.6f}")
+        of = "units" if "units" in found["ledger"] else "rows"
+        ok(f"hold-out: {k} of {n} {of} lose, of fresh {of} at most {g['bound']:.6f}")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
         stated = guarantee(cert, "holdout")
-        name = {"method": in_units(cls.bets) if "units" in found["ledger"] else cls.bets} if found["alone"] else {} if KINDS[loss["kind"]].counts else {"method": cls.chernoff}
-        g = {**cls.about(found, loss, delta), **name, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}
+        method = cls.bets if found["alone"] else cls.names["holdout"] if KINDS[loss["kind"]].counts else cls.chernoff
+        g = {**cls.about(found, loss, delta), "method": in_units(method) if "units" in found["ledger"] else method, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"])}
         return [{k: v for k, v in g.items() if k != "empirical_risk" or not found["alone"]}]
 
     def __init__(self, cert):
         super().__init__(cert)
         self.narrowly = 0  # rows that are proven here, but perhaps not there
-        self.spreads = betting.Spreads()
+        self.spreads, self.share = betting.Spreads(), unit.misses(cert["ledger"])
 
     def add(self, losses, y, law, rows):
         high, proven = losses.points(y, law[0], law[2])
@@ -163,7 +164,7 @@ class Holdout(Losses):
         if self.ids is None:
             self.count(high, proven)
         if self.ids is not None:
-            least = losses.points(y, law[0], 0 * law[2])[0]
+            least = losses.points(y, law[0], 0 * law[2])[0] if self.share is None else high
             self.sums.add(self.ids, least, np.where(narrowly, 1.0, high))
         elif not KINDS[losses.kind].counts:
             own = np.minimum(2 * (high - losses.points(y, law[0], 0 * law[2])[0]), WIDEST)  # what its errors add
@@ -178,6 +179,11 @@ class Holdout(Losses):
             if found["bound"]:
                 low, high = self.spreads.agree(*found["bound"])
                 ok(f"hold-out: the bound is {low} to {high} of {unit.examples(found['ledger'], 'holdout')} examples by the losses that are proven here")
+            return True
+        if self.share is not None:
+            low, high, k = self.sums.missed(0, self.share), self.sums.missed(1, self.share), found["holdout"] // UNIT
+            need(low <= k <= high, f"the hold-out units that miss are stated as {k}, and are {low} to {high} by the losses that are proven here")
+            ok(f"hold-out: {k} units miss; by the losses that are proven here {low} to {high} do")
             return True
         super().agrees(found, (1 + self.narrowly) * UNIT)
         return True
@@ -331,9 +337,10 @@ def in_units(method):
     return method
 
 
-def shows_bound_alone(form, g):
+def shows_bound_alone(cert, g):
     """Whether a guarantee states no sum of losses: its bound depends on more than their sum."""
-    return g["id"] == "holdout" and form != BEFORE and not KINDS[g["loss"]["kind"]].counts
+    means = "units" in cert["ledger"] and unit.misses(cert["ledger"]) is None
+    return g["id"] == "holdout" and cert["format"] != BEFORE and (means or not KINDS[g["loss"]["kind"]].counts)
 
 
 def stated_sum(risk, rows):
@@ -373,3 +380,5 @@ def check_bounds(cert, model, found):
     n = unit.examples(found["ledger"], "train")
     yardstick = Decimal(mean_of(found["baseline"], n, False))
     close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")
+    if "missed" in found:
+        close(cert["baseline"]["missed"]["bound"], kl_inverse(Decimal(mean_of(found["missed"] * UNIT, n, False)), -declared.ln() / n), "the bound of the constant by units")

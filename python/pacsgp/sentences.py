@@ -45,10 +45,20 @@ def at_least_digits(x):
 
 def confidence(delta):
     """1 − δ in percent, without rounding."""
-    percent, places = (1 - decimal_fraction(delta)) * 100, 0
+    return in_percent(1 - decimal_fraction(delta))
+
+
+def in_percent(x):
+    """A fraction in percent, without rounding."""
+    percent, places = x * 100, 0
     while (percent * 10 ** places).denominator != 1 and places < 400:
         places += 1
     return decimals(percent, places) + " %"
+
+
+def against(baseline, g):
+    """The bound that the bound of a guarantee is compared with."""
+    return (baseline["missed"] if g["role"] == "holdout" and "missed" in baseline else baseline)["bound"]
 
 
 def counted(n, thing):
@@ -105,7 +115,8 @@ class Sentences:
         return f" whose features have the {'hold-out' if g['role'] == 'holdout' else 'train'} role" if self.cert["roles"].get("by_content") else ""
 
     def headline(self, g):
-        fresh = (f"the rows of a {unit.fresh(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), " that satisfy the row rules" if self.cert["ledger"]["bad"] else "")))
+        rules = " that satisfy the row rules" if self.cert["ledger"]["bad"] else ""
+        fresh = (f"the rows of a {unit.fresh(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), rules)))
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
@@ -123,6 +134,8 @@ class Sentences:
         kind, words = KINDS[loss["kind"]], self.words(loss, at_most_digits)
         if "groups" in g:
             return f"{who} are {words}, by groups of {self.worst(g['groups'], fresh)}, {sure}"
+        if self.misses(g):
+            return f"in at most {percent_up(g['bound'])} of fresh units (each one {self.cert['ledger']['unit']}), {self.part()} of the {who}{rules and ' for rows' + rules} are {words}, {sure}"
         if kind.counts:
             return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}{self.halves(g)} {sure}"
         if kind.average:
@@ -191,7 +204,7 @@ class Sentences:
 
     def yardstick(self, digits, g, constant):
         """What a bound is not below, with its number unless that is printed as the bound's."""
-        number = digits(self.cert["baseline"]["bound"])
+        number = digits(against(self.cert["baseline"], g))
         return (number + ", " if number != digits(g["bound"]) else "") + "what the formula gives for " + constant
 
     def certified(self, g):
@@ -201,7 +214,7 @@ class Sentences:
         if self.fixed():
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
-                  + (f"for a {unit.fresh(self.units)} drawn independently from the same source, on average over its rows that satisfy the row rules: " if self.units else
+                  + (f"for a {unit.fresh(self.units)} drawn independently from the same source{'' if self.misses(g) else ', on average over its rows that satisfy the row rules'}: " if self.units else
                     f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: ") + self.claim(g))
         if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
@@ -237,6 +250,15 @@ class Sentences:
         changed = f"; it has this job from number {s['amended']} on, which is assumed to owe nothing to these rows{' beside looks that are paid for' if paid else ''} (one-attempt)" if "amended" in s else ""
         return f". It is number {k} of a sequence of certificates that hold all at once: it has spent delta/({k}*{k + 1}){changed}"
 
+    def misses(self, g):
+        """Whether a guarantee is about units that miss by a share of their rows."""
+        return g["role"] == "holdout" and "misses" in (self.units or {})
+
+    def part(self):
+        """Of which part of its rows more is missed if a unit misses."""
+        share = decimal_fraction(self.units["misses"])
+        return f"more than {in_percent(share)}" if share else "some"
+
     def claim(self, g):
         most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)
         if "groups" in g:
@@ -246,6 +268,8 @@ class Sentences:
             known = [f", mean - {self.amount(t, plain)} to mean + {self.amount(t, plain)} covers at least {percent} %" for percent, t in known if t is not None]
             return (f"for every tolerance at once, {self.subject(g)} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
                     f"{words} with probability {most}" + (f". Read sideways{''.join(known)} of fresh rows, all at once" if known else ""))
+        if self.misses(g):
+            return f"with probability {most}, {self.part()} of the {self.subject(g)} for its rows that satisfy the row rules are {words}"
         if KINDS[g["loss"]["kind"]].counts:
             return f"{self.subject(g)} are {words} with probability {most}"
         return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {words}"
@@ -255,7 +279,8 @@ class Sentences:
         rows = "the reference rows" if b["origin"] == "reference" else "the first rows by rank"
         return (f"A yardstick: of constant predictions, {few_digits(b['constant'], False)} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
                 f"on the N = {n} certified {self.example}s, for which the formula gives {outward(b['bound'], True)}. "
-                "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.")
+                "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing."
+                + (f" For the guarantee holdout it is {outward(b['missed']['bound'], True)}: the constant misses {self.part()} of the rows of at least {b['missed']['units']} of these units." if "missed" in b else ""))
 
 
 ASSUMPTIONS = {

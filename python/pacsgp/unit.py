@@ -1,10 +1,12 @@
 """Units: sets of rows that are the independent examples (format.md, 4.4)."""
 import hashlib
 import struct
+from fractions import Fraction
 
 import numpy as np
 
-from .losses import UNIT
+from .bound import decimal_fraction
+from .losses import KINDS, UNIT
 from .refusal import need
 
 LEAST = 30                # units in a role
@@ -36,6 +38,11 @@ def words(unit):
 
 def fresh(unit):
     return "fresh " + words(unit) if "block" in unit else f"fresh unit (one {words(unit)})"
+
+
+def misses(ledger):
+    """The share of its rows above which a hold-out unit misses; None: losses are of rows, or means."""
+    return ledger.get("units", {}).get("misses")
 
 
 def examples(ledger, role):
@@ -105,6 +112,11 @@ class Sums:
         """The sum of the means of whole numbers, each rounded."""
         return sum(-(-s[1 + i] // s[0]) if up else s[1 + i] // s[0] for s in self.units.values())
 
+    def missed(self, i, share, one=1):
+        """How many units have a mean above a share, exactly, of numbers that count one as a loss of 1."""
+        least = decimal_fraction(share) * one
+        return sum(Fraction(s[1 + i]) > least * s[0] for s in self.units.values())
+
     def averages(self, i):
         return np.array([s[1 + i] / s[0] for s in self.units.values()])
 
@@ -128,6 +140,7 @@ def check(job):
     columns = labels(job)
     return (("block" in unit) != bool(columns) and unit.get("block", 1) >= 1 and len({*columns}) == len(columns)
             and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job and "by" not in job["roles"] and "last" not in job["roles"]
+            and ("misses" not in unit or KINDS[job["loss"]["kind"]].counts and ("guarantees" not in job or "holdout" in methods))
             and job["copies"]["policy"] != "drop" and job["train"]["mode"] != "arrival" and job["train"].get("method") != "rule" and "curve" not in methods)
 
 

@@ -128,6 +128,9 @@ def check_losses(model, cert, survey, constant, holds, found):
     if "measured" in cert["dependence"]:
         found["dependence"] = alike = order.check(cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
+    if "missed" in found:
+        missed = constants.missed(0, unit.misses(found["ledger"]), UNIT)
+        need(missed == found["missed"], f"the constant misses {missed} train units, the certificate says {found['missed']}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     mean = found["mean"]
     if mean:

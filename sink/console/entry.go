@@ -121,7 +121,7 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 	e := Entry{
 		ID: id, Path: path, File: info.ModTime().UTC(), Attempt: c.Declared.Attempt.InThisLog,
 		Mean: aboutOf(c.About(certify.PredictorMean)), Draw: aboutOf(c.About(certify.PredictorDraw)),
-		Best: aboutOf(pipeline.JudgeMean.Of(c)), Against: c.Baseline.Bound, Doubts: len(c.Doubts()),
+		Best: aboutOf(pipeline.JudgeMean.Of(c)), Against: c.Baseline.For(pipeline.JudgeMean.Of(c)), Doubts: len(c.Doubts()),
 	}
 	e.N = max(e.Draw.N, e.Mean.N)
 	for _, g := range c.Conditional() {

@@ -109,10 +109,12 @@ func TestWriteCertificateReturnsTheWritersError(t *testing.T) {
 	}
 }
 
-// The rows that are missed are a whole number, and only of losses that count misses.
+// The rows that are missed are a whole number, and only of losses that count misses, where it is shown.
 func TestMissed(t *testing.T) {
+	var exact certify.RiskSum
+	fatal.If(t, exact.AddUnits(0))
 	of := func(kind certify.LossKind, role certify.Role, upper float64) certify.Guarantee {
-		return certify.Guarantee{Role: role, N: 1974, Loss: certify.TargetLoss{Loss: certify.Loss{Kind: kind}}, EmpiricalRisk: certify.Risk{Upper: upper}}
+		return certify.Guarantee{Role: role, N: 1974, Loss: certify.TargetLoss{Loss: certify.Loss{Kind: kind}}, EmpiricalRisk: certify.Risk{Exact: exact, Upper: upper}}
 	}
 	for _, c := range []struct {
 		g      certify.Guarantee
@@ -121,6 +123,7 @@ func TestMissed(t *testing.T) {
 	}{
 		{of(certify.LossZeroOne, certify.RoleHoldout, math.Nextafter(4.0/1974, 1)), 4, true},
 		{of(certify.LossBand, certify.RoleHoldout, 0), 0, true},
+		{certify.Guarantee{Role: certify.RoleHoldout, N: 40, Loss: certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossBand}}}, 0, false},
 		{of(certify.LossSquared, certify.RoleHoldout, 0.1), 0, false},
 		{of(certify.LossZeroOne, certify.RoleTrain, 0.1), 0, false},
 	} {

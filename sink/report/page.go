@@ -80,7 +80,7 @@ func PageOf(c certify.Certificate, who Reader) (Page, error) {
 	}
 	for _, g := range c.Guarantees {
 		if g.Role == certify.RoleHoldout {
-			add(Section{Title: "What the hold-out rows showed", Rows: heldOut(g)})
+			add(Section{Title: "What the hold-out rows showed", Rows: heldOut(g, c.Ledger.Example())})
 		}
 	}
 	add(Section{Title: "What it rests on", Assumptions: c.Assumptions})
@@ -146,14 +146,14 @@ func remarks(c certify.Certificate, who Reader) []string {
 	return words
 }
 
-// sum returns the terms of the bound, in all and per row, rounded up.
+// sum returns the terms of the bound, in all and per example, rounded up.
 func sum(g certify.Guarantee, c certify.Certificate) []Row {
-	n := float64(max(g.N, 1))
+	n, of := float64(max(g.N, 1)), c.Ledger.Example()
 	nats := func(name string, x float64) Row {
-		return Row{name, certify.RoundUp(x, 2) + " nats", certify.RoundUp(x/n, 5) + " a row"}
+		return Row{name, certify.RoundUp(x, 2) + " nats", certify.RoundUp(x/n, 5) + " a " + of}
 	}
 	return []Row{
-		{"rows N", strconv.FormatInt(g.N, 10), ""},
+		{of + "s N", strconv.FormatInt(g.N, 10), ""},
 		{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), "of a draw of Q, at most"},
 		nats("KL of Q from P", g.KL),
 		nats("ln 1/weight of theta", g.LnInverseWeight),
@@ -164,9 +164,9 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 	}
 }
 
-// heldOut returns the numbers of a guarantee from hold-out rows.
-func heldOut(g certify.Guarantee) []Row {
-	rows := []Row{{"rows", strconv.FormatInt(g.N, 10), ""}}
+// heldOut returns the numbers of a guarantee from hold-out rows or units.
+func heldOut(g certify.Guarantee, of string) []Row {
+	rows := []Row{{of + "s", strconv.FormatInt(g.N, 10), ""}}
 	if missed, ok := Missed(g); ok {
 		rows = append(rows, Row{"missed", strconv.FormatInt(missed, 10), "by predictions of the " + string(g.Predictor)})
 	}
@@ -191,10 +191,11 @@ func heldOut(g certify.Guarantee) []Row {
 	return rows
 }
 
-// Missed returns the number of hold-out rows that a guarantee's predictor missed; false for other
-// rows and for losses other than 0 and 1.
-func Missed(g certify.Guarantee) (rows int64, ok bool) {
-	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), g.Loss.Kind.Counts() && g.Role == certify.RoleHoldout
+// Missed returns the number of hold-out examples that a guarantee's predictor missed; false for others
+// and where no count is shown.
+func Missed(g certify.Guarantee) (examples int64, ok bool) {
+	shown := g.Loss.Kind.Counts() && g.Role == certify.RoleHoldout && g.EmpiricalRisk != (certify.Risk{})
+	return int64(math.Round(g.EmpiricalRisk.Upper * float64(g.N))), shown
 }
 
 // roles describes how rows got their roles.
