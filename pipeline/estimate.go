@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -28,6 +29,8 @@ type Sample struct {
 	Shards   int
 	Batch    int   // rows of a batch
 	Reader   int64 // bytes that reading holds beside batches: pages, dictionaries
+
+	Units *certify.UnitLedger // of a job by units, from [Job.CountUnits]
 }
 
 // NewEstimate estimates a job. It measures the machine for about half a second.

@@ -9,18 +9,20 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A Plan says what a sample of a given size can certify, before any row is read.
+// A Plan says what a sample of a given size can certify, before any row is read; by units, before any is
+// trained on.
 type Plan struct {
 	Rows            int64       `json:"rows"`
 	Reference       int64       `json:"reference"`
-	Train           int64       `json:"train"`             // the N of the bound
+	Train           int64       `json:"train"`             // the N of the bound, unless there are units
 	Holdout         int64       `json:"holdout"`           // approximate: the hash of each row decides
 	Outside         int64       `json:"outside,omitempty"` // approximate
 	Features        int         `json:"features"`
 	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
 	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
 	Bounds          []PlanBound `json:"bounds"`
-	Looks           []PlanLook  `json:"looks,omitempty"`  // at the hold-out rows; none with a curve, which ends them
+	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows; none with a curve, which ends them
+	Units           *PlanUnits  `json:"units,omitempty"`
 	Curve           []PlanCurve `json:"curve,omitempty"`  // of the hold-out rows
 	Groups          []PlanGroup `json:"groups,omitempty"` // of them, by size, where the job asks for groups
 	KeptBytes       int64       `json:"kept_bytes"`       // memory of the train rows
@@ -34,7 +36,63 @@ type PlanBound struct {
 	Bound float64 `json:"bound"`
 }
 
-// A PlanLook is the hold-out bound if one row in a hundred is missed; or if one in a hundred loses 1
+// PlanUnits are the units of a job, of which the train units are the N of the bound, and their hold-out bounds.
+type PlanUnits struct {
+	certify.UnitLedger
+
+	Bounds []PlanUnit `json:"bounds"`
+}
+
+// A PlanUnit has the hold-out bounds if a share is missed: of the rows of each unit, and of the units with all
+// their rows, where the loss is the mean; and of the units, where each misses or not.
+type PlanUnit struct {
+	Missed float64 `json:"missed"`
+	Alike  float64 `json:"alike"`
+	Apart  float64 `json:"apart"`
+	Misses float64 `json:"misses,omitempty"` // 0: the loss is no count
+}
+
+// units are the bounds for units.
+func (o *Plan) units(job Job, l *certify.UnitLedger) error {
+	if l == nil {
+		return nil
+	}
+	o.Units = &PlanUnits{UnitLedger: *l}
+	n, share := l.Holdout, job.Spends().Share(certify.MethodHoldout)
+	for _, missed := range []float64{0, 0.01, 0.05, 0.1, 0.2} {
+		if n == 0 {
+			break
+		}
+		k, alike := int64(math.Ceil(missed*float64(n))), certify.Tally{}
+		for range n {
+			if err := alike.AddSpread(missed); err != nil {
+				return fmt.Errorf("pipeline: %w", err)
+			}
+		}
+		b := PlanUnit{Missed: missed}
+		var errs [3]error
+		b.Alike, errs[0] = certify.BettingUpper(alike.Spread, job.Delta, share)
+		b.Apart, errs[1] = certify.BettingUpper(certify.Missed(k, n), job.Delta, share)
+		if job.Loss.Kind.Counts() {
+			b.Misses, errs[2] = certify.BinomialUpper(k, n, job.Delta, share)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		o.Units.Bounds = append(o.Units.Bounds, b)
+	}
+	return nil
+}
+
+// Examples are the numbers of train and hold-out rows, or units.
+func (o *Plan) Examples() (train, holdout int64) {
+	if o.Units != nil {
+		return o.Units.Train, o.Units.Holdout
+	}
+	return o.Train, o.Holdout
+}
+
+// A PlanLook is the hold-out bound if one row or unit in a hundred is missed; or if one in a hundred loses 1
 // and the others nothing, the worst case of this mean.
 type PlanLook struct {
 	Look     int     `json:"look"`
@@ -94,7 +152,7 @@ const maxUnaskedCurve = 20_000
 // curve compares a curve of the hold-out rows with one tolerance.
 func (o *Plan) curve(job Job) error {
 	asked := job.Spends().Applies(certify.MethodCurve)
-	if o.Holdout == 0 || job.Loss.Kind != certify.LossZeroOne || !asked && o.Holdout > maxUnaskedCurve {
+	if o.Holdout == 0 || o.Units != nil || job.Loss.Kind != certify.LossZeroOne || !asked && o.Holdout > maxUnaskedCurve {
 		return nil
 	}
 	share := job.Spends().Share(certify.MethodHoldout)
@@ -121,14 +179,15 @@ func (o *Plan) looks(job Job) error {
 	if o.Holdout == 0 || job.Spends().Applies(certify.MethodCurve) {
 		return nil
 	}
-	missed := (o.Holdout + 99) / 100
+	_, n := o.Examples()
+	missed := (n + 99) / 100
 	for _, k := range []int{1, 2, 3, 5, 10} {
 		bound := func(spends certify.Delta) (float64, error) {
 			share := spends.Share(certify.MethodHoldout)
-			if job.Loss.Kind.Counts() {
-				return certify.BinomialUpper(missed, o.Holdout, job.Delta, share)
+			if job.showsCount() {
+				return certify.BinomialUpper(missed, n, job.Delta, share)
 			}
-			return certify.BettingUpper(certify.Missed(missed, o.Holdout), job.Delta, share)
+			return certify.BettingUpper(certify.Missed(missed, n), job.Delta, share)
 		}
 		paid, declared := job.Spends(), job.Spends()
 		if k > 1 {
@@ -151,8 +210,8 @@ func (o *Plan) looks(job Job) error {
 // NewPlan computes the plan of a job with its defaults filled in. The places of peaks
 // are not known; their parameters are charged for values one width away.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
-	if job.Unit.given() {
-		return Plan{}, fmt.Errorf("%w: unit: a plan counts rows, and the number of units is known once the rows are read: train says before it begins whether there are enough", ErrConfig)
+	if job.Unit.given() != (s.Units != nil) {
+		return Plan{}, fmt.Errorf("%w: unit: a plan needs the number of units of the job", ErrConfig)
 	}
 	n, d := s.Rows, s.Features
 	job = job.ForRows(n)
@@ -160,6 +219,9 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
+	}
+	if err := o.units(job, s.Units); err != nil {
+		return o, err
 	}
 	parameters := d + 1
 	if job.Kernel.Isotropic {
@@ -174,10 +236,11 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 		return o, fmt.Errorf("%w: grid: %w", ErrConfig, err)
 	}
 	o.LnInverseWeight = weight
+	examples, _ := o.Examples()
 	for _, risk := range []float64{0.01, 0.05, 0.1, 0.2} {
 		for _, perRow := range []float64{0.003, 0.01, 0.03, 0.1} {
-			kl := perRow * float64(o.Train)
-			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: o.Train, Delta: job.Delta, Share: job.Spends().Share(certify.MethodPACBayes)})
+			kl := perRow * float64(examples)
+			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: examples, Delta: job.Delta, Share: job.Spends().Share(certify.MethodPACBayes)})
 			if err != nil {
 				return o, fmt.Errorf("pipeline: %w", err)
 			}

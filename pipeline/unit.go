@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -281,6 +282,21 @@ func (u *unitRoles) order(r *Roles, reference uint64) {
 		return a.compare(b)
 	})
 	r.order = r.order[:min(len(r.order), max(startRows, len(r.reference)))]
+}
+
+// CountUnits reads the rows of a job by units once, and returns the units of each role; nil without units.
+// Too few units are [ErrData].
+func (j Job) CountUnits(ctx context.Context, src Source, res Resources) (*certify.UnitLedger, error) {
+	if !j.Unit.given() {
+		return nil, nil
+	}
+	n := rowsOf(src)
+	s, err := sift(ctx, src, j.ForRows(n), indices(len(src.Columns())), res.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.roles.roles(n, s.out)
+	return r.units, err
 }
 
 // enough returns an error unless there are units enough for each role, with what would help.

@@ -52,7 +52,7 @@ type planned struct {
 	Estimate     pipeline.Estimate    `json:"estimate"` // of all alternatives together
 	Delta        float64              `json:"delta"`
 	Horizon      int64                `json:"horizon,omitempty"`
-	Copies       string               `json:"copies"`                 // in words: plan reads no row
+	Copies       string               `json:"copies"`                 // in words: plan counts none
 	Alternatives []plannedAlternative `json:"alternatives,omitempty"` // of a sweep; the rest is about the first
 
 	Disk int64 `json:"peak_disk_bytes"` // in the folder for temporary files, to count copies
@@ -81,7 +81,7 @@ type plannedColumn struct {
 }
 
 // notCounted is the line about copies.
-const notCounted = "not counted, for plan reads no row: train counts them in its first pass, and stops before it trains if there are more than the job allows"
+const notCounted = "not counted: train counts them in its first pass, and stops before it trains if there are more than the job allows"
 
 func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error) {
 	config.MakeTemporary(p.Source, false)
@@ -169,6 +169,9 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	}
 	if p.Job.Loss.Kind.Counts() {
 		out.worst = "are missed"
+	}
+	if sample.Units, err = p.Job.CountUnits(ctx, src, p.Resources); err != nil {
+		return planned{}, err
 	}
 	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
 		return planned{}, err
@@ -339,8 +342,9 @@ func (p planned) print(w io.Writer) error {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
 	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.nullsWords())
-	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %s%d train (fitting and certifying: the N of the bound)%s\n",
-		p.Rows, p.Reference, p.about(), p.Train, p.holdoutWords())
+	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %s%d train (fitting and certifying%s)%s\n",
+		p.Rows, p.Reference, p.about(), p.Train, map[bool]string{true: ": the N of the bound"}[p.Units == nil], p.holdoutWords())
+	p.units(w)
 	kept := "kept in memory"
 	if !p.Kept {
 		kept = "more than the budget: read again in each pass"
@@ -369,10 +373,38 @@ func (p planned) print(w io.Writer) error {
 	return p.bounds(w)
 }
 
+// example is the word for what hold-out bounds count.
+func (p planned) example() string {
+	if p.Units != nil {
+		return "unit"
+	}
+	return "row"
+}
+
+// units prints the units of each role, and what so many can certify.
+func (p planned) units(w io.Writer) {
+	u := p.Units
+	if u == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(w, "units      %d, each one %s, counted in a reading of the rows: %d reference, %d train (the N of the bound), %d hold-out; fewer than %d train or hold-out units are refused. The largest has %s\n",
+		u.Reference+u.Train+u.Holdout, u.Words(), u.Reference, u.Train, u.Holdout, certify.LeastUnits, certify.Count(u.Largest, "row"))
+	if len(u.Bounds) > 0 {
+		_, _ = fmt.Fprintln(w, "           hold-out bound if so much is missed: of the rows of each unit, or of the units with all their rows (bounds on means); or of the units, which miss or not (unit.misses)")
+	}
+	for _, b := range u.Bounds {
+		misses := "no count"
+		if b.Misses > 0 {
+			misses = certify.AtMost(b.Misses)
+		}
+		_, _ = fmt.Fprintf(w, "           %2.0f %%: rows of each %s   whole units %s   misses %s\n", 100*b.Missed, certify.AtMost(b.Alike), certify.AtMost(b.Apart), misses)
+	}
+}
+
 // prices prints what looks and a curve of the hold-out rows cost.
 func (p planned) prices(w io.Writer) {
 	if len(p.Looks) > 0 {
-		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these rows %s (plan does not read the log of earlier looks)\n", p.worst)
+		_, _ = fmt.Fprintf(w, "looks      hold-out bound if 1 %% of these %ss %s (plan does not read the log of earlier looks)\n", p.example(), p.worst)
 		for _, l := range p.Looks {
 			_, _ = fmt.Fprintf(w, "           look %2d, one job after another: %s   best of %2d declared together (sweep): %s\n", l.Look, certify.AtMost(l.Paid), l.Look, certify.AtMost(l.Declared))
 		}
@@ -424,7 +456,8 @@ func (p planned) sweep(w io.Writer) error {
 
 // bounds prints the table of bounds: a row an empirical risk, a column a KL.
 func (p planned) bounds(w io.Writer) error {
-	_, _ = fmt.Fprintf(w, "The bound that N = %d would give, by empirical risk and KL (a good fit ends with a KL of a few hundredths of N):\n", p.Train)
+	n, _ := p.Examples()
+	_, _ = fmt.Fprintf(w, "The bound that N = %d would give, by empirical risk and KL (a good fit ends with a KL of a few hundredths of N):\n", n)
 	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', tabwriter.AlignRight)
 	risk := -1.0
 	var header, lines string

@@ -1,0 +1,53 @@
+package pipeline_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A plan by units counts the units that the certificate counts, and its bounds are those of so many.
+func TestPlanOfUnits(t *testing.T) {
+	l := dayLake(days(1200, 200, 7), 400, 800)
+	j := job(t, halves)
+	src, err := l.open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := j.CountUnits(t.Context(), src, pipeline.Resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := publish(t, l, halves).certificate.Ledger.Units; found.Train != want.Train || found.Holdout != want.Holdout || found.Reference != want.Reference || found.Largest != want.Largest {
+		t.Errorf("units %+v, want %+v", found, want)
+	}
+	plan, err := pipeline.NewPlan(j, pipeline.Sample{Rows: 1200, Features: 2, Units: found}, pipeline.Resources{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	share, n := j.ForRows(1200).Spends().Share(certify.MethodHoldout), found.Holdout
+	limit := func(k int64) float64 {
+		bound, err := certify.BinomialUpper(k, n, j.Delta, share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bound
+	}
+	b := plan.Units.Bounds[3]
+	if b.Missed != 0.1 || b.Misses != limit((n+9)/10) || !(b.Missed < b.Alike && b.Alike < b.Apart && b.Misses < b.Apart) || plan.Looks[0].Paid != limit((n+99)/100) {
+		t.Errorf("%+v, and a first look %+v, of %d units", b, plan.Looks[0], n)
+	}
+	if want := 0.1 * float64(found.Train); plan.Bounds[3].KL != want || plan.Curve != nil {
+		t.Errorf("KL %v, want %v, and a curve %v", plan.Bounds[3].KL, want, plan.Curve)
+	}
+	few, err := dayLake(days(1500, 100, 3), 1500).open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.CountUnits(t.Context(), few, pipeline.Resources{}); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), "each role needs 30") || !strings.Contains(err.Error(), "set roles.holdout to 0.42 or more") {
+		t.Errorf("100 units: %v", err)
+	}
+}
