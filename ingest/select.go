@@ -13,7 +13,7 @@ type Use int
 const (
 	// Numeric columns are features unless the job says otherwise.
 	Numeric Use = iota
-	// OnRequest columns (dates, timestamps) are read if the job names them.
+	// OnRequest columns (dates, timestamps, parts of groups) are read if the job names them.
 	OnRequest
 	// Unusable columns cannot be read as numbers: see Column.Why.
 	Unusable
@@ -252,7 +252,7 @@ func leftOut(tables []Table, index []map[string][]Column, name string) string {
 		case len(found) > 1:
 			return fmt.Sprintf("%s has %d columns of that name", t.Name, len(found))
 		case found[0].Use == OnRequest:
-			return fmt.Sprintf("it is %s; declare it as a feature to use it as seconds since 1970", found[0].Type)
+			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
 		case found[0].Use == Unusable:
 			return fmt.Sprintf("it is %s", found[0].Type)
 		}

@@ -94,10 +94,9 @@ func TestErrorsAreInProportion(t *testing.T) {
 			began := time.Now()
 			a := pacsgp(t, "train", "-c", job)
 			took := time.Since(began)
-			if took > 10*time.Second {
+			if took > 2*time.Minute { // a hundred times what it takes, for machines at work and the race detector
 				t.Errorf("took %v", took)
 			}
-			t.Log(took)
 			if a.status == 0 || len(a.message) > 20_000 || !strings.Contains(a.message, c.words) {
 				t.Errorf("status %d, %d bytes of message: %.600s", a.status, len(a.message), a.message)
 			}

@@ -27,7 +27,7 @@ func TestTwoReadersOneVerdict(t *testing.T) {
 	corpus(t, "lake", filepath.Join(dir, "lake"))
 	named := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "train": "{passes: 1}", "inducing": "8"})
 	tolerant := retrained(t, dir, jobFile{"bad_rows": "{tolerance: 0.2}", "copies": "drop", "train": "{passes: 1}", "inducing": "8"})
-	content := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "roles": "{by: content}", "bad_rows": "{tolerance: 0.2}", "train": "{passes: 1}", "inducing": "8"})
+	content := retrained(t, dir, jobFile{"features": "[a, k, q, t, s.v]", "roles": "{by: content}", "bad_rows": "{tolerance: 0.2}", "train": "{passes: 1}", "inducing": "8"})
 	grouped := retrained(t, dir, jobFile{"features": "[a, k, q, t]", "groups": "{column: z, values: [site 0, site 1]}", "guarantees": "[pac-bayes, holdout, groups]", "roles": "{holdout: 30 %}", "train": "{passes: 1}", "inducing": "8"})
 	all := []artifact{named, tolerant, content, grouped}
 	fatal.If(t, os.Remove(filepath.Join(named.out, "manifest-"+named.id+".json"))) // one of them finds its files by the manifest

@@ -46,7 +46,10 @@ const arrowRowsPerByte = 1 << 13
 
 // arrowColumn decides how the values of a field become float64.
 func arrowColumn(field arrow.Field, place int) column {
-	c := column{leaf: place, optional: field.Nullable}
+	c := column{leaf: place}
+	if field.Nullable {
+		c.deep = 1
+	}
 	c.Name, c.Type = field.Name, field.Type.String()
 	typ := field.Type
 	if d, ok := typ.(*arrow.DictionaryType); ok {

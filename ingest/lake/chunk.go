@@ -77,7 +77,7 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 		ch.start = d
 	}
 	switch {
-	case m.Depth != 1 || string(m.Path) != c.Name || m.Physical != c.physical:
+	case m.Depth != c.depth || string(m.Path) != c.Name || m.Physical != c.physical:
 		return fault("the footer's chunk is of column %.200q, type %v", m.Path, m.Physical)
 	case m.Values != ch.rows:
 		return fault("the footer claims %d values for %d rows", m.Values, ch.rows)
@@ -85,7 +85,7 @@ func (f *footer) storedChunk(g int, c *column) (chunk, error) {
 		return fault("the footer puts its %d bytes at %d, in a file whose data end at %d", m.Compressed, ch.start, f.start)
 	case ch.rows > maxRows(m.Compressed):
 		return fault("the footer claims %d rows in %d bytes", ch.rows, m.Compressed)
-	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && !c.optional:
+	case ch.uncompressed < 0 || ch.nulls < 0 || ch.nulls > ch.rows || ch.nulls > 0 && c.deep == 0:
 		return fault("the footer claims %d bytes and %d nulls", ch.uncompressed, ch.nulls)
 	}
 	ch.end = ch.start + m.Compressed

@@ -91,7 +91,7 @@ func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
 	present := c.rows
 	if c.leveled {
 		var err error
-		if present, err = c.levels.ones(c.rows); err != nil {
+		if present, err = c.levels.count(c.rows, c.col.deep); err != nil {
 			return err
 		}
 	}
@@ -119,22 +119,24 @@ func mostRatio(codec format.CompressionCodec) int64 {
 	}
 }
 
-// ones skips the next n values and returns the number of ones among them.
-func (h *hybrid) ones(n int) (ones int, err error) {
+// count skips the next n values and returns how many of them are equal to one.
+func (h *hybrid) count(n int, value int32) (equal int, err error) {
 	for n > 0 {
 		values, run, err := h.next(n)
 		if err != nil {
 			return 0, err
 		}
-		if h.value == 1 {
-			ones += run
+		if h.value == value {
+			equal += run
 		}
 		for _, v := range values {
-			ones += int(v & 1)
+			if v == value {
+				equal++
+			}
 		}
 		n -= run + len(values)
 	}
-	return ones, nil
+	return equal, nil
 }
 
 // skim returns an error if the page cannot have n ≥ 1 values.
@@ -148,13 +150,13 @@ func (v *valueReader[V]) skim(n int, table bool) error {
 		if v.indexes.width == 0 {
 			return nil
 		}
-		_, err := v.indexes.ones(n)
+		_, err := v.indexes.count(n, 0)
 		return err
 	case format.RLE:
 		if len(v.data) == 0 {
 			return errFewValues
 		}
-		_, err := v.indexes.ones(n)
+		_, err := v.indexes.count(n, 0)
 		return err
 	case format.DeltaBinaryPacked:
 		if least := n / deltaMaxBlock * 2; uint64(n) > v.delta.total || least > have { // a block has two bytes at least

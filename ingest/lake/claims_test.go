@@ -43,7 +43,7 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 				var codecs decompressor
 				var stored []byte
 				ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: codec, lo: unknownBound, hi: unknownBound}
-				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, optional: optional}, ch, &codecs, &stored, largestWhole)
+				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deepOf(optional)}, ch, &codecs, &stored, largestWhole)
 				before := allocated()
 				err := c.read(make([]float64, 10))
 				if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {

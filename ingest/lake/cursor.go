@@ -92,7 +92,7 @@ func (c *cursor) finish() error {
 
 // readPage decodes values of the current page and returns their extent.
 func (c *cursor) readPage(dst []float64) (lo, hi float64, finite bool, err error) {
-	if c.leveled && !c.levels.skipOnes(len(dst)) {
+	if c.leveled && !c.levels.skip(len(dst), c.col.deep) {
 		err = c.readNullable(dst)
 	} else if src := c.doubles(len(dst)); src != nil {
 		lo, hi, finite = copyExtent(dst, src)

@@ -68,7 +68,7 @@ func TestHybrid(t *testing.T) {
 func TestHybridClaims(t *testing.T) {
 	var h hybrid
 	h.reset(padded(append(binary.AppendUvarint(nil, math.MaxUint64-1), 1)), 1)
-	if !h.skipOnes(10) {
+	if !h.skip(10, 1) {
 		t.Error("a run of ones is not skipped")
 	}
 	dst := make([]int32, 5)

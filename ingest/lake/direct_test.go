@@ -91,10 +91,18 @@ func (r *longestRead) ReadAt(b []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(b, at)
 }
 
+// deepOf is the definition level of the values of a column.
+func deepOf(optional bool) int32 {
+	if optional {
+		return 1
+	}
+	return 0
+}
+
 // readDoubles reads a chunk with a new cursor, in pieces of random lengths.
 func readDoubles(src io.ReaderAt, p doublesPage, size, rows int, lo, hi float64) ([]float64, error) {
 	var c cursor
-	col := &column{kind: kindDouble, width: 8, optional: p.optional, filled: p.extra > 0}
+	col := &column{kind: kindDouble, width: 8, deep: deepOf(p.optional), filled: p.extra > 0}
 	c.reset(src, col, chunk{end: int64(size), uncompressed: int64(size), rows: int64(rows), codec: format.Uncompressed, lo: bound{value: lo}, hi: bound{value: hi}}, nil, nil, smallestWhole)
 	rng := rand.New(rand.NewPCG(1, uint64(rows)))
 	got := make([]float64, rows)

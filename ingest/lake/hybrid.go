@@ -16,7 +16,7 @@ const hybridWindow = 512
 const unpackPadding = 32
 
 // A hybrid reads integers of a fixed width in Parquet's mix of runs and packed groups of eight:
-// definition levels (width 1) and indexes into a dictionary. It decodes as many as are asked for,
+// definition levels and indexes into a dictionary. It decodes as many as are asked for,
 // never the claimed length of a run.
 type hybrid struct {
 	src   []byte // unread bytes; its array has unpackPadding further bytes
@@ -74,13 +74,13 @@ func (h *hybrid) next(n int) (values []int32, run int, err error) {
 	return values, 0, nil
 }
 
-// skipOnes skips n values if they are a run of ones, as the levels of a column without nulls
+// skip skips n values if they are a run of one value, as the levels of a column without nulls
 // usually are; else it returns false.
-func (h *hybrid) skipOnes(n int) bool {
+func (h *hybrid) skip(n int, value int32) bool {
 	if h.run == 0 && len(h.window) == 0 && h.packed == 0 && h.header() != nil {
 		return false // read reports it
 	}
-	if h.value != 1 || h.run < uint64(n) {
+	if h.value != value || h.run < uint64(n) {
 		return false
 	}
 	h.run -= uint64(n)

@@ -190,8 +190,8 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed
 	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
 	data := h.Kind == format.DataPage || h.Kind == format.DataPageV2
 	if w := ch.wayOf(c, h, p.firstBytes(), whole); data && w != asAWhole {
-		if c.optional {
-			n.own += int64(h.Values)/8 + slackOfValue // levels
+		if c.deep > 0 {
+			n.own += int64(h.Values)*int64(c.levelBits())/8 + slackOfValue // levels
 		}
 		if w == directly {
 			n.own += directAtOnce * int64(c.width+1)

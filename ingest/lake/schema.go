@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -15,8 +16,9 @@ import (
 // A column is one leaf or one hive key of a file, with the properties needed to read it.
 type column struct {
 	ingest.Column
-	leaf     int // place among the leaves of the schema; −1 for a hive key
-	optional bool
+	leaf     int   // place among the leaves of the schema; −1 for a hive key
+	depth    int   // names in its path
+	deep     int32 // definition level of a value: what can be null on the way to it; 0 without nulls
 	kind     kind
 	width    int     // bytes of a value in PLAIN, 0 for booleans
 	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
@@ -60,47 +62,81 @@ func (c *column) meaning() meaning {
 // hints of columns that are not read.
 const (
 	hintText   = "encode it as numbers"
-	hintNested = "flatten it into columns of its own"
+	hintNested = "name a column in it, as in a.b, or flatten it into columns of its own"
 	hintCast   = "store it as a number"
 	hintAgain  = "the file is damaged or was written wrongly: write it again"
 )
 
-// schemaColumns describes the top-level leaves of a schema, and an unusable column for each
-// group or list.
+// schemaColumns describes the leaves of a schema, and an unusable column for each group or list.
+// The name of a leaf in a group is its path, with dots.
 func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 	elements := meta.Schema
 	if len(elements) == 0 || elements[0].Physical >= 0 {
 		return nil, fmt.Errorf("the schema has no root: %w", errMalformed)
 	}
-	var columns []column
-	leaf, i := 0, 1
-	for range max(elements[0].Children, 0) {
-		if i >= len(elements) {
-			return nil, fmt.Errorf("the schema ends early: %w", errMalformed)
+	l := leaves{meta: meta}
+	end, err := l.add(1, int(elements[0].Children), column{})
+	if err == nil && end != len(elements) {
+		err = fmt.Errorf("the schema has %d elements too many: %w", len(elements)-end, errMalformed)
+	}
+	return l.columns, err
+}
+
+// leaves are the columns of the leaves of a schema.
+type leaves struct {
+	meta    *parquetmeta.File
+	columns []column
+	leaf    int // so many were passed
+}
+
+// mostDepth bounds the groups in groups whose leaves are read.
+const mostDepth = 8
+
+// add adds the columns of n children of a group, from element i on, and returns the element
+// behind them.
+func (l *leaves) add(i, n int, of column) (end int, err error) {
+	for range max(n, 0) {
+		if i >= len(l.meta.Schema) {
+			return 0, fmt.Errorf("the schema ends early: %w", errMalformed)
 		}
-		e := &elements[i]
-		end, leaves, err := subtree(elements, i)
+		e := &l.meta.Schema[i]
+		end, count, err := subtree(l.meta.Schema, i)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		c := column{leaf: leaf}
+		c := column{leaf: l.leaf}
 		if e.Physical >= 0 {
-			c = leafColumn(e, leaf)
-			c.filled = bytes.HasPrefix(meta.Writer, []byte("fastparquet"))
-			c.ordered = leaf < len(meta.Orders) && meta.Orders[leaf]
+			c = leafColumn(e, l.leaf)
+			c.filled = bytes.HasPrefix(l.meta.Writer, []byte("fastparquet"))
+			c.ordered = l.leaf < len(l.meta.Orders) && l.meta.Orders[l.leaf]
 		} else {
 			c.Type, c.Use, c.Why = groupType(e), ingest.Unusable, hintNested
 		}
-		c.Name = e.Name
-		columns = append(columns, c)
-		leaf += leaves
+		if c.Name, c.depth, c.deep = e.Name, of.depth+1, of.deep; of.depth > 0 {
+			c.Name = of.Name + "." + e.Name
+		}
+		if e.Repetition == int32(format.Optional) {
+			c.deep++
+		}
+		if c.depth > 1 && c.Use == ingest.Numeric { // no default feature
+			c.Use = ingest.OnRequest
+		}
+		l.columns = append(l.columns, c)
+		if c.Type == aGroup && c.depth < mostDepth {
+			_, err = l.add(i+1, int(e.Children), c)
+		} else {
+			l.leaf += count
+		}
+		if err != nil {
+			return 0, err
+		}
 		i = end
 	}
-	if i != len(elements) {
-		return nil, fmt.Errorf("the schema has %d elements too many: %w", len(elements)-i, errMalformed)
-	}
-	return columns, nil
+	return i, nil
 }
+
+// levelBits is the number of bits of a definition level.
+func (c *column) levelBits() uint { return uint(bits.Len32(uint32(c.deep))) }
 
 // subtree returns the index of the element after i and all below it, and the number of leaves
 // among them.
@@ -123,20 +159,25 @@ func subtree(elements []parquetmeta.Element, i int) (end, leaves int, err error)
 	return i, leaves, nil
 }
 
+// aGroup is the type of a group whose leaves are columns.
+const aGroup = "a nested group"
+
 func groupType(e *parquetmeta.Element) string {
 	switch {
 	case e.Logical.Kind == parquetmeta.LogicalList, e.Converted == deprecated.List:
 		return "a list"
 	case e.Logical.Kind == parquetmeta.LogicalMap, e.Converted == deprecated.Map:
 		return "a map"
+	case e.Logical.Kind != parquetmeta.LogicalNone, e.Converted >= 0, e.Repetition == int32(format.Repeated), contradiction(e) != "":
+		return "a group of another kind"
 	default:
-		return "a nested group"
+		return aGroup
 	}
 }
 
 // leafColumn decides how the values of a leaf become float64.
 func leafColumn(e *parquetmeta.Element, leaf int) column {
-	c := column{leaf: leaf, optional: e.Repetition == int32(format.Optional), physical: e.Physical, element: *e}
+	c := column{leaf: leaf, physical: e.Physical, element: *e}
 	refuse := func(typ, why string) column {
 		c.Type, c.Use, c.Why = typ, ingest.Unusable, why
 		return c

@@ -19,6 +19,9 @@ func (c *column) node() (parquet.Node, error) {
 		return nil, fmt.Errorf("%w: it is %s", ErrNotKept, why)
 	}
 	e := &c.element
+	if c.depth > 1 {
+		return refuse("a column of a nested group")
+	}
 	if e.Name == "" || e.Repetition == int32(format.Repeated) || contradiction(e) != "" {
 		return refuse(c.Type)
 	}

@@ -50,7 +50,7 @@ func (c *storedCursor) read(dst []parquet.Value) error {
 		}
 		n := min(c.rows, len(dst))
 		read := c.values.read
-		if c.leveled && !c.levels.skipOnes(n) {
+		if c.leveled && !c.levels.skip(n, c.col.deep) {
 			read = c.readNullable
 		}
 		if err := read(dst[:n]); err != nil {

@@ -278,7 +278,7 @@ func (c *walker[V]) streamLevels(h *parquetmeta.PageHeader, data []byte) ([]byte
 		data = data[k:]
 		have += k
 	}
-	c.levels.reset(levels, 1)
+	c.levels.reset(levels, c.col.levelBits())
 	return c.more.refill(data, 16)
 }
 

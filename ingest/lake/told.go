@@ -81,7 +81,7 @@ func (n *telling) add(file *dataFile, foot *footer, g group) error {
 		return err
 	}
 	n.Nulls += ch.nulls
-	if c.optional && !ch.counted {
+	if c.deep > 0 && !ch.counted {
 		n.UncountedRows += g.rows
 	}
 	if ch.nulls == ch.rows {

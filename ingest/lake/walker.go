@@ -112,10 +112,12 @@ func (c *walker[V]) readNullable(dst []V) error {
 	}
 	present := 0
 	for _, l := range level {
-		if l&^1 != 0 {
-			return fmt.Errorf("definition level %d of a flat column: %w", l, errMalformed)
+		switch {
+		case uint32(l) > uint32(c.col.deep):
+			return fmt.Errorf("definition level %d, above %d: %w", l, c.col.deep, errMalformed)
+		case l == c.col.deep:
+			present++
 		}
-		present += int(l)
 	}
 	if err := c.values.read(dst[:present]); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (c *walker[V]) readNullable(dst []V) error {
 	// Spread from the end, so that no value is overwritten before it moved.
 	from := present
 	for i := len(dst) - 1; i >= 0; i-- {
-		if level[i] == 0 {
+		if level[i] != c.col.deep {
 			dst[i] = c.null
 			continue
 		}
@@ -306,7 +308,7 @@ func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
 		if n, err = levelBytes(h, b, 0); err != nil {
 			return err
 		}
-		c.levels.reset(b[4:4+n], 1)
+		c.levels.reset(b[4:4+n], c.col.levelBits())
 		b = b[4+n:]
 	}
 	return c.values.reset(h.Encoding, b, c.table, nil)
@@ -318,7 +320,7 @@ func (c *walker[V]) readLevels(n int) error {
 		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
 	}
 	levels := grow(&c.own, n)
-	c.levels.reset(levels, 1)
+	c.levels.reset(levels, c.col.levelBits())
 	return c.pages.read(levels)
 }
 
@@ -345,7 +347,7 @@ func (c *column) flat(h *parquetmeta.PageHeader) error {
 	switch {
 	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values:
 		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.Rows, h.Values, h.Nulls, errMalformed)
-	case !c.optional && (h.Nulls > 0 || h.Definition != 0), h.Nulls > 0 && h.Definition == 0:
+	case c.deep == 0 && (h.Nulls > 0 || h.Definition != 0), h.Nulls > 0 && h.Definition == 0:
 		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.Nulls, h.Definition, errMalformed)
 	case h.Repetition != 0:
 		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
@@ -358,7 +360,7 @@ func (c *walker[V]) start(h *parquetmeta.PageHeader) error {
 	if h.Values < 0 || int64(h.Values) > c.left {
 		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", h.Values, c.left, errMalformed)
 	}
-	c.rows, c.nulls, c.streams, c.leveled = int(h.Values), 0, false, c.col.optional
+	c.rows, c.nulls, c.streams, c.leveled = int(h.Values), 0, false, c.col.deep > 0
 	c.left -= int64(h.Values)
 	if h.Kind == format.DataPageV2 {
 		c.leveled = c.leveled && h.Definition > 0

@@ -14,7 +14,7 @@ import (
 // the same. Both readers read it.
 func TestPageOfNulls(t *testing.T) {
 	const rows = 10
-	col := &column{kind: kindDouble, width: 8, physical: format.Double, optional: true}
+	col := &column{kind: kindDouble, width: 8, physical: format.Double, deep: 1}
 	for codec, pack := range packers {
 		levels := runOf(rows, 0)
 		h := format.PageHeader{Type: format.DataPageV2, UncompressedPageSize: int32(len(levels))}

@@ -88,9 +88,9 @@ type Chunk struct {
 	Encrypted    bool
 	Physical     format.Type
 	Codec        format.CompressionCodec
-	Spelled      bool // by the counts of pages, some data pages are in PLAIN
-	Path         []byte
-	Depth        int // names in the path
+	Spelled      bool   // by the counts of pages, some data pages are in PLAIN
+	Path         []byte // the names of the path with dots between them
+	Depth        int    // names in the path
 	Values       int64
 	Uncompressed int64
 	Compressed   int64
@@ -273,7 +273,10 @@ func (c *Chunk) describe(r *reader, kind byte) {
 		},
 		3: func(kind byte) {
 			r.list(kind, func(kind byte) {
-				c.Path = r.text(kind)
+				if c.Depth > 0 {
+					c.Path = append(c.Path[:len(c.Path):len(c.Path)], '.')
+				}
+				c.Path = append(c.Path, r.text(kind)...)
 				c.Depth++
 			})
 		},

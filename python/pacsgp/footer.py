@@ -18,6 +18,7 @@ OLDER = {0: (STRING,), 4: (ENUM,), 19: (JSON,), 20: (BSON,), 5: (DECIMAL,), 6: (
 EXACT = 1 << 53       # the largest magnitude of an integer
 LARGEST = 1e30        # the largest magnitude of a number
 MOST_SCALE = 22       # 10^22 is the largest power of ten that float64 holds
+MOST_DEPTH = 8        # groups in groups whose leaves are read
 ROWS_OF_PAGE = (1 << 31) - 1
 
 
@@ -87,6 +88,10 @@ class Element:
             return f"decimal({l.precision},{l.scale}) and decimal({self.precision},{self.scale})"
         return ""
 
+    def is_plain_group(self):
+        """Whether the leaves of a group are columns."""
+        return self.logical.kind == 0 and self.converted < 0 and self.repetition != 2 and not self.contradiction()
+
     def meant(self):
         """The logical type, in older files that of the converted one; None if that is unknown."""
         if self.logical.kind:
@@ -107,7 +112,8 @@ class Column:
     def __init__(self, name, leaf, use="", kind="", width=0):
         self.name, self.leaf, self.use, self.kind, self.width = name, leaf, use, kind, width
         self.digits, self.low, self.high, self.meaning = 0, 0, 0, "a number"
-        self.optional = self.filled = self.ordered = False
+        self.filled = self.ordered = False
+        self.depth = self.deep = 0  # names in its path; definition level of a value
         self.physical, self.refused, self.text = -1, "", False  # text: as labels of units alone
 
     @property
@@ -117,7 +123,7 @@ class Column:
 
 def leaf_column(e, leaf):
     c = Column(e.name, leaf)
-    c.optional, c.physical = e.repetition == 1, e.physical
+    c.physical = e.physical
     if e.repetition == 2:
         c.use = "a repeated column"
         return c
@@ -168,23 +174,34 @@ def decimal_column(c, meant, length):
 
 
 def schema_columns(elements, writer, orders):
-    """The top-level columns: leaves, and one that is not read for each group or list."""
+    """The leaves, and a column that is not read for each group or list. The name of a leaf in
+    a group is its path, with dots."""
     need(elements and elements[0].physical < 0, "the schema has no root")
-    columns, leaf, at = [], 0, 1
-    for _ in range(elements[0].children):
-        first, open_, leaves = at, 1, 0
-        while open_:
-            need(at < len(elements), "the schema ends early")
-            e = elements[at]
-            need(e.physical < 0 or e.children <= 0, f"column {e.name!r} has a type and columns")
-            leaves += e.physical >= 0
-            open_, at = open_ - 1 + (max(e.children, 0) if e.physical < 0 else 0), at + 1
-        e = elements[first]
-        c = leaf_column(e, leaf) if e.physical >= 0 else Column(e.name, leaf, "a nested column")
-        c.filled, c.ordered = writer.startswith(b"fastparquet"), leaf < len(orders) and orders[leaf]
-        columns.append(c)
-        leaf += leaves
-    need(at == len(elements), "the schema has elements too many")
+    columns, leaf = [], 0
+
+    def add(at, n, of):
+        nonlocal leaf
+        for _ in range(n):
+            first, open_, leaves = at, 1, 0
+            while open_:
+                need(at < len(elements), "the schema ends early")
+                e = elements[at]
+                need(e.physical < 0 or e.children <= 0, f"column {e.name!r} has a type and columns")
+                leaves += e.physical >= 0
+                open_, at = open_ - 1 + (max(e.children, 0) if e.physical < 0 else 0), at + 1
+            e = elements[first]
+            c = leaf_column(e, leaf) if e.physical >= 0 else Column(e.name, leaf, "a nested column")
+            c.filled, c.ordered = writer.startswith(b"fastparquet"), leaf < len(orders) and orders[leaf]
+            c.depth, c.deep = of.depth + 1, of.deep + (e.repetition == 1)
+            if of.depth:
+                c.name, c.use = f"{of.name}.{e.name}", "request" if c.use == "numeric" else c.use
+            columns.append(c)
+            if e.physical < 0 and e.is_plain_group() and c.depth < MOST_DEPTH:
+                add(first + 1, e.children, c)
+            else:
+                leaf += leaves
+        return at
+    need(add(1, elements[0].children, Column("", 0)) == len(elements), "the schema has elements too many")
     return columns
 
 
@@ -267,12 +284,12 @@ class Footer:
     def span(self, c, rows, m):
         """Where the pages of a chunk are, checked against the file."""
         start = m.dictionary if 0 < m.dictionary < m.data else m.data
-        need(len(m.path) == 1 and m.path[0].decode("utf-8", "surrogateescape") == c.name and m.physical == c.physical, f"the footer's chunk is of column {m.path}, type {m.physical}")
+        need(len(m.path) == c.depth and b".".join(m.path).decode("utf-8", "surrogateescape") == c.name and m.physical == c.physical, f"the footer's chunk is of column {m.path}, type {m.physical}")
         need(m.values == rows, f"the footer claims {m.values} values for {rows} rows")
         need(4 <= start <= self.start and 0 <= m.compressed <= self.start - start, f"the footer puts {m.compressed} bytes at {start}")
         need(rows <= m.compressed // 16 * ROWS_OF_PAGE, f"the footer claims {rows} rows in {m.compressed} bytes")
         nulls = m.nulls or 0
-        need(m.uncompressed >= 0 and 0 <= nulls <= rows and (not nulls or c.optional), f"the footer claims {m.uncompressed} bytes and {nulls} nulls")
+        need(m.uncompressed >= 0 and 0 <= nulls <= rows and (not nulls or c.deep), f"the footer claims {m.uncompressed} bytes and {nulls} nulls")
         if c.kind != "int96" and not c.text:
             need(all(b is None or len(b) == max(c.width, 1) for b in (m.min, m.max, m.min_value, m.max_value)), "the footer's statistics have bounds of another length than the values")
         return start, start + m.compressed

@@ -348,10 +348,10 @@ class Pages:
         c, n = self.column, header.values
         need(0 <= n <= self.left, f"a page claims {n} rows, {self.left} are left of the row group's")
         self.left -= n
-        leveled, codec, levels = c.optional, self.chunk.codec, b""
+        leveled, codec, levels = c.deep > 0, self.chunk.codec, b""
         if header.kind == 3:
             need(header.rows == n and 0 <= header.nulls <= n and header.repetition == 0 and 0 <= header.definition <= len(stored)
-                 and (c.optional or header.nulls == header.definition == 0) and (header.nulls == 0 or header.definition > 0), "a page claims other rows, values and nulls than a flat column has")
+                 and (c.deep or header.nulls == header.definition == 0) and (header.nulls == 0 or header.definition > 0), "a page claims other rows, values and nulls than a flat column has")
             leveled, codec = leveled and header.definition > 0, codec if header.compress else NONE
             levels, stored = stored[:header.definition], stored[header.definition:]
         data = self.unpacked(codec, stored, header.uncompressed - header.definition, n)
@@ -362,9 +362,9 @@ class Pages:
             levels, data = data[4:4 + size], data[4 + size:]
         null = np.zeros(n, bool)
         if leveled and n:
-            level = hybrid(levels, 1, n)
-            need((level <= 1).all(), "a definition level of a flat column is above 1")
-            null = level == 0
+            level = hybrid(levels, c.deep.bit_length(), n)
+            need((level <= c.deep).all(), f"a definition level above {c.deep}")
+            null = level != c.deep
         need(header.kind == 0 or not n or null.sum() == header.nulls, "the page has other nulls than its header says")
         values = np.full(n, np.nan)
         values[~null] = self.decode(header.encoding, data, n - int(null.sum()), n)

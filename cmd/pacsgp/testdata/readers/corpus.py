@@ -31,6 +31,8 @@ def make_lake(folder):
             "a": x, "k": pa.array(r.integers(-40001, 40001, 60), pa.int32()),
             "q": pa.array([f"{v:.2f}" for v in r.uniform(-999, 999, 60)]).cast(pa.decimal128(9, 2)),
             "t": pa.array(r.integers(0, 10 ** 15, 60), pa.timestamp("us")), "z": [f"site {v:.0f}" for v in x], "y": np.sin(2 * x) + .1 * r.normal(size=60)})
+        group = pa.array([{"v": float(v), "w": int(v)} for v in r.integers(-99, 99, 60)], pa.struct([("v", pa.float64()), ("w", pa.int16())]))
+        rows = rows.append_column("s", group)
         pq.write_table(rows, f"{folder}/part-{i}.parquet", row_group_size=30, store_decimal_as_integer=True, use_dictionary=["k"], write_page_checksum=i == 1)
 
 
