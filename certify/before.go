@@ -26,8 +26,8 @@ func parseBefore(data []byte) (Certificate, error) {
 	if err != nil {
 		return c, err
 	}
-	if ev.Delta.Looks != nil || ev.Mean != nil {
-		return c, errors.New("it counts looks or has a column for the mean, which its format does not have")
+	if ev.Delta.Looks != nil || ev.Mean != nil || ev.Ledger.Units != nil {
+		return c, errors.New("it counts looks or units, or has a column for the mean, which its format does not have")
 	}
 	if ev.Delta.Uses(RoleHoldout) {
 		ev.Delta.Looks = &Looks{before: true}

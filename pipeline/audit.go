@@ -23,21 +23,22 @@ type Audit struct {
 	Chance, Explained float64
 }
 
-// Misses are the losses on hold-out rows, rounded up to whole rows. If a certificate discloses
+// Misses are the losses on hold-out rows, or units, rounded up to whole ones. If a certificate discloses
 // nothing but the bound, they are the largest number of misses with no greater bound.
 type Misses struct {
 	Lost, Rows int64
+	Of         string  // row or unit
 	Bound      float64 // with the auditor's share of delta, and as his look
 	Alike      bool    // Lost follows from the bound, which keeps its own share
 }
 
 // String counts the misses in words.
 func (m Misses) String() string {
-	words := "%d of %d hold-out rows missed"
+	words := "%d of %d hold-out %ss missed"
 	if m.Alike {
-		words = "as good as %d of %d hold-out rows missed"
+		words = "as good as " + words
 	}
-	return fmt.Sprintf(words, m.Lost, m.Rows)
+	return fmt.Sprintf(words, m.Lost, m.Rows, m.Of)
 }
 
 // Share is the share of the rows.
@@ -62,8 +63,6 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 		return nil, NotCertified("a job with a warm start cannot be audited: training began with the model of certificate %s, and nobody can repeat under another key what that model has seen", c.Declared.Training.Ancestor.Certificate)
 	case c.Mean != nil:
 		return nil, NotCertified("the prior's mean is the column %q: it was fitted without the hold-out rows of its maker's key, and nobody knows without which of yours: fit it again under your key (pacsgp split), and certify that", c.Mean.Column)
-	case c.Ledger.Units != nil:
-		return nil, NotCertified("the certificate counts units, which are not audited: train again under a key of your own, which is a certificate of yours")
 	case c.Roles.Last:
 		return nil, NotCertified("the hold-out rows are the last ones, which follow from no key: there is nothing for an auditor to draw. Rows that came after the model was published test it")
 	case key == c.Roles.Key:
@@ -93,7 +92,7 @@ func (v *Verification) Audit(ctx context.Context, open OpenData, key string, env
 	if err != nil {
 		return nil, err
 	}
-	a := &Audit{Key: key, Result: r, Maker: misses(held, c.Delta), Own: misses(own, r.Certificate.Delta)}
+	a := &Audit{Key: key, Result: r, Maker: misses(held, c), Own: misses(own, r.Certificate)}
 	a.Chance = asLucky(a.Maker, a.Own)
 	a.Explained = explained(a.Maker, a.Own)
 	return a, nil
@@ -130,7 +129,7 @@ func (v *Verification) auditedJob(key string) (Job, error) {
 
 // Words compares both numbers.
 func (a *Audit) Words() string {
-	text := fmt.Sprintf("If both splits are of equal risk, chance explains up to %.2f %% of your rows (in all but 1 of %.0f audits). ", 100*a.Explained, 1/AuditLevel)
+	text := fmt.Sprintf("If both splits are of equal risk, chance explains up to %.2f %% of your %ss (in all but 1 of %.0f audits). ", 100*a.Explained, a.Own.Of, 1/AuditLevel)
 	if a.Chance >= AuditLevel {
 		return text + "Your number does not contradict the maker's."
 	}
@@ -154,16 +153,20 @@ func (a *Audit) Verdict() error {
 	return nil
 }
 
-func misses(g certify.Guarantee, spends certify.Delta) Misses {
+// misses are those of a hold-out guarantee, with the share of delta of a certificate.
+func misses(g certify.Guarantee, c certify.Certificate) Misses {
+	m := Misses{Rows: g.N, Of: c.Ledger.Example(), Bound: g.Bound}
 	if g.EmpiricalRisk == (certify.Risk{}) {
 		more := sort.Search(int(g.N), func(k int) bool {
-			limit, err := certify.BinomialUpper(int64(k), g.N, g.Delta, spends.Share(certify.MethodHoldout))
+			limit, err := certify.BinomialUpper(int64(k), g.N, g.Delta, c.Delta.Share(certify.MethodHoldout))
 			return err != nil || limit > g.Bound
 		})
-		return Misses{Lost: int64(max(0, more-1)), Rows: g.N, Bound: g.Bound, Alike: true}
+		m.Lost, m.Alike = int64(max(0, more-1)), true
+		return m
 	}
 	sum := g.EmpiricalRisk.Upper * float64(g.N)
-	return Misses{Lost: min(g.N, int64(math.Ceil(sum*(1-0x1p-40)))), Rows: g.N, Bound: g.Bound}
+	m.Lost = min(g.N, int64(math.Ceil(sum*(1-0x1p-40))))
+	return m
 }
 
 // asLucky is the probability that the maker's rows have so few losses or fewer, if chance

@@ -43,19 +43,19 @@ func byDay(j *pipeline.Job) {
 }
 
 // unitHash is the hash of docs/format.md.
-func unitHash(v float64) uint64 {
-	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00pacsgp\x00"), math.Float64bits(v))
+func unitHash(key string, v float64) uint64 {
+	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00"+key+"\x00"), math.Float64bits(v))
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
 // The hash and the label of docs/format.md.
 func TestUnitHashVectors(t *testing.T) {
-	if got := unitHash(1440); got != 0xa80bd4872d2e7f13 {
+	if got := unitHash("pacsgp", 1440); got != 0xa80bd4872d2e7f13 {
 		t.Errorf("hash of 1440: %x", got)
 	}
-	if label := certify.Label("Dongsi"); label != 8698086037831972 || unitHash(label) != 0xfc60c4cfdb540ba2 {
-		t.Errorf("Dongsi: %v, %x", label, unitHash(label))
+	if label := certify.Label("Dongsi"); label != 8698086037831972 || unitHash("pacsgp", label) != 0xfc60c4cfdb540ba2 {
+		t.Errorf("Dongsi: %v, %x", label, unitHash("pacsgp", label))
 	}
 }
 
@@ -67,7 +67,7 @@ func missesOf(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i i
 	defer predictor.Close()
 	of := map[float64]*[2]int64{}
 	for i, y := range columns[len(columns)-1] {
-		if float64(unitHash(unit(i))) < 0.8*0x1p64 {
+		if float64(unitHash("pacsgp", unit(i))) < 0.8*0x1p64 {
 			continue
 		}
 		var x, mean, variance []float64

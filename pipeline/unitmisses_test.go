@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -35,7 +36,7 @@ func ofConstant(c certify.Certificate, columns [][]float64) (k int64) {
 	for day := range of {
 		units = append(units, day)
 	}
-	slices.SortFunc(units, func(a, b float64) int { return cmp.Compare(unitHash(a), unitHash(b)) })
+	slices.SortFunc(units, func(a, b float64) int { return cmp.Compare(unitHash("pacsgp", a), unitHash("pacsgp", b)) })
 	for _, day := range units[c.Ledger.Units.Reference : int64(len(units))-c.Ledger.Units.Holdout] {
 		if 2*of[day][0] > of[day][1] {
 			k++
@@ -98,6 +99,33 @@ func TestUnitsThatMiss(t *testing.T) {
 		}
 		if err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// The auditor's roles of units go by his key, and his count is one of units, of means too.
+func TestAuditOfUnits(t *testing.T) {
+	columns := days(1200, 200, 7)
+	l := dayLake(columns, 500, 700)
+	for name, c := range map[string]struct {
+		job   func(j *pipeline.Job)
+		words string
+	}{"misses": {halves, " hold-out units missed"}, "means": {byDay, "as good as "}} {
+		p := publish(t, l, c.job)
+		a, err := p.audit(t, "auditor")
+		fatal.If(t, err)
+		units := a.Result.Certificate.Ledger.Units
+		if a.Own.Rows != units.Holdout || a.Maker.Rows != p.certificate.Ledger.Units.Holdout || !strings.Contains(a.Own.String(), c.words) || !strings.Contains(a.Words(), "of your units") || a.Verdict() != nil {
+			t.Errorf("%s: %s, the maker's %s; %s %v", name, a.Own, a.Maker, a.Words(), a.Verdict())
+		}
+		held := map[float64]bool{}
+		for _, day := range columns[2] {
+			if float64(unitHash("auditor", day)) >= 0.8*0x1p64 {
+				held[day] = true
+			}
+		}
+		if int64(len(held)) != units.Holdout {
+			t.Errorf("%s: %d hold-out units, want %d", name, units.Holdout, len(held))
 		}
 	}
 }

@@ -147,7 +147,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return planned{}, err
 	}
-	sample.Features -= len(job.Beside())
+	sample.Features -= len(job.Beside()) + len(job.Unit.Columns)
 	if wrapped, ok := src.(interface{ Unwrap() pipeline.Opened }); ok {
 		src = wrapped.Unwrap()
 	}
@@ -177,7 +177,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 		return planned{}, err
 	}
 	for _, c := range columns {
-		if c.Ordered && out.Holdout > 0 && !p.Job.Roles.Last && p.Job.Roles.By != pipeline.RolesByContent {
+		if c.Ordered && out.Holdout > 0 && out.Units == nil && !p.Job.Roles.Last && p.Job.Roles.By != pipeline.RolesByContent {
 			out.Notices = append(out.Notices, fmt.Sprintf("row groups follow each other in the order of %q: if rows came in this order, they may depend on each other or change with time, and roles.holdout: {last: 10 %%} holds out the latest, which are most like those to come", c.Column))
 		}
 	}

@@ -83,7 +83,7 @@ def read_certificate(path, wanted):
         for g in cert["guarantees"]:
             need(g.keys() >= {"lower_risk", "lower_bound"}, "a guarantee lacks its bound from below")
             del g["lower_risk"], g["lower_bound"]
-        need("looks" not in cert["delta"] and "mean" not in cert, "it counts looks or has a column for the mean, which its format does not have")
+        need("looks" not in cert["delta"] and "mean" not in cert and "units" not in cert["ledger"], "it counts looks or units, or has a column for the mean, which its format does not have")
     fits(cert, CERTIFICATE, "the certificate")
     need(("measured" in cert["dependence"]) == (cert["format"] == FORMAT) and all(len(s["products"]) == 8 for s in cert["dependence"].get("measured", {}).values() if "products" in s),
          "what was measured of the dependence is missing, or of another format")

@@ -84,7 +84,7 @@ func PageOf(c certify.Certificate, who Reader) (Page, error) {
 		}
 	}
 	add(Section{Title: "What it rests on", Assumptions: c.Assumptions})
-	add(Section{Title: "What it does not say", List: limits(c.GroupValues() != nil)})
+	add(Section{Title: "What it does not say", List: limits(c.GroupValues() != nil, c.Ledger.Example())})
 	add(Section{Title: "What it is about", Fields: record(c)})
 	word := Section{Title: makersWord, Fields: declared(c)}
 	if len(c.Sample.Segments) > 0 { // only a replay of the log shows them: pacsgp verify --source
@@ -219,13 +219,13 @@ func roles(c certify.Certificate) string {
 }
 
 // limits returns sentences against common misreadings of a bound.
-func limits(groups bool) []string {
+func limits(groups bool, example string) []string {
 	parts := "such as one month or one station"
 	if groups {
 		parts += ", but for the groups that it names"
 	}
 	return []string{
-		"It promises nothing about any single row, and nothing about a part of the rows, " + parts + ": it is an average over fresh rows of the same source.",
+		"It promises nothing about any single row, and nothing about a part of the rows, " + parts + ": it is an average over fresh " + example + "s of the same source.",
 		"It does not hold for rows from another source, or from the same source after it has changed. Rows that depend on each other, such as a series in time, are not independent draws.",
 		"The number for a draw of Q is about a function drawn at random, not about the mean that is usually deployed. The mean has its own number.",
 		"The confidence is over the draw of the certified rows: among many jobs like this one, each on rows of its own, at most a share of delta may state a bound that is too low. It is not the probability that this very bound is right.",
