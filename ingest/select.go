@@ -36,10 +36,11 @@ type Table struct {
 
 // A Choice says which columns a job uses.
 type Choice struct {
-	Features []string // nil: all numeric columns that all tables have
-	Exclude  []string // left out of that default
-	Labels   []string // behind the features: numbers, times or text that tell units apart; left out of that default too
-	Target   string   // "": none, for predictions
+	Features []string        // nil: all numeric columns that all tables have
+	Exclude  []string        // left out of that default
+	Labels   []string        // behind the features: numbers, times or text that tell units apart; left out of that default too
+	Encoded  map[string]bool // features whatever their type; true: text too
+	Target   string          // "": none, for predictions
 }
 
 // OrLeaveOut returns a second remedy for an unusable feature: a job can leave it out, predictions
@@ -168,7 +169,7 @@ func (c Choice) unusable(t Table, found []Column, name string, faults int) strin
 		return fmt.Sprintf("%s has no column %q; it has %s%s", t.Name, name, list(t.Columns), suggestion(faults, name, func() []string { return columnNames(t.Columns) }))
 	case len(found) > 1:
 		return fmt.Sprintf("%s has %d columns named %q; rename or remove all but one", t.Name, len(found), name)
-	case found[0].Text && slices.Contains(c.Labels, name):
+	case found[0].Text && (slices.Contains(c.Labels, name) || c.Encoded[name]):
 	case found[0].Use == Unusable:
 		return fmt.Sprintf("%s: column %q is %s, which is not read as numbers: %s%s", t.Name, name, found[0].Type, found[0].Why, c.OrLeaveOut(name))
 	}
@@ -219,7 +220,7 @@ func (c Choice) features(tables []Table, index []map[string][]Column) (features,
 		if name == c.Target || excluded[name] {
 			continue
 		}
-		if why := leftOut(tables, index, name); why != "" {
+		if why := c.leftOut(tables, index, name); why != "" {
 			notices = append(notices, fmt.Sprintf("column %q is left out: %s", name, why))
 			continue
 		}
@@ -240,9 +241,12 @@ func allNames(tables []Table) []string {
 }
 
 // leftOut returns the reason why a column is no default feature; "" if it is one.
-func leftOut(tables []Table, index []map[string][]Column, name string) string {
+func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string) string {
 	if name == "" {
 		return "it has no name"
+	}
+	if _, encoded := c.Encoded[name]; encoded {
+		return "" // faults of its type are found with those of named features
 	}
 	for k, t := range tables {
 		found := index[k][name]

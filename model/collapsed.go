@@ -89,7 +89,7 @@ func NewCollapsed(cfg CollapsedConfig, start Rows) (*Collapsed, error) {
 // allocate makes room for m inducing points.
 func (c *Collapsed) allocate(m int) {
 	d := c.cfg.Dim
-	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile, c.cfg.ARD, c.cfg.Jitter, m, d)
+	c.prior = newPrior(c.pool, c.cfg.Kernel.Profile, c.cfg.of(d), c.cfg.Jitter, m)
 	c.fold = newFold(c.pool, c.prior, c.cfg.Loss, m, d)
 	c.eval = newEvaluator(m, d, c.cfg.Parameters())
 }

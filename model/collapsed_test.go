@@ -94,7 +94,7 @@ func denseOf(t *testing.T, c *Collapsed, rows Rows) dense {
 	defer pool.Close()
 	k := kernel.Kernel{Family: c.cfg.Kernel, Lengthscales: make([]float64, rows.Dim), Variance: math.Exp(c.at.theta[len(c.at.theta)-1])}
 	for j := range k.Lengthscales {
-		k.Lengthscales[j] = math.Exp(c.at.theta[c.prior.lengthscaleIndex(j)])
+		k.Lengthscales[j] = math.Exp(c.at.theta[c.prior.of[j]])
 	}
 	all := linalg.Mat{Rows: n, Cols: rows.Dim, Stride: rows.Dim, Data: rows.X}
 	kmm, knm := linalg.NewMat(m, m), linalg.NewMat(n, m)

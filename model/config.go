@@ -12,7 +12,7 @@ import (
 // Config describes one training run. Loss, N, Delta, Dim and Grids are required;
 // every other zero value means a default.
 type Config struct {
-	Dim   int       // number of features
+	Dim   int       // number of inputs
 	N     int64     // number of train rows: the N of the bound
 	Delta float64   // in (0, 1)
 	Loss  loss.Loss // in scaled units
@@ -24,10 +24,8 @@ type Config struct {
 	Choice float64
 	// Goal is the objective. The bound is the default.
 	Goal Goal
-	// ARD gives each feature a lengthscale of its own.
-	ARD bool
-	// Grids has one grid a parameter: ln lengthscales (Dim of them, or one
-	// if not ARD), then ln variance.
+	Scales
+	// Grids has one grid a parameter: ln lengthscales, then ln variance.
 	Grids []Grid
 
 	// Inducing is M. Zero means the choice of the start values' bound, at most
@@ -70,12 +68,7 @@ type Plan struct {
 }
 
 // Parameters returns the number of hyper-parameters.
-func (c Config) Parameters() int {
-	if c.ARD {
-		return c.Dim + 1
-	}
-	return 2
-}
+func (c Config) Parameters() int { return c.lengthscales(c.Dim) + 1 }
 
 // ErrConfig says that a configuration cannot be trained with.
 var ErrConfig = errors.New("model: invalid configuration")
@@ -88,7 +81,8 @@ func (c Config) withDefaults() (Config, error) {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(c.Dim < 1, "model: %d features, want at least 1", c.Dim)
+	fault(c.Dim < 1, "model: %d inputs, want at least 1", c.Dim)
+	fault(!c.fit(c.Dim), "model: %d inputs, and features of %d", c.Dim, c.Widths)
 	fault(c.N < 1, "model: %d train rows, want at least 1", c.N)
 	fault(!(c.Delta > 0 && c.Delta < 1), "model: delta is %g, want 0 < delta < 1", c.Delta)
 	fault(c.Loss == nil, "model: no loss")

@@ -7,11 +7,11 @@ import (
 )
 
 func TestConfigReportsAllFaults(t *testing.T) {
-	_, err := NewTrainer(Config{Delta: 2, Inducing: -1}, Rows{Dim: 1})
+	_, err := NewTrainer(Config{Delta: 2, Inducing: -1, Scales: Scales{Widths: []int{0}}}, Rows{Dim: 1})
 	if !errors.Is(err, ErrConfig) {
 		t.Fatalf("NewTrainer gives %v, want ErrConfig", err)
 	}
-	for _, part := range []string{"features", "train rows", "delta is 2", "no loss", "inducing", "grids"} {
+	for _, part := range []string{"0 inputs", "features of [0]", "train rows", "delta is 2", "no loss", "inducing", "grids"} {
 		if !bytes.Contains([]byte(err.Error()), []byte(part)) {
 			t.Errorf("error %q does not mention %q", err, part)
 		}

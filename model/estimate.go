@@ -13,7 +13,7 @@ const EstimateRows = 1000
 
 // Estimated is a maximum a posteriori estimate of the hyper-parameters.
 type Estimated struct {
-	// Theta is ln lengthscales (one a feature, or one) and last ln variance.
+	// Theta is ln lengthscales and last ln variance.
 	Theta []float64
 	// LnNoise is the logarithm of the noise variance.
 	LnNoise float64
@@ -26,7 +26,7 @@ type Estimated struct {
 // steps: the evidence often has a plateau and rises again behind it. The logarithms of
 // the lengthscales have a normal prior around their start, because few rows say little
 // about many features. All logarithms stay within ±6. The result depends on the rows alone.
-func Estimate(rows Rows, family *kernel.Family, ard bool, workers int) (Estimated, error) {
+func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Estimated, error) {
 	if err := rows.Validate(); err != nil {
 		return Estimated{}, err
 	}
@@ -35,7 +35,7 @@ func Estimate(rows Rows, family *kernel.Family, ard bool, workers int) (Estimate
 	}
 	pool := linalg.NewPool(max(1, workers))
 	defer pool.Close()
-	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), family, ard)
+	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), family, scales)
 }
 
 const (
@@ -45,10 +45,10 @@ const (
 	lnDeviation   = 2.0 // of the prior on ln lengthscales
 )
 
-func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, ard bool) (Estimated, error) {
-	e := newEvidence(pool, rows, family, ard)
-	theta := make([]float64, e.parameters+1)   // the noise is last
-	start := 0.5 * math.Log(float64(rows.Dim)) // typical distance 1 in whitened units
+func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) (Estimated, error) {
+	e := newEvidence(pool, rows, family, scales)
+	theta := make([]float64, e.parameters+1)                    // the noise is last
+	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // typical distance 1 in whitened units
 	for i := range e.parameters - 1 {
 		theta[i] = start
 	}
@@ -85,8 +85,8 @@ type evidence struct {
 	pool       *linalg.Pool
 	profile    *linalg.Profile
 	rows       Rows
-	ard        bool
-	parameters int // lengthscales and variance, without the noise
+	of         []int // [d]: the parameter of each input's lengthscale
+	parameters int   // lengthscales and variance, without the noise
 	invScale   []float64
 	x          linalg.Mat // [n×d]
 	origin     []float64  // [d]: of the kernel block
@@ -99,10 +99,10 @@ type evidence struct {
 	alpha      []float64
 }
 
-func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, ard bool) *evidence {
+func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) *evidence {
 	n, d := rows.Len(), rows.Dim
 	e := &evidence{
-		pool: pool, profile: family.Profile, rows: rows, ard: ard, parameters: 2,
+		pool: pool, profile: family.Profile, rows: rows, of: scales.of(d), parameters: scales.lengthscales(d) + 1,
 		invScale: make([]float64, d),
 		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
 		ones:     withOnes(rows),
@@ -110,9 +110,6 @@ func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, ard bool) 
 		gx:    linalg.NewMat(n, d+1),
 		total: linalg.NewMat(n, 1),
 		alpha: make([]float64, n),
-	}
-	if ard {
-		e.parameters = d + 1
 	}
 	e.origin = medians(e.x)
 	e.slope, e.pull = slopesOf(e.profile, e.k), slopesOf(e.profile, e.w)
@@ -135,7 +132,7 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 	n, d := e.rows.Len(), e.rows.Dim
 	variance := math.Exp(theta[e.parameters-1])
 	noise := math.Exp(theta[e.parameters])
-	expandScales(theta, e.ard, e.invScale)
+	expandScales(theta, e.of, e.invScale)
 	e.pool.Kernel(e.profile, e.x, e.x, e.origin, e.invScale, variance, e.k, e.slope)
 	copy(e.l.Data, e.k.Data)
 	for i := range n {
@@ -164,11 +161,7 @@ func (e *evidence) negativeLog(theta, gradient []float64) (nll float64, ok bool)
 		gradient[e.parameters-1] += e.total.Row(i)[0]
 		for j := range d {
 			// Σ_ii' G (x−x')² = 2 Σ_i x_i (x_i·ΣG − (Gx)_i), G symmetric.
-			at := 0
-			if e.ard {
-				at = j
-			}
-			gradient[at] += 2 * xi[j] * (xi[j]*sum - gi[j]) * e.invScale[j] * e.invScale[j]
+			gradient[e.of[j]] += 2 * xi[j] * (xi[j]*sum - gi[j]) * e.invScale[j] * e.invScale[j]
 		}
 	}
 	return nll, true
@@ -195,13 +188,10 @@ func (e *evidence) sensitivity(noise float64, gradient []float64) {
 	e.pool.Mirror(e.pull)
 }
 
-// expandScales writes the reciprocal lengthscales of all features.
-func expandScales(theta []float64, ard bool, invScale []float64) {
-	for j := range invScale {
-		if ard {
-			invScale[j] = math.Exp(-theta[j])
-		} else {
-			invScale[j] = math.Exp(-theta[0])
-		}
+// expandScales writes the reciprocal lengthscales of all inputs, of which input j has that of the
+// parameter of[j].
+func expandScales(theta []float64, of []int, invScale []float64) {
+	for j, i := range of {
+		invScale[j] = math.Exp(-theta[i])
 	}
 }

@@ -17,11 +17,11 @@ func TestEstimateFindsTheScale(t *testing.T) {
 		for i := range rows.Len() {
 			rows.Y[i] = math.Sin(2*rows.Row(i)[0]) + 0.1*rng.NormFloat64()
 		}
-		e, err := Estimate(rows, f, true, 2)
+		e, err := Estimate(rows, f, Scales{ARD: true}, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Estimate(rows, f, true, 1)
+		again, err := Estimate(rows, f, Scales{ARD: true}, 1)
 		if err != nil || !slices.Equal(e.Theta, again.Theta) {
 			t.Errorf("one worker estimates %v, two %v (%v)", again.Theta, e.Theta, err)
 		}
@@ -38,9 +38,9 @@ func TestEstimateFindsTheScale(t *testing.T) {
 func TestEvidenceGradient(t *testing.T) {
 	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		rows := testRows(60, 2, 51)
-		for _, ard := range []bool{true, false} {
-			tr := newTestTrainer(t, testConfig(t, rows, ard), rows)
-			e := newEvidence(tr.pool, rows, f, ard)
+		for _, scales := range []Scales{{ARD: true}, {}, {ARD: true, Widths: []int{2}}} {
+			tr := newTestTrainer(t, testConfig(t, rows, true), rows)
+			e := newEvidence(tr.pool, rows, f, scales)
 			theta := make([]float64, e.parameters+1)
 			for i := range theta {
 				theta[i] = 0.3 - 0.4*float64(i)
@@ -58,7 +58,7 @@ func TestEvidenceGradient(t *testing.T) {
 				}
 				want := (8*(value(h)-value(-h)) - (value(2*h) - value(-2*h))) / (12 * h)
 				if !(math.Abs(gradient[i]-want) <= 1e-6*(1+math.Abs(want))) {
-					t.Errorf("ARD %t: derivative %d is %.9g, differences give %.9g", ard, i, gradient[i], want)
+					t.Errorf("%+v: derivative %d is %.9g, differences give %.9g", scales, i, gradient[i], want)
 				}
 			}
 		}

@@ -51,10 +51,9 @@ func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 
 // setTheta sets θ to the logarithms of the lengthscales and the variance, clamped to the grids.
 func (t *Trainer) setTheta(from *Posterior) {
-	last := len(t.theta) - 1
-	t.theta[last] = math.Log(from.Kernel.Variance)
-	for i := range last {
-		t.theta[i] = math.Log(from.Kernel.Lengthscales[i])
+	t.theta[len(t.theta)-1] = math.Log(from.Kernel.Variance)
+	for j, i := range t.cfg.of(t.cfg.Dim) {
+		t.theta[i] = math.Log(from.Kernel.Lengthscales[j])
 	}
 	for i, g := range t.cfg.Grids {
 		t.theta[i] = g.clamp(t.theta[i])

@@ -44,7 +44,7 @@ func mustLoss(t testing.TB, kind loss.Kind, eps float64) loss.Loss {
 }
 
 func testConfig(t testing.TB, rows Rows, ard bool) Config {
-	c := Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: mustLoss(t, loss.ZeroOne, 0.6), ARD: ard, Seed: 3}
+	c := Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: mustLoss(t, loss.ZeroOne, 0.6), Scales: Scales{ARD: ard}, Seed: 3}
 	c.Grids = flatGrids(c.Parameters())
 	return c
 }
@@ -74,8 +74,10 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		rows := testRows(90, 3, 5)
 		for _, kind := range loss.Kinds() {
-			for _, ard := range []bool{true, false} {
-				c := testConfig(t, rows, ard)
+			for _, scales := range []Scales{{ARD: true}, {}, {ARD: true, Widths: []int{1, 2}}} {
+				c := testConfig(t, rows, true)
+				c.Scales = scales
+				c.Grids = c.Grids[:c.Parameters()]
 				c.Loss, c.Kernel, c.Inducing, c.Jitter = mustLoss(t, kind, 0.6), f, 12, 1e-3
 				c.Grids[0].LnInverseWeights = make([]float64, c.Grids[0].Count)
 				for i := range c.Grids[0].LnInverseWeights {
@@ -99,7 +101,7 @@ func TestGradientsAgreeWithDifferences(t *testing.T) {
 					want := (8*(f(value+h)-f(value-h)) - (f(value+2*h) - f(value-2*h))) / (12 * h)
 					*at = value
 					if !(math.Abs(got-want) <= 2e-6*(1+math.Abs(want))) {
-						t.Errorf("%s, ARD %t: d J/d %s = %.9g, differences give %.9g", kind, ard, name, got, want)
+						t.Errorf("%s, %+v: d J/d %s = %.9g, differences give %.9g", kind, scales, name, got, want)
 					}
 				}
 				for i := range tr.theta {

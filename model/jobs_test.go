@@ -182,7 +182,7 @@ func rescaled(values []float64, first int) []float64 {
 func (s *sample) train(t *testing.T, m int, seed uint64) float64 {
 	t.Helper()
 	c := Config{
-		Dim: s.rows.Dim, N: int64(s.rows.Len()), Delta: 0.01, Loss: mustLoss(t, loss.ZeroOne, s.epsilon), Kernel: s.family, ARD: true,
+		Dim: s.rows.Dim, N: int64(s.rows.Len()), Delta: 0.01, Loss: mustLoss(t, loss.ZeroOne, s.epsilon), Kernel: s.family, Scales: Scales{ARD: true},
 		Inducing: m, Plan: Plan{EstimateRows: 300}, Seed: seed, Workers: 2,
 	}
 	for range c.Parameters() {

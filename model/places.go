@@ -65,7 +65,7 @@ func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
 		return p
 	}
 	invScale := make([]float64, c.cfg.Dim)
-	expandScales(s.Theta, c.cfg.ARD, invScale)
+	expandScales(s.Theta, c.cfg.of(c.cfg.Dim), invScale)
 	rng := rand.New(rand.NewPCG(c.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	p.z = kmeans(c.pool, usual, invScale, c.cfg.Inducing, rng.Perm)
 	c.notice = fewerInducing(p.z.Rows, c.cfg.Inducing)
@@ -104,7 +104,7 @@ func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
 
 // estimatedStart is the estimate of the exact process on some rows.
 func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
-	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), c.cfg.Kernel, c.cfg.ARD)
+	e, err := estimate(c.pool, rows.Slice(0, min(rows.Len(), EstimateRows)), c.cfg.Kernel, c.cfg.Scales)
 	if err != nil {
 		return Start{}, err
 	}
@@ -117,7 +117,7 @@ func (c *Collapsed) estimatedStart(rows Rows) (Start, error) {
 // newPlace returns the place of parameters.
 func (c *Collapsed) newPlace(p parameters) place {
 	at := place{parameters: p, unit: make([]float64, c.cfg.Dim)}
-	expandScales(p.theta, c.cfg.ARD, at.unit)
+	expandScales(p.theta, c.cfg.of(c.cfg.Dim), at.unit)
 	for j, v := range at.unit {
 		at.unit[j] = 1 / v
 	}

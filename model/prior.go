@@ -12,7 +12,7 @@ import (
 type prior struct {
 	pool    *linalg.Pool
 	profile *linalg.Profile
-	ard     bool
+	of      []int   // [d]: the parameter of each input's lengthscale
 	jitter  float64 // relative to the variance
 
 	// Of θ and Z.
@@ -31,10 +31,10 @@ type prior struct {
 	zPull  linalg.Mat // [M×(d+1)]
 }
 
-func newPrior(pool *linalg.Pool, profile *linalg.Profile, ard bool, jitter float64, m, d int) *prior {
-	kuu := linalg.NewMat(m, m)
+func newPrior(pool *linalg.Pool, profile *linalg.Profile, of []int, jitter float64, m int) *prior {
+	kuu, d := linalg.NewMat(m, m), len(of)
 	p := &prior{
-		pool: pool, profile: profile, ard: ard, jitter: jitter, invScale: make([]float64, d),
+		pool: pool, profile: profile, of: of, jitter: jitter, invScale: make([]float64, d),
 		kuu: kuu, kuuSlope: slopesOf(profile, kuu), white: newWhitener(m),
 		vector: make([]float64, m), zOnes: linalg.NewMat(m, d+1), zPull: linalg.NewMat(m, d+1),
 	}
@@ -46,7 +46,7 @@ func newPrior(pool *linalg.Pool, profile *linalg.Profile, ard bool, jitter float
 
 // set computes K_ZZ and L for θ, ln lengthscales and ln variance, and z.
 func (p *prior) set(theta []float64, z linalg.Mat) error {
-	expandScales(theta, p.ard, p.invScale)
+	expandScales(theta, p.of, p.invScale)
 	p.variance = math.Exp(theta[len(theta)-1])
 	p.z, p.origin, p.limit = z, medians(z), limits(z)
 	p.pool.Kernel(p.profile, z, z, p.origin, p.invScale, p.variance, p.kuu, p.kuuSlope)
@@ -60,14 +60,6 @@ func (p *prior) set(theta []float64, z linalg.Mat) error {
 	}
 	p.white.prepare(p.pool)
 	return nil
-}
-
-// lengthscaleIndex returns the index of the parameter of feature j's lengthscale.
-func (p *prior) lengthscaleIndex(j int) int {
-	if p.ard {
-		return j
-	}
-	return 0
 }
 
 // A columnSum adds up the contributions of kernel columns to the derivatives.
@@ -110,7 +102,7 @@ func (p *prior) columnPart(c columnSum, dst hyperGradient) {
 			sum += z * (z*g - 2*gx)
 			dst.z.Row(i)[j] += (gx - z*g) * inv2
 		}
-		dst.theta[p.lengthscaleIndex(j)] += sum * inv2
+		dst.theta[p.of[j]] += sum * inv2
 	}
 }
 
@@ -145,7 +137,7 @@ func (p *prior) squarePart(square linalg.Mat, dst hyperGradient) {
 		for j, z := range p.z.Row(i) {
 			inv2 := p.invScale[j] * p.invScale[j]
 			pull := z*sum - gz.Row(i)[j] // Σ_i' 2G(z_i − z_i')
-			dst.theta[p.lengthscaleIndex(j)] += z * pull * inv2
+			dst.theta[p.of[j]] += z * pull * inv2
 			dst.z.Row(i)[j] -= pull * inv2
 		}
 	}

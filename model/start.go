@@ -26,7 +26,7 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 func (t *Trainer) startValues(rows Rows, grow bool) error {
 	rows = usualRows(rows)
 	some := clipped(rows)
-	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.ARD)
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *Trainer) grow(rows Rows, theta []float64) error {
 // (DTC) with the noise of the lowest estimated bound.
 func (t *Trainer) startAt(m int, rows Rows, theta []float64) error {
 	invScale := make([]float64, t.cfg.Dim)
-	expandScales(theta, t.cfg.ARD, invScale)
+	expandScales(theta, t.cfg.of(t.cfg.Dim), invScale)
 	rng := rand.New(rand.NewPCG(t.cfg.Seed, 0x7061637367700001)) //nolint:gosec // reproducible by intent
 	z := kmeans(t.pool, rows, invScale, m, rng.Perm)
 	t.notice = fewerInducing(z.Rows, m)

@@ -129,7 +129,7 @@ func (t *Trainer) Close() { t.pool.Close() }
 // allocate makes room for m inducing points.
 func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
-	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.ARD, t.cfg.Jitter, m, t.cfg.Dim)
+	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.of(t.cfg.Dim), t.cfg.Jitter, m)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
 	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
@@ -312,11 +312,8 @@ func (c Config) posterior(theta []float64, z linalg.Mat, mean []float64, precisi
 // kernelAt returns the kernel of a θ on its grid.
 func (c Config) kernelAt(theta []float64) kernel.Kernel {
 	k := kernel.Kernel{Family: c.Kernel, Lengthscales: make([]float64, c.Dim), Variance: Exponential(theta[len(theta)-1])}
-	for j := range k.Lengthscales {
-		k.Lengthscales[j] = Exponential(theta[0])
-		if c.ARD {
-			k.Lengthscales[j] = Exponential(theta[j])
-		}
+	for j, i := range c.of(c.Dim) {
+		k.Lengthscales[j] = Exponential(theta[i])
 	}
 	return k
 }

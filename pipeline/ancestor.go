@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -36,7 +37,7 @@ func (t *training) warmUp(src Source) error {
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
 	case t.job.Roles.Holdout > 0 && t.job.Copies.Policy == CopiesDropped:
 		anew = "perhaps seen copies of hold-out rows, for rows are delivered again (copies: drop)"
-	case !slices.Equal(meta.FeatureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name || meta.Mean != t.job.Mean.Column:
+	case !slices.Equal(meta.FeatureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode, t.survey.Encode):
 		anew = "other columns"
 	case meta.ARD == t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
 		anew = "another kernel"
@@ -58,7 +59,7 @@ func (t *training) mostInducing() int {
 	if t.job.Train.Mode == TrainArrival {
 		n = max(1, Sample{Rows: t.job.planned(t.survey.Roles.Rows)}.train(t.job))
 	}
-	return model.Config{N: n, Dim: len(t.survey.Features)}.Scheduled().Inducing
+	return model.Config{N: n, Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 func namesOf(columns []Affine) []string {
@@ -92,13 +93,16 @@ func (m Model) scaledAs(features []Affine, target Affine) (*model.Posterior, err
 		Kernel: kernel.Kernel{Family: old.Kernel.Family, Lengthscales: make([]float64, d)},
 		Z:      make([]float64, len(old.Z)), Mean: slices.Clone(old.Mean), L: slices.Clone(old.L), Factor: old.Factor,
 	}
-	ratios, logs := make([]float64, d), 0.0
-	for j, f := range features {
-		was := m.Meta.Features[j]
-		ratios[j] = was.Scale / f.Scale
-		logs += math.Log(ratios[j])
-		for i := j; i < len(old.Z); i += d {
-			p.Z[i] = (float64(old.Z[i]*was.Scale) + was.Centre - f.Centre) / f.Scale
+	ratios, logs := make([]float64, 0, d), 0.0
+	for i, f := range features {
+		was := m.Meta.Features[i]
+		for range m.Meta.Encode.Of(f.Name).width() {
+			j := len(ratios)
+			ratios = append(ratios, was.Scale/f.Scale)
+			logs += math.Log(ratios[j])
+			for i := j; i < len(old.Z); i += d {
+				p.Z[i] = (float64(old.Z[i]*was.Scale) + was.Centre - f.Centre) / f.Scale
+			}
 		}
 	}
 	for j, ratio := range ratios {

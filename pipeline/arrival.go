@@ -158,7 +158,7 @@ func (t *training) arrivalSteps(ctx context.Context, trainer *model.Trainer, pla
 		return nil
 	}
 	if t.reservoir == nil {
-		t.reservoir = newReservoir(t.job.Train, f.scale.inputs())
+		t.reservoir = newReservoir(t.job.Train, f.scale.inputs)
 	}
 	r := t.reservoir
 	order, at := f.from(r.seen)

@@ -20,15 +20,16 @@ type ModelMeta struct {
 	Format   string              `json:"format"`
 	Kernel   string              `json:"kernel"` // the name of its family
 	ARD      bool                `json:"ard"`
-	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (d, or one if not ARD), then ln variance
+	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (one a feature, or one if not ARD), then ln variance
 	Features []Affine            `json:"features"`
+	Encode   Encodings           `json:"encode,omitempty"` // of some features, which are not scaled
 	Target   Affine              `json:"target"`
 	Mean     string              `json:"mean,omitempty"` // column that predictions are added to; "": none
 	Loss     certify.Loss        `json:"loss"`
 	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
 
 	// The numbers for predictions, in scaled units.
-	Lengthscales []float64 `json:"lengthscales"` // one a feature
+	Lengthscales []float64 `json:"lengthscales"` // one an input
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`

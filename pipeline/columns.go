@@ -125,8 +125,10 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if c.Target != "" {
 		add("target", c.Target)
 	}
-	if c.Texts.Column != "" {
-		faults = append(faults, fmt.Errorf("%w: groups: column %q has numbers, and not these texts", ErrConfig, c.Texts.Column))
+	for _, t := range append(c.Encoded.Texts(), c.Texts) {
+		if t.Column != "" {
+			faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %q", ErrConfig, t.Column, t.Texts))
+		}
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

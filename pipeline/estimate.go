@@ -48,7 +48,7 @@ func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	}
 	m := float64(e.Inducing)
 	passes := m * m * float64(n)
-	measured, err := rates(min(e.Inducing, 500), s.Features, res.Workers)
+	measured, err := rates(min(e.Inducing, 500), s.inputs(job), res.Workers)
 	if err != nil {
 		return e, err
 	}
@@ -68,6 +68,9 @@ func (e *Estimate) time(least, most float64, rates []float64, limit time.Duratio
 		e.Most = min(e.Most, limit.Seconds()+least/slow)
 	}
 }
+
+// inputs is the number of inputs, at most.
+func (s Sample) inputs(job Job) int { return s.Features + job.Encode.more() }
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
@@ -90,7 +93,7 @@ func candidates(job Job, s Sample) []model.Config {
 	if len(sizes) == 0 {
 		sizes = []int{0} // the trainer's rule in N
 	}
-	n := s.train(job)
+	n, d := s.train(job), s.inputs(job)
 	var all []model.Config
 	for _, name := range job.Kernel.Family {
 		family, err := kernel.Named(name)
@@ -98,7 +101,7 @@ func candidates(job Job, s Sample) []model.Config {
 			continue // WithDefaults refuses it
 		}
 		for _, m := range sizes {
-			c := model.Config{N: n, Dim: s.Features, Kernel: family, ARD: !job.Kernel.Isotropic, Inducing: m, Goal: job.goal(), Plan: plan(job.Train, n, s.Features, m)}.Scheduled()
+			c := model.Config{N: n, Dim: d, Kernel: family, Inducing: m, Goal: job.goal(), Plan: plan(job.Train, n, d, m)}.Scheduled()
 			if job.Train.Method != MethodFreeForm {
 				c = job.Train.planned(c, m)
 			}

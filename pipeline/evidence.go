@@ -159,7 +159,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 func describe(job Job, features []Affine, target Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
 	meta := ModelMeta{
 		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,
-		Features: slices.Clone(features), Target: target, RowRules: certify.RowRules(),
+		Features: slices.Clone(features), Encode: job.Encode, Target: target, RowRules: certify.RowRules(),
 		Jitter: p.Jitter, Inducing: p.Inducing(),
 	}
 	if !slices.Contains(job.Kernel.Family, meta.Kernel) {
@@ -185,12 +185,12 @@ func describe(job Job, features []Affine, target Affine, theta []certify.Paramet
 		meta.Theta = append(meta.Theta, certify.Parameter{Name: name, Grid: grid, Index: theta[i].Index})
 	}
 	last := len(meta.Theta) - 1
-	for i := range meta.Features {
+	for i, f := range meta.Features {
 		p := meta.Theta[0]
 		if meta.ARD {
 			p = meta.Theta[i]
 		}
-		meta.Lengthscales = append(meta.Lengthscales, model.Exponential(p.Value()))
+		meta.Lengthscales = append(meta.Lengthscales, slices.Repeat([]float64{model.Exponential(p.Value())}, job.Encode.Of(f.Name).width())...)
 	}
 	meta.Variance = model.Exponential(meta.Theta[last].Value())
 	return meta, nil
@@ -213,7 +213,7 @@ func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, ta
 	case ScalingDeclared:
 		for i, a := range meta.Features {
 			declared, ok := job.Scaling.Features[a.Name]
-			if !ok {
+			if !ok && job.Encode.Of(a.Name) == nil {
 				return nil, target, fmt.Errorf("the job declares no scaling of the feature %q", a.Name)
 			}
 			columns[i].Centre, columns[i].Scale = declared.Centre, declared.Scale
@@ -229,5 +229,5 @@ func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, ta
 		return nil, target, fmt.Errorf("scaling mode %q is unknown", job.Scaling.Mode)
 	}
 	last := len(columns) - 1
-	return columns[:last], columns[last], nil
+	return job.Encode.unscaled(columns[:last]), columns[last], nil
 }

@@ -282,3 +282,6 @@ func ChargeFormer(paid *certify.Looks, changes int, last int64, silent, shown ma
 	}
 	return f.charge(paid, earlier)
 }
+
+// OnCircle is a point of the unit circle at so many turns.
+func OnCircle(turns float64) (x, y float64) { return onCircle(turns) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. It is a
@@ -24,7 +26,7 @@ type feed struct {
 
 func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, error) {
 	f := &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: res.Workers}
-	n, d := s.Roles.Train(), len(s.Features)
+	n, d := s.Roles.Train(), f.scale.inputs
 	if n*int64(d+1)*8 > res.Memory {
 		return f, nil
 	}
@@ -50,13 +52,25 @@ func (s *Survey) scaler() scaler {
 	if s.grouped {
 		used = slices.Delete(used, len(s.Features), len(s.Features)+1)
 	}
-	return scaler{used, s.Features, s.Target}
+	return newScaler(used, s.Features, s.Encode, s.Target)
+}
+
+// scaled are raw rows as the trainer gets them.
+func (s *Survey) scaled(raw rawRows) model.Rows {
+	scale := s.scaler()
+	x, y := scale.scaleRaw(raw)
+	return model.Rows{X: x, Y: y, Dim: scale.inputs}
+}
+
+// scales are the features' lengthscales.
+func (s *Survey) scales(job Job) model.Scales {
+	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
 }
 
 // rows delivers the train rows of the shards in the given order. The slices are
 // valid until use returns.
 func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
-	d := f.scale.inputs()
+	d := f.scale.inputs
 	if f.x != nil {
 		return f.kept(order, use)
 	}
@@ -74,7 +88,7 @@ func (f *feed) rows(ctx context.Context, order []int, use func(x, y []float64) e
 
 // kept delivers rows from memory, shard by shard.
 func (f *feed) kept(order []int, use func(x, y []float64) error) error {
-	d := int64(f.scale.inputs())
+	d := int64(f.scale.inputs)
 	if order == nil {
 		return use(f.x, f.y)
 	}
@@ -92,7 +106,7 @@ func (f *feed) kept(order []int, use func(x, y []float64) error) error {
 // full delivers all train rows in ordinal order, in chunks of chunkRows rows
 // (the last may be shorter), wherever batches and shards end.
 func (f *feed) full(ctx context.Context, use func(x, y []float64) error) error {
-	d := f.scale.inputs()
+	d := f.scale.inputs
 	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
 	err := f.rows(ctx, nil, func(rx, ry []float64) error {
 		for len(ry) > 0 {
@@ -145,7 +159,7 @@ type packet struct{ x, y []float64 }
 
 // take returns the next n rows. They are valid until the next call.
 func (r *shuffled) take(ctx context.Context, n int) (x, y []float64, err error) {
-	d := r.feed.scale.inputs()
+	d := r.feed.scale.inputs
 	r.x, r.y = r.x[:0], r.y[:0]
 	for len(r.y) < n {
 		if len(r.rest.y) == 0 {
@@ -191,7 +205,7 @@ func (r *shuffled) open(ctx context.Context) {
 		failed <- r.feed.shuffle(ctx, r.seed, epoch, r.buffer, func(p packet) error {
 			k := min(skip, int64(len(p.y)))
 			skip -= k
-			if p = (packet{p.x[k*int64(r.feed.scale.inputs()):], p.y[k:]}); len(p.y) == 0 {
+			if p = (packet{p.x[k*int64(r.feed.scale.inputs):], p.y[k:]}); len(p.y) == 0 {
 				return nil
 			}
 			select {
@@ -217,7 +231,7 @@ func (r *shuffled) close() {
 
 // shuffle delivers all train rows once, in the order of an epoch. The receiver owns the packets.
 func (f *feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
-	d := f.scale.inputs()
+	d := f.scale.inputs
 	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
 	order := rng.Perm(len(f.src.Shards()))
 	capacity := int(min(int64(buffer), f.roles.Train()))

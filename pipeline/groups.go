@@ -62,9 +62,9 @@ func (j Job) inputs(meta ModelMeta) []string {
 }
 
 // declared are the texts of the groups, if they are of texts.
-func (d GroupsDecl) declared() (of GroupTexts) {
+func (d GroupsDecl) declared() (of ColumnTexts) {
 	if len(d.Texts) > 0 {
-		of = GroupTexts{d.Column, d.Texts}
+		of = ColumnTexts{d.Column, d.Texts}
 	}
 	return of
 }
@@ -148,44 +148,38 @@ func (j Job) groupValues(columns []string, reference rawRows) ([]float64, error)
 	if !j.Groups.given() || j.Groups.Values != nil {
 		return j.Groups.Values, nil
 	}
-	counts := map[float64]int{}
-	for _, v := range reference.column(slices.Index(columns, j.Groups.Column)) {
-		counts[v+0]++
-	}
-	var values []float64
-	for v, n := range counts {
-		if frequentGroup*n >= reference.n {
-			values = append(values, v)
-		}
-	}
+	values := frequent(reference.column(slices.Index(columns, j.Groups.Column)), frequentGroup, 1, certify.MaxGroupValues)
 	if values == nil {
 		return nil, fmt.Errorf("%w: groups.column: no value of %q is that of one in %d reference rows: list the values (groups.values)", ErrData, j.Groups.Column, frequentGroup)
 	}
-	slices.SortFunc(values, func(a, b float64) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		if a < b {
-			return -1
-		}
-		return 1
-	})
-	values = values[:min(len(values), certify.MaxGroupValues)]
-	slices.Sort(values)
 	return values, nil
 }
 
-// strange says that no reference row is of a declared group, if there are reference rows and none is.
-func (d GroupsDecl) strange(columns []string, reference rawRows) []string {
-	if d.Values == nil || reference.n == 0 {
-		return nil
+// frequent are the values that at least one row in so many has, and so many rows, ascending: of more
+// than most of them the most frequent, of equally frequent ones the lower.
+func frequent(column []float64, oneIn, least, most int) (values []float64) {
+	counts := map[float64]int{}
+	for _, v := range column {
+		counts[v+0]++
 	}
-	for _, v := range reference.column(slices.Index(columns, d.Column)) {
-		if slices.Contains(d.Values, v) {
-			return nil
+	for v, n := range counts {
+		if oneIn*n >= len(column) && n >= least {
+			values = append(values, v)
 		}
 	}
-	return []string{fmt.Sprintf("groups.values: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
+	slices.SortFunc(values, func(a, b float64) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	values = values[:min(len(values), most)]
+	slices.Sort(values)
+	return values
+}
+
+// strange says that no reference row has one of the values, groups or levels, that a key declares for a
+// column, if there are reference rows.
+func strange(key string, values []float64, column string, columns []string, reference rawRows) []string {
+	if values == nil || reference.n == 0 || slices.ContainsFunc(reference.column(slices.Index(columns, column)), func(v float64) bool { return slices.Contains(values, v) }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: none of %s has one of them in column %q", key, certify.Count(int64(reference.n), "reference row"), column)}
 }
 
 // packed are values as a string, to compare subjects of passes.

@@ -22,6 +22,7 @@ type Job struct {
 	Target   string      `json:"target"`
 	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
 	Exclude  []string    `json:"exclude,omitempty"`
+	Encode   Encodings   `json:"encode,omitempty"`
 	Mean     MeanDecl    `json:"mean,omitzero"` // the mean function of the prior
 	Groups   GroupsDecl  `json:"groups,omitzero"`
 	Loss     LossDecl    `json:"loss"`
@@ -214,6 +215,7 @@ func (j Job) WithDefaults() (Job, error) {
 		}
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
+	j = j.withEncodings(fault)
 	j = j.byRule()
 	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
 	if j.Grid.Prior == certify.PriorPeaked && j.Scaling.Mode != ScalingReference {

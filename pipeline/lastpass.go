@@ -36,6 +36,7 @@ type lastPassResult struct {
 	Findings    *certify.Findings
 	Mean        *certify.Mean
 	Groups      []float64     // values with a group of their own, by the reference rows or the job
+	Encode      Encodings     // by the reference rows and the job; nil without rows
 	Passed      time.Duration // time of the pass over the rows
 
 	kept rawRows // reference rows, or start rows if there are none, in the order of their ordinals
@@ -155,6 +156,9 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		target := standardise(y, job.usualWithin())
 		target.Centre = mean.centre(job.centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
+	}
+	if found.Encode, err = job.Encode.seen(inputs, reference); err != nil {
+		return nil, err
 	}
 	if found.Groups, err = job.groupValues(inputs, reference); err != nil {
 		return nil, err

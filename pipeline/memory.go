@@ -30,19 +30,21 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 
 	// Training: the train rows, or their readers; start rows, scaled; the shuffle buffer
 	// and a batch.
-	kept := s.bytes(n)
+	scaled := s
+	scaled.Features = s.inputs(job)
+	kept := scaled.bytes(n)
 	if kept > res.Memory {
 		kept = reading
 	}
-	shared := kept + found + s.bytes(starts)
+	shared := kept + found + scaled.bytes(starts)
 	var finished int64 // states of the candidates that are done
 	for _, c := range candidates(job, s) {
-		use := job.Train.memory(c, s.Features, int(min(starts, startRows)), res.Workers)
-		batch := s.bytes(int64(c.Plan.Batch))
+		use := job.Train.memory(c, scaled.Features, int(min(starts, startRows)), res.Workers)
+		batch := scaled.bytes(int64(c.Plan.Batch))
 		if int64(c.Plan.Batch) < n {
-			batch += s.bytes(min(int64(job.Train.Buffer), n)) + s.bytes(int64(c.Plan.Batch))/4
+			batch += scaled.bytes(min(int64(job.Train.Buffer), n)) + scaled.bytes(int64(c.Plan.Batch))/4
 		}
-		batch += s.bytes(chunkRows)
+		batch += scaled.bytes(chunkRows)
 		var began int64 // an ancestor, and its posterior in other scales
 		if job.Train.WarmStart {
 			began = 2 * use.Posterior

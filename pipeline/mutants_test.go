@@ -90,10 +90,10 @@ func roleMutants() []mutant {
 		{"role separation: scaled by train rows", "pipeline", prior, []edit{
 			{"pipeline/survey.go", "slices.DeleteFunc(s.reference.column(i), ", "slices.DeleteFunc(s.start.column(i), "}, believe,
 		}},
-		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"}}},
+		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "s.scaled(s.reference)", "s.scaled(s.start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
 		{"role separation: the peak is estimated on train rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
-			{"pipeline/train.go", "scaleRaw(s.reference)", "scaleRaw(s.start)"},
+			{"pipeline/train.go", "s.scaled(s.reference)", "s.scaled(s.start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},

@@ -146,7 +146,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs()], readerLimits(p.of.meta))
+	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs], readerLimits(p.of.meta))
 	return found, nil
 }
 
@@ -172,7 +172,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	if err != nil {
 		return out, err
 	}
-	limits, d := readerLimits(p.of.meta), p.of.scale.inputs()
+	limits, d := readerLimits(p.of.meta), p.of.scale.inputs
 	for i := range b.rows {
 		found := Prediction{Ordinal: b.first + int64(i)}
 		good := b.reasons == nil || b.reasons.IsNull(i)

@@ -28,7 +28,8 @@ type Choice struct {
 	Features  []string         // nil: all columns but Exclude and Target
 	Exclude   []string         // columns that are no features, if Features is nil
 	Labels    []string         // columns behind the features, perhaps of text: see [UnitDecl]
-	Texts     GroupTexts       // of one of these columns
+	Encoded   Encodings        // of features, whatever their type: text is read as labels
+	Texts     ColumnTexts      // of one of the columns behind the features
 	Target    string           // "": none is read
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one
@@ -37,18 +38,18 @@ type Choice struct {
 	Spooled   func(rows int64) // gets the number of spooled rows; or nil
 }
 
-// GroupTexts are the texts of the groups of a column. The column must have text, and no other text
+// ColumnTexts are the texts of the groups, or the levels, of a column. The column must have text, and no other text
 // than these with one of their labels: two texts with one label are found in minutes.
-type GroupTexts struct {
+type ColumnTexts struct {
 	Column string
 	Texts  []string
 }
 
 // Check returns an error for another text with the label of one of the texts.
-func (g GroupTexts) Check(text string, label float64) error {
-	for _, t := range g.Texts {
+func (c ColumnTexts) Check(text string, label float64) error {
+	for _, t := range c.Texts {
 		if t != text && Label(t) == label {
-			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be told apart (hint: rename one of them, or leave it out of groups.values)", ErrData, t, text, g.Column)
+			return fmt.Errorf("%w: the texts %q and %q of column %q have the same label, so that their rows cannot be told apart (hint: rename one of them, or leave it out of the job)", ErrData, t, text, c.Column)
 		}
 	}
 	return nil

@@ -80,8 +80,7 @@ func (t *training) newRule(c candidate, state []byte) (trainer, error) {
 
 // referenceRows are the reference rows, scaled, in the order of their ordinals.
 func (t *training) referenceRows() model.Rows {
-	x, y := t.survey.scaler().scaleRaw(t.survey.reference)
-	return model.Rows{X: x, Y: y, Dim: len(t.survey.Features)}
+	return t.survey.scaled(t.survey.reference)
 }
 
 // same reports whether two models have the same numbers, to the last bit.

@@ -250,6 +250,9 @@ func (m ModelMeta) Inputs() []string {
 	return names
 }
 
+// Dim is the number of inputs of the posterior: one a feature, or those of its encoding.
+func (m ModelMeta) Dim() int { return len(m.Features) + m.Encode.more() }
+
 // FeatureNames are the names of the features, in order.
 func (m ModelMeta) FeatureNames() []string {
 	names := make([]string, len(m.Features))

@@ -2,20 +2,34 @@ package pipeline
 
 import "slices"
 
-// A scaler turns blocks of raw columns into scaled rows.
+// A scaler turns blocks of raw columns into scaled rows: an input is a scaled feature, or one of an
+// encoded feature.
 type scaler struct {
-	used     []int    // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
-	features []Affine // of used[:d]
+	used     []int       // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
+	features []Affine    // of used[:len(features)]
+	encoded  []*Encoding // of the features; nil: none
+	places   []int       // of the features' first inputs in a row
+	inputs   int
 	target   Affine
+}
+
+func newScaler(used []int, features []Affine, encode Encodings, target Affine) scaler {
+	s := scaler{used: used, features: features, target: target}
+	for _, f := range features {
+		e := encode.Of(f.Name)
+		s.encoded, s.places = append(s.encoded, e), append(s.places, s.inputs)
+		s.inputs += e.width()
+	}
+	return s
 }
 
 // past is the scaler of rows with a column between the features and what follows them.
 func (s scaler) past() scaler {
-	used := slices.Clone(s.used)
-	for i := len(s.features); i < len(used); i++ {
-		used[i]++
+	s.used = slices.Clone(s.used)
+	for i := len(s.features); i < len(s.used); i++ {
+		s.used[i]++
 	}
-	return scaler{used, s.features, s.target}
+	return s
 }
 
 // byColumn reports whether a column is subtracted from the target, in place of its centre.
@@ -29,15 +43,26 @@ func (s scaler) centreOf(row []float64) float64 {
 	return s.target.Centre
 }
 
-func (s scaler) inputs() int { return len(s.features) }
+// put writes the inputs of feature j to a row.
+func (s scaler) put(row []float64, j int, v float64) {
+	if e := s.encoded[j]; e != nil {
+		e.put(row[s.places[j]:], v)
+	} else {
+		row[s.places[j]] = (v - s.features[j].Centre) / s.features[j].Scale
+	}
+}
 
 // scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
 // nil. A value does not depend on its row's place.
 func (s scaler) scale(b block, from, to int, x, y []float64) {
-	d := len(s.features)
 	for j, a := range s.features {
-		for i, v := range b.columns[s.used[j]][from:to] {
-			x[i*d+j] = (v - a.Centre) / a.Scale
+		column, at := b.columns[s.used[j]][from:to], s.places[j]
+		for i, v := range column {
+			if e := s.encoded[j]; e != nil {
+				e.put(x[i*s.inputs+at:], v)
+			} else {
+				x[i*s.inputs+at] = (v - a.Centre) / a.Scale
+			}
 		}
 	}
 	if y == nil {
@@ -59,12 +84,11 @@ func (s scaler) targetOf(b block, i int) float64 {
 
 // scaleRaw scales raw rows: x row-major [n×d], y [n].
 func (s scaler) scaleRaw(r rawRows) (x, y []float64) {
-	d := len(s.features)
-	x, y = make([]float64, r.n*d), make([]float64, r.n)
+	x, y = make([]float64, r.n*s.inputs), make([]float64, r.n)
 	for i := range r.n {
 		row := r.row(i)
-		for j, a := range s.features {
-			x[i*d+j] = (row[s.used[j]] - a.Centre) / a.Scale
+		for j := range s.features {
+			s.put(x[i*s.inputs:], j, row[s.used[j]])
 		}
 		y[i] = (row[len(row)-1] - s.centreOf(row)) / s.target.Scale
 	}

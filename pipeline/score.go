@@ -43,7 +43,7 @@ func newScorer(m Model, workers int) (*scorer, error) {
 	}
 	return &scorer{
 		meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		scale:     scaler{indices(len(m.Meta.Inputs()) + 1), m.Meta.Features, m.Meta.Target},
+		scale:     newScaler(indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
 		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
 		predictor: predictor,
 	}, nil
@@ -66,13 +66,13 @@ func (w *workspace) reset(n int) {
 	if len(w.y) >= n {
 		return
 	}
-	w.x, w.y = make([]float64, n*w.of.scale.inputs()), make([]float64, n)
+	w.x, w.y = make([]float64, n*w.of.scale.inputs), make([]float64, n)
 	w.laws, w.hi = model.NewLaws(n), make([]float64, n)
 }
 
 // gather adds rows [from, to) of a block, with their targets if it has them.
 func (w *workspace) gather(b block, from, to int) {
-	d := w.of.scale.inputs()
+	d := w.of.scale.inputs
 	var y []float64
 	if len(b.columns) >= len(w.of.scale.used) {
 		y = w.y[w.n:]
@@ -86,14 +86,14 @@ func (w *workspace) column(b block) []float64 {
 	if !w.of.scale.byColumn() {
 		return nil
 	}
-	return b.columns[w.of.scale.used[w.of.scale.inputs()]]
+	return b.columns[w.of.scale.used[len(w.of.scale.features)]]
 }
 
 // gatherRow replaces the gathered rows by one raw row without its target.
 func (w *workspace) gatherRow(values []float64) {
 	w.reset(1)
-	for j, a := range w.of.scale.features {
-		w.x[j] = (values[j] - a.Centre) / a.Scale
+	for j := range w.of.scale.features {
+		w.of.scale.put(w.x, j, values[j])
 	}
 	w.n = 1
 }
@@ -109,7 +109,7 @@ func (w *workspace) gatherScaled(x, y []float64) {
 // predict returns the laws of the gathered rows. They are valid until the next call.
 func (w *workspace) predict() (model.Laws, error) {
 	laws := w.laws.Slice(0, w.n)
-	return laws, w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.inputs()], laws)
+	return laws, w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.inputs], laws)
 }
 
 // scored has laws and losses of rows with targets.
@@ -122,13 +122,13 @@ type scored struct {
 // score returns the losses of the gathered rows. They are valid until the next call.
 func (w *workspace) score() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
-	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
+	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs], s.y, s.laws, s.hi)
 }
 
 // scoreMeans is score with the losses of the mean of Q.
 func (w *workspace) scoreMeans() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
-	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs()], s.y, s.laws, s.hi)
+	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs], s.y, s.laws, s.hi)
 }
 
 // point is the loss of the mean of Q at row i, for information.

@@ -306,7 +306,7 @@ func (s *stage) open(ctx context.Context, job Job, features []string, notice fun
 
 // choice is the job's choice of columns, without the column of the mean.
 func (j Job) choice(features []string, res Resources) Choice {
-	c := Choice{Features: features, Labels: j.labels(), Texts: j.Groups.declared(), Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	c := Choice{Features: features, Labels: j.labels(), Encoded: j.Encode, Texts: j.Groups.declared(), Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
 	if features == nil {
 		c.Features, c.Exclude = j.Features, j.Exclude
 	}

@@ -23,8 +23,13 @@ func (j Job) Suits(columns []string, n int64) error {
 		if err := certify.ColumnName(name); err != nil {
 			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
-		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok && !slices.Contains(j.Beside(), name) && !slices.Contains(j.labels(), name) {
+		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok && !slices.Contains(j.Beside(), name) && !slices.Contains(j.labels(), name) && j.Encode.Of(name) == nil {
 			return noScaling(name)
+		}
+	}
+	for _, e := range j.Encode {
+		if !slices.Contains(columns[:len(columns)-1], e.Column) {
+			return fmt.Errorf("%w: encode: the rows have no column %q", ErrConfig, e.Column)
 		}
 	}
 	if j.Scaling.Mode == ScalingDeclared {

@@ -33,6 +33,7 @@ type Survey struct {
 	Shards   int
 	Roles    Roles
 	Features []Affine
+	Encode   Encodings // of some features
 	Target   Affine
 	Digest   Digest
 	Targets  Digest // of the multiset of the target's values
@@ -100,7 +101,10 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	if s.groups, err = job.groupValues(s.Columns, s.reference); err != nil {
 		return nil, err
 	}
-	s.Notices = append(s.Notices, job.Groups.strange(s.Columns, s.reference)...)
+	s.Notices = append(s.Notices, strange("groups.values", job.Groups.Values, job.Groups.Column, s.Columns, s.reference)...)
+	for _, e := range s.Encode {
+		s.Notices = append(s.Notices, strange("encode: levels", e.OneHot, e.Column, s.Columns, s.reference)...)
+	}
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
@@ -200,6 +204,10 @@ func (s *Survey) constant(l certify.Loss) float64 { return bestConstant(s.target
 func (s *Survey) scale(job Job, found []summary) error {
 	s.Features, s.Used, s.Notices = nil, nil, nil
 	last := len(s.Columns) - 1
+	var err error
+	if s.Encode, err = job.Encode.seen(s.Columns, s.reference); err != nil {
+		return err
+	}
 	for i, name := range s.Columns {
 		if job.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
@@ -210,7 +218,8 @@ func (s *Survey) scale(job Job, found []summary) error {
 			return err
 		}
 		a.Name = name
-		if !constant && s.start.n > 0 {
+		encoded := s.Encode.Of(name) != nil
+		if !constant && !encoded && s.start.n > 0 {
 			if text := fillValue(s.start.column(i)); text != "" {
 				s.Notices = append(s.Notices, fmt.Sprintf("column %q %s", name, text))
 			}
@@ -224,7 +233,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 				return err
 			}
 			s.Target.Centre = job.Mean.centre(s.Target.Centre)
-		case constant && slices.Contains(job.Features, name):
+		case constant && (encoded || slices.Contains(job.Features, name)):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant && name == job.Groups.Column:
 			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
@@ -239,6 +248,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 		}
 		s.Used = append(s.Used, i)
 	}
+	s.Features = s.Encode.unscaled(s.Features)
 	if len(s.Features) == 0 {
 		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", ErrData)
 	}
@@ -263,7 +273,7 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 			return *job.Scaling.Target, false, nil
 		}
 		a, ok := job.Scaling.Features[name]
-		if !ok {
+		if !ok && job.Encode.Of(name) == nil {
 			return a, false, noScaling(name)
 		}
 		return a, false, nil

@@ -100,8 +100,7 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 	if err := job.Mean.near(s.yardstick(), s.Target.Scale); err != nil {
 		return nil, err
 	}
-	x, y := s.scaler().scaleRaw(s.start)
-	t.start = model.Rows{X: x, Y: y, Dim: len(s.Features)}
+	t.start = s.scaled(s.start)
 	if t.loss, err = scaledLoss(job.lossSpec(s.Target), s.Target); err != nil {
 		return nil, err
 	}
@@ -171,8 +170,8 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 		return candidate{}, err
 	}
 	c := model.Config{
-		Dim: len(s.Features), N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
-		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), ARD: !job.Kernel.Isotropic,
+		Dim: t.start.Dim, N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
+		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
 	for _, p := range theta {
@@ -242,10 +241,9 @@ func parameters(job Job, s *Survey, family *kernel.Family, centre []float64, wor
 // The bound prefers smoother functions than the likelihood: the centre has 1.5 times the
 // lengthscales.
 func estimate(job Job, s *Survey, family *kernel.Family, workers int) ([]float64, error) {
-	x, y := s.scaler().scaleRaw(s.reference)
-	e, err := model.Estimate(model.Rows{X: x, Y: y, Dim: len(s.Features)}, family, !job.Kernel.Isotropic, workers)
+	e, err := model.Estimate(s.scaled(s.reference), family, s.scales(job), workers)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", len(y), err)
+		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", s.reference.n, err)
 	}
 	centre := append([]float64(nil), e.Theta...)
 	for i := range len(centre) - 1 {
@@ -439,7 +437,9 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	for i := range theta {
 		theta[i].Index = indices[i]
 	}
-	meta, err := describe(t.job, t.survey.Features, t.survey.Target, theta, posterior)
+	job := t.job
+	job.Encode = t.survey.Encode
+	meta, err := describe(job, t.survey.Features, t.survey.Target, theta, posterior)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}

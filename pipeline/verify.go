@@ -114,6 +114,14 @@ func derive(job Job, configuration []byte, m Model, modelDigest string, found *l
 
 // follows demands that a model's description follows from job, findings and posterior.
 func follows(job Job, m Model, found *lastPassResult) error {
+	if job.Encode != nil && found.Encode == nil {
+		levels, err := job.Encode.stated(m.Meta)
+		if err = errors.Join(err, levels.Validate()); err != nil {
+			return fmt.Errorf("the model does not follow from the job: %w", err)
+		}
+		found.Encode = levels
+	}
+	job.Encode = found.Encode
 	features, target, err := found.scaling(job, m.Meta)
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
@@ -140,7 +148,7 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
 	}
-	return job.fitsInducing(found.Train, len(features), m.Posterior.Inducing())
+	return job.fitsInducing(found.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }
 
 // fitsInducing demands a number of inducing points that the job allows: at most the largest of its

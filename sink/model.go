@@ -72,7 +72,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
-	d := len(meta.Features)
+	d := meta.Dim()
 	if need := tableBytes(meta.Inducing, d); need > int64(len(data)) {
 		return pipeline.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
 	}
@@ -111,10 +111,10 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 		return fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
 	// Levels and headers of pages add less than an eighth. size − f.end is the footer.
-	most := tableBytes(meta.Inducing, len(meta.Features))*9/8 + 1<<16 + (size - f.end)
+	most := tableBytes(meta.Inducing, meta.Dim())*9/8 + 1<<16 + (size - f.end)
 	if size > min(most, MaxModelBytes) {
 		return fmt.Errorf("%w: it has %d bytes, and a model of %d inducing points in %d dimensions at most %d",
-			ErrModelFile, size, meta.Inducing, len(meta.Features), min(most, MaxModelBytes))
+			ErrModelFile, size, meta.Inducing, meta.Dim(), min(most, MaxModelBytes))
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 
 // checkMeta checks the metadata alone, without the posterior.
 func checkMeta(meta pipeline.ModelMeta) error {
-	d := len(meta.Features)
+	d, inputs := len(meta.Features), meta.Dim()
 	theta := 2
 	if meta.ARD {
 		theta = d + 1
@@ -172,12 +172,12 @@ func checkMeta(meta pipeline.ModelMeta) error {
 	switch {
 	case meta.Format != pipeline.ModelFormat:
 		return fmt.Errorf("format %q, want %q", meta.Format, pipeline.ModelFormat)
-	case d < 1 || d > maxFeatures:
-		return fmt.Errorf("%d features, want 1 to %d", d, maxFeatures)
+	case d < 1 || inputs > maxFeatures:
+		return fmt.Errorf("%d features with %d inputs, want 1 to %d", d, inputs, maxFeatures)
 	case meta.Inducing < 1 || meta.Inducing > certify.MaxInducing:
 		return fmt.Errorf("%d inducing points, want 1 to %d", meta.Inducing, certify.MaxInducing)
-	case len(meta.Lengthscales) != d:
-		return fmt.Errorf("%d lengthscales for %d features", len(meta.Lengthscales), d)
+	case len(meta.Lengthscales) != inputs:
+		return fmt.Errorf("%d lengthscales for %d inputs", len(meta.Lengthscales), inputs)
 	case len(meta.Theta) != theta:
 		return fmt.Errorf("%d hyper-parameters, want %d", len(meta.Theta), theta)
 	case !positive(meta.Variance):
@@ -210,17 +210,22 @@ func checkMeta(meta pipeline.ModelMeta) error {
 			return fmt.Errorf("column %q: centre %v and scale %v, want a finite and a positive number", a.Name, a.Centre, a.Scale)
 		}
 	}
+	if err := meta.Encode.Validate(); err != nil {
+		return fmt.Errorf("encoding: %w", err)
+	}
+	features := meta.FeatureNames()
+	for _, e := range meta.Encode {
+		if !slices.Contains(features, e.Column) {
+			return fmt.Errorf("encoding of %q, which is no feature", e.Column)
+		}
+	}
 	return checkTheta(meta)
 }
 
 // checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: their
 // index on the grid is what the bound charges for.
 func checkTheta(meta pipeline.ModelMeta) error {
-	features := make([]string, len(meta.Features))
-	for j, a := range meta.Features {
-		features[j] = a.Name
-	}
-	names := certify.ParameterNames(features, meta.ARD)
+	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.ARD), meta.Encode.Widths(meta.Features), 0
 	if err := certify.CheckSize(meta.Theta); err != nil {
 		return err
 	}
@@ -239,7 +244,8 @@ func checkTheta(meta pipeline.ModelMeta) error {
 		case i == len(meta.Theta)-1:
 			parameters = []float64{meta.Variance}
 		case meta.ARD:
-			parameters = meta.Lengthscales[i : i+1]
+			parameters = meta.Lengthscales[at : at+widths[i]]
+			at += widths[i]
 		}
 		for _, x := range parameters {
 			if x != model.Exponential(p.Value()) {

@@ -20,6 +20,8 @@ func keyOf(fault error) (key, rest string) {
 // helps.
 func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError {
 	switch {
+	case of.Key == "features" && job.Features == nil && job.Beside() == nil: // default features have no faults
+		of.Key, of.Index = "encode", -1
 	case of.Key == "unit.column" && job.Groups.Texts != nil:
 		of.Key, of.Index = "groups.column", -1
 	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):

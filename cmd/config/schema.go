@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -137,6 +139,8 @@ func (filesConfig) words() []string {
 	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
 }
 
+func (encodeConfig) words() []string { return []string{oneHot} }
+
 func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
 
 // orVariable admits ${VAR} as a value.
@@ -242,11 +246,16 @@ func (oneOrMore) schema() schema {
 	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
 }
 
-func (groupValues) schema() schema {
+func (valueList) schema() schema {
 	of := func(types ...string) schema {
 		return schema{"type": "array", "minItems": 1, "items": schema{"type": types}}
 	}
 	return schema{"anyOf": []schema{of("number", "boolean"), of("string")}}
+}
+
+func (periods) schema() schema {
+	period := []schema{{"type": "number", "exclusiveMinimum": 0}, {"enum": slices.Sorted(maps.Keys(namedPeriods))}}
+	return schema{"anyOf": append(period, schema{"type": "array", "items": schema{"anyOf": period}, "minItems": 1})}
 }
 
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }

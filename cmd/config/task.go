@@ -117,6 +117,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0 && job.Unit.Block == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
+	faults.Unless(files || job.Encode.Texts() == nil, "encode", "texts are read of files; take a job of files, or numbers")
+	for name, e := range c.Encode {
+		faults.Unless(e.byReference || e.OneHot.numbers != nil || e.OneHot.texts != nil || e.Cyclic != nil, yamlfile.Join("encode", name), wantEncoding)
+	}
 	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")

@@ -80,7 +80,7 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 		return false, err
 	}
 	res := f.of.scoring().Resources()
-	choice := pipeline.Choice{Features: by.Model.Meta.Inputs(), Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
+	choice := pipeline.Choice{Features: by.Model.Meta.Inputs(), Encoded: by.Model.Meta.Encode, Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
 	src, err := ingestlake.Rows{file.Path}.Open(ctx, choice)
 	if err != nil {
 		return false, by.Model.Meta.Lacks(err)

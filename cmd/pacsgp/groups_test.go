@@ -107,7 +107,7 @@ func TestTextsOfGroups(t *testing.T) {
 		{"{column: g, values: []}", "want a list"},
 		{"{column: g}", "list its texts under groups.values"},
 		{"{column: x1, values: [AA]}", "which has numbers"},
-		{"{column: n, values: [AA]}", "and its groups are texts"},
+		{"{column: n, values: [AA]}", "and its groups or levels are texts"},
 		{"{column: h, values: [AA]}", "no column"},
 	} {
 		job := tiny(jobFile{"groups": c.groups, "features": "[x1, x2]", "output": "out"}).write(t, dir)

@@ -100,8 +100,15 @@ func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error 
 		m.Posterior.KL(), meta.Target.Name, centre, meta.Target.Scale, lossWords(meta.Loss))
 	table := tabwriter.NewWriter(w.stdout, 2, 4, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(table, "feature\tcentre\tscale\tlengthscale (raw units)\tin scaled units\t")
-	for i, f := range meta.Features {
-		_, _ = fmt.Fprintf(table, "%q\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, meta.Lengthscales[i]*f.Scale, meta.Lengthscales[i])
+	at := 0
+	for i, width := range meta.Encode.Widths(meta.Features) {
+		f, l := meta.Features[i], meta.Lengthscales[at]
+		if of := meta.Encode.Of(f.Name); of != nil {
+			_, _ = fmt.Fprintf(table, "%q\t%s\t\t\t%.4g\t\n", f.Name, of, l)
+		} else {
+			_, _ = fmt.Fprintf(table, "%q\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, l*f.Scale, l)
+		}
+		at += width
 	}
 	return table.Flush()
 }

@@ -90,7 +90,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, text := range cautions(c) {
 		show.notice(text)
 	}
-	src, err := from.Open(ctx, pipeline.Choice{Features: m.Meta.Inputs(), Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	src, err := from.Open(ctx, pipeline.Choice{Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
 		return m.Meta.Lacks(err)
 	}

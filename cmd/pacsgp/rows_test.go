@@ -12,8 +12,11 @@ import (
 )
 
 // A table is a Parquet file of the tests: columns by name, each a []float64, an
-// []int64, a []string, or a []any of float64 and nil for nulls.
+// []int64, times, a []string, or a []any of float64 and nil for nulls.
 type table map[string]any
+
+// times are a column of timestamps, in seconds since 1970.
+type times []int64
 
 // decimals are a column of decimal(18, 3), as thousandths.
 type decimals []int64
@@ -33,6 +36,8 @@ func (c table) bytes(t *testing.T) []byte {
 			group[name] = parquet.Leaf(parquet.DoubleType)
 		case []int64:
 			group[name] = parquet.Int(64)
+		case times:
+			group[name] = parquet.Timestamp(parquet.Microsecond)
 		case decimals:
 			group[name] = parquet.Decimal(3, 18, parquet.Int64Type)
 		case []any:
@@ -69,6 +74,10 @@ func cells(values any, j int) (cells []parquet.Value) {
 	case []int64:
 		for _, v := range values {
 			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
+		}
+	case times:
+		for _, v := range values {
+			cells = append(cells, parquet.Int64Value(1_000_000*v).Level(0, 0, j))
 		}
 	case decimals:
 		for _, v := range values {

@@ -19,7 +19,7 @@ type labelCursor struct {
 	values []parquet.Value
 	known  map[string]float64 // the latest labels
 	nulls  int64
-	texts  pipeline.GroupTexts // of the column
+	texts  pipeline.ColumnTexts // of the column
 }
 
 // mostKnown bounds the labels that are remembered.
@@ -66,14 +66,14 @@ func (l *labelCursor) label(text []byte) (v float64, err error) {
 	return v, nil
 }
 
-// checkTexts checks that the column of groups by texts has text, and the keys of paths.
-func checkTexts(files []*dataFile, texts pipeline.GroupTexts) error {
+// checkTexts checks that a column of groups or levels by texts has text, and the keys of paths.
+func checkTexts(files []*dataFile, texts pipeline.ColumnTexts) error {
 	if texts.Column == "" {
 		return nil
 	}
 	for _, f := range files {
 		if c := f.column(texts.Column); !c.Text {
-			return fmt.Errorf("lake: %s: column %q is %s, and its groups are texts (hint: write groups.values as numbers)", f.path, c.Name, c.Type)
+			return fmt.Errorf("lake: %s: column %q is %s, and its groups or levels are texts (hint: write numbers)", f.path, c.Name, c.Type)
 		}
 		for _, k := range f.keys {
 			if k.name != texts.Column {

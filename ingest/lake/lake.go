@@ -27,7 +27,9 @@ type Config struct {
 	// see [pipeline.Label].
 	Labels []string
 	// Texts are those of the groups of one of these columns.
-	Texts pipeline.GroupTexts
+	Texts pipeline.ColumnTexts
+	// Encoded are the encodings of features, of which some may be text.
+	Encoded pipeline.Encodings
 	// Target is the last column. Empty means that there is none.
 	Target string
 	// BadRows is the treatment of rows that break a rule.
@@ -76,7 +78,7 @@ type Source struct {
 	bad       ingest.BadRows
 	batchRows int
 	digests   bool
-	texts     pipeline.GroupTexts
+	texts     []pipeline.ColumnTexts
 	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
 	cache     footerCache
@@ -108,7 +110,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Labels: cfg.Labels, Target: cfg.Target}
+	choice := ingest.Choice{Features: cfg.Features, Exclude: cfg.Exclude, Labels: cfg.Labels, Encoded: cfg.Encoded.Types(), Target: cfg.Target}
 	columns, left, err := ingest.Select(tables(files), choice)
 	if err != nil {
 		return nil, err
@@ -119,8 +121,11 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err := oneMeaning(files, columns, choice); err != nil {
 		return nil, err
 	}
-	if err := checkTexts(files, cfg.Texts); err != nil {
-		return nil, err
+	texts := append(cfg.Encoded.Texts(), cfg.Texts)
+	for _, each := range texts {
+		if err := checkTexts(files, each); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
@@ -133,7 +138,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		bad:       cfg.BadRows,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
-		texts:     cfg.Texts,
+		texts:     texts,
 	}
 	if s.batchRows == 0 {
 		s.batchRows = defaultBatchRows(len(columns))
@@ -264,8 +269,8 @@ func (b *batches) start(foot *footer) error {
 		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
 			c.label = newLabelCursor(b.file, col, ch)
-			if b.src.texts.Column == col.Name {
-				c.label.texts = b.src.texts
+			if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {
+				c.label.texts = b.src.texts[i]
 			}
 		}
 		b.cursors[j] = c

@@ -110,7 +110,7 @@ func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, e
 		target = m.Meta.Target.Name
 	}
 	src, err := Open(ctx, Config{
-		Paths: []string{f.path}, Features: m.Meta.Inputs(), Target: target, BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
+		Paths: []string{f.path}, Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
 	return src, m.Meta.Lacks(err)
 }

@@ -23,7 +23,7 @@ func (p *Paths) UnmarshalYAML(node ast.Node) (err error) {
 	if node.Type() == ast.NullType {
 		return nil
 	}
-	*p, err = oneOrList(node, "want a path or a list of paths; one that looks like a number needs quotes", func(one ast.Node) (path string, ok bool) {
+	*p, err = OneOrList(node, "want a path or a list of paths; one that looks like a number needs quotes", func(one ast.Node) (path string, ok bool) {
 		switch one.(type) {
 		case *ast.StringNode, *ast.LiteralNode:
 			err := yaml.NodeToValue(one, &path)
@@ -39,7 +39,7 @@ type Names []string
 
 // UnmarshalYAML reads the two forms.
 func (n *Names) UnmarshalYAML(node ast.Node) (err error) {
-	*n, err = oneOrList(node, "want a name or a list of names", func(one ast.Node) (string, bool) {
+	*n, err = OneOrList(node, "want a name or a list of names", func(one ast.Node) (string, bool) {
 		text, ok := one.(*ast.StringNode)
 		if !ok {
 			return "", false
@@ -55,7 +55,7 @@ type Ints []int
 // UnmarshalYAML reads the two forms.
 func (o *Ints) UnmarshalYAML(node ast.Node) (err error) {
 	const want = "want a whole number or a list of whole numbers"
-	*o, err = oneOrList(node, want, func(one ast.Node) (int, bool) {
+	*o, err = OneOrList(node, want, func(one ast.Node) (int, bool) {
 		v, err := WholeNumber(one, false)
 		return int(v), err == nil
 	})
@@ -65,8 +65,8 @@ func (o *Ints) UnmarshalYAML(node ast.Node) (err error) {
 	return err
 }
 
-// oneOrList reads a value or a list of some. want is what those are told that read refuses.
-func oneOrList[T any](node ast.Node, want string, read func(ast.Node) (T, bool)) ([]T, error) {
+// OneOrList reads a value or a list of some. want is what those are told that read refuses.
+func OneOrList[T any](node ast.Node, want string, read func(ast.Node) (T, bool)) ([]T, error) {
 	nodes := []ast.Node{node}
 	if list, ok := node.(*ast.SequenceNode); ok {
 		nodes = list.Values

@@ -122,7 +122,7 @@ func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *
 	res := j.How.Resources.WithDefaults()
 	var sources []pipeline.Source
 	for _, m := range models {
-		choice := pipeline.Choice{Features: m.Model.Meta.Inputs(), Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))}
+		choice := pipeline.Choice{Features: m.Model.Meta.Inputs(), Encoded: m.Model.Meta.Encode, Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))}
 		src, err := p.rows.Open(ctx, choice)
 		if err != nil {
 			return m.Model.Meta.Lacks(err)

@@ -164,7 +164,7 @@ func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (t
 	res := w.How.Resources.WithDefaults()
 	for _, c := range all {
 		t.contenders[c.ID] = c.Certificate
-		src, err := full.Rows.Open(ctx, pipeline.Choice{Features: c.Model.Meta.Inputs(), Target: c.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(all))})
+		src, err := full.Rows.Open(ctx, pipeline.Choice{Features: c.Model.Meta.Inputs(), Encoded: c.Model.Meta.Encode, Target: c.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(all))})
 		if err != nil {
 			return tests, unfitError{c.Model.Meta.Lacks(err)}
 		}

@@ -88,11 +88,11 @@ def grid_of(p):
     return {**dict(floats(g, "min", "step")), "count": g["count"], "prior": g["prior"], **members(("centre", g.get("centre", 0)), *floats(g, "width"))}
 
 
-def follows(model, job, columns, train):
+def follows(model, job, columns, train, encodings):
     """The model file is one that the job gives with this scaling."""
-    derived = compact(describe(model, job, columns))
+    derived = compact(describe(model, job, columns, encodings))
     need(derived == model.text, f"the model does not follow from the job: {difference(model.meta, json.loads(derived))}")
-    m, most = len(model.mean), inducing_most(job, train, len(model.features))
+    m, most = len(model.mean), inducing_most(job, train, model.z.shape[1])
     need(m <= most, f"the model has {m} inducing points, the job allows {most}")
 
 

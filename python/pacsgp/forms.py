@@ -73,9 +73,10 @@ PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
 
+ENCODING = {"column": word(128), "one_hot?": [number], "texts?": [word(64)], "cyclic?": [positive]}
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
-    "features": [AFFINE], "target": AFFINE, "mean?": word(128), "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
+    "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": word(128), "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "noise?": {"variance": positive, "spread": lambda v: number(v) and 0 <= v <= 1}}
 topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
@@ -85,7 +86,7 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
                "train?": {"passes?": positive, "seed?": lambda v: integer(v) and 0 <= v < 1 << 64}}
 
 SETTINGS = {
-    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
+    "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "encode?": [ENCODING], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count, "misses?": below_one}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},

@@ -35,14 +35,19 @@ def right_texts(job):
     return "texts" not in of or of.get("values") == [label(text.encode()) for text in of["texts"]] and of["column"] not in job.get("features", [])
 
 
+def frequent(column, one_in, least, most):
+    """The most frequent values, ascending, that at least one row in so many has, and so many rows; of equally frequent ones the lower."""
+    found, times = np.unique(column + 0.0, return_counts=True)
+    often = (one_in * times >= len(column)) & (times >= least)
+    found, times = found[often], times[often]
+    return sorted(found[np.lexsort((found, -times))][:most].tolist())
+
+
 def check_values(job, columns, rows, stated):
     """The values with a group of their own are those of the job, or the frequent ones of the reference rows."""
     values = job["groups"].get("values")
     if values is None:
-        found, times = np.unique(rows[columns.index(job["groups"]["column"])] + 0.0, return_counts=True)
-        frequent = FREQUENT * times >= rows.shape[1]
-        found, times = found[frequent], times[frequent]
-        values = sorted(found[np.lexsort((found, -times))][:MOST].tolist())
+        values = frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST)
     need(stated == values, f"the reference rows, or the job, give groups by the values {values}, the certificate has {stated}")
 
 

@@ -2,6 +2,7 @@
 import math
 
 from . import unit
+from .encode import fits as fits_encodings
 from .forms import KERNEL
 from .groups import right_texts, right_values
 from .jsontext import compact
@@ -23,12 +24,16 @@ def affine(a, name=None):
     return {"name": a["name"] if name is None else name, "centre": float(a["centre"]), "scale": float(a["scale"])}
 
 
+def encoding(e):
+    return {"column": e["column"], **members(("one_hot", [float(x) for x in e.get("one_hot", [])]), ("texts", e.get("texts")), ("cyclic", [float(x) for x in e.get("cyclic", [])]))}
+
+
 def canonical_settings(v):
     """The settings as a run writes them into its certificate: members in their order,
     texts, counts and float64 numbers in their form. What a run would have refused is
     refused here."""
     scaling, train, grid, loss = v["scaling"], v["train"], v["grid"], v["loss"]
-    job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("mean", v.get("mean")))}
+    job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("encode", [encoding(e) for e in v.get("encode", [])]), ("mean", v.get("mean")))}
     if "groups" in v:
         job["groups"] = {"column": v["groups"]["column"], **members(("values", [float(x) for x in v["groups"].get("values", [])]), ("texts", v["groups"].get("texts")))}
     job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("unit", loss.get("unit")))}
@@ -133,6 +138,7 @@ def check_job(job):
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
+            ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),

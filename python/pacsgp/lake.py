@@ -75,7 +75,7 @@ class Lake:
 
     tolerant = False
     labels = ()  # columns that may be text, which is read as numbers (format.md, 4.4)
-    grouped = {}  # by column, of which there is at most one: the texts of its groups by their numbers
+    grouped = {}  # by column: the texts of its groups or levels by their numbers
 
     def __init__(self, paths):
         self.files = Listing(paths).files
@@ -94,7 +94,7 @@ class Lake:
                 mine = [c for c in table.columns if c.name == name]
                 need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
                 text = name in self.labels and (mine[0].text if mine else name in self.texts)
-                need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups are texts")
+                need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups or levels are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
                 need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
                 need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
@@ -133,13 +133,13 @@ class Lake:
         need(self.grouped.get(name, {}).get(label(text), text) == text, f"the key {name!r} has another text with the label of a group's")
         return label(text)
 
-    def default_columns(self, target, exclude):
+    def default_columns(self, target, exclude, encoded):
         """The numeric columns that all files have, sorted bytewise, without the target
-        and what is excluded; times have to be asked for."""
+        and what is excluded, and the encoded ones; times have to be asked for."""
         common = None
         for table, keys in zip(self.tables, self.keys):
             every = [c.name for c in table.columns] + list(keys)
             usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)
             usable = {name for name in usable if every.count(name) == 1 and name}
             common = usable if common is None else common & usable
-        return sorted(common - {target, *exclude}, key=lambda name: name.encode("utf-8", "surrogateescape"))
+        return sorted(common - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))

@@ -6,8 +6,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
+from .encode import inputs, right, width
 from .forms import METADATA, ROW_RULES
-from .job import affine, floats, grid_count, mean_column, members
+from .job import affine, encoding, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
 from .plainfile import read_plain, text_of
 from .refusal import need
@@ -40,7 +41,10 @@ class Model:
         fits(meta, METADATA, "the model's metadata")
         need(table.schema.equals(COLUMNS), f"the model file has the columns {table.schema}")
         need(table.num_rows == meta["inducing"], "the number of rows is not that of the metadata")
-        d = len(meta["features"])
+        self.encode = {e["column"]: encoding(e) for e in meta.get("encode", [])}
+        self.widths = [width(self.encode.get(f["name"])) for f in meta["features"]]
+        need(right([*self.encode.values()]) and len(self.encode) == len(meta.get("encode", [])) and self.encode.keys() <= {f["name"] for f in meta["features"]}, "the model's encodings are none of its features, or out of order")
+        d = sum(self.widths)
         self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)
         self.mean = table["mean"].to_numpy()
         self.l = lower_triangle(table["l"], len(self.mean))
@@ -56,13 +60,14 @@ class Model:
         self.target, self.loss = affine(meta["target"]), meta["loss"]
         self.lengthscales = np.array(meta["lengthscales"], dtype=float)
         self.variance, self.jitter = float(meta["variance"]), float(meta["jitter"])
-        need(len(self.lengthscales) == d, "there are not as many lengthscales as features")
+        need(len(self.lengthscales) == d, "there are not as many lengthscales as inputs")
         for p in meta["theta"]:
             need(p["index"] < p["grid"]["count"] <= 100_001 and p["grid"].get("centre", 0) < p["grid"]["count"], f"{p['name']!r} is not on its grid")
 
     def scale_features(self, raw):
-        """x in scaled units: one difference, one quotient."""
-        return (raw - self.centre) / self.scale
+        """The inputs of raw features [n, features]: one difference, one quotient, or the encoding."""
+        scaled = (raw - self.centre) / self.scale
+        return np.concatenate([inputs(self.encode[name], v) if name in self.encode else x[:, None] for name, v, x in zip(self.features, raw.T, scaled.T)], axis=1)
 
     def centre_of(self, rows):
         """What is taken off the target at each row [columns, rows]: the column of the mean, or the centre."""
@@ -108,7 +113,7 @@ def exponential(x):
     return float(Decimal(x).exp())
 
 
-def describe(model, job, columns):
+def describe(model, job, columns, encodings):
     """The metadata that a model file must have: all that follows from the job and the
     scaling (columns: the features, then the target), with what only the model can
     tell, which are the family, indices and peaks on the grid, jitter and size."""
@@ -116,6 +121,8 @@ def describe(model, job, columns):
     need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name
+    widths = [width(next((e for e in encodings if e["column"] == a["name"]), None)) for a in features]
+    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if a["name"] in {e["column"] for e in encodings} else a for a in features]
     target["name"] = job["target"]
     need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]
@@ -132,9 +139,9 @@ def describe(model, job, columns):
             own.update(members(("centre", p["grid"].get("centre", 0)), ("width", job["grid"]["width"])))
         theta.append({"name": name, "grid": own, "index": p["index"]})
     values = [value_of(p) for p in theta]
-    spread = values[:-1] if ard else values[:1] * len(features)
+    spread = [v for v, inputs_of in zip(values[:-1] if ard else values[:1] * len(features), widths) for _ in range(inputs_of)]
     return {
-        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, "target": target, **members(("mean", mean_column(job))),
+        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
         "jitter": model.jitter, "inducing": len(model.mean), **members(("noise", model.meta.get("noise")))}

@@ -3,6 +3,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .encode import may_be_text, texts
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .refusal import need, ok
@@ -25,6 +26,7 @@ def write_predictions(model, paths, out, certificate):
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
     lake = Lake(paths)
     lake.tolerant = True
+    lake.labels, lake.grouped = may_be_text(model.encode.values()), texts(model.encode.values())
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:

@@ -87,7 +87,7 @@ def centres(x, scale, m):
 
 def check_theta(model, x, y):
     """θ and the noise are the values of their grids nearest to the estimate."""
-    at = fitted(x[:RULE_ROWS], y[:RULE_ROWS], model.meta["kernel"], model.meta["ard"])
+    at = fitted(x[:RULE_ROWS], y[:RULE_ROWS], model.meta["kernel"], model.meta["ard"], model.widths)
     for p, v in zip(model.meta["theta"], at):
         grid = p["grid"]
         index = max(0, min(grid["count"] - 1, math.floor((v - grid["min"]) / grid["step"] + 0.5)))

@@ -13,25 +13,26 @@ from .refusal import need, ok
 from .survey import Digests, standardise
 
 
-def estimate(x, y, family, ard):
+def estimate(x, y, family, ard, widths):
     """ln of lengthscales and variance that fit the reference rows, for the centre of a
     peaked prior (format.md, 6.2)."""
-    at = fitted(x[:1000], y[:1000], family, ard)
+    at = fitted(x[:1000], y[:1000], family, ard, widths)
     at[:-2] += math.log(1.5)                        # the bound likes smoother functions
     return at[:-1]
 
 
-def fitted(x, y, family, ard):
+def fitted(x, y, family, ard, widths):
     """ln of lengthscales, variance and noise: 50 steps of Adam on the log evidence of an exact
     process with noise."""
-    d = x.shape[1]
+    d = len(widths)                                 # features
     scales = d if ard else 1
+    of = np.repeat(np.arange(d) if ard else np.zeros(d, dtype=int), widths)
     theta = np.zeros(scales + 2)                    # lengthscales, variance, noise
     theta[:scales], theta[-1] = 0.5 * math.log(d), math.log(0.1)
     best, at = math.inf, theta.copy()
     mean, square = np.zeros_like(theta), np.zeros_like(theta)
     for step in range(50):
-        value, gradient = negative_log_evidence(x, y, theta, family, ard)
+        value, gradient = negative_log_evidence(x, y, theta, family, of)
         off = (theta[:scales] - 0.5 * math.log(d)) / 2   # a normal prior on ln lengthscales
         value += 0.5 * off @ off
         gradient[:scales] += off / 2
@@ -45,10 +46,10 @@ def fitted(x, y, family, ard):
     return at
 
 
-def negative_log_evidence(x, y, theta, family, ard):
-    """½ yᵀK⁻¹y + ½ ln det K and its derivatives in theta."""
-    n, d = x.shape
-    scaled = x * np.exp(-theta[:-2])
+def negative_log_evidence(x, y, theta, family, of):
+    """½ yᵀK⁻¹y + ½ ln det K and its derivatives in theta. Input j has the lengthscale of[j]."""
+    n = len(x)
+    scaled = x * np.exp(-theta[of])
     variance, noise = math.exp(theta[-2]), math.exp(theta[-1])
     squares = np.zeros((n, n))
     for column in scaled.T:
@@ -61,8 +62,8 @@ def negative_log_evidence(x, y, theta, family, ard):
     w = 0.5 * (inverse - np.outer(alpha, alpha))
     g = w * variance * slope
     gradient = np.empty(len(theta))
-    by_feature = [2 * (column * (column * g.sum(1) - g @ column)).sum() for column in scaled.T]
-    gradient[:-2] = by_feature if ard else sum(by_feature)
+    by_input = [2 * (column * (column * g.sum(1) - g @ column)).sum() for column in scaled.T]
+    gradient[:-2] = np.bincount(of, by_input)
     gradient[-2], gradient[-1] = (w * k).sum(), np.trace(w) * noise
     return 0.5 * y @ alpha + np.log(l.diagonal()).sum(), gradient
 
@@ -70,7 +71,7 @@ def negative_log_evidence(x, y, theta, family, ard):
 def check_peaks(model, job, survey):
     """The peaks stand at one of the two places beside the estimate (format.md, 6.2)."""
     rows = survey.values(survey.reference)
-    estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], model.meta["ard"])
+    estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], model.meta["ard"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):
         grid, apart = p["grid"], spacing(p["grid"])
         place = (at - grid["min"]) / (grid["step"] * apart)
@@ -84,7 +85,7 @@ def check_default_features(model, job, lake, survey):
     rows that the scaling comes from."""
     if "features" in job:
         return
-    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job)) if name not in model.inputs[len(model.features):] + beside(job)]
+    columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + beside(job)]
     more = [name for name in columns if name not in model.features]
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")

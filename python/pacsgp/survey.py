@@ -244,7 +244,7 @@ def declared_scaling(job, columns):
     broken assumption: there is nothing to hold it to."""
     if job["scaling"]["mode"] != "declared":
         return columns
-    features, target = job["scaling"]["features"], job["scaling"]["target"]
+    features, target, encoded = job["scaling"]["features"], job["scaling"]["target"], {e["column"] for e in job.get("encode", [])}
     for a in columns[:-1]:
-        need(a["name"] in features, f"the job declares no scaling of the feature {a['name']!r}")
-    return [features[a["name"]] for a in columns[:-1]] + [{**target, "name": columns[-1]["name"]}]
+        need(a["name"] in features or a["name"] in encoded, f"the job declares no scaling of the feature {a['name']!r}")
+    return [features.get(a["name"], a) for a in columns[:-1]] + [{**target, "name": columns[-1]["name"]}]

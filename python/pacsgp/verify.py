@@ -6,6 +6,7 @@ from .certificate import read_certificate, read_job, segments, stated_copies, st
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
+from .encode import may_be_text, seen as seen_levels, stated as stated_levels, texts
 from .forms import BEFORE
 from .findings import findings
 from .groups import check_values, text_column
@@ -30,7 +31,7 @@ def check_files(model, cert, document):
     job, raw = read_job(cert, document)
     need(fine_enough(model.target, model.loss), f"float64 numbers around {model.target['centre']:.6g}, give or take {model.target['scale']:.3g}, are too coarse for the tolerance")
     found = stated_findings(cert, job)
-    follows(model, job, declared_scaling(job, model.meta["features"] + [model.meta["target"]]), found["ledger"]["train"])
+    follows(model, job, declared_scaling(job, model.meta["features"] + [model.meta["target"]]), found["ledger"]["train"], stated_levels(job, model))
     ok("the model's description follows from the configuration: hyper-parameters, kernel, loss, row rules")
     jitter = {"limit": model.jitter / 2, "holds": bool(check_jitter(model))}
     check_bounds(cert, model, found)
@@ -44,8 +45,8 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     stated, what the data tell of their place that the certificate does not, and what
     speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
-    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job)
-    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
+    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
+    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)} | texts(job.get("encode", []))
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)
@@ -57,7 +58,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
         unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments, and its sentences speak of no topic"
-    follows(model, job, survey.scaling(model), survey.train)
+    follows(model, job, survey.scaling(model), survey.train, seen_levels(job, columns, survey.values(survey.reference)))
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + {"": "", "first": "position, hold-out rows by ", "content": "features and "}[job["roles"].get("by", "")] + f"the key {job['roles']['key']!r}")
     looked_at = survey.values(survey.targets_from)

@@ -1,0 +1,167 @@
+package pipeline_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// encoding declares encodings, the last of them of the column station.
+func encoding(all ...pipeline.Encoding) func(*pipeline.Job) {
+	return func(j *pipeline.Job) {
+		tiny(j)
+		all[len(all)-1].Column = "station"
+		j.Encode = all
+	}
+}
+
+// A phase is a point of the unit circle, with the same bits everywhere.
+func TestOnCircle(t *testing.T) {
+	for i := range 1200 {
+		turns := float64(i)/240 - 2
+		x, y := pipeline.OnCircle(turns)
+		s, c := math.Sincos(2 * math.Pi * (turns - math.Floor(turns) - 0.5))
+		if !(math.Abs(x-c) <= 1e-14 && math.Abs(y-s) <= 1e-14) {
+			t.Errorf("%v turns are at %v, %v, want %v, %v", turns, x, y, c, s)
+		}
+	}
+	if x, y := pipeline.OnCircle(13.0 / 24); x != 0x1.ee8dd4748bf15p-1 || y != 0x1.0907dc193068cp-2 { // computed by the Python package
+		t.Errorf("13 hours are at %v, %v", x, y)
+	}
+}
+
+// A model has the encodings of the job, with one hyper-parameter a feature. It is verified, and predicts
+// raw rows.
+func TestEncodings(t *testing.T) {
+	l := stations(900, 4)
+	for name, c := range map[string]struct {
+		of     pipeline.Encoding
+		want   pipeline.Encoding
+		inputs []float64 // of station 2
+	}{
+		"levels of the reference rows": {pipeline.Encoding{}, pipeline.Encoding{OneHot: []float64{0, 1, 2}}, []float64{0, 0, 1}},
+		"declared levels":              {pipeline.Encoding{OneHot: []float64{2, math.Copysign(0, -1)}}, pipeline.Encoding{OneHot: []float64{0, 2}}, []float64{0, 1}},
+		"a period":                     {pipeline.Encoding{Cyclic: []float64{4}}, pipeline.Encoding{Cyclic: []float64{4}}, []float64{1, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := publish(t, l, encoding(c.of))
+			m, want := p.result.Model, c.want
+			want.Column = "station"
+			if diff := cmp.Diff(pipeline.Encodings{want}, m.Meta.Encode); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if f := m.Meta.Features[2]; f.Centre != 0 || f.Scale != 1 || len(m.Meta.Theta) != 4 || m.Posterior.Dim() != 2+len(c.inputs) {
+				t.Errorf("%+v, %d hyper-parameters, %d inputs", f, len(m.Meta.Theta), m.Posterior.Dim())
+			}
+			for _, rows := range []*lake{l, nil} {
+				_, err := p.verify(t, p.certificate, m, p.result.ModelDigest, rows)
+				fatal.If(t, err)
+			}
+			ready, err := pipeline.NewReady(m, 1)
+			fatal.If(t, err)
+			defer ready.Close()
+			got, err := ready.Row([]float64{0.3, 0.8, 2})
+			fatal.If(t, err)
+			predictor, err := model.NewPredictor(m.Posterior, 1)
+			fatal.If(t, err)
+			defer predictor.Close()
+			a, b := m.Meta.Features[0], m.Meta.Features[1]
+			x := append([]float64{(0.3 - a.Centre) / a.Scale, (0.8 - b.Centre) / b.Scale}, c.inputs...)
+			mean, variance := make([]float64, 1), make([]float64, 1)
+			fatal.If(t, predictor.Predict(x, mean, variance))
+			if want := mean[0]*m.Meta.Target.Scale + m.Meta.Target.Centre; !(math.Abs(got.Mean-want) <= 1e-12) {
+				t.Errorf("the prediction is %v, want %v", got.Mean, want)
+			}
+			forged := *p
+			changed := m
+			changed.Meta.Encode = pipeline.Encodings{{Column: "station", OneHot: slices.Repeat([]float64{7}, m.Posterior.Dim()-2)}}
+			digest, err := forged.store.PutModel(t.Context(), changed)
+			fatal.If(t, err)
+			with := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+			if _, err := p.verify(t, with, changed, digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("a model with another encoding: %v", err)
+			}
+		})
+	}
+}
+
+// The encodings of a model begin training on other rows.
+func TestEncodedStartValues(t *testing.T) {
+	m := publish(t, stations(300, 5), encoding(pipeline.Encoding{OneHot: []float64{0, 1}})).result.Model
+	features := slices.Clone(m.Meta.Features)
+	features[0].Scale *= 2
+	q, err := m.ScaledAs(features, m.Meta.Target)
+	fatal.If(t, err)
+	for j, by := range []float64{0.5, 1, 1, 1} {
+		if got := q.Kernel.Lengthscales[j]; got != m.Posterior.Kernel.Lengthscales[j]*by {
+			t.Errorf("lengthscale %d is %v, and was %v", j, got, m.Posterior.Kernel.Lengthscales[j])
+		}
+		if z := q.Z[4+j]; !(math.Abs(z-m.Posterior.Z[4+j]*by) <= 1e-12) {
+			t.Errorf("coordinate %d is %v, and was %v", j, z, m.Posterior.Z[4+j])
+		}
+	}
+}
+
+func TestEncodingsOfAJob(t *testing.T) {
+	j := job(t, encoding(pipeline.Encoding{Column: "b", Cyclic: []float64{7, 2}}, pipeline.Encoding{Texts: []string{"WN", "AA"}}))
+	if e := j.Encode; !slices.Equal(e[0].Cyclic, []float64{2, 7}) || e[1].OneHot[0] != pipeline.Label(e[1].Texts[0]) || !(e[1].OneHot[0] < e[1].OneHot[1]) {
+		t.Errorf("%+v", e)
+	}
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		says   string
+	}{
+		"a level twice":        {func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} }, "different levels"},
+		"no number":            {func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{math.NaN()} }, "different levels"},
+		"a period of nothing":  {func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} }, "different periods"},
+		"levels and periods":   {func(j *pipeline.Job) { j.Encode[0].OneHot, j.Encode[0].Cyclic = []float64{1}, []float64{1} }, "levels or periods"},
+		"two encodings":        {func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) }, "two encodings"},
+		"of the target":        {func(j *pipeline.Job) { j.Encode[0].Column = "y" }, "no feature"},
+		"of another column":    {func(j *pipeline.Job) { j.Features = []string{"a"} }, "no feature"},
+		"of an excluded one":   {func(j *pipeline.Job) { j.Exclude = []string{"station"} }, "no feature"},
+		"a text that hides":    {func(j *pipeline.Job) { j.Encode[0].Texts = []string{"a\u202eb"} }, "not printed"},
+		"without levels":       {declareLevels, "list the levels"},
+		"of units":             {func(j *pipeline.Job) { j.Unit.Columns = []string{"station"} }, "no feature"},
+		"of groups by texts":   {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} }, "groups by texts"},
+		"of a name that hides": {func(j *pipeline.Job) { j.Encode[0].Column = "" }, "encode"},
+	} {
+		j := job(t, tiny)
+		j.Encode = pipeline.Encodings{{Column: "station"}}
+		c.change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, c := range map[string]struct {
+		of   pipeline.Encoding
+		says string
+	}{
+		"a column that is not there": {pipeline.Encoding{Column: "wind"}, `no column "wind"`},
+		"no frequent value":          {pipeline.Encoding{Column: "a"}, "list the levels"},
+		"one value":                  {pipeline.Encoding{Column: "one"}, "has one value"},
+	} {
+		l := stations(900, 4)
+		l.names, l.columns = append([]string{"one"}, l.names...), append([][]float64{make([]float64, 900)}, l.columns...)
+		j := job(t, tiny)
+		j.Encode = pipeline.Encodings{c.of}
+		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// declareLevels asks for the levels of reference rows where there are none.
+func declareLevels(j *pipeline.Job) {
+	j.Loss, j.Grid = pipeline.LossDecl{Epsilon: 1}, pipeline.GridDecl{}
+	j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingDeclared, Target: &pipeline.Affine{Scale: 1}, Features: map[string]pipeline.Affine{"a": {Scale: 1}, "b": {Scale: 1}}}
+}
