@@ -2,6 +2,7 @@ package certify
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -244,6 +245,87 @@ func TestAlarmInAThousandYears(t *testing.T) {
 		if float64(raised) > delta*years+3*math.Sqrt(delta*years) {
 			t.Errorf("%s: %d alarms in %d years, delta is %g", name, raised, years, delta)
 		}
+	}
+}
+
+// days are mean losses of days of 55 rows, of which one in five is bad and has all misses.
+func days(rng *rand.Rand, risk float64, rows []uint64) (mean uint64) {
+	if rng.Float64() >= .2 {
+		risk = 0
+	}
+	var sum RiskSum
+	for i := range rows {
+		if rows[i] = 0; rng.Float64() < 5*risk {
+			rows[i] = UnitsPerLoss
+		}
+		_ = sum.AddUnits(rows[i])
+	}
+	mean, _ = sum.MeanUnits()
+	return mean
+}
+
+// Where the rows of a day depend on each other, an alarm on days is false with probability δ at most,
+// and one on rows is nearly always raised: it is right about the bad days.
+func TestAlarmOnDays(t *testing.T) {
+	const bound, delta, years = .05, .01, 500
+	rng := rand.New(rand.NewPCG(27, 5))
+	byDays, byRows := 0, 0
+	rows := make([]uint64, 55)
+	for range years {
+		onDays, err := NewAlarm(bound, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onRows, err := NewAlarm(bound, delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 365 {
+			mean := days(rng, bound, rows)
+			if err := errors.Join(onDays.Add([]uint64{mean}), onRows.Add(rows)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		byDays, byRows = byDays+int(min(1, onDays.Raised)), byRows+int(min(1, onRows.Raised))
+	}
+	t.Logf("%d years: %d alarms on days, %d on rows", years, byDays, byRows)
+	if float64(byDays) > delta*years+3*math.Sqrt(delta*years) || byRows < years/2 {
+		t.Errorf("in %d years %d alarms on days, of %g, and %d on rows", years, byDays, delta*years, byRows)
+	}
+}
+
+// The line of days until the alarm in docs/proofs.md.
+func TestAlarmDelaysOnDays(t *testing.T) {
+	const bound, runs = .05, 100
+	rng := rand.New(rand.NewPCG(27, 6))
+	rows, line := make([]uint64, 55), fmt.Sprintf("| %v |", bound)
+	for _, before := range []int64{0, 365} {
+		for _, times := range []float64{1.5, 2, 4} {
+			var all []int64
+			for range runs {
+				a, err := NewAlarm(bound, .01)
+				for err == nil && a.Raised == 0 {
+					risk := .8 * bound
+					if a.Rows >= before {
+						risk = times * bound
+					}
+					err = a.Add([]uint64{days(rng, risk, rows)})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, a.Raised-before)
+			}
+			slices.Sort(all)
+			line += fmt.Sprintf(" %d, %d |", all[runs/2], all[runs*9/10])
+		}
+	}
+	text, err := os.ReadFile("../docs/proofs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), line) {
+		t.Errorf("docs/proofs.md has another line of delays than\n%s", line)
 	}
 }
 

@@ -98,11 +98,10 @@ func (ev Evidence) validateUnits() error {
 	return errors.Join(faults...)
 }
 
-// meanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down, and whether it was rounded.
-// There is at least one loss.
-func (s RiskSum) meanUnits() (down uint64, rounded bool) {
+// MeanUnits returns the mean loss in units of 2⁻⁶⁰, rounded down and up. There is at least one loss.
+func (s RiskSum) MeanUnits() (down, up uint64) {
 	down, rest := bits.Div64(s.hi, s.lo, uint64(s.count)) //nolint:gosec // count > 0, and hi < count, for no loss is above 2⁶⁰
-	return down, rest > 0
+	return down, down + min(rest, 1)
 }
 
 // Missed returns 1 if the mean of losses is above the share for which a unit misses, else 0, which is
@@ -130,9 +129,9 @@ func (u UnitLedger) AddHeldOut(to *Tally, rows RiskSum) error {
 // AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
 // down. With spread it is added to the spread of losses too.
 func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
-	mean, rounded := rows.meanUnits()
-	if rounded && !lower {
-		mean++
+	down, mean := rows.MeanUnits()
+	if lower {
+		mean = down
 	}
 	if spread {
 		if t.Spread == nil {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
@@ -17,6 +19,7 @@ type WatchFile struct {
 	Model   folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
 	Source  scoreSourceConfig           `yaml:"source"`
 	State   string                      `yaml:"state"` // folder
+	Unit    watchedUnit                 `yaml:"unit"`  // what is counted; rows without it
 	Alarm   *Share                      `yaml:"alarm"` // chance that it is false
 	Delay   timeBack                    `yaml:"delay"` // until labels have come
 	Poll    yamlfile.Duration           `yaml:"poll"`
@@ -27,6 +30,11 @@ type WatchFile struct {
 	Folder string // of the file
 	// Files are model and certificate, in the place of Model.
 	Files struct{ Model, Certificate string }
+}
+
+// A watchedUnit names the columns whose values tell units apart.
+type watchedUnit struct {
+	Column oneOrMore `yaml:"column"`
 }
 
 // ReadWatch reads a watch file, and reports all faults.
@@ -57,7 +65,7 @@ func checkWatch(ctx context.Context, path string, env Environment) (WatchFile, [
 
 // scoring is the score file that reads the same rows by the same models.
 func (c WatchFile) scoring() ScoreFile {
-	return ScoreFile{Model: c.Model, Source: c.Source, Poll: c.Poll, Serve: c.Serve, Workers: c.Workers, Memory: c.Memory, Folder: c.Folder}
+	return ScoreFile{Model: c.Model, Source: c.Source, Keep: c.Unit.Column, Poll: c.Poll, Serve: c.Serve, Workers: c.Workers, Memory: c.Memory, Folder: c.Folder}
 }
 
 // check adds the faults of all but the model.
@@ -70,6 +78,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 		faults.Unless(k.Group == "", "source.kafka.group", "the state says how far a topic was counted, and no group: leave it out")
 		faults.Unless(c.Delay == 0, "delay", "it is about files; a record gets no label later")
 		faults.Unless(c.Poll == 0, "poll", "it is about files; records are counted as they come")
+		faults.Unless(c.Unit.Column == nil, "unit", "it is of rows of files; leave it out")
 	} else {
 		source := SourceSection{Paths: c.Source.Paths}
 		source.relativeTo(c.Folder)
@@ -80,6 +89,11 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 				faults.Among([]string{"state", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.State, found)
 			}
 		}
+	}
+	for i, name := range c.Unit.Column {
+		err := certify.ColumnName(name)
+		faults.Unless(err == nil, "unit.column", "%v", err)
+		faults.Unless(!slices.Contains(c.Unit.Column[:i], name), "unit.column", "%q is named twice", name)
 	}
 	faults.Unless(1e-15 <= c.Delta() && c.Delta() < 1, "alarm", "%g is no probability of a false alarm: want a number between 0 and 1, as in 0.01 or 1 %%", c.Delta())
 	c.Serve.check(faults)

@@ -134,12 +134,15 @@ var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
 	cfg.Known, cfg.Again = files.knownTo, files.again
+	if cfg.Unit = w.Unit.Column; cfg.Unit != nil {
+		cfg.UnitOf = ingestlake.UnitOf
+	}
 	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
+		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true, Keep: s.Keep})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
 	}
 	failed, err = l.Rounds(ctx, s.Every())
 	return failed, out.Test, err

@@ -41,7 +41,7 @@ func TestNewRowsTestFirst(t *testing.T) {
 	}
 	lotOf(t, dir, "bb", 300, 0) // the source has changed
 	second := s.at(t, someDay.Add(2*time.Hour))
-	if of := second.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 rows") {
+	if of := second.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 labelled rows") {
 		t.Fatalf("the second run: %+v", second)
 	}
 	if n := second.Scheduled.Test; n == nil || n.Certificate != schedule.Certificate(first) || n.Rows != 300 || n.Loss != 1 || !n.Alarm {
@@ -57,7 +57,7 @@ func TestNewRowsTestFirst(t *testing.T) {
 		return effect()
 	}
 	third := s.at(t, someDay.Add(3*time.Hour))
-	if of := third.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "in 600 of 600 rows") {
+	if of := third.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "in 600 of 600 labelled rows") {
 		t.Errorf("the third run: %+v", third)
 	}
 	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))

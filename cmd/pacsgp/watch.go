@@ -107,13 +107,16 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 type watchedDocument struct {
 	Certificate string  `json:"certificate"`
 	Statement   string  `json:"statement"`
-	Rows        int64   `json:"rows"`            // labelled
-	Loss        float64 `json:"loss"`            // mean, rounded up; 0 without a row
-	Bound       float64 `json:"bound"`           // on the expected loss, on average over these rows
+	Rows        int64   `json:"rows"`            // labelled; of units, those that have ended
+	Units       int64   `json:"units"`           // that have ended
+	Loss        float64 `json:"loss"`            // mean over rows, or over units, rounded up; 0 without one
+	Bound       float64 `json:"bound"`           // on the expected loss, on average over these
 	Delta       float64 `json:"delta"`           // with which it fails
 	Unlabelled  int64   `json:"rows_unlabelled"` // of which only the target breaks the row rules
 	Bad         int64   `json:"rows_bad"`        // that break the row rules
 	Known       int64   `json:"rows_known"`      // that are no news
+	Open        int64   `json:"rows_open"`       // of units that have not ended
+	Late        int64   `json:"rows_late"`       // of no unit: theirs had ended, or has rows of two models
 	Certified   float64 `json:"certified_bound"` // that the alarm watches
 	Status      string  `json:"bound_status"`    // certified, or conditional on its maker's word; "": there is no bound to watch
 	Evidence    float64 `json:"evidence"`        // against it; 1/alarm_delta raises the alarm
@@ -130,11 +133,14 @@ func watched(w system, last config.Watched, asJSON bool) error {
 	}
 	if asJSON {
 		doc := watchedDocument{
-			last.By.ID, r.Statement, t.Losses.Count(), 0, r.Bound, last.By.Certificate.Delta.Declared, t.Unlabelled, t.Bad, t.Known,
-			t.Alarm.Bound, "", t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
+			last.By.ID, r.Statement, t.Labelled(), 0, 0, r.Bound, last.By.Certificate.Delta.Declared, t.Unlabelled, t.Bad, t.Known,
+			t.Open, t.Late, t.Alarm.Bound, "", t.Alarm.Worth, t.Alarm.Delta, r.Alarm,
 		}
 		if doc.Certified < 1 {
 			doc.Status = string(pipeline.JudgeMean.Of(last.By.Certificate).Status)
+		}
+		if t.Unit != nil {
+			doc.Units = t.Losses.Count()
 		}
 		if doc.Rows > 0 {
 			doc.Loss = t.Losses.Upper()

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	dir, pointers, _ := following(t, 2, 40)
 	args := watchedBy(t, dir, pointers[0])
 	first := seen(t, 0, args...)
-	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "of 80 rows") {
+	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "of 80 labelled rows") {
 		t.Errorf("%+v", first)
 	}
 	if diff := cmp.Diff(first, seen(t, 0, args...)); diff != "" {
@@ -155,6 +157,41 @@ func TestWatchFollowsThePointer(t *testing.T) {
 	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: patient\ndelay: 7d\n"))
 	if d := seen(t, 0, "watch", "-c", path, "--json"); d.Rows != 0 || d.Known != 0 {
 		t.Errorf("%+v", d)
+	}
+}
+
+// Rows of a day are one example, whatever the type of its column, and of a path. Late rows are told.
+func TestWatchByUnits(t *testing.T) {
+	dir, pointers, _ := following(t, 1, 40)
+	point(t, dir, pointers[0])
+	fatal.If(t, os.RemoveAll(filepath.Join(dir, "new")))
+	path := filepath.Join(dir, "watch.yaml")
+	const watched = "model: out\nsource: {paths: [new]}\nstate: watch\nunit: {column: [month, day]}\n"
+	days := func(name string, day any, y ...float64) {
+		x := slices.Repeat([]float64{.5 + float64(len(name))/100}, len(y))
+		table{"x1": x, "x2": x, "y": y, "day": day}.write(t, filepath.Join(dir, "new", "month=5", name+".parquet"))
+	}
+	days("a", []int64{20110203, 20110203, 20110204, 20110203}, 1e9, 1e9, 1e9, 1e9)
+	days("bb", []float64{20110203, math.NaN(), 20110204}, 1e9, 1e9, 1e9)
+	days("ccc", []string{"20110204", "20110205"}, 1e9, 1e9)
+	days("dddd", []int64{20110206, 20110203, 20110206}, 1e9, 1e9, math.NaN())
+	args := []string{"watch", "-c", path, "--json"}
+	writeFile(t, path, []byte(watched+"delay: 1h\n"))
+	if d := seen(t, 0, args...); d.Rows != 0 || d.Bad != 0 {
+		t.Errorf("nothing is due yet: %+v", d)
+	}
+	writeFile(t, path, []byte(watched))
+	d := seen(t, 0, args...)
+	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, `3 units (each one value of "month", "day")`) {
+		t.Errorf("%+v", d)
+	}
+	if diff := cmp.Diff(d, seen(t, 0, args...)); diff != "" {
+		t.Errorf("seen again:\n%s", diff)
+	}
+	x := []float64{.1, .2}
+	table{"x1": x, "x2": x, "y": x}.write(t, filepath.Join(dir, "new", "month=5", "e.parquet"))
+	if a := pacsgp(t, args...); a.status != exitFailure || !strings.Contains(a.log, "e.parquet has no column") {
+		t.Errorf("a file without the column: status %d, %s", a.status, a.log)
 	}
 }
 

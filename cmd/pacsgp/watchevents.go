@@ -92,6 +92,7 @@ type watchMetrics struct {
 	registry *prometheus.Registry
 	live     *liveRun
 	rows     *prometheus.GaugeVec
+	units    prometheus.Gauge
 	loss     prometheus.Gauge
 	bound    prometheus.Gauge
 	evidence prometheus.Gauge
@@ -106,8 +107,9 @@ func newWatchMetrics() *watchMetrics {
 	m := &watchMetrics{
 		registry: registry, live: &liveRun{},
 		rows:     of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_watch_rows", Help: "Rows of the test of the current certificate, by what they are."}, []string{"outcome"}),
-		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of the mean of Q on the labelled rows of the test."}),
-		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows."}),
+		units:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_units", Help: "Units of the test that have ended; 0 where rows are counted."}),
+		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of the mean of Q on the labelled rows, or the units, of the test."}),
+		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows or units."}),
 		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the bound of the certificate, certified or conditional: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
 		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
 	}
@@ -118,7 +120,12 @@ func newWatchMetrics() *watchMetrics {
 
 // counted shows a test.
 func (m *watchMetrics) counted(t watch.Test) {
-	for outcome, n := range map[string]int64{"labelled": t.Losses.Count(), "unlabelled": t.Unlabelled, "bad": t.Bad, "known": t.Known} {
+	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "bad": t.Bad, "known": t.Known}
+	if t.Unit != nil {
+		rows["open"], rows["late"] = t.Open, t.Late
+		m.units.Set(float64(t.Losses.Count()))
+	}
+	for outcome, n := range rows {
 		m.rows.WithLabelValues(outcome).Set(float64(n))
 		m.live.fact("rows "+outcome, fmt.Sprint(n))
 	}

@@ -2,9 +2,13 @@ package lake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -172,4 +176,24 @@ func (f unpredictedFile) predict(ctx context.Context, by *score.Predictor, use f
 		}
 		return use(batch, beside)
 	})
+}
+
+// UnitOf identifies the unit of a row by its values in all columns; "": one of them is missing.
+// Numbers of all types are equal if their values are.
+func UnitOf(of StoredColumns, row int) string {
+	h := sha256.New()
+	for _, values := range of.Values {
+		v := values[row]
+		text := v.String()
+		if v.Kind() == parquet.Float {
+			text = strconv.FormatFloat(float64(v.Float()), 'f', -1, 64)
+		} else if v.Kind() == parquet.Double {
+			text = strconv.FormatFloat(v.Double(), 'f', -1, 64)
+		}
+		if v.IsNull() || text == "NaN" {
+			return ""
+		}
+		_, _ = fmt.Fprintf(h, "%d %s", len(text), text) // a hash never returns an error
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -27,6 +27,7 @@ type State struct {
 	Format  string   `json:"format"`
 	Subject string   `json:"subject,omitempty"` // of the tests: see [pipeline.Subject]
 	Tests   []Test   `json:"tests"`             // one for each certificate, the latest last
+	Units   *Units   `json:"units,omitempty"`   // of tests by units
 	Files   []string `json:"files,omitempty"`   // counted files: by name and footer, and by values
 	Log     *Log     `json:"log,omitempty"`     // for rows of a topic
 }
@@ -41,11 +42,15 @@ type Log struct {
 
 // A Test counts the losses of a certificate on new rows.
 type Test struct {
-	Certificate string          `json:"certificate"` // id
-	Losses      certify.RiskSum `json:"losses"`      // of the mean, on labelled rows
-	Unlabelled  int64           `json:"unlabelled"`  // rows of which only the target breaks the row rules, as a null
-	Bad         int64           `json:"bad"`         // other rows that break the row rules
-	Known       int64           `json:"known"`       // rows that are not new: see [Config.Known]
+	Certificate string          `json:"certificate"`    // id
+	Unit        []string        `json:"unit,omitempty"` // columns that tell units apart: these are counted; nil: rows are
+	Losses      certify.RiskSum `json:"losses"`         // of the mean, on labelled rows, or on units that have ended
+	Rows        int64           `json:"rows,omitempty"` // labelled rows of these units
+	Open        int64           `json:"open,omitempty"` // labelled rows of units that have not ended
+	Late        int64           `json:"late,omitempty"` // labelled rows of no unit: theirs had ended, or has rows of two models
+	Unlabelled  int64           `json:"unlabelled"`     // rows of which only the target breaks the row rules, as a null
+	Bad         int64           `json:"bad"`            // other rows that break the row rules
+	Known       int64           `json:"known"`          // rows that are not new: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
 }
 
@@ -58,20 +63,31 @@ func (s *State) Validate() error {
 	for i := range s.Tests {
 		faults = append(faults, s.Tests[i].validate())
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, s.validateUnits())...)
 }
 
 func (t *Test) validate() error {
 	err := t.Alarm.Validate()
-	if t.Losses.Count() != t.Alarm.Rows || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
+	if t.Losses.Count() != t.Alarm.Rows || t.Labelled() < t.Losses.Count() || t.Open < 0 || t.Late < 0 || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
 		err = errors.Join(err, errors.New("its counts contradict each other"))
 	}
 	return err
 }
 
+// Labelled is the number of labelled rows behind the losses.
+func (t *Test) Labelled() int64 {
+	if t.Unit != nil {
+		return t.Rows
+	}
+	return t.Losses.Count()
+}
+
 // clone is a copy that can be added to.
 func (s *State) clone() *State {
 	c := *s
+	if s.Units != nil {
+		c.Units = s.Units.clone()
+	}
 	c.Tests = slices.Clone(s.Tests)
 	for i := range c.Tests {
 		c.Tests[i].Alarm.Stakes = slices.Clone(c.Tests[i].Alarm.Stakes)
@@ -86,33 +102,60 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// of is the test of a predictor's certificate, a new one if there is none.
-func (s *State) of(by *score.Predictor, delta float64) (*Test, error) {
+// test is the test of a certificate, nil if there is none.
+func (s *State) test(certificate string) *Test {
 	for i := range s.Tests {
-		if t := &s.Tests[i]; t.Certificate == by.ID {
-			if t.Alarm.Delta != delta {
-				return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
-			}
-			if bound := BoundOf(by.Certificate); t.Alarm.Bound != bound {
-				return nil, fmt.Errorf("the alarm of certificate %.12s… began with a bound of %g, and the bound is now %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
-			}
-			return t, nil
+		if t := &s.Tests[i]; t.Certificate == certificate {
+			return t
 		}
 	}
-	alarm, err := certify.NewAlarm(BoundOf(by.Certificate), delta)
-	s.Tests = append(s.Tests, Test{Certificate: by.ID, Alarm: alarm})
+	return nil
+}
+
+// of is the test of a predictor's certificate by units, or by rows, a new one if there is none.
+func (s *State) of(by *score.Predictor, delta float64, unit []string) (*Test, error) {
+	if len(s.Tests) > 0 && !slices.Equal(s.Tests[0].Unit, unit) {
+		return nil, fmt.Errorf("unit: the tests began with %s, and cannot go on with %s (hint: count anew in another folder)", counts(s.Tests[0].Unit), counts(unit))
+	}
+	bound := BoundOf(by.Certificate, unit)
+	if t := s.test(by.ID); t != nil {
+		if t.Alarm.Delta != delta {
+			return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
+		}
+		if t.Alarm.Bound != bound {
+			return nil, fmt.Errorf("the alarm of certificate %.12s… began with a bound of %g, and the bound is now %g (hint: count anew in another folder)", by.ID, t.Alarm.Bound, bound)
+		}
+		return t, nil
+	}
+	alarm, err := certify.NewAlarm(bound, delta)
+	s.Tests = append(s.Tests, Test{Certificate: by.ID, Unit: unit, Alarm: alarm})
 	return &s.Tests[len(s.Tests)-1], err
 }
 
-// BoundOf is the bound on the loss of the mean that an alarm watches. It is 1, which raises no
-// alarm, if nothing is certified, or only about rows whose roles follow from their features, or
-// about units.
-func BoundOf(c certify.Certificate) float64 {
-	if c.Roles.ByContent || c.Ledger.Units != nil {
+// counts says what a test counts.
+func counts(unit []string) string {
+	if unit == nil {
+		return "rows"
+	}
+	return "units, each one " + certify.UnitLedger{Columns: unit}.Words()
+}
+
+// BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
+// rows. It is 1, which raises no alarm, if nothing is certified, or only about rows whose roles follow
+// from their features, or about other units.
+func BoundOf(c certify.Certificate, unit []string) float64 {
+	if c.Roles.ByContent || !speaksOf(c, unit) {
 		return 1
 	}
 	if g := pipeline.JudgeMean.Of(c); g.Status.Promises() {
 		return g.Bound
 	}
 	return 1
+}
+
+// speaksOf reports whether what is certified is about the loss of rows, or the mean loss of units of
+// these columns.
+func speaksOf(c certify.Certificate, unit []string) bool {
+	u := c.Ledger.Units
+	return u == nil || u.Block == 0 && u.Misses == nil && slices.Equal(slices.Sorted(slices.Values(u.Columns)), slices.Sorted(slices.Values(unit)))
 }

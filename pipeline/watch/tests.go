@@ -109,7 +109,7 @@ func (t *Tests) Contenders(ctx context.Context, current string, mistake float64,
 		return all, err
 	}
 	if t.Current == nil || t.Current.Certificate != current {
-		alarm, err := certify.NewAlarm(BoundOf(champion.Certificate), DefaultDelta)
+		alarm, err := certify.NewAlarm(BoundOf(champion.Certificate, nil), DefaultDelta)
 		if err != nil {
 			return all, err
 		}
@@ -205,7 +205,7 @@ func (t *Tests) Replace(i int) { t.Current, t.Challengers = nil, t.Challengers[i
 
 // Why gives the evidence that a challenger is better.
 func (c *Challenger) Why() string {
-	return fmt.Sprintf("it was better at row %d of %d that are new to both: if it were not, the probability of that would be at most %g", c.Paired.Better, c.Paired.Rows, c.Paired.Error)
+	return fmt.Sprintf("it was better at labelled row %d of %d that are new to both: if it were not, the probability of that would be at most %g", c.Paired.Better, c.Paired.Rows, c.Paired.Error)
 }
 
 // Wait adds a certificate that waits to be compared on new rows. If there are too many, it drops

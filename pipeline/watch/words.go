@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -25,27 +26,44 @@ func (r Report) Words() string {
 // Report is the result so far of the test of a certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
-	if t.Losses.Count() == 0 {
+	example := "row"
+	if t.Unit != nil {
+		example = "unit"
+	}
+	if t.Losses.Count() == 0 && t.Unit != nil {
+		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it)"
+	} else if t.Losses.Count() == 0 {
 		r.Statement = "no labelled row has come yet: nothing is said"
-	} else if r.Statement, r.Bound, err = c.NextWords(t.Losses); err != nil {
+	} else if r.Statement, r.Bound, err = c.NextWords(t.Losses, t.Unit); err != nil {
 		return r, err
 	}
 	for _, n := range []struct {
 		rows  int64
 		which string
 	}{
-		{t.Unlabelled, "without a label that is a good number"}, {t.Bad, "that break the row rules"}, {t.Known, "that are no news to it"},
+		{t.Unlabelled, "without a label that is a good number"},
+		{t.Bad, "that break the row rules"},
+		{t.Known, "that are no news to it"},
+		{t.Open, "of units that have not ended"},
+		{t.Late, "of no unit: theirs had ended before, or has rows of two models"},
 	} {
 		if n.rows > 0 {
 			r.Statement += fmt.Sprintf("; nothing is said of %s %s", certify.Count(n.rows, "row"), n.which)
 		}
 	}
 	if a := t.Alarm; a.Raised > 0 {
-		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %s does not hold for these rows: that was clear at row %d. If it held at every row, this alarm would be raised with a probability of at most %g", certify.PercentUp(a.Bound), a.Raised, a.Delta)
+		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", certify.PercentUp(a.Bound), example, a.Raised, a.Delta)
 	} else if c.Roles.ByContent {
 		r.Statement += "; what is certified is about rows of one role, so that there is no bound on rows as they come to raise an alarm above"
-	} else if c.Ledger.Units != nil {
-		r.Statement += "; what is certified is about whole units, so that there is no bound on rows to raise an alarm above"
+	} else if !speaksOf(c, t.Unit) {
+		about, columns := "units", c.Ledger.Units.Columns
+		if c.Ledger.Units.Misses != nil {
+			about, columns = "units that miss by a share of their rows", nil
+		}
+		r.Statement += fmt.Sprintf("; what is certified is about %s, each one %s, so that there is no bound on %s to raise an alarm above", about, c.Ledger.Units.Words(), counts(t.Unit))
+		if columns != nil {
+			r.Statement += fmt.Sprintf(" (hint: unit: {column: [%s]} in a watch file counts them)", strings.Join(columns, ", "))
+		}
 	} else if a.Bound == 1 {
 		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
 	}

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -17,8 +18,11 @@ type Store interface {
 // Config sets up a [Writer].
 type Config[B any] struct {
 	Store Store
-	State *State  // to go on with
-	Delta float64 // of the alarm
+	State *State   // to go on with
+	Delta float64  // of the alarm
+	Unit  []string // columns that tell units apart, whose values are beside the rows of files; nil: rows are counted
+	// UnitOf is the id of the unit of a row, "" if it has none. nil: rows are counted.
+	UnitOf func(beside B, row int) string
 	// Known returns a function that reports which rows of a piece are not new to its certificate:
 	// rows of its sample, from before it, or from elsewhere.
 	Known func(ctx context.Context, p score.Piece[B]) (func(beside B, row int) bool, error)
@@ -51,8 +55,19 @@ func NewWriter[B any](cfg Config[B]) *Writer[B] {
 
 // counted is the addition of some rows to a test.
 type counted struct {
-	losses                 []uint64
+	losses                 []uint64       // without units
+	units                  []unitRows     // in the order of their first rows
+	places                 map[string]int // of units
 	unlabelled, bad, known int64
+}
+
+// rows are all rows of it.
+func (c *counted) rows() int64 {
+	n := int64(len(c.losses)) + c.unlabelled + c.bad + c.known
+	for _, u := range c.units {
+		n += u.losses.Count()
+	}
+	return n
 }
 
 // see counts a row.
@@ -100,10 +115,15 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 		beside = of
 		n = n.Plus(score.Count(rows))
 		for i := range rows {
-			if known(of, i) {
+			switch {
+			case known(of, i):
 				c.known++
-			} else {
+			case w.cfg.UnitOf == nil || !rows[i].Labelled:
 				c.see(&rows[i])
+			default:
+				if err := c.seeIn(w.cfg.UnitOf(of, i), rows[i].Loss); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -119,13 +139,16 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 		w.now = w.done.clone()
 	}
 	if w.cfg.Again != nil && w.cfg.Again(p) {
-		c = counted{known: int64(len(c.losses)) + c.unlabelled + c.bad + c.known}
+		c = counted{known: c.rows()}
 	}
-	t, err := w.now.of(p.By, w.cfg.Delta)
+	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit)
 	if err == nil {
-		err = t.add(c)
+		err = errors.Join(t.add(c), w.now.addUnits(t, c.units))
 	}
 	if err != nil || p.File != (score.File{}) && !p.Last {
+		return err
+	}
+	if err := w.now.endUnits(); err != nil {
 		return err
 	}
 	w.now.Subject = p.By.Subject
@@ -146,7 +169,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 		return err
 	}
 	w.put = true
-	t, err := w.done.of(w.by, w.cfg.Delta)
+	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit)
 	if err == nil && w.cfg.Told != nil {
 		w.cfg.Told(w.by, *t)
 	}
@@ -157,7 +180,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t, err := w.done.clone().of(by, w.cfg.Delta)
+	t, err := w.done.clone().of(by, w.cfg.Delta, w.cfg.Unit)
 	if err != nil {
 		return Test{}, err
 	}

@@ -106,7 +106,7 @@ func readTests(path string) (all []pipeline.RowsTest, err error) {
 		return nil, err
 	}
 	for _, t := range s.Tests {
-		if n := t.Losses.Count(); n > 0 {
+		if n := t.Labelled(); n > 0 {
 			all = append(all, pipeline.RowsTest{Certificate: t.Certificate, Rows: n, Loss: t.Losses.Upper(), Bound: 1, Alarm: t.Alarm.Raised > 0})
 		}
 	}

@@ -1,0 +1,148 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Units are sets of rows that may depend on each other, such as the rows of a day. A unit counts as
+// one example, with the mean loss of its rows. It ends with the first file that begins another unit
+// and has no row of it; rows that come later do not count. A unit with rows of two models counts for
+// neither.
+type Units struct {
+	Open  map[string]OpenUnit `json:"open"`  // by id, a digest of the values that its rows share
+	Ended map[string]bool     `json:"ended"` // ids
+
+	begun bool // the file that is being counted has begun a unit
+}
+
+// An OpenUnit is a unit that may get more rows.
+type OpenUnit struct {
+	Number      int             `json:"number"`      // of units begun before it
+	Certificate string          `json:"certificate"` // whose model has predicted its rows
+	Losses      certify.RiskSum `json:"losses"`      // of its rows so far
+
+	here bool // the file that is being counted has a row of it
+}
+
+// mostUnits bounds the units of a state, which is stored as a whole.
+const mostUnits = 1 << 18
+
+// clone is a copy that can be added to.
+func (u *Units) clone() *Units {
+	c := &Units{map[string]OpenUnit{}, map[string]bool{}, u.begun}
+	maps.Copy(c.Open, u.Open)
+	maps.Copy(c.Ended, u.Ended)
+	return c
+}
+
+// validateUnits reports the faults of stored units.
+func (s *State) validateUnits() error {
+	u := s.Units
+	if u == nil {
+		return nil
+	}
+	for id, unit := range u.Open {
+		if u.Ended[id] || unit.Losses.Count() < 1 || unit.Number < 0 || unit.Number >= len(u.Open)+len(u.Ended) || s.test(unit.Certificate) == nil {
+			return fmt.Errorf("unit %s is no open one", id)
+		}
+	}
+	return nil
+}
+
+// unitRows are the labelled rows of a unit in a piece.
+type unitRows struct {
+	id     string
+	losses certify.RiskSum
+}
+
+// seeIn counts a labelled row of a unit.
+func (c *counted) seeIn(id string, loss uint64) error {
+	if id == "" {
+		c.bad++
+		return nil
+	}
+	at, seen := c.places[id]
+	if !seen {
+		if c.places == nil {
+			c.places = map[string]int{}
+		}
+		at = len(c.units)
+		c.places[id], c.units = at, append(c.units, unitRows{id: id})
+	}
+	return c.units[at].losses.AddUnits(loss)
+}
+
+// addUnits adds rows of units to a test.
+func (s *State) addUnits(t *Test, rows []unitRows) error {
+	if s.Units == nil && len(rows) > 0 {
+		s.Units = (&Units{}).clone()
+	}
+	u := s.Units
+	for _, r := range rows {
+		n := r.losses.Count()
+		unit, open := u.Open[r.id]
+		if open && unit.Certificate != t.Certificate {
+			u.end(r.id)
+			of, before := s.test(unit.Certificate), unit.Losses.Count()
+			of.Open, of.Late = of.Open-before, of.Late+before
+		}
+		if u.Ended[r.id] {
+			t.Late += n
+			continue
+		}
+		if !open {
+			unit.Number, unit.Certificate = len(u.Open)+len(u.Ended), t.Certificate
+			if u.begun = true; unit.Number == mostUnits {
+				return fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", pipeline.ErrData, mostUnits)
+			}
+		}
+		if err := unit.Losses.Merge(r.losses); err != nil {
+			return err
+		}
+		unit.here = true
+		u.Open[r.id] = unit
+		t.Open += n
+	}
+	return nil
+}
+
+// end ends a unit.
+func (u *Units) end(id string) {
+	u.Ended[id] = true
+	delete(u.Open, id)
+}
+
+// endUnits ends units after a whole file, in the order of their first rows.
+func (s *State) endUnits() error {
+	u := s.Units
+	if u == nil {
+		return nil
+	}
+	var over []string
+	for id, unit := range u.Open {
+		if u.begun && !unit.here {
+			over = append(over, id)
+		}
+		unit.here = false
+		u.Open[id] = unit
+	}
+	u.begun = false
+	slices.SortFunc(over, func(a, b string) int { return u.Open[a].Number - u.Open[b].Number })
+	for _, id := range over {
+		unit := u.Open[id]
+		t, n := s.test(unit.Certificate), unit.Losses.Count()
+		t.Rows, t.Open = t.Rows+n, t.Open-n
+		down, up := unit.Losses.MeanUnits()
+		if err := errors.Join(t.Losses.AddUnits(up), t.Alarm.Add([]uint64{down})); err != nil {
+			return err
+		}
+		u.end(id)
+	}
+	return nil
+}
