@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
 package main
 
 import (
@@ -31,6 +31,7 @@ var measures = []measure{
 	{"lastpass", lastPass},
 	{"whole", whole},
 	{"accuracy", accuracy},
+	{"intervals", intervals},
 	{"training", training},
 	{"svgp", svgp},
 	{"gradient", gradient},

@@ -25,6 +25,10 @@ func Incomparable(a, b Certificate) []string {
 	if one.Kind == other.Kind {
 		differ("the tolerance", one.Loss.tolerance(), other.Loss.tolerance())
 	}
+	curve, ok := a.Guarantee(GuaranteeCurve)
+	if also, both := b.Guarantee(GuaranteeCurve); ok && both {
+		differ("the width of intervals", curve.Loss.widthOr(), also.Loss.widthOr())
+	}
 	differ("the unit of the target", unitOr(a.Declared.Unit), unitOr(b.Declared.Unit))
 	differ("what counts as one example", a.Ledger.Unit, b.Ledger.Unit)
 	differ("the share of its rows above which a unit misses", a.Ledger.missingOr(), b.Ledger.missingOr())
@@ -50,6 +54,14 @@ func (c Certificate) AsOneOf(k int64) (Certificate, error) {
 	}
 	ev.Delta.Alternatives *= k
 	return Certify(ev)
+}
+
+// widthOr names the width of intervals.
+func (l TargetLoss) widthOr() string {
+	if l.Width == WidthUnit {
+		return "the same for all rows"
+	}
+	return string(l.Width)
 }
 
 // tolerance prints the tolerances of the loss.

@@ -152,8 +152,11 @@ type MissedUnits struct {
 	Bound float64 `json:"bound"`
 }
 
-// For returns the bound that a guarantee is compared with.
+// For returns the bound that a guarantee is compared with: 1 of one in deviations, which a constant has not.
 func (b Baseline) For(g Guarantee) float64 {
+	if g.Loss.Width != WidthUnit {
+		return 1
+	}
 	if b.Missed != nil && g.Role == RoleHoldout {
 		return b.Missed.Bound
 	}
@@ -375,12 +378,13 @@ func (c Certificate) Best(predictor Predictor) Guarantee {
 	return c.least(predictor, func(Status) bool { return false })
 }
 
-// least returns the guarantee of the least bound about a predictor. One for whose status last is
-// true is returned only if there are no others.
+// least returns the guarantee of the least bound about a predictor, of those about the loss of the
+// certificate and not in deviations. One for whose status last is true is returned only if there are
+// no others.
 func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
-		if g.Predictor != predictor {
+		if g.Predictor != predictor || g.Loss.Width != WidthUnit {
 			continue
 		}
 		open, openBest := last(g.Status), last(best.Status)

@@ -25,13 +25,13 @@ func variants(t *testing.T) map[string]Evidence {
 	return map[string]Evidence{
 		"zero-one": sound(t),
 		"band": change(func(ev *Evidence) {
-			ev.Loss, ev.Declared.Unit = TargetLoss{Loss{Kind: LossBand, Below: 2, Above: 3}, "delay"}, ""
+			ev.Loss, ev.Declared.Unit = TargetLoss{Loss: Loss{Kind: LossBand, Below: 2, Above: 3}, Target: "delay"}, ""
 		}),
 		"squared": change(func(ev *Evidence) { ev.Loss.Kind = LossSquared }),
 		"exponential": change(func(ev *Evidence) {
-			ev.Loss, ev.Declared.Unit = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, "delay"}, ""
+			ev.Loss, ev.Declared.Unit = TargetLoss{Loss: Loss{Kind: LossExponential, Epsilon: .25}, Target: "delay"}, ""
 		}),
-		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossRelative}, "delay"} }),
+		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss: Loss{Kind: LossRelative}, Target: "delay"} }),
 		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
 		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).Risk }),
 		"scaled": change(func(ev *Evidence) {
@@ -342,6 +342,7 @@ func TestSchemaRefuses(t *testing.T) {
 		{`"kl": 420.5`, `"kl": "420.5"`},
 		{`"epsilon": 15`, `"epsilon": 0`},
 		{`"epsilon": 15`, `"below": 15`},
+		{`"epsilon": 15`, `"epsilon": 15, "width": "deviation"`},
 		{`"holds": true`, `"holds": 1`},
 		{`"alternatives": 1`, `"alternatives": 0`},
 		{`"policy": "drop"`, `"policy": "ignore"`},

@@ -13,6 +13,7 @@ import (
 // one fitted model and one pass over the rows of its sample.
 type Evidence struct {
 	Loss     TargetLoss
+	Width    Width   // of the tolerances of the curve
 	Delta    Delta   // no default: the user says it
 	Tallies  Tallies // what the methods of Delta need: see [Tallies.For]
 	Accuracy float64 // τ: largest distance of a reader's mean from the exact one, raw units of the target
@@ -53,7 +54,7 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger),
+		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger), ev.validateWidth(),
 	)
 }
 

@@ -23,7 +23,7 @@ func dependence(rows, train int64, correlation float64) Dependence {
 func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
-		Loss:  TargetLoss{Loss{Kind: LossZeroOne, Epsilon: 15}, "delay"},
+		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay"},
 		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}}},
 		Tallies: Tallies{
 			{PredictorDraw, RoleTrain}:   {Unproven: 2},
@@ -100,20 +100,24 @@ func certificate(t testing.TB, ev Evidence) Certificate {
 func TestEvidenceFaultsAreErrors(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for name, spoil := range map[string]func(*Evidence){
-		"delta NaN":             func(ev *Evidence) { ev.Delta.Declared = nan },
-		"delta 0":               func(ev *Evidence) { ev.Delta.Declared = 0 },
-		"delta 1":               func(ev *Evidence) { ev.Delta.Declared = 1 },
-		"KL NaN":                func(ev *Evidence) { ev.KL = nan },
-		"KL infinite":           func(ev *Evidence) { ev.KL = inf },
-		"KL negative":           func(ev *Evidence) { ev.KL = -1e-9 },
-		"epsilon NaN":           func(ev *Evidence) { ev.Loss.Epsilon = nan },
-		"epsilon 0":             func(ev *Evidence) { ev.Loss.Epsilon = 0 },
-		"epsilon infinite":      func(ev *Evidence) { ev.Loss.Epsilon = inf },
-		"unknown loss":          func(ev *Evidence) { ev.Loss.Kind = "absolute" },
-		"band without width":    func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand}, "delay"} },
-		"band without below":    func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Above: 1}, "delay"} },
-		"band too wide":         func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Below: 1e308, Above: 1e308}, "delay"} },
-		"band NaN":              func(ev *Evidence) { ev.Loss = TargetLoss{Loss{Kind: LossBand, Below: nan, Above: 1}, "delay"} },
+		"delta NaN":          func(ev *Evidence) { ev.Delta.Declared = nan },
+		"delta 0":            func(ev *Evidence) { ev.Delta.Declared = 0 },
+		"delta 1":            func(ev *Evidence) { ev.Delta.Declared = 1 },
+		"KL NaN":             func(ev *Evidence) { ev.KL = nan },
+		"KL infinite":        func(ev *Evidence) { ev.KL = inf },
+		"KL negative":        func(ev *Evidence) { ev.KL = -1e-9 },
+		"epsilon NaN":        func(ev *Evidence) { ev.Loss.Epsilon = nan },
+		"epsilon 0":          func(ev *Evidence) { ev.Loss.Epsilon = 0 },
+		"epsilon infinite":   func(ev *Evidence) { ev.Loss.Epsilon = inf },
+		"unknown loss":       func(ev *Evidence) { ev.Loss.Kind = "absolute" },
+		"band without width": func(ev *Evidence) { ev.Loss = TargetLoss{Loss: Loss{Kind: LossBand}, Target: "delay"} },
+		"band without below": func(ev *Evidence) { ev.Loss = TargetLoss{Loss: Loss{Kind: LossBand, Above: 1}, Target: "delay"} },
+		"band too wide": func(ev *Evidence) {
+			ev.Loss = TargetLoss{Loss: Loss{Kind: LossBand, Below: 1e308, Above: 1e308}, Target: "delay"}
+		},
+		"band NaN": func(ev *Evidence) {
+			ev.Loss = TargetLoss{Loss: Loss{Kind: LossBand, Below: nan, Above: 1}, Target: "delay"}
+		},
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {

@@ -83,7 +83,7 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 			t.Errorf("two losses of %g and one unproven are shown as %d of %d, %d unproven", part, got, want, g.Unproven)
 		}
 
-		ev.Loss = TargetLoss{Loss{Kind: LossExponential, Epsilon: .25}, ev.Loss.Target}
+		ev.Loss = TargetLoss{Loss: Loss{Kind: LossExponential, Epsilon: .25}, Target: ev.Loss.Target}
 		c := certificate(t, ev)
 		want, err := BettingUpper(held.Spread, ev.Delta.Declared, ev.Delta.Share(MethodHoldout))
 		fatal.If(t, err)

@@ -36,15 +36,15 @@ func headline(g Guarantee, c Certificate) string {
 		return fmt.Sprintf("%s useful is promised about %s: the bound, %s, is not below %s",
 			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
 	case g.Groups != nil:
-		return g.Groups.headline(subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
+		return g.Groups.headline(subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
 	case c.Ledger.missing(g.Role) != nil:
 		return fmt.Sprintf("in at most %s of fresh units (each one %s), %s, %s", PercentUp(g.Bound), c.Ledger.Unit, c.missed(g, c.rules(" for rows"), atMostDigits), c.sure(g))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(c.Declared.Unit), c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit), c.sure(g))
 	case form.average != "":
 		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
-		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
+		return fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s, %s", subject(g), AtMost(g.Bound), fresh, cost(g.Loss, c.Declared.Unit, atMostDigits), c.sure(g))
 	}
 }
 
@@ -73,13 +73,13 @@ func (c Certificate) rules(words string) string {
 
 // missed says that a unit misses, by predictions for some rows.
 func (c Certificate) missed(g Guarantee, rows string, digits func(float64) string) string {
-	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss(g.Loss.Loss, c.Declared.Unit, digits))
+	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss(g.Loss, c.Declared.Unit, digits))
 }
 
-// Interval describes the interval mean ± tolerance, raw units, which covers at least a share of fresh
-// rows by the curve of a guarantee.
+// Interval describes the interval mean ± tolerance, which covers at least a share of fresh rows by the
+// curve of a guarantee.
 func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
-	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", amountText(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
+	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
 }
 
 // spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
@@ -119,12 +119,12 @@ func subject(g Guarantee) string {
 }
 
 // miss returns the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
-func miss(l Loss, unit string, digits func(float64) string) string {
-	return l.Kind.form().words(l, func(tolerance float64) string { return amountText(digits(tolerance), unit) })
+func miss(l TargetLoss, unit string, digits func(float64) string) string {
+	return l.Kind.form().words(l.Loss, func(tolerance float64) string { return l.amount(digits(tolerance), unit) })
 }
 
 // cost returns the loss as a function of the error e.
-func cost(l Loss, unit string, digits func(float64) string) string {
+func cost(l TargetLoss, unit string, digits func(float64) string) string {
 	words := miss(l, unit, digits)
 	if l.Kind.Counts() {
 		return "1 if it is " + words + ", else 0"
@@ -201,6 +201,9 @@ func certified(g Guarantee, c Certificate) string {
 		}
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
+		if g.Loss.Width == WidthDeviation {
+			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval"
+		}
 	}
 	if len(c.Delta.Methods) > 1 {
 		words += ". It holds together with the other guarantees of this certificate"
@@ -258,16 +261,20 @@ func indicative(g Guarantee, c Certificate) string {
 // expectation for others.
 func claim(g Guarantee, unit string) string {
 	if g.Groups != nil {
-		return g.Groups.claim(subject(g), miss(g.Loss.Loss, unit, plain))
+		return g.Groups.claim(subject(g), miss(g.Loss, unit, plain))
 	}
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {
-		return fmt.Sprintf("for every tolerance at once, %s are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; %s with probability %s%s", subject(g), miss(g.Loss.Loss, unit, plain), limit, g.Curve.intervals(unit))
+		all := "for every tolerance at once"
+		if g.Loss.Width == WidthDeviation {
+			all += ", in predictive deviations of each row"
+		}
+		return fmt.Sprintf("%s, %s are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; %s with probability %s%s", all, subject(g), miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit))
 	}
 	if g.Loss.Kind.Counts() {
-		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss.Loss, unit, plain), limit)
+		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)
 	}
-	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, cost(g.Loss.Loss, unit, plain))
+	return fmt.Sprintf("%s have an expected loss of %s, where an error e (prediction less target) costs %s", subject(g), limit, cost(g.Loss, unit, plain))
 }
 
 // baselineStatement puts the yardstick into words. It claims nothing about fresh

@@ -206,7 +206,7 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if u := ev.Ledger.Units; t.Unproven < 0 || u == nil && (t.Unproven > n || t.Risk.total().Cmp(new(big.Int).Lsh(big.NewInt(max(0, t.Unproven)), 60)) < 0) {
 		faults = append(faults, fmt.Errorf("%d of %d rows are counted as a loss of 1, but the sum of the losses is smaller", t.Unproven, n))
 	}
-	if err := errors.Join(append(faults, t.validateBeyond(n, ev.Loss.Loss), t.validateGroups(n, ev))...); err != nil {
+	if err := errors.Join(append(faults, t.validateBeyond(n, ev), t.validateGroups(n, ev))...); err != nil {
 		return err
 	}
 	return Terms{Risk: t.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
@@ -227,6 +227,9 @@ func (g Guarantee) tally() Tally {
 		return Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 	}
 	t := Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
+	if g.Loss.Width != WidthUnit {
+		t.Risk = RiskSum{} // of another loss
+	}
 	if g.Curve != nil {
 		t.Beyond = g.Curve.beyond(g.N, g.Loss.Epsilon)
 	}
@@ -236,8 +239,11 @@ func (g Guarantee) tally() Tally {
 	return t
 }
 
-// with adds counts that only the other tally of the same rows has; nil has none.
+// with adds what only the other tally of the same rows has; nil has nothing.
 func (t Tally) with(other *Tally) Tally {
+	if other != nil && t.Risk == (RiskSum{}) {
+		t.Risk, t.Unproven = other.Risk, other.Unproven
+	}
 	if other != nil && t.Beyond == nil {
 		t.Beyond = other.Beyond
 	}

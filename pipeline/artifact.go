@@ -46,6 +46,12 @@ type Noise struct {
 // around is the variance of the target, given that of f.
 func (n Noise) around(variance float64) float64 { return float64(n.Spread*variance) + n.Variance }
 
+// known reports whether the variance of the target is known well enough to be given, if that of f may
+// be off by so much. Without noise it is not.
+func (n *Noise) known(variance, off float64) bool {
+	return n != nil && off <= deviationAccuracy*n.around(variance)
+}
+
 // A Model is the content of a model file: the description, and the posterior Q over functions
 // of the scaled features.
 type Model struct {

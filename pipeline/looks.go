@@ -147,7 +147,7 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 		shown = fmt.Appendf(shown, "misses %q %d %v", j.Unit.Columns, j.Unit.Block, *q)
 	}
 	if l.Curve {
-		shown = append(shown, "curve"...)
+		shown = append(shown, "curve"+j.Loss.Width...)
 	}
 	if j.Groups.given() {
 		l.Groups = len(s.groups) + 1

@@ -255,7 +255,7 @@ func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta
 	if off <= max(most.square/(target.Scale*target.Scale), deviationAccuracy*variance) {
 		p.Deviation = math.Sqrt(variance) * target.Scale
 	}
-	if noise != nil && off <= deviationAccuracy*noise.around(variance) {
+	if noise.known(variance, off) {
 		p.PredictiveDeviation = math.Sqrt(noise.around(variance)) * target.Scale
 	}
 }

@@ -43,7 +43,11 @@ func (v *Verification) NotChecked() []string {
 		open = append(open, over)
 	}
 	if v.noise && !v.Retrained {
-		open = append(open, "the noise of the model: predictive deviations rest on it, and no guarantee does")
+		rests := "no guarantee does"
+		if v.job.Loss.Width == certify.WidthDeviation {
+			rests = "the curve does, for any noise that the hold-out rows did not choose"
+		}
+		open = append(open, "the noise of the model: predictive deviations rest on it, and "+rests)
 	}
 	return open
 }

@@ -252,7 +252,7 @@ func (f *shardFold) scoreHoldout(b block) error {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 		if f.pass.curve {
-			mean.AddError(w.off(rows, i), w.of.meta.Loss.Epsilon, rows.hi[i] > 0)
+			w.addError(mean, rows, i, f.pass.job.Loss.Width)
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)

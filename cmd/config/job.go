@@ -84,7 +84,8 @@ type LossSection struct {
 	Above   float64 `yaml:"above"`
 	Unit    string  `yaml:"unit"`
 
-	Tolerance string `yaml:"tolerance"`
+	Tolerance string        `yaml:"tolerance"`
+	Width     certify.Width `yaml:"width"`
 }
 
 type kernelConfig struct {
@@ -273,7 +274,7 @@ func (c JobFile) job() pipeline.Job {
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encode, Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.numbers, Texts: c.Groups.Values.texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
-			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
+			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Width: c.Loss.Width, Unit: c.Loss.Unit,
 		},
 		Delta:    float64(given(c.Delta, 0)),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},

@@ -148,7 +148,7 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"inducing": "[10, 20]"},
 		{"inducing": "7"},
 		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
-		{"loss": "{tolerance: any}"},
+		{"loss": "{tolerance: any, width: deviation}"},
 		{"loss": "{kind: band, below: 1, above: 2}"},
 		{"kernel": "{family: [matern-3/2, matern-5/2], isotropic: true}"},
 		{"kernel": "{family: matern-5/2}"},

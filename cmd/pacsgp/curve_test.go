@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -15,9 +18,19 @@ import (
 // A job without a tolerance gets a curve; plan says what it would promise, train and inspect what it
 // promises, and predict writes the ends of its intervals.
 func TestEveryToleranceFromOneJob(t *testing.T) {
+	everyTolerance(t, "{tolerance: any}", "; half of all within ")
+}
+
+// With a width the same are in predictive deviations, and intervals as wide as those of their rows.
+func TestIntervalsByDeviationFromOneJob(t *testing.T) {
+	everyTolerance(t, "{tolerance: any, width: deviation}", " predictive deviations in at most ")
+}
+
+func everyTolerance(t *testing.T, loss, headline string) {
+	t.Helper()
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	job := tiny(jobFile{"loss": loss, "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	say := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
@@ -27,7 +40,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	if text := say("plan", "-c", job); !strings.Contains(text, "every tolerance: ") || strings.Contains(text, "look 2") {
 		t.Errorf("plan says %s", text)
 	}
-	if text := say("train", "-c", job); !strings.Contains(text, "; half of all within ") {
+	if text := say("train", "-c", job); !strings.Contains(text, headline) {
 		t.Errorf("train says %s", text)
 	}
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
@@ -40,11 +53,22 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	}
 	rows, err := parquet.ReadFile[struct {
 		Mean  float64 `parquet:"mean"`
+		Width float64 `parquet:"predictive_deviation"`
 		Lower float64 `parquet:"lower"`
 		Upper float64 `parquet:"upper"`
 	}](out)
 	fatal.If(t, err)
+	c, _, err := config.ReadCertificate(t.Context(), certificate)
+	fatal.If(t, err)
+	g, _ := c.Guarantee(certify.GuaranteeCurve)
+	tolerance, _ := g.Curve.Within(0.9)
 	for _, r := range rows {
+		if g.Loss.Width == certify.WidthUnit {
+			r.Width = 1
+		}
+		if half := tolerance * r.Width; !(math.Abs(r.Upper-r.Mean-half) <= 1e-9*half) {
+			t.Fatalf("%+v is no interval of %v %s", r, tolerance, g.Loss.Width)
+		}
 		if !(r.Lower < r.Mean && r.Mean < r.Upper) || (r.Upper-r.Mean)/(r.Mean-r.Lower) > 1.000001 {
 			t.Fatalf("%+v is no interval around its mean", r)
 		}

@@ -14,6 +14,8 @@ type interval struct {
 	Share     float64 `json:"covers"`
 	Tolerance float64 `json:"tolerance"` // raw units of the target
 	Statement string  `json:"statement"` // with what confidence, and on which conditions
+
+	Width certify.Width `json:"width,omitempty"` // deviation: Tolerance counts predictive deviations of the row
 }
 
 // newInterval is that for a share; nil for 0.
@@ -35,7 +37,7 @@ func newInterval(c certify.Certificate, share float64) (*interval, error) {
 	if !ok {
 		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
 	}
-	return &interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
+	return &interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share), g.Loss.Width}, nil
 }
 
 // words say what the columns are.

@@ -29,9 +29,10 @@ func predictCommand(w system) *cobra.Command {
 			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
 			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
 			"alone, and null if no guarantee for it is certified or conditional. No\n" +
-			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets\n" +
-			"nulls and a reason. With --interval two columns more, lower and upper: the ends of an\n" +
-			"interval that covers so large a share of fresh rows, by the curve of the certificate.",
+			"guarantee speaks of a deviation, but for a curve in predictive ones (loss.width). A row that\n" +
+			"breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
+			"more, lower and upper: the ends of an interval that covers so large a share of fresh rows, by\n" +
+			"the curve of the certificate.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -124,6 +125,9 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, text := range n.notices() {
 		show.notice(text)
 	}
+	if ends != nil && ends.Width == certify.WidthDeviation && n.unknown > 0 {
+		show.notice(certify.Count(n.unknown, "prediction") + " without an interval: the predictive deviation is not known to a part in 256")
+	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.rows, "row"), n.refused, ends.words())
 	return err
 }
@@ -140,9 +144,9 @@ func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output st
 	return read, replaces(ctx, output, show.notice)
 }
 
-// rowCounts counts all rows, rows without a prediction, and predictions without a deviation and far
-// from the reference rows.
-type rowCounts struct{ rows, refused, vague, far int64 }
+// rowCounts counts all rows, rows without a prediction, and predictions without a deviation, without a
+// predictive one, and far from the reference rows.
+type rowCounts struct{ rows, refused, vague, unknown, far int64 }
 
 // notices are what a reader of the predictions should know.
 func (n rowCounts) notices() (said []string) {
@@ -177,6 +181,9 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 			case math.IsNaN(p.Deviation):
 				n.vague++
 			}
+			if p.Reason == "" && math.IsNaN(p.PredictiveDeviation) {
+				n.unknown++
+			}
 			if p.Far {
 				n.far++
 			}
@@ -184,7 +191,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 		if ends == nil {
 			return out.Write(batch)
 		}
-		return out.Write(batch, sink.Ends(batch, ends.Tolerance)...)
+		return out.Write(batch, sink.Ends(batch, ends.Tolerance, ends.Width)...)
 	})
 	if err == nil {
 		err = out.Close()

@@ -6,6 +6,7 @@ import re
 
 from . import dependence, unit
 from .bound import guarantee
+from .curve import at_the_tolerance
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import TOKENS, compact, difference, fits, read_json
@@ -39,7 +40,7 @@ def check_row(row, cert, found):
 
 def flat(cert, found):
     """The columns of a row before the document (format.md, 7), in their order."""
-    means = [g for g in cert["guarantees"] if g["predictor"] == "mean of Q"]
+    means = [g for g in cert["guarantees"] if g["predictor"] == "mean of Q" and at_the_tolerance(g)]
     mean = min([g for g in means if g["status"] != "conditional"] or means, key=lambda g: g["bound"])
     draw, delta, base, ledger, sample, declared = guarantee(cert, "pb-full"), cert["delta"], cert["baseline"], cert["ledger"], cert["sample"], cert["declared"]
     loss, sequence = draw["loss"], delta.get("sequence", {})

@@ -13,11 +13,33 @@ MOST_DRAWS = 1 << 17      # of more the levels of fewer ranks are added up
 LEAST_DIGITS = 200        # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
 MOST_ROWS = 10 ** 9       # nor of more
 TOLERANCES, OWN = 512, 320
+WIDE = 2.0                # the tolerance, in predictive deviations, at which a curve in them states its bound
+READER = 2.0 ** -8        # by which a reader's predictive deviation may be too small
 LOOSE = 1e-11             # by which limits of two programs differ at most
 
 
 def tolerances(epsilon):
     return np.array([math.ldexp(epsilon, i // 32 - 10) * (1 + i % 32 / 32) for i in range(TOLERANCES)])
+
+
+def is_wide(cert):
+    """Whether the curve is in predictive deviations."""
+    return "width" in cert["configuration"]["values"]["loss"]
+
+
+def at_the_tolerance(g):
+    """Whether a guarantee is about the loss of the certificate: a curve in predictive deviations is not."""
+    return g["id"] != "curve" or "width" not in g["loss"]
+
+
+def deviations(model, variance, error):
+    """Bounds on the exact predictive deviations, in scaled units, from variances that may be off by so much,
+    and the error as a part of their squares: infinite without noise."""
+    noise, variance = model.meta.get("noise", {"variance": 0.0, "spread": 0.0}), np.maximum(0, variance)
+    error = error * (1 + 1e-9) + 1e-15 * variance
+    around = lambda v: noise["spread"] * np.maximum(0, v) + noise["variance"]
+    low, high = (np.sqrt(around(v)) for v in (variance - error, variance + error))
+    return low * (1 - 2.0 ** -40), high * (1 + 2.0 ** -40), error / around(variance) if noise["variance"] else np.inf * np.ones_like(error)
 
 
 def ranks(n):

@@ -33,7 +33,7 @@ def derive(model, job, raw, cert, found, jitter):
         found["grouping"] = grouping(job, job["groups"].get("values", found["group values"]))
     guarantees = [g for m in applied(cert) for g in m.derive(cert, found, kinds, delta)]
     document = {
-        "format": FORMAT, "guarantees": sorted(guarantees, key=lambda g: (SUBJECTS[g["predictor"]][0], g["bound"])),
+        "format": FORMAT, "guarantees": sorted(guarantees, key=lambda g: (SUBJECTS[g["predictor"]][0], g["loss"].get("width", ""), g["bound"])),
         "baseline": {"constant": found["constant"], "origin": found["origin"],
                      "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)},
                      "bound": float(cert["baseline"]["bound"]), **members(("missed", "missed" in found and {"units": found["missed"], "bound": float(cert["baseline"]["missed"]["bound"])})), "statement": ""},

@@ -87,7 +87,7 @@ ALTERNATIVE = {"loss?": {**TOLERANCES, "epsilon_std?": positive}, "features?": [
 
 SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "encode?": [ENCODING], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
-    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": unit_word},
+    "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "width?": {"deviation"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count, "misses?": below_one}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
@@ -101,7 +101,7 @@ CERTIFICATE = {
     "format": {FORMAT, BEFORE},
     "guarantees": [{
         "id": {*NAMES}, "predictor": text, "role": text, "method": text, "status": text, "headline": text, "statement": text,
-        "loss": {"kind": {*KINDS}, **TOLERANCES, "target": word(128)}, "delta": positive, "n": count,
+        "loss": {"kind": {*KINDS}, **TOLERANCES, "width?": {"deviation"}, "target": word(128)}, "delta": positive, "n": count,
         "empirical_risk?": {"exact": SUM, "upper": share},
         "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],

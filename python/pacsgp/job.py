@@ -36,7 +36,7 @@ def canonical_settings(v):
     job = {"target": v["target"], **members(("features", v.get("features")), ("exclude", v.get("exclude")), ("encode", [encoding(e) for e in v.get("encode", [])]), ("mean", v.get("mean")))}
     if "groups" in v:
         job["groups"] = {"column": v["groups"]["column"], **members(("values", [float(x) for x in v["groups"].get("values", [])]), ("texts", v["groups"].get("texts")))}
-    job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("unit", loss.get("unit")))}
+    job["loss"] = {"kind": loss["kind"], **members(*floats(loss, "epsilon", "epsilon_std", "below", "above"), ("tolerance", loss.get("tolerance")), ("width", loss.get("width")), ("unit", loss.get("unit")))}
     job["delta"], job["kernel"] = float(v["delta"]), {k: v["kernel"][k] for k in KERNEL}
     job["grid"] = {**dict(floats(grid, "min", "max", "step")), "prior": grid["prior"], "width": float(grid["width"])}
     job.update(members(("inducing", v.get("inducing"))))
@@ -137,6 +137,8 @@ def check_job(job):
             ("the last rows are no hold-out rows by their features, and are so many", "last" not in job["roles"] or held > 0 and by(job) != "content"),
             ("with roles.by content no copies are left out", by(job) != "content" or job["copies"]["policy"] == "independent"),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
+            ("intervals by deviations take the zero-one loss, a hold-out and a curve, and no column of the mean or model by rule",
+             "width" not in loss or loss["kind"] == "zero-one" and {"holdout", "curve"} <= {*methods} and column is None and not by_rule(job)),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import betting, unit
 from .bound import SUMMABLE, close, gaussian_kl, guarantee, kl_inverse, ln_inverse_weight, ln_tail, ln_xi, mean_of
-from .curve import LOOSE, OWN, check_level, limits, ranks, tolerances
+from .curve import LOOSE, OWN, READER, WIDE, check_level, deviations, is_wide, limits, ranks, tolerances
 from .groups import LEAST, right_values
 from .jsontext import BEFORE, count, number
 from .kernels import U
@@ -202,6 +202,7 @@ class Curve(Losses):
     def __init__(self, cert):
         super().__init__(cert)
         self.least = self.most = 0  # rows beyond each tolerance
+        self.wide = is_wide(cert)
 
     @classmethod
     def stated(cls, cert, found):
@@ -229,29 +230,38 @@ class Curve(Losses):
             need(abs(s["bound"] / limit - 1) <= LOOSE, f"the curve states {s['bound']} for {s['misses']} of {n} rows, which is not the limit {limit}")
         here = [s for s in steps if s["tolerance"] <= own]
         need(g["bound"] == (here[-1]["bound"] if here else 1), "the bound of the curve is not that at the tolerance")
-        need(not here or here[-1]["misses"] * UNIT == found["curve"], "the curve and the empirical risk count other rows")
+        need((not here and not is_wide(cert)) or (here[-1]["misses"] if here else n) * UNIT == found["curve"], "the curve and the empirical risk count other rows")
         ok(f"curve: at the tolerance {found['curve'] // UNIT} of {n} rows lose, of fresh rows at most {g['bound']:.6f}; {len(steps)} steps hold at once")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
         stated = guarantee(cert, "curve")
         curve = {"level": float(stated["curve"]["level"]), "steps": numbered(stated["curve"]["steps"])}
+        if is_wide(cert):
+            loss = {"kind": loss["kind"], "epsilon": WIDE, "width": "deviation", "target": loss["target"]}
         return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
 
     def add(self, losses, y, law, rows):
         """Counts the rows beyond each tolerance: those that have to be, and those that may be."""
         mean, error, tau, scale = law[0], law[2], losses.tau, losses.scale
         room = (error + 6 * U * (np.abs(mean) + np.abs(y))) * (1 + 2.0 ** -30)
-        off, grid = np.abs(mean - y), tolerances(losses.model.loss["epsilon"])
+        off, grid = np.abs(mean - y), tolerances(WIDE if self.wide else losses.model.loss["epsilon"])
         beyond = lambda e: (e[:, None] > grid).sum(axis=0)
-        self.least = self.least + beyond(np.where(error <= tau, off - room + tau, np.inf) * scale * (1 - 2.0 ** -30))
-        self.most = self.most + beyond(np.where(error <= tau / 2, off + room + 3 * tau, np.inf) * scale * (1 + 2.0 ** -30))
+        least, most = np.where(error <= tau, off - room + tau, np.inf), np.where(error <= tau / 2, off + room + 3 * tau, np.inf)
+        if self.wide:
+            low, high, part = deviations(losses.model, law[1], law[3])
+            with np.errstate(all="ignore"):
+                least = np.where(part <= 2.0 ** -7, np.maximum(0, least) / (high * (1 - READER)), np.inf)
+                most = np.where(part <= 2.0 ** -8, most / (low * (1 - READER) * (1 - 2.0 ** -7)), np.inf)  # as much less may be proven of it elsewhere
+            scale = 1.0
+        self.least = self.least + beyond(least * scale * (1 - 2.0 ** -30))
+        self.most = self.most + beyond(most * scale * (1 + 2.0 ** -30))
 
     def agrees(self, found):
         n, own = found["ledger"]["holdout"], found["curve of errors"]
         stated = np.array([next((s["misses"] for s in reversed(own["steps"]) if s["tolerance"] <= t), n) for t in tolerances(own["epsilon"])])
         lost = found["curve"] // UNIT
-        need(self.least[OWN] <= lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")
+        need(self.wide or self.least[OWN] <= lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")
         need(np.all(self.least <= stated), "fewer rows are beyond a tolerance of the curve than have to be")
         need(np.all((stated <= self.most) | (stated == n) & ((self.most > n // 2) | own["empty"])), "more rows are beyond a tolerance of the curve than can be")
         ok("curve: as many rows are beyond each tolerance as are proven here, but for those within the accuracy of it")

@@ -57,7 +57,9 @@ def in_percent(x):
 
 
 def against(baseline, g):
-    """The bound that the bound of a guarantee is compared with."""
+    """The bound that the bound of a guarantee is compared with: 1 of one in deviations, which a constant has not."""
+    if "width" in g["loss"]:
+        return 1
     return (baseline["missed"] if g["role"] == "holdout" and "missed" in baseline else baseline)["bound"]
 
 
@@ -79,7 +81,10 @@ class Sentences:
         self.units = cert["ledger"].get("units")
         self.example = "unit" if self.units else "row"
 
-    def amount(self, x, digits):
+    def amount(self, x, digits, loss=()):
+        """A number with its unit: that of the target, or deviations where the tolerances of the loss are such."""
+        if "width" in loss:
+            return digits(x) + (" predictive deviation" if digits(x) == "1" else " predictive deviations")
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
 
     def subject(self, g):
@@ -87,7 +92,7 @@ class Sentences:
 
     def words(self, loss, digits):
         """When a loss is 1, of one that counts; of others what an error e costs."""
-        return KINDS[loss["kind"]].words(loss, lambda x: self.amount(x, digits))
+        return KINDS[loss["kind"]].words(loss, lambda x: self.amount(x, digits, loss))
 
     def places(self, most=None):
         """Of which partitions the rows are. With more ranges than most, only how many."""
@@ -162,7 +167,7 @@ class Sentences:
     def halves(self, g):
         """Where half and nine tenths of fresh rows are, as far as a curve tells."""
         known = [(words, within(g["curve"], share)) for share, words in ((0.5, "half of all"), (0.9, "nine of ten"))] if "curve" in g else []
-        known = [f"{words} within {self.amount(t, at_most_digits)}" for words, t in known if t is not None]
+        known = [f"{words} within {self.amount(t, at_most_digits, g['loss'])}" for words, t in known if t is not None]
         return f"; {', '.join(known)};" if known else ","
 
     def ended(self, g):
@@ -220,6 +225,7 @@ class Sentences:
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
+            words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval" if "width" in g["loss"] else ""
         else:
             words += (f". The fresh {'unit, one of its rows' if self.units else 'row'} and the function are drawn together, once; the number is an average over both and speaks of no single row, "
                       "nor of the mean of Q")
@@ -265,8 +271,9 @@ class Sentences:
             return self.of_groups(g, self.subject(g), words)
         if "curve" in g:
             known = [(percent, within(g["curve"], percent / 100)) for percent in (50, 90, 95, 99)]
-            known = [f", mean - {self.amount(t, plain)} to mean + {self.amount(t, plain)} covers at least {percent} %" for percent, t in known if t is not None]
-            return (f"for every tolerance at once, {self.subject(g)} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
+            known = [f", mean - {self.amount(t, plain, g['loss'])} to mean + {self.amount(t, plain, g['loss'])} covers at least {percent} %" for percent, t in known if t is not None]
+            each = ", in predictive deviations of each row" if "width" in g["loss"] else ""
+            return (f"for every tolerance at once{each}, {self.subject(g)} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
                     f"{words} with probability {most}" + (f". Read sideways{''.join(known)} of fresh rows, all at once" if known else ""))
         if self.misses(g):
             return f"with probability {most}, {self.part()} of the {self.subject(g)} for its rows that satisfy the row rules are {words}"

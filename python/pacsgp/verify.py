@@ -3,6 +3,7 @@ import numpy as np
 
 from . import unit
 from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
+from .curve import at_the_tolerance, is_wide
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
@@ -164,7 +165,7 @@ def unchecked(cert, noise, unplaced, before, again):
     if before:
         left.append(f"that the sentences, the bounds from below and the correlation of targets that stand in the document, of the format {BEFORE}, are true: those sentences that are printed here were derived again")
     if noise and not again:
-        left.append("the noise of the model: predictive deviations rest on it, and no guarantee does")
+        left.append("the noise of the model: predictive deviations rest on it, and " + ("the curve does, for any noise that the hold-out rows did not choose" if is_wide(cert) else "no guarantee does"))
     return left + ([unplaced] if unplaced else [])
 
 
@@ -229,7 +230,7 @@ def headlines(guarantees):
     """The best guarantee about each predictor, those on a condition last and all of them, as the Go program shows them."""
     shown = []
     for predictor in dict.fromkeys(g["predictor"] for g in guarantees):
-        shown.append(min((g for g in guarantees if g["predictor"] == predictor), key=lambda g: (g["status"] == "conditional", g["bound"])))
+        shown.append(min((g for g in guarantees if g["predictor"] == predictor and at_the_tolerance(g)), key=lambda g: (g["status"] == "conditional", g["bound"])))
     return shown + [g for g in guarantees if g["status"] == "conditional" and g not in shown]
 
 

@@ -125,7 +125,7 @@ func entryOf(path string, info os.FileInfo, c certify.Certificate, id string) En
 	}
 	e.N = max(e.Draw.N, e.Mean.N)
 	for _, g := range c.Conditional() {
-		if g.Predictor == certify.PredictorMean {
+		if g.Predictor == certify.PredictorMean && g.Loss.Width == certify.WidthUnit {
 			kept := aboutOf(g)
 			e.Kept = &kept
 		}

@@ -12,9 +12,13 @@ import (
 )
 
 // curvePanel shows, at each tolerance, the share of hold-out rows that are off by more, and the bound
-// for fresh rows. The declared tolerance is a line.
+// for fresh rows. The tolerance at which it states its bound is a line.
 func (f Figure) curvePanel() *plot.Plot {
-	p := newPanel("Off by more, at every tolerance at once", cmp.Or(f.Target, "target")+", tolerance", "share of rows")
+	axis, at := cmp.Or(f.Target, "target")+", tolerance", f.CurveLoss.Epsilon
+	if f.CurveLoss.Width == certify.WidthDeviation {
+		axis += " in predictive deviations"
+	}
+	p := newPanel("Off by more, at every tolerance at once", axis, "share of rows")
 	grid := plotter.NewGrid()
 	grid.Vertical.Color = nil
 	grid.Horizontal.Color, grid.Horizontal.Width = rule, 0.7
@@ -25,13 +29,13 @@ func (f Figure) curvePanel() *plot.Plot {
 	p.Add(band)
 	above := &plotter.Line{XYs: bound, LineStyle: stroke(green, 2)}
 	below := &plotter.Line{XYs: missed, LineStyle: stroke(blue, 1.4)}
-	own := &plotter.Line{XYs: plotter.XYs{{X: f.Above, Y: 0}, {X: f.Above, Y: most}}, LineStyle: stroke(slate, 1.1, 4, 3)}
+	own := &plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: most}}, LineStyle: stroke(slate, 1.1, 4, 3)}
 	p.Add(above, below)
 	p.Legend.Add("fresh rows, at most", above)
 	p.Legend.Add(certify.Count(f.Held, "hold-out row"), below)
-	if f.Above <= last {
+	if at <= last {
 		p.Add(own)
-		p.Legend.Add(fmt.Sprintf("tolerance %.3g", f.Above), own)
+		p.Legend.Add(fmt.Sprintf("tolerance %.3g", at), own)
 	}
 	p.Legend.Top = true
 	p.Legend.XOffs, p.Legend.YOffs = -4, -4

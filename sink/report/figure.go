@@ -43,9 +43,11 @@ type Figure struct {
 	Bound    float64 // certified, for a draw of Q
 	Baseline float64 // the bound of the yardstick
 
-	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows.
-	Curve *certify.Curve
-	Held  int64
+	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows, and states its
+	// bound at the tolerance of CurveLoss.
+	Curve     *certify.Curve
+	CurveLoss certify.TargetLoss
+	Held      int64
 	// Groups replace the plot of training if there is no curve.
 	Groups *certify.Groups
 
