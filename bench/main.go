@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,scale] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,scale,alarm] [-rounds 5] [-write]
 package main
 
 import (
@@ -21,22 +21,24 @@ import (
 
 // A measure makes one part of the page.
 type measure struct {
-	name string
-	run  func(context.Context, *bench) (string, error)
+	name  string
+	peers bool // beside others, in rounds on a machine that is named
+	run   func(context.Context, *bench) (string, error)
 }
 
 var measures = []measure{
-	{"kernels", kernels},
-	{"functions", functions},
-	{"lastpass", lastPass},
-	{"whole", whole},
-	{"accuracy", accuracy},
-	{"intervals", intervals},
-	{"training", training},
-	{"svgp", svgp},
-	{"gradient", gradient},
-	{"parquet", parquet},
-	{"scale", scale},
+	{"kernels", true, kernels},
+	{"functions", true, functions},
+	{"lastpass", true, lastPass},
+	{"whole", true, whole},
+	{"accuracy", true, accuracy},
+	{"intervals", true, intervals},
+	{"training", true, training},
+	{"svgp", true, svgp},
+	{"gradient", true, gradient},
+	{"parquet", true, parquet},
+	{"scale", true, scale},
+	{"alarm", false, alarm},
 }
 
 // A bench is shared by all measures.
@@ -44,6 +46,7 @@ type bench struct {
 	rounds int
 	work   string // folder for binaries and data
 	data   string // folder of the data sets
+	docs   string // folder for pictures
 	python string // the peers' interpreter, or "" if there is none
 	log    io.Writer
 }
@@ -60,6 +63,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	b := &bench{rounds: max(1, *rounds), work: filepath.Join("out", "bench"), data: *data, log: os.Stderr}
+	if b.docs = b.work; *write {
+		b.docs = filepath.Dir(*page)
+	}
 	if err := b.run(ctx, *only, *page, *write); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -74,15 +80,11 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		return err
 	}
-	if b.python, err = environment(ctx, b.log); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
+	about := ""
+	if slices.ContainsFunc(chosen, func(m measure) bool { return m.peers }) {
+		if about, err = b.prepare(ctx); err != nil {
+			return err
 		}
-		b.logf("NO PEERS: %v\nOnly our own side is measured.", err)
-	}
-	about, err := b.machine(ctx)
-	if err != nil {
-		return err
 	}
 	var failed error
 	for _, m := range chosen {
@@ -92,13 +94,26 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.name, err))
 			continue
 		}
-		text = fmt.Sprintf("%s\n%s", text, about)
+		if m.peers {
+			text += "\n" + about
+		}
 		fmt.Fprintf(os.Stdout, "%s\n", text)
 		if write {
 			failed = errors.Join(failed, measured.ReplaceSection(page, "bench "+m.name, text))
 		}
 	}
 	return failed
+}
+
+// prepare makes the peers ready, if they can be had, and names machine and versions.
+func (b *bench) prepare(ctx context.Context) (about string, err error) {
+	if b.python, err = environment(ctx, b.log); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		b.logf("NO PEERS: %v\nOnly our own side is measured.", err)
+	}
+	return b.machine(ctx)
 }
 
 // choose returns the measures of a list of names, all for none.
