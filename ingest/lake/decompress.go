@@ -99,11 +99,11 @@ func wholeLZ4(src []byte, size int) bool {
 		}
 		back := int(binary.LittleEndian.Uint16(src[at:]))
 		at += 2
-		if match := length(int(token&15)) + 4; back == 0 || back > made || made > size-12 || match > size-made-5 {
+		match := length(int(token&15)) + 4
+		if back == 0 || back > made || made > size-12 || match > size-made-5 {
 			return false
-		} else {
-			made += match
 		}
+		made += match
 	}
 	return false
 }

@@ -89,7 +89,7 @@ func (f *footer) refusal(c *column) string {
 		if f.groups[g].Rows == 0 || c.leaf == len(f.groups[g].Chunks) { // a group of no columns, behind all others
 			continue
 		}
-		why := chunkRefusal(c, &f.groups[g].Chunks[c.leaf])
+		why := chunkRefusal(&f.groups[g].Chunks[c.leaf])
 		if why == "" && c.Use != ingest.Unusable {
 			if _, err := f.chunk(g, c); err != nil {
 				why = err.Error()
@@ -102,7 +102,7 @@ func (f *footer) refusal(c *column) string {
 	return ""
 }
 
-func chunkRefusal(c *column, m *parquetmeta.Chunk) string {
+func chunkRefusal(m *parquetmeta.Chunk) string {
 	const rewrite = "rewrite the file with codec ZSTD or SNAPPY"
 	switch {
 	case m.Encrypted:
