@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -274,7 +275,7 @@ func (c *Chunk) describe(r *reader, kind byte) {
 		3: func(kind byte) {
 			r.list(kind, func(kind byte) {
 				if c.Depth > 0 {
-					c.Path = append(c.Path[:len(c.Path):len(c.Path)], '.')
+					c.Path = append(slices.Clip(c.Path), '.')
 				}
 				c.Path = append(c.Path, r.text(kind)...)
 				c.Depth++
