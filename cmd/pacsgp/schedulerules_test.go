@@ -74,7 +74,7 @@ func TestNewRowsTestFirst(t *testing.T) {
 	}
 	// The next rows test the new one, against which the third certificate begins anew.
 	lotOf(t, dir, "dddd", 100, 0)
-	if fourth := s.at(t, someDay.Add(4*time.Hour)); strings.Contains(fourth.Scheduled.Tested, "alarm") || !strings.Contains(fourth.Scheduled.Tested, "of 100 rows") {
+	if fourth := s.at(t, someDay.Add(4*time.Hour)); strings.Contains(fourth.Scheduled.Tested, "alarm") || !strings.Contains(fourth.Scheduled.Tested, "of 100 labelled rows") {
 		t.Errorf("the fourth run: %+v", fourth)
 	}
 	known, err := s.record.Job("waves")
@@ -116,7 +116,7 @@ func TestRowsOfGroupsAreKnown(t *testing.T) {
 	s.at(t, someDay.Add(time.Hour))
 	fatal.If(t, os.Rename(filepath.Join(dir, "lake", "a.parquet"), filepath.Join(dir, "lake", "b.parquet")))
 	lines(100).with("g", texts[:100]).write(t, filepath.Join(dir, "lake", "c.parquet"))
-	if of := s.at(t, someDay.Add(2*time.Hour)).Scheduled; !strings.Contains(of.Tested, "of 100 rows") {
+	if of := s.at(t, someDay.Add(2*time.Hour)).Scheduled; !strings.Contains(of.Tested, "of 100 labelled rows") {
 		t.Errorf("%+v", of)
 	}
 }
@@ -136,12 +136,12 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	}
 	addFile(t, dir, "more", 180, 60)
 	third := s.at(t, someDay.Add(3*time.Hour))
-	if third == nil || !strings.Contains(third.Scheduled.Tested, "of 60 rows") {
+	if third == nil || !strings.Contains(third.Scheduled.Tested, "of 60 labelled rows") {
 		t.Fatalf("with new rows: %+v", third)
 	}
 	addFile(t, dir, "more", 180, 90) // with the rows that it had
 	fourth := s.at(t, someDay.Add(4*time.Hour))
-	if fourth == nil || !strings.Contains(fourth.Scheduled.Tested, "of 60 rows") || !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "was written again") }) {
+	if fourth == nil || !strings.Contains(fourth.Scheduled.Tested, "of 60 labelled rows") || !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "was written again") }) {
 		t.Errorf("a file that has grown: %+v; %q", fourth, s.said)
 	}
 	known, err := s.record.Job("waves")
@@ -151,7 +151,7 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	// Merged under another name: the current model was trained on none of the later ones.
 	fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
 	addFile(t, dir, "merged", 0, 270)
-	if merged := s.at(t, someDay.Add(5*time.Hour)); merged == nil || !strings.Contains(merged.Scheduled.Tested, "of 60 rows") {
+	if merged := s.at(t, someDay.Add(5*time.Hour)); merged == nil || !strings.Contains(merged.Scheduled.Tested, "of 60 labelled rows") {
 		t.Errorf("merged: %+v", merged)
 	}
 }

@@ -49,7 +49,7 @@ func TestStreamTestsTheCurrentModel(t *testing.T) {
 	if p, err := sinklog.Current(t.Context(), own(t, address), sinklog.Topics{}, "small"); err != nil || p.Model != first.Model.Digest {
 		t.Errorf("the pointer is %+v (%v), want the first model", p, err)
 	}
-	r.find(t, "which is current: (predictions .* of 240 rows)")
+	r.find(t, "which is current: (predictions .* of 240 labelled rows)")
 	if says := r.says(); !strings.Contains(says, "it is not current: it waits until it is better") || strings.Contains(says, "alarm") {
 		t.Errorf("it says %s", says)
 	}
