@@ -75,6 +75,22 @@ func (e *Encoding) width() int {
 	return len(e.OneHot) + 2*len(e.Cyclic)
 }
 
+// other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
+// is none.
+func (m ModelMeta) other(x []float64) string {
+	if len(m.Encode) == 0 {
+		return ""
+	}
+	for _, f := range m.Features {
+		e := m.Encode.Of(f.Name)
+		if e != nil && len(e.OneHot) > 0 && !slices.Contains(x[:len(e.OneHot)], 1) {
+			return f.Name
+		}
+		x = x[e.width():]
+	}
+	return ""
+}
+
 // Widths are the numbers of inputs of some features.
 func (e Encodings) Widths(features []Affine) (all []int) {
 	for _, f := range features {
@@ -219,7 +235,7 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 		case i > 0 && all[i-1].Column == e.Column:
 			fault("encode: %q has two encodings", e.Column)
 		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
-			fault("encode: %q is no feature", e.Column)
+			fault("encode: %q is no feature (hint: where features are listed, list it there)", e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
 			fault("encode: %q has groups by texts, and is no feature", e.Column)
 		case open && j.Scaling.Mode != ScalingReference:

@@ -23,6 +23,7 @@ type Prediction struct {
 	// well enough, or the model has no noise.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
+	Other               string // an encoded feature whose value is no level of the model; "": none
 	Far                 bool   // some feature lies more than [FarScales] of its scales from its centre
 
 	// If the source has the target behind the inputs:
@@ -248,6 +249,7 @@ func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
+	p.Other = meta.other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
 	variance := max(0, laws.Variance[i])
 	off := laws.VarianceError[i] + 1e-15*variance

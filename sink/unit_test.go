@@ -25,6 +25,13 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		j.Guarantees = nil
 		j.Loss.Kind = "squared"
 	})
+	inOrder := lakeWaves() // as days come
+	for i := range inOrder[1] {
+		inOrder[1][i] = float64(i / 5)
+	}
+	days := publishRows(t, inOrder, func(j *pipeline.Job) {
+		j.Unit.Columns, j.Features, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = []string{"b"}, []string{"a"}, []int{5}, 2, 0.3, nil
+	})
 	missing := publish(t, func(j *pipeline.Job) {
 		j.Unit.Block, j.Unit.Misses, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = 5, new(0.2), []int{5}, 2, 0.3, nil
 		j.Loss.EpsilonStd = 0.2
@@ -49,6 +56,7 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		{"verify", blocks.model, blocks.certificate, blocks.data},
 		{"verify", columns.model, columns.certificate, columns.data},
 		{"verify", missing.model, missing.certificate, missing.data},
+		{"verify", days.model, days.certificate, days.data},
 		{"verify", blocks.model, blocks.certificate},
 		{"verify", missing.model, missing.certificate},
 	}
@@ -64,7 +72,7 @@ func TestPythonVerifiesUnits(t *testing.T) {
 	}
 	runs := verifytest.Verify(t, calls)
 	for i, args := range calls[:honest] {
-		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || i < 3 && !strings.Contains(runs[i].Out, "the same to the last byte") {
+		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || i < 4 && !strings.Contains(runs[i].Out, "the same to the last byte") {
 			t.Errorf("%q: %v, and\n%s", args, err, runs[i].Out)
 		}
 	}

@@ -46,6 +46,13 @@ func TestEncodedColumns(t *testing.T) {
 	carrier[7] = "ZZ"
 	rows.write(t, filepath.Join(dir, "new.parquet"))
 	own, other := filepath.Join(dir, "own.parquet"), filepath.Join(dir, "other.parquet")
+	if a := succeed(t, "predict", model, certificate, filepath.Join(dir, "new.parquet"), "-o", own); !strings.Contains(a.log, `1 row of 30 with a value of \"carrier\" that the model does not know: it counts as other`) {
+		t.Errorf("of an unknown carrier it says %s", a.log)
+	}
+	flights(30).with("carrier", make([]float64, 30)).write(t, filepath.Join(dir, "numbers.parquet"))
+	if a := succeed(t, "predict", model, certificate, filepath.Join(dir, "numbers.parquet"), "-o", own); !strings.Contains(a.log, "is it text in the one, and numbers in the other?") {
+		t.Errorf("of carriers that are numbers it says %s", a.log)
+	}
 	succeed(t, "predict", model, certificate, filepath.Join(dir, "new.parquet"), "-o", own)
 	for i, r := range verifytest.Verify(t, [][]string{{"verify", model, certificate, data}, {"predict", model, other, filepath.Join(dir, "new.parquet"), "--certificate", certificate}}) {
 		if strings.Contains(r.Out, "REFUSED") || r.Status == 1 {

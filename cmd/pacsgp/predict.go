@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -125,6 +127,9 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 	for _, text := range n.notices() {
 		show.notice(text)
 	}
+	if ends != nil && ends.Width == certify.WidthDeviation && m.Meta.Noise != nil && m.Meta.Noise.Spread == 0 {
+		show.notice("all predictive deviations of this model are the same, and so are the widths of the intervals: the noise is all that it is unsure of")
+	}
 	if ends != nil && ends.Width == certify.WidthDeviation && n.unknown > 0 {
 		show.notice(certify.Count(n.unknown, "prediction") + " without an interval: the predictive deviation is not known to a part in 256")
 	}
@@ -146,12 +151,23 @@ func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output st
 
 // rowCounts counts all rows, rows without a prediction, and predictions without a deviation, without a
 // predictive one, and far from the reference rows.
-type rowCounts struct{ rows, refused, vague, unknown, far int64 }
+type rowCounts struct {
+	rows, refused, vague, unknown, far int64
+
+	other map[string]int64 // by feature, rows with a value of it that is no level
+}
 
 // notices are what a reader of the predictions should know.
 func (n rowCounts) notices() (said []string) {
 	if n.vague > 0 {
 		said = append(said, certify.Count(n.vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.other)) {
+		words := fmt.Sprintf("%s of %d with a value of %q that the model does not know: it counts as other", certify.Count(n.other[name], "row"), n.rows, name)
+		if n.other[name] == n.rows {
+			words += " (hint: is it text in the one, and numbers in the other?)"
+		}
+		said = append(said, words)
 	}
 	if n.far > 0 {
 		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.far, "prediction"), pipeline.FarScales))
@@ -172,6 +188,7 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 		columns = sink.EndColumns()
 	}
 	out := sink.NewPredictions(file, id, columns...)
+	n.other = map[string]int64{}
 	err = pipeline.Predict(ctx, src, m, workers, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
 			n.rows++
@@ -183,6 +200,9 @@ func writePredictions(ctx context.Context, w system, src pipeline.Source, m pipe
 			}
 			if p.Reason == "" && math.IsNaN(p.PredictiveDeviation) {
 				n.unknown++
+			}
+			if p.Other != "" {
+				n.other[p.Other]++
 			}
 			if p.Far {
 				n.far++

@@ -118,7 +118,7 @@ func appendNumbers(to []float64, column arrow.Array) ([]float64, bool) {
 		}
 	case *array.Float16:
 		for _, v := range a.Values() {
-			to = append(to, float64(v.Float32()))
+			to = append(to, ingest.Half(v.Uint16()))
 		}
 	case *array.Int64:
 		to = appendIntegers(to, a.Int64Values())

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
-	"github.com/apache/arrow/go/v15/arrow/float16"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -59,7 +58,7 @@ func (c *column) plain(dst []float64, src []byte) {
 		}
 	case kindFloat16:
 		for i := range dst {
-			dst[i] = float64(float16.FromBits(binary.LittleEndian.Uint16(src[2*i:])).Float32())
+			dst[i] = ingest.Half(binary.LittleEndian.Uint16(src[2*i:]))
 		}
 	case kindInt32:
 		for i := range dst {

@@ -73,7 +73,7 @@ func checkTexts(files []*dataFile, texts pipeline.ColumnTexts) error {
 	}
 	for _, f := range files {
 		if c := f.column(texts.Column); !c.Text {
-			return fmt.Errorf("lake: %s: column %q is %s, and its groups or levels are texts (hint: write numbers)", f.path, c.Name, c.Type)
+			return fmt.Errorf("lake: %s: column %q is %s, and its groups or levels are texts (hint: write it as text, or name numbers in the job)", f.path, c.Name, c.Type)
 		}
 		for _, k := range f.keys {
 			if k.name != texts.Column {

@@ -177,6 +177,9 @@ func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 	for _, name := range columns {
 		said := make(map[meaning]*dataFile, 2)
 		for _, f := range files {
+			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
+				return fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, of.OrLeaveOut(name))
+			}
 			m := f.column(name).meaning()
 			if said[m] == nil {
 				said[m] = f

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
@@ -118,7 +119,10 @@ func (l *leaves) add(i, n int, of column) (end int, err error) {
 		if e.Repetition == int32(format.Optional) {
 			c.deep++
 		}
-		if c.depth > 1 && c.Use == ingest.Numeric { // no default feature
+		switch {
+		case c.depth > 1 && strings.Count(c.Name, ".") != c.depth-1: // its path cannot be told from another one
+			c.Type, c.Use, c.Why, c.Text = "in a group, with a dot in a name", ingest.Unusable, hintNested, false
+		case c.depth > 1 && c.Use == ingest.Numeric: // no default feature
 			c.Use = ingest.OnRequest
 		}
 		l.columns = append(l.columns, c)

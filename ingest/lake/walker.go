@@ -155,7 +155,10 @@ func (c *walker[V]) nextPage() error {
 				return fmt.Errorf("dictionary: %w", err)
 			}
 		case (h.Kind == format.DataPage || h.Kind == format.DataPageV2) && h.Described:
-			return c.dataPage(h)
+			if err := c.dataPage(h); err != nil || h.Values > 0 {
+				return err
+			}
+			return c.passed(0)
 		case h.Kind == format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err

@@ -195,6 +195,8 @@ def schema_columns(elements, writer, orders):
             c.depth, c.deep = of.depth + 1, of.deep + (e.repetition == 1)
             if of.depth:
                 c.name, c.use = f"{of.name}.{e.name}", "request" if c.use == "numeric" else c.use
+                if c.name.count(".") != of.depth:
+                    c.use, c.text = "in a group, with a dot in a name", False
             columns.append(c)
             if e.physical < 0 and e.is_plain_group() and c.depth < MOST_DEPTH:
                 add(first + 1, e.children, c)

@@ -87,10 +87,10 @@ class Lake:
 
     def columns(self, names):
         """For each file the columns of these names, None for a key of its path."""
-        found, meanings = [], [set() for _ in names]
+        found, meanings, depths = [], [set() for _ in names], [set() for _ in names]
         for table, keys in zip(self.tables, self.keys):
             found.append([])
-            for name, meaning in zip(names, meanings):
+            for name, meaning, depth in zip(names, meanings, depths):
                 mine = [c for c in table.columns if c.name == name]
                 need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
                 text = name in self.labels and (mine[0].text if mine else name in self.texts)
@@ -99,6 +99,8 @@ class Lake:
                 need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
                 need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
                 meaning.add(mine[0].meaning if mine and not text else "text" if text else "a number")
+                depth.add(max(mine[0].depth, 1) if mine else 1)
+                need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
                 found[-1].append(mine[0] if mine else None)
         for name, meaning in zip(names, meanings):
             need(not ({"a number", "text"} & meaning and len(meaning) > 1 or {"a time in UTC", "a local time"} <= meaning), f"column {name!r} is {' and '.join(sorted(meaning))}")

@@ -361,28 +361,26 @@ class Pages:
             need(size <= len(data) - 4, "definition levels end early")
             levels, data = data[4:4 + size], data[4 + size:]
         null = np.zeros(n, bool)
-        if leveled and n:
+        if leveled:
             level = hybrid(levels, c.deep.bit_length(), n)
             need((level <= c.deep).all(), f"a definition level above {c.deep}")
             null = level != c.deep
-        need(header.kind == 0 or not n or null.sum() == header.nulls, "the page has other nulls than its header says")
+        need(header.kind == 0 or null.sum() == header.nulls, "the page has other nulls than its header says")
         values = np.full(n, np.nan)
-        values[~null] = self.decode(header.encoding, data, n - int(null.sum()), n)
+        values[~null] = self.decode(header.encoding, data, n - int(null.sum()))
         return values, null
 
-    def decode(self, encoding, data, n, rows):
-        """n values, of a page of so many rows."""
+    def decode(self, encoding, data, n):
+        """n values."""
         c = self.column
         if encoding == PLAIN:
-            if not rows:
-                return np.empty(0)
             if c.text:
                 return self.labels(encoding, data, n)
             data = self.plain(data, n)
             return np.unpackbits(np.frombuffer(data, np.uint8), count=n, bitorder="little").astype(float) if c.width == 0 else from_bytes(c, data)
         if encoding in (PLAIN_DICTIONARY, DICTIONARY):
             need(c.width, "booleans with a dictionary")
-            if not n and (not data or not rows):
+            if not n and not data:
                 return np.empty(0)
             need(data and data[0] <= 32 and (len(self.table) or not n), "indexes of more than 32 bits, or without a dictionary")
             index = hybrid(data[1:], data[0], n) if data[0] else np.zeros(n, np.uint64)

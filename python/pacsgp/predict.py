@@ -1,4 +1,6 @@
 """Predictions from a model file (format.md, 3)."""
+import os
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +26,7 @@ def write_predictions(model, paths, out, certificate):
     noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
     scale, loss = model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
+    need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
     lake = Lake(paths)
     lake.tolerant = True
     lake.labels, lake.grouped = may_be_text(model.encode.values()), texts(model.encode.values())

@@ -78,7 +78,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
-    seen = members(("findings", findings(survey.values(np.sort(survey.start)), columns[:-1])))
+    seen = members(("findings", findings(survey.values(np.sort(survey.start)), columns[:-1 - len(unit.labels(job))])))
     found["findings"] = None if before else seen.get("findings")
     found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
