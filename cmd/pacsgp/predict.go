@@ -124,14 +124,8 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 			Interval *interval `json:"interval,omitempty"`
 		}{append([]string{}, c.Doubts()...), output, n.rows, n.refused, n.vague, n.far, id, ends})
 	}
-	for _, text := range n.notices() {
+	for _, text := range n.notices(ends, m.Meta.Noise) {
 		show.notice(text)
-	}
-	if ends != nil && ends.Width == certify.WidthDeviation && m.Meta.Noise != nil && m.Meta.Noise.Spread == 0 {
-		show.notice("all predictive deviations of this model are the same, and so are the widths of the intervals: the noise is all that it is unsure of")
-	}
-	if ends != nil && ends.Width == certify.WidthDeviation && n.unknown > 0 {
-		show.notice(certify.Count(n.unknown, "prediction") + " without an interval: the predictive deviation is not known to a part in 256")
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.rows, "row"), n.refused, ends.words())
 	return err
@@ -158,7 +152,14 @@ type rowCounts struct {
 }
 
 // notices are what a reader of the predictions should know.
-func (n rowCounts) notices() (said []string) {
+func (n rowCounts) notices(ends *interval, noise *pipeline.Noise) (said []string) {
+	wide := ends != nil && ends.Width == certify.WidthDeviation
+	if wide && noise != nil && noise.Spread == 0 {
+		said = append(said, "all predictive deviations of this model are the same, and so are the widths of the intervals: the noise is all that it is unsure of")
+	}
+	if wide && n.unknown > 0 {
+		said = append(said, certify.Count(n.unknown, "prediction")+" without an interval: the predictive deviation is not known to a part in 256")
+	}
 	if n.vague > 0 {
 		said = append(said, certify.Count(n.vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
 	}
