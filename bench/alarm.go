@@ -63,12 +63,20 @@ func alarm(ctx context.Context, b *bench) (string, error) {
 	for _, change := range changes(before) {
 		row := []string{change.name, fmt.Sprintf("%.1f %%", 100*riskOf(days, change.of))}
 		for _, unit := range []bool{false, true} {
-			row = append(row, delays(days, bound, unit, change.of)...)
+			cells, err := delays(days, bound, unit, change.of)
+			if err != nil {
+				return "", err
+			}
+			row = append(row, cells...)
 		}
 		t.row(row...)
 	}
 	picture := filepath.Join(b.docs, "watch-alarm.png")
-	if err := alarmFigure(days, bound, changes(before)[0]).save(picture); err != nil {
+	f, err := alarmFigure(days, bound, changes(before)[0])
+	if err == nil {
+		err = f.save(picture)
+	}
+	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("A model of flights from %s of January to June 2011 (hflights, ArrDelay by DepTime, DepDelay, Distance and TaxiOut, ε = 15 minutes, δ = 0.01), with a bound of %s by rows, watched from July on at `alarm: %g`, by rows and with `unit: {column: [Month, DayofMonth]}`. "+
@@ -119,7 +127,7 @@ func riskOf(days []watchedDay, of func(watchedDay) []uint64) float64 {
 type raised struct{ day, rows int }
 
 // watchDays gives the losses of days to an alarm until it is raised. See gets its worth after each day.
-func watchDays(days [][]uint64, bound float64, unit bool, see func(worth float64)) raised {
+func watchDays(days [][]uint64, bound float64, unit bool, see func(worth float64)) (raised, error) {
 	a, err := certify.NewAlarm(bound, alarmDelta)
 	rows := 0
 	for i, losses := range days {
@@ -133,22 +141,22 @@ func watchDays(days [][]uint64, bound float64, unit bool, see func(worth float64
 			add = []uint64{down}
 		}
 		if err = cmp.Or(err, a.Add(add)); err != nil {
-			panic(err) // a loss is 0 or 1
+			return raised{}, err
 		}
 		see(a.Worth)
 		switch {
 		case a.Raised > 0 && unit:
-			return raised{i, rows + len(losses)}
+			return raised{i, rows + len(losses)}, nil
 		case a.Raised > 0:
-			return raised{i, int(a.Raised)}
+			return raised{i, int(a.Raised)}, nil
 		}
 		rows += len(losses)
 	}
-	return raised{-1, rows}
+	return raised{-1, rows}, nil
 }
 
 // delays are the cells of a change, by rows or by days.
-func delays(all []watchedDay, bound float64, unit bool, of func(watchedDay) []uint64) []string {
+func delays(all []watchedDay, bound float64, unit bool, of func(watchedDay) []uint64) ([]string, error) {
 	early, quiet := 0, 0 // watches with an alarm before the change, and without any
 	var days, rows []int
 	for start := range alarmStarts {
@@ -162,7 +170,9 @@ func delays(all []watchedDay, bound float64, unit bool, of func(watchedDay) []ui
 				losses = append(losses, of(d))
 			}
 		}
-		switch r := watchDays(losses, bound, unit, func(float64) {}); {
+		switch r, err := watchDays(losses, bound, unit, func(float64) {}); {
+		case err != nil:
+			return nil, err
 		case r.day < 0:
 			quiet++
 		case r.day < alarmBefore:
@@ -177,7 +187,7 @@ func delays(all []watchedDay, bound float64, unit bool, of func(watchedDay) []ui
 		slices.Sort(found)
 		cells = append(cells, quantile(found, .5)+", "+quantile(found, .9))
 	}
-	return cells
+	return cells, nil
 }
 
 // never is the delay of an alarm that was not raised.

@@ -32,7 +32,7 @@ type figure struct {
 }
 
 // alarmFigure watches from the first day on, with a change at changeDay.
-func alarmFigure(days []watchedDay, bound float64, change change) figure {
+func alarmFigure(days []watchedDay, bound float64, change change) (f figure, err error) {
 	var losses [][]uint64
 	for i, d := range days {
 		if i < changeDay {
@@ -41,15 +41,18 @@ func alarmFigure(days []watchedDay, bound float64, change change) figure {
 			losses = append(losses, change.of(d))
 		}
 	}
-	f := figure{title: fmt.Sprintf("Evidence against a bound of %.1f %%; from day %d on %s", 100*bound, changeDay, change.name)}
+	f = figure{title: fmt.Sprintf("Evidence against a bound of %.1f %%; from day %d on %s", 100*bound, changeDay, change.name)}
 	for _, unit := range []bool{false, true} {
 		e := evidence{name: map[bool]string{false: "by rows", true: "by days"}[unit]}
-		e.raised = watchDays(losses, bound, unit, func(worth float64) {
+		e.raised, err = watchDays(losses, bound, unit, func(worth float64) {
 			e.points = append(e.points, plotter.XY{X: float64(len(e.points)), Y: math.Log10(worth)})
 		})
+		if err != nil {
+			return f, err
+		}
 		f.lines = append(f.lines, e)
 	}
-	return f
+	return f, nil
 }
 
 // plot draws the evidence, the threshold of the alarm and the day of the change.

@@ -100,7 +100,8 @@ func TestAlarmFigureShowsTheAlarm(t *testing.T) {
 			}
 		}
 	}
-	f := alarmFigure(all, bound, change{"all are missed", func(d watchedDay) []uint64 { return d.stale }})
+	f, err := alarmFigure(all, bound, change{"all are missed", func(d watchedDay) []uint64 { return d.stale }})
+	fatal.If(t, err)
 	for i, e := range f.lines {
 		a, err := certify.NewAlarm(bound, alarmDelta)
 		fatal.If(t, err)
@@ -149,18 +150,18 @@ func TestAlarmDelaysCountFromTheChange(t *testing.T) {
 	for i := range all {
 		all[i].home, all[i].stale = make([]uint64, 10), slices.Repeat([]uint64{certify.UnitsPerLoss}, 10)
 	}
-	bad := func(d watchedDay) []uint64 { return d.stale }
-	if got, want := delays(all, .2, false, bad), []string{"0 of 62", "1, 1", "9, 9"}; !slices.Equal(got, want) {
-		t.Errorf("by rows %q, want %q", got, want)
-	}
-	if got, want := delays(all, .2, true, bad), []string{"0 of 62", "23, 23", "230, 230"}; !slices.Equal(got, want) {
-		t.Errorf("by days %q, want %q", got, want)
-	}
-	if got, want := delays(all, .2, true, func(d watchedDay) []uint64 { return d.home }), []string{"0 of 62", "none, none", "none, none"}; !slices.Equal(got, want) {
-		t.Errorf("without a change %q, want %q", got, want)
+	good, bad := func(d watchedDay) []uint64 { return d.home }, func(d watchedDay) []uint64 { return d.stale }
+	for _, c := range []struct {
+		unit bool
+		of   func(watchedDay) []uint64
+		want []string
+	}{{false, bad, []string{"0 of 62", "1, 1", "9, 9"}}, {true, bad, []string{"0 of 62", "23, 23", "230, 230"}}, {true, good, []string{"0 of 62", "none, none", "none, none"}}} {
+		if got, err := delays(all, .2, c.unit, c.of); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("by days %t: %q, %v, want %q", c.unit, got, err, c.want)
+		}
 	}
 	all[alarmStarts-1].home = slices.Repeat(all[0].stale, 10)
-	if got := delays(all, .2, false, bad); got[0] != "30 of 62" {
+	if got, err := delays(all, .2, false, bad); err != nil || got[0] != "30 of 62" {
 		t.Errorf("one bad day is before the change of 30 watches, and %q have an alarm", got)
 	}
 }

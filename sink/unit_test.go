@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
@@ -51,7 +52,7 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		{name: "N", want: `\.n is`, change: func(c *certify.Certificate) { c.Guarantees[0].N++ }},
 	}
 	ofBlocks := len(refusals)
-	refusals = append(refusals, misses()...)
+	refusals = append(refusals, misses(t)...)
 	calls := [][]string{
 		{"verify", blocks.model, blocks.certificate, blocks.data},
 		{"verify", columns.model, columns.certificate, columns.data},
@@ -88,17 +89,15 @@ func TestPythonVerifiesUnits(t *testing.T) {
 }
 
 // misses are lies about units that miss if more than a fifth of their rows does. Some are certified anew.
-func misses() []lie {
+func misses(t testing.TB) []lie {
+	t.Helper()
 	anew := func(change func(ev *certify.Evidence)) func(c *certify.Certificate) {
 		return func(c *certify.Certificate) {
 			ev, err := c.Evidence()
-			if err != nil {
-				panic(err)
-			}
+			fatal.If(t, err)
 			change(&ev)
-			if *c, err = certify.Certify(ev); err != nil {
-				panic(err)
-			}
+			*c, err = certify.Certify(ev)
+			fatal.If(t, err)
 		}
 	}
 	count := func(more int64) func(ev *certify.Evidence) {
@@ -107,9 +106,7 @@ func misses() []lie {
 			missed, n := more+int64(math.Round(risk.Upper()*float64(risk.Count()))), risk.Count()
 			*risk = certify.RiskSum{}
 			for i := range n {
-				if err := risk.AddUnits(uint64(max(0, min(1, missed-i))) << 60); err != nil {
-					panic(err)
-				}
+				fatal.If(t, risk.AddUnits(uint64(max(0, min(1, missed-i)))<<60))
 			}
 		}
 	}
