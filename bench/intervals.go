@@ -2,18 +2,14 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 
-	"github.com/apache/arrow/go/v15/arrow/array"
-
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -26,11 +22,11 @@ var intervalSets = [][2]string{{"kin8nm", "y"}, {"powerplant", "y"}, {"pol", "y"
 func intervals(ctx context.Context, b *bench) (string, error) {
 	t := newTable("set", "hold-out rows", "share", "certified: width", "covered", "by deviation: width", "covered", "conformal: width", "covered", "by deviation: width", "covered")
 	for _, set := range intervalSets {
-		rows, err := readColumns(ctx, filepath.Join(b.data, set[0]), set[1])
+		rows, err := measured.ReadDataset(ctx, filepath.Join(b.data, set[0]))
 		if err != nil {
 			return "", err
 		}
-		job, apart := rows.split()
+		job, apart := split(rows)
 		var found [2]intervalModel
 		for i, width := range []certify.Width{certify.WidthUnit, certify.WidthDeviation} {
 			if found[i], err = intervalsOf(ctx, job, apart, set[1], width); err != nil {
@@ -93,7 +89,7 @@ func (m intervalModel) cells(tolerance float64) []string {
 }
 
 // intervalsOf trains on rows of a job and predicts others.
-func intervalsOf(ctx context.Context, rows, apart columnsOf, target string, width certify.Width) (m intervalModel, err error) {
+func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target string, width certify.Width) (m intervalModel, err error) {
 	job, err := pipeline.Job{
 		Target: target, Delta: 0.05, Inducing: []int{200}, Loss: pipeline.LossDecl{Tolerance: pipeline.AnyTolerance, Width: width},
 		Roles: pipeline.RolesDecl{Holdout: 0.2}, Copies: pipeline.CopiesDecl{Policy: certify.CopiesIndependent},
@@ -101,7 +97,7 @@ func intervalsOf(ctx context.Context, rows, apart columnsOf, target string, widt
 	if err != nil {
 		return m, err
 	}
-	table, err := pipeline.Columns(rows.names, rows.values)
+	table, err := pipeline.Columns(rows.Names, rows.Columns)
 	if err != nil {
 		return m, err
 	}
@@ -111,7 +107,7 @@ func intervalsOf(ctx context.Context, rows, apart columnsOf, target string, widt
 		return m, err
 	}
 	m.Guarantee, _ = o.Result.Certificate.Guarantee(certify.GuaranteeCurve)
-	tests, err := pipeline.Columns(apart.names, apart.values)
+	tests, err := pipeline.Columns(apart.Names, apart.Columns)
 	if err != nil {
 		return m, err
 	}
@@ -119,7 +115,8 @@ func intervalsOf(ctx context.Context, rows, apart columnsOf, target string, widt
 	if err != nil {
 		return m, err
 	}
-	y := rows.values[len(rows.values)-1]
+	at := slices.Index(rows.Names, target)
+	y := rows.Columns[at]
 	sum, squares := 0.0, 0.0
 	for _, v := range y {
 		sum += v
@@ -134,73 +131,16 @@ func intervalsOf(ctx context.Context, rows, apart columnsOf, target string, widt
 			if width == certify.WidthDeviation {
 				deviation = p.PredictiveDeviation
 			}
-			m.off = append(m.off, math.Abs(apart.values[len(apart.values)-1][p.Ordinal]-p.Mean)/std)
+			m.off = append(m.off, math.Abs(apart.Columns[at][p.Ordinal]-p.Mean)/std)
 			m.deviations = append(m.deviations, deviation)
 		}
 		return nil
 	})
 }
 
-// columnsOf are the columns of a set, the target last.
-type columnsOf struct {
-	names  []string
-	values [][]float64
-}
-
-// readColumns reads a set.
-func readColumns(ctx context.Context, path, target string) (all columnsOf, err error) {
-	files, _, err := lake.Files(ctx, []string{path})
-	if err != nil {
-		return all, err
-	}
-	for _, c := range files[0].Columns {
-		if c.Name != target {
-			all.names = append(all.names, c.Name)
-		}
-	}
-	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Features: all.names, Target: target})
-	if err != nil {
-		return all, err
-	}
-	all.names = append(all.names, target)
-	all.values = make([][]float64, len(all.names))
-	for shard := range src.Shards() {
-		batches, err := src.Open(ctx, shard)
-		if err != nil {
-			return all, err
-		}
-		for {
-			record, err := batches.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return all, errors.Join(err, batches.Close())
-			}
-			for c := range all.values {
-				all.values[c] = append(all.values[c], record.Column(c).(*array.Float64).Float64Values()...)
-			}
-			record.Release()
-		}
-		if err := batches.Close(); err != nil {
-			return all, err
-		}
-	}
-	return all, nil
-}
-
 // split keeps a quarter of the rows apart.
-func (c columnsOf) split() (rest, apart columnsOf) {
-	order := rand.New(rand.NewPCG(1, 1)).Perm(len(c.values[0])) //nolint:gosec // the same rows each time
+func split(all measured.Dataset) (rest, apart measured.Dataset) {
+	order := rand.New(rand.NewPCG(1, 1)).Perm(all.Rows()) //nolint:gosec // the same rows each time
 	quarter := len(order) / 4
-	pick := func(rows []int) columnsOf {
-		some := columnsOf{slices.Clone(c.names), make([][]float64, len(c.values))}
-		for j, column := range c.values {
-			for _, i := range rows {
-				some.values[j] = append(some.values[j], column[i])
-			}
-		}
-		return some
-	}
-	return pick(order[quarter:]), pick(order[:quarter])
+	return all.Pick(order[quarter:]), all.Pick(order[:quarter])
 }

@@ -51,7 +51,7 @@ func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
 		return model.Rows{}, err
 	}
 	rows := model.Rows{Dim: 1}
-	for i := 0; i < t.rows(); i += step {
+	for i := 0; i < t.Rows(); i += step {
 		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i])
 	}
 	return rows, nil

@@ -6,6 +6,9 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+
+	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/internal/mersenne"
 )
 
 // targets are the targets of the data sets.
@@ -13,22 +16,22 @@ var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sa
 
 // readTable reads the files of a data set below a folder. All its columns have mean 0 and
 // deviation 1 over all rows, train and test, as in the published experiments.
-func readTable(ctx context.Context, data, name string) (dataset, error) {
+func readTable(ctx context.Context, data, name string) (measured.Dataset, error) {
 	path := filepath.Join(data, name)
 	if name == "snelson" {
 		path = filepath.Join(path, "train.parquet")
 	}
-	all, err := readDataset(ctx, path)
+	all, err := measured.ReadDataset(ctx, path)
 	if err != nil {
-		return dataset{}, err
+		return measured.Dataset{}, err
 	}
 	return standardised(all, targets[name])
 }
 
 // standardised has the features by name, without constant ones, and then the target.
-func standardised(all dataset, target string) (dataset, error) {
+func standardised(all measured.Dataset, target string) (measured.Dataset, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
-	var t dataset
+	var t measured.Dataset
 	for _, name := range append(names, target) {
 		i := slices.Index(all.Names, name)
 		if i < 0 {
@@ -59,4 +62,13 @@ func standardise(column []float64) bool {
 		column[j] = (column[j] - mean) / math.Sqrt(square)
 	}
 	return true
+}
+
+// split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
+// the permutation that numpy's RandomState(seed) makes are the test rows, and the others, in
+// its order, those for training.
+func split(t measured.Dataset, seed int) (train, test []int) {
+	order := mersenne.Permutation(t.Rows(), uint64(seed)) //nolint:gosec // not negative
+	cut := (len(order) + 4) / 5
+	return order[cut:], order[:cut]
 }

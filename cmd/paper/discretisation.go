@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // What the paper says of its experiment on the discretisation of θ: three features, uniform
@@ -46,17 +47,17 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	var all dataset
+	var all measured.Dataset
 	drawn := -1
-	err = complete(ctx, rows, o, func(u unit) (train, test dataset, err error) {
+	err = complete(ctx, rows, o, func(u unit) (train, test measured.Dataset, err error) {
 		if u.Seed != drawn {
 			all, drawn = generated(u.Seed), u.Seed
 		}
-		rows := make([]int, all.rows())
+		rows := make([]int, all.Rows())
 		for i := range rows {
 			rows[i] = i
 		}
-		return all.pick(rows[:discretisedTrain]), all.pick(rows[discretisedTrain:]), nil
+		return all.Pick(rows[:discretisedTrain]), all.Pick(rows[discretisedTrain:]), nil
 	})
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 
 // generated draws a function from a Gaussian process with a squared exponential kernel of
 // variance 1, by random Fourier features, and rows of it.
-func generated(seed int) dataset {
+func generated(seed int) measured.Dataset {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6469736372657465)) //nolint:gosec // reproducible by intent
 	var scale [discretisedFeatures]float64
 	for j := range scale {
@@ -85,7 +86,7 @@ func generated(seed int) dataset {
 		}
 		w.phase, w.weight = 2*math.Pi*rng.Float64(), math.Sqrt(2.0/fourierFeatures)*rng.NormFloat64()
 	}
-	t := dataset{Columns: make([][]float64, discretisedFeatures+1)}
+	t := measured.Dataset{Columns: make([][]float64, discretisedFeatures+1)}
 	for range discretisedTrain + discretisedTest {
 		y := discretisedNoise * rng.NormFloat64()
 		var x [discretisedFeatures]float64

@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -157,7 +158,7 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets := map[string]dataset{}
+	sets := map[string]measured.Dataset{}
 	missing := map[string]bool{}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
 		_, err := os.Stat(filepath.Join(o.data, r.Dataset))
@@ -167,15 +168,15 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 		}
 		return missing[r.Dataset]
 	})
-	err = complete(ctx, rows, o, func(u unit) (train, test dataset, err error) {
+	err = complete(ctx, rows, o, func(u unit) (train, test measured.Dataset, err error) {
 		if _, ok := sets[u.Dataset]; !ok {
 			if sets[u.Dataset], err = readTable(ctx, o.data, u.Dataset); err != nil {
 				return train, test, err
 			}
 		}
 		all := sets[u.Dataset]
-		in, apart := all.split(u.Seed)
-		return all.pick(in), all.pick(apart), nil
+		in, apart := split(all, u.Seed)
+		return all.Pick(in), all.Pick(apart), nil
 	})
 	return rows, err
 }
@@ -201,7 +202,7 @@ func here(rows []row) []row {
 
 // complete computes the missing units of rows, on data that split gives, unless -stored is set, and
 // gathers their means.
-func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test dataset, err error)) error {
+func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test measured.Dataset, err error)) error {
 	units := filepath.Join(o.out, "units")
 	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err

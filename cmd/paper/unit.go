@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -132,7 +133,7 @@ func (u unit) job(names []string) pipeline.Job {
 }
 
 // fit trains and certifies the unit, and then looks at the test rows.
-func (u unit) fit(ctx context.Context, train, test dataset) (finding, error) {
+func (u unit) fit(ctx context.Context, train, test measured.Dataset) (finding, error) {
 	job, err := u.job(train.Names).WithDefaults()
 	if err != nil {
 		return finding{}, err

@@ -1,4 +1,4 @@
-package main
+package measured
 
 import (
 	"context"
@@ -9,40 +9,39 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
-	"github.com/pacsgp/pacsgp/internal/mersenne"
 )
 
-// A dataset is a data set, by columns.
-type dataset struct {
+// A Dataset is a data set, by columns.
+type Dataset struct {
 	Names   []string
 	Columns [][]float64
 }
 
-// readDataset reads a data set, a file or a folder of files, with its columns in the order of
+// ReadDataset reads a data set, a file or a folder of files, with its columns in the order of
 // its first file.
-func readDataset(ctx context.Context, path string) (dataset, error) {
+func ReadDataset(ctx context.Context, path string) (Dataset, error) {
 	files, _, err := lake.Files(ctx, []string{path})
 	if err != nil {
-		return dataset{}, err
+		return Dataset{}, err
 	}
-	var t dataset
+	var t Dataset
 	for _, c := range files[0].Columns {
 		t.Names = append(t.Names, c.Name)
 	}
 	src, err := lake.Open(ctx, lake.Config{Paths: []string{path}, Features: t.Names})
 	if err != nil {
-		return dataset{}, err
+		return Dataset{}, err
 	}
 	t.Columns = make([][]float64, len(t.Names))
 	for i := range src.Shards() {
 		if err := t.readShard(ctx, src, i); err != nil {
-			return dataset{}, err
+			return Dataset{}, err
 		}
 	}
 	return t, nil
 }
 
-func (t *dataset) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
+func (t *Dataset) readShard(ctx context.Context, src *lake.Source, shard int) (err error) {
 	batches, err := src.Open(ctx, shard)
 	if err != nil {
 		return err
@@ -67,12 +66,12 @@ func (t *dataset) readShard(ctx context.Context, src *lake.Source, shard int) (e
 	}
 }
 
-// rows is the number of rows.
-func (t dataset) rows() int { return len(t.Columns[0]) }
+// Rows is the number of rows.
+func (t Dataset) Rows() int { return len(t.Columns[0]) }
 
-// pick returns some rows.
-func (t dataset) pick(rows []int) dataset {
-	out := dataset{t.Names, make([][]float64, len(t.Columns))}
+// Pick returns some rows.
+func (t Dataset) Pick(rows []int) Dataset {
+	out := Dataset{t.Names, make([][]float64, len(t.Columns))}
 	for c, column := range t.Columns {
 		out.Columns[c] = make([]float64, len(rows))
 		for i, r := range rows {
@@ -80,13 +79,4 @@ func (t dataset) pick(rows []int) dataset {
 		}
 	}
 	return out
-}
-
-// split draws the split of a seed as the paper's experiments do: the first ⌈n/5⌉ entries of
-// the permutation that numpy's RandomState(seed) makes are the test rows, and the others, in
-// its order, those for training.
-func (t dataset) split(seed int) (train, test []int) {
-	order := mersenne.Permutation(t.rows(), uint64(seed)) //nolint:gosec // not negative
-	cut := (len(order) + 4) / 5
-	return order[cut:], order[:cut]
 }
