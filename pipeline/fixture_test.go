@@ -84,6 +84,18 @@ func evidence(c certify.Certificate) certify.Evidence {
 	return ev
 }
 
+// refuses wants forged evidence refused, by its own contradictions or by verification.
+func (p *published) refuses(t testing.TB, name string, ev certify.Evidence, l *lake) {
+	t.Helper()
+	forged, err := certify.Certify(ev)
+	if err == nil {
+		_, err = p.verify(t, forged, p.result.Model, p.result.ModelDigest, l)
+	}
+	if err == nil {
+		t.Errorf("%s: accepted", name)
+	}
+}
+
 // forge certifies changed evidence: a certificate without a contradiction in it.
 func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) certify.Certificate {
 	t.Helper()
