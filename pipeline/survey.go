@@ -233,7 +233,9 @@ func (s *Survey) scale(job Job, found []summary) error {
 				return err
 			}
 			s.Target.Centre = job.Mean.centre(s.Target.Centre)
-		case constant && (encoded || slices.Contains(job.Features, name)):
+		case constant && encoded: // its value may stand for text
+			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of encode and of features", ErrData, name)
+		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant && name == job.Groups.Column:
 			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
