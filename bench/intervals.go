@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,10 +18,18 @@ import (
 // intervalSets are sets that are no series, with their targets.
 var intervalSets = [][2]string{{"kin8nm", "y"}, {"powerplant", "y"}, {"pol", "y"}}
 
+// intervalShares are shares of fresh rows that intervals are to cover.
+var intervalShares = []float64{0.5, 0.9, 0.95}
+
 // intervals compares certified intervals, of one width and as wide as the model is unsure, with split
-// conformal ones of the same models from the same hold-out rows.
-func intervals(ctx context.Context, b *bench) (string, error) {
-	t := newTable("set", "hold-out rows", "share", "certified: width", "covered", "by deviation: width", "covered", "conformal: width", "covered", "by deviation: width", "covered")
+// conformal ones by MAPIE, of the same models and of boosted trees, from the same hold-out rows.
+func intervals(ctx context.Context, b *bench) (_ string, err error) {
+	p, err := b.start(ctx, "MAPIE", []string{"OMP_NUM_THREADS=1"}, "intervals.py")
+	if err != nil || p == nil {
+		return "Left out: the peer is in Python.\n", err
+	}
+	defer func() { err = errors.Join(err, stop([]*peer{p})) }()
+	t := newTable("set", "hold-out rows", "share", "certified: width", "covered", "by deviation: width", "covered", "conformal: width", "covered", "by deviation: width", "covered", "of trees: width", "covered")
 	for _, set := range intervalSets {
 		rows, err := measured.ReadDataset(ctx, filepath.Join(b.data, set[0]))
 		if err != nil {
@@ -34,20 +43,41 @@ func intervals(ctx context.Context, b *bench) (string, error) {
 			}
 			b.logf("%s, width %q: %s", set[0], width, found[i].Headline)
 		}
-		name, held := set[0], number(float64(found[0].N), "%.0f")
-		for _, share := range []float64{0.5, 0.9, 0.95} {
-			cells := []string{name, held, fmt.Sprintf("%.0f %%", 100*share)}
-			for _, from := range []func(intervalModel, float64) float64{intervalModel.certified, intervalModel.conformal} {
-				for _, m := range found {
-					cells = append(cells, m.cells(from(m, share))...)
-				}
-			}
-			t.row(cells...)
-			name, held = "", ""
+		trees, err := found[0].trees(p, job, apart, set[1])
+		if err != nil {
+			return "", err
+		}
+		if err := t.intervals(p, set[0], found, trees); err != nil {
+			return "", fmt.Errorf("%s: %w", set[0], err)
 		}
 	}
-	return "Certified intervals, mean ± a tolerance of the curve (`loss: {tolerance: any}`, by deviation with `width: deviation`, δ = 0.05, M = 200, a fifth of the rows held out), beside split conformal ones of the same model from the same hold-out rows, both rounded up to the curve's tolerances. " +
+	return "Certified intervals, mean ± a tolerance of the curve (`loss: {tolerance: any}`, by deviation with `width: deviation`, δ = 0.05, M = 200, a fifth of the rows held out), beside split conformal ones by MAPIE, of the same models and of scikit-learn's boosted trees (fitted on all other rows), from the same hold-out rows. " +
 		"Widths are half ones, in standard deviations of the target, by deviation their means; widths and coverage are on a quarter of all rows that was kept apart.\n\n" + t.String(), nil
+}
+
+// intervals adds the lines of a set.
+func (t *table) intervals(p *peer, name string, ours [2]intervalModel, trees intervalPeer) error {
+	var conformal [2][]float64
+	for i, m := range ours {
+		var err error
+		if conformal[i], err = m.conformal(p); err != nil {
+			return err
+		}
+	}
+	held := number(float64(ours[0].N), "%.0f")
+	for i, share := range intervalShares {
+		cells := []string{name, held, fmt.Sprintf("%.0f %%", 100*share)}
+		for _, m := range ours {
+			at, _ := m.Curve.Within(share)
+			cells = append(cells, m.cells(at)...)
+		}
+		for j, m := range ours {
+			cells = append(cells, m.cells(conformal[j][i])...)
+		}
+		t.row(append(cells, number(trees.Halves[i]*ours[0].scale, "%.3f"), number(100*trees.Covered[i], "%.1f %%"))...)
+		name, held = "", ""
+	}
+	return nil
 }
 
 // An intervalModel is a curve and, of rows kept apart, errors and deviations in those of the target;
@@ -56,23 +86,38 @@ type intervalModel struct {
 	certify.Guarantee
 
 	off, deviations []float64
-	scale           float64 // of one tolerance
+	scale           float64   // of one tolerance
+	held            []int64   // the hold-out rows of the job
+	ranked          []float64 // their errors, in deviations
 }
 
-// certified is the tolerance that the curve gives for a share.
-func (m intervalModel) certified(share float64) float64 {
-	at, _ := m.Curve.Within(share)
-	return at
+// An intervalPeer is half-widths in raw units by MAPIE, and the shares of rows kept apart that they cover.
+type intervalPeer struct {
+	Halves  []float64 `json:"halves"`
+	Covered []float64 `json:"covered"`
 }
 
-// conformal is the tolerance with enough hold-out rows within it: one more than their share.
-func (m intervalModel) conformal(share float64) float64 {
-	for _, s := range m.Curve.Steps {
-		if float64(m.N-s.Misses) >= math.Ceil(share*float64(m.N+1)) {
-			return s.Tolerance
+// conformal are MAPIE's tolerances from the hold-out rows. Each is the error of one row: the one that
+// has as many rows below as the theorem of split conformal prediction asks for.
+func (m intervalModel) conformal(p *peer) ([]float64, error) {
+	var found intervalPeer
+	if err := p.answer(map[string]any{"errors": m.ranked, "shares": intervalShares}, &found); err != nil {
+		return nil, err
+	}
+	ordered := slices.Sorted(slices.Values(m.ranked))
+	for i, share := range intervalShares {
+		rank := int(math.Ceil(share * float64(len(ordered)+1)))
+		if !(math.Abs(found.Halves[i]/ordered[rank-1]-1) < 1e-9) {
+			return nil, fmt.Errorf("MAPIE's half-width for %v is %v, and error %d in order is %v", share, found.Halves[i], rank, ordered[rank-1])
 		}
 	}
-	return math.Inf(1)
+	return found.Halves, nil
+}
+
+// trees are intervals of boosted trees, which see all rows of the job but the hold-out rows.
+func (m intervalModel) trees(p *peer, job, apart measured.Dataset, target string) (found intervalPeer, err error) {
+	err = p.answer(map[string]any{"names": job.Names, "target": target, "rows": job.Columns, "apart": apart.Columns, "held": m.held, "shares": intervalShares}, &found)
+	return found, err
 }
 
 // cells are the mean width of intervals with a tolerance, and how much they cover.
@@ -107,35 +152,66 @@ func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target strin
 		return m, err
 	}
 	m.Guarantee, _ = o.Result.Certificate.Guarantee(certify.GuaranteeCurve)
-	tests, err := pipeline.Columns(apart.Names, apart.Columns)
+	src, err := table.Data(ctx, pipeline.Choice{Features: o.Result.Model.Meta.Inputs()})
 	if err != nil {
 		return m, err
 	}
-	src, err := tests.Data(ctx, pipeline.Choice{Features: o.Result.Model.Meta.Inputs()})
+	err = job.Split(ctx, src, 1, func(r pipeline.PlacedRole) error {
+		if r.Role == string(certify.RoleHoldout) {
+			m.held = append(m.held, r.Ordinal)
+		}
+		return nil
+	})
 	if err != nil {
 		return m, err
 	}
-	at := slices.Index(rows.Names, target)
-	y := rows.Columns[at]
+	m.scale = 1 / deviation(rows.Columns[slices.Index(rows.Names, target)])
+	own, widths, err := errorsOf(ctx, o.Result.Model, rows, target, width)
+	if err != nil {
+		return m, err
+	}
+	for _, at := range m.held {
+		m.ranked = append(m.ranked, own[at]/widths[at])
+	}
+	m.off, m.deviations, err = errorsOf(ctx, o.Result.Model, apart, target, width)
+	for i := range m.off {
+		m.off[i] *= m.scale
+	}
+	return m, err
+}
+
+func deviation(y []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range y {
 		sum += v
 		squares += v * v
 	}
 	n := float64(len(y))
-	std := math.Sqrt(squares/n - sum/n*(sum/n))
-	m.scale = 1 / std
-	return m, pipeline.Predict(ctx, src, o.Result.Model, 1, func(batch []pipeline.Prediction) error {
+	return math.Sqrt(squares/n - sum/n*(sum/n))
+}
+
+// errorsOf predicts rows: the errors and, in raw units too, the widths of one tolerance.
+func errorsOf(ctx context.Context, m pipeline.Model, rows measured.Dataset, target string, width certify.Width) (off, widths []float64, err error) {
+	table, err := pipeline.Columns(rows.Names, rows.Columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := table.Data(ctx, pipeline.Choice{Features: m.Meta.Inputs()})
+	if err != nil {
+		return nil, nil, err
+	}
+	y := rows.Columns[slices.Index(rows.Names, target)]
+	err = pipeline.Predict(ctx, src, m, 1, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
-			deviation := 1.0
+			one := 1.0
 			if width == certify.WidthDeviation {
-				deviation = p.PredictiveDeviation
+				one = p.PredictiveDeviation
 			}
-			m.off = append(m.off, math.Abs(apart.Columns[at][p.Ordinal]-p.Mean)/std)
-			m.deviations = append(m.deviations, deviation)
+			off, widths = append(off, math.Abs(y[p.Ordinal]-p.Mean)), append(widths, one)
 		}
 		return nil
 	})
+	return off, widths, err
 }
 
 // split keeps a quarter of the rows apart.
