@@ -439,7 +439,7 @@ func (c Certificate) Split() string {
 	case c.Roles.ByContent:
 		how = "by " + key + " and their features"
 	case c.Ledger.Units != nil:
-		how = fmt.Sprintf("in %d units (each one %s), by %s and their units", c.Ledger.Units.Holdout, c.Ledger.Unit, key)
+		how = fmt.Sprintf("in %s, by %s and their units", c.Ledger.Units.Counted(c.Ledger.Units.Holdout), key)
 	}
 	return fmt.Sprintf("Hold-out rows: %d of %s, %s.", c.Ledger.Holdout, Count(c.Ledger.Rows, "row"), how) + c.Delta.Looks.told()
 }

@@ -100,7 +100,7 @@ func (c Certificate) NextWords(losses RiskSum, unit []string) (words string, bou
 	}
 	g, example, of := c.About(PredictorMean), "row", Count(losses.Count(), "labelled row")
 	if unit != nil {
-		example, of = "unit", fmt.Sprintf("%s (each one %s)", Count(losses.Count(), "unit"), UnitLedger{Columns: unit}.Words())
+		example, of = "unit", UnitLedger{Columns: unit}.Counted(losses.Count())
 	}
 	switch counts := g.Loss.Kind.Counts(); {
 	case unit != nil && counts:

@@ -38,7 +38,7 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Groups != nil:
 		return g.Groups.headline(subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
 	case c.Ledger.missing(g.Role) != nil:
-		return fmt.Sprintf("in at most %s of fresh units (each one %s), %s, %s", PercentUp(g.Bound), c.Ledger.Unit, c.missed(g, c.rules(" for rows"), atMostDigits), c.sure(g))
+		return fmt.Sprintf("in at most %s of fresh %s, %s, %s", PercentUp(g.Bound), c.Ledger.Units.Several(), c.missed(g, c.rules(" for rows"), atMostDigits), c.sure(g))
 	case form.counts:
 		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit), c.sure(g))
 	case form.average != "":
@@ -52,7 +52,7 @@ func headline(g Guarantee, c Certificate) string {
 func (c Certificate) fresh(g Guarantee) string {
 	fresh, and := "fresh rows", ""
 	if u := c.Ledger.Units; u != nil {
-		fresh = "the rows of a " + u.fresh() + ", on average over its rows"
+		fresh = "the rows of a fresh " + u.Words() + ", on average over its rows"
 	}
 	if places := c.Sample.places(maxRanges); places != "" {
 		fresh += " of " + places
@@ -182,12 +182,12 @@ func certified(g Guarantee, c Certificate) string {
 	}
 	drawn := fmt.Sprintf("a fresh row drawn independently from %s %s", source, rules)
 	if u := c.Ledger.Units; u != nil {
-		drawn = fmt.Sprintf("a %s drawn independently from %s, on average over its rows that satisfy the row rules", u.fresh(), source)
+		drawn = fmt.Sprintf("a fresh %s drawn independently from %s, on average over its rows that satisfy the row rules", u.Words(), source)
 		of = "unit, one of its rows"
 	}
 	promise := claim(g, c.Declared.Unit)
 	if c.Ledger.missing(g.Role) != nil {
-		drawn = fmt.Sprintf("a %s drawn independently from %s", c.Ledger.Units.fresh(), source)
+		drawn = fmt.Sprintf("a fresh %s drawn independently from %s", c.Ledger.Units.Words(), source)
 		promise = fmt.Sprintf("with probability at most %s, %s", AtMost(g.Bound), c.missed(g, " for its rows that satisfy the row rules", plain))
 	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",

@@ -26,11 +26,28 @@ type UnitLedger struct {
 }
 
 // Words says what a unit is.
-func (u UnitLedger) Words() string {
+func (u UnitLedger) Words() string { return u.words("unit", "block") }
+
+// Several says what units are.
+func (u UnitLedger) Several() string { return u.words("units", "blocks") }
+
+func (u UnitLedger) words(unit, block string) string {
 	if u.Block > 0 {
-		return fmt.Sprintf("block of %d rows", u.Block)
+		return fmt.Sprintf("%s of %d rows", block, u.Block)
 	}
-	return "value of " + quotedList(u.Columns)
+	names := make([]string, len(u.Columns))
+	for i, name := range u.Columns {
+		names[i] = quoted(name)
+	}
+	return unit + " of " + strings.Join(names, " and ")
+}
+
+// Counted is a number of such units.
+func (u UnitLedger) Counted(n int64) string {
+	if n == 1 {
+		return "1 " + u.Words()
+	}
+	return fmt.Sprintf("%d %s", n, u.Several())
 }
 
 // counts names what the ledger's numbers of examples count.
@@ -144,7 +161,7 @@ func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
 
 // doubts are what a reader of bounds by unit should know: l has the rows.
 func (u UnitLedger) doubts(l Ledger) []string {
-	said := []string{fmt.Sprintf("The independent examples are units, each one %s. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it.", u.Words())}
+	said := []string{fmt.Sprintf("The independent examples are %s. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it.", u.Several())}
 	if rows, units := l.Reference+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout; u.Largest > rows/5 {
 		said = append(said, fmt.Sprintf("One unit has %d of %d rows, and counts as one of %d units: a bound about units says little of rows.", u.Largest, rows, units))
 	}
@@ -155,14 +172,6 @@ func (u UnitLedger) doubts(l Ledger) []string {
 // different units.
 func (u UnitLedger) small(l Ledger) bool {
 	return l.Reference+l.Train+l.Holdout <= 2*(u.Reference+u.Train+u.Holdout)
-}
-
-// fresh names the unit that a guarantee is about.
-func (u UnitLedger) fresh() string {
-	if u.Block > 0 {
-		return "fresh " + u.Words()
-	}
-	return "fresh unit (one " + u.Words() + ")"
 }
 
 // part says of which part of its rows more is missed if a unit misses.

@@ -70,7 +70,7 @@ func TestMissedUnitsFollowFromTheirDocument(t *testing.T) {
 		if err != nil || g.Bound != bound || g.Status != StatusConditional || g.N != 40 || g.EmpiricalRisk.Exact != ones(2, 40) || !strings.Contains(g.Method, "Pearson (1934) on units") {
 			t.Errorf("%v, want the bound %v, %v", g, bound, err)
 		}
-		want := "in at most " + PercentUp(bound) + ` of fresh units (each one value of "day"), ` + words[0] + ` (the mean of Q) of "delay" for rows that satisfy the row rules are off by more than 15 "minutes", 99 % confidence if`
+		want := "in at most " + PercentUp(bound) + ` of fresh units of "day", ` + words[0] + ` (the mean of Q) of "delay" for rows that satisfy the row rules are off by more than 15 "minutes", 99 % confidence if`
 		if !strings.HasPrefix(g.Headline, want) || strings.Contains(g.Headline+g.Statement, "on average") || !strings.Contains(c.Baseline.Statement, words[1]) {
 			t.Errorf("headline %q, want %q\n%s\n%s", g.Headline, want, g.Statement, c.Baseline.Statement)
 		}

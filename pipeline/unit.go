@@ -309,8 +309,8 @@ func (u *unitRoles) enough(l certify.UnitLedger, all int64) error {
 	if share := math.Ceil(140*certify.LeastUnits/float64(all)) / 100; held && l.Holdout < certify.LeastUnits && share <= 0.5 {
 		hint = fmt.Sprintf("set roles.holdout to %v or more", share)
 	}
-	return fmt.Errorf("%w: unit: of %s (each one %s) %d are train and %d are hold-out units, and each role needs %d: a bound from fewer says nothing\nhint: %s",
-		ErrData, certify.Count(all, "unit"), l.Words(), l.Train, l.Holdout, certify.LeastUnits, hint)
+	return fmt.Errorf("%w: unit: of %s %d are train and %d are hold-out units, and each role needs %d: a bound from fewer says nothing\nhint: %s",
+		ErrData, l.Counted(all), l.Train, l.Holdout, certify.LeastUnits, hint)
 }
 
 // keep adds a rank to a heap of the k lowest.

@@ -108,7 +108,7 @@ func TestUnits(t *testing.T) {
 		of   func(i int) float64
 		want string
 	}{
-		"days":   {dayLake(columns, 400, 500, 300), pipeline.UnitDecl{Columns: []string{"day"}}, func(i int) float64 { return columns[2][i] }, `the rows of a fresh unit (one value of "day"), on average over its rows`},
+		"days":   {dayLake(columns, 400, 500, 300), pipeline.UnitDecl{Columns: []string{"day"}}, func(i int) float64 { return columns[2][i] }, `the rows of a fresh unit of "day", on average over its rows`},
 		"blocks": {newLake([][]float64{columns[0], columns[1], columns[3]}, 401, 799), pipeline.UnitDecl{Block: 6}, func(i int) float64 { return float64(min(i/6, 199)) }, `the rows of a fresh block of 6 rows, on average over its rows`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 		p.refuses(t, name, ev, l)
 	}
 	name := p.certificate
-	name.Ledger.Unit = `value of "night"`
+	name.Ledger.Unit = `unit of "night"`
 	if _, err := p.verify(t, name, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 		t.Errorf("another name: %v", err)
 	}

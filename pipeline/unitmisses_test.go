@@ -67,7 +67,7 @@ func TestUnitsThatMiss(t *testing.T) {
 		t.Errorf("%+v, want the bound %v of %d of %d units, %d of them even: %v", g, bound, k, n, even, err)
 	}
 	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	if !strings.Contains(g.Headline, `of fresh units (each one value of "day"), more than 50 % of the predictions`) || !strings.Contains(draw.Statement+draw.Headline, "of its rows") {
+	if !strings.Contains(g.Headline, `of fresh units of "day", more than 50 % of the predictions`) || !strings.Contains(draw.Statement+draw.Headline, "of its rows") {
 		t.Errorf("%s\n%s", g.Headline, draw.Statement)
 	}
 	if want := ofConstant(p.certificate, columns); want == 0 || p.certificate.Baseline.Missed.Units != want {

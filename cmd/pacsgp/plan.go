@@ -387,8 +387,8 @@ func (p planned) units(w io.Writer) {
 	if u == nil {
 		return
 	}
-	_, _ = fmt.Fprintf(w, "units      %d, each one %s, counted in a reading of the rows: %d reference, %d train (the N of the bound), %d hold-out; fewer than %d train or hold-out units are refused. The largest has %s\n",
-		u.Reference+u.Train+u.Holdout, u.Words(), u.Reference, u.Train, u.Holdout, certify.LeastUnits, certify.Count(u.Largest, "row"))
+	_, _ = fmt.Fprintf(w, "units      %s, counted in a reading of the rows: %d reference, %d train (the N of the bound), %d hold-out; fewer than %d train or hold-out units are refused. The largest has %s\n",
+		u.Counted(u.Reference+u.Train+u.Holdout), u.Reference, u.Train, u.Holdout, certify.LeastUnits, certify.Count(u.Largest, "row"))
 	if len(u.Bounds) > 0 {
 		_, _ = fmt.Fprintln(w, "           hold-out bound if so much is missed: of the rows of each unit, or of the units with all their rows (bounds on means); or of the units, which miss or not (unit.misses)")
 	}

@@ -182,7 +182,7 @@ func TestWatchByUnits(t *testing.T) {
 	}
 	writeFile(t, path, []byte(watched))
 	d := seen(t, 0, args...)
-	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, `3 units (each one value of "month", "day")`) {
+	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, `3 units of "month" and "day"`) {
 		t.Errorf("%+v", d)
 	}
 	if diff := cmp.Diff(d, seen(t, 0, args...)); diff != "" {

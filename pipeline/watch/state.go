@@ -137,7 +137,7 @@ func counts(unit []string) string {
 	if unit == nil {
 		return "rows"
 	}
-	return "units, each one " + certify.UnitLedger{Columns: unit}.Words()
+	return certify.UnitLedger{Columns: unit}.Several()
 }
 
 // BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on

@@ -268,7 +268,7 @@ func TestUnitsEnd(t *testing.T) {
 	r, err := new(k.state(t).Tests[0]).Report(by[0].Certificate)
 	fatal.If(t, err)
 	for _, want := range []string{
-		"in 25.0 % of the labelled rows of a unit, on average over 4 units (each one value of \"day\"): the chance of it at a row drawn from one of these units was at most ",
+		"in 25.0 % of the labelled rows of a unit, on average over 4 units of \"day\": the chance of it at a row drawn from one of these units was at most ",
 		"each given all units before it, with 99 % confidence at every number of units",
 		"nothing is said of 2 rows of units that have not ended; nothing is said of 1 row of no unit",
 	} {
@@ -277,7 +277,7 @@ func TestUnitsEnd(t *testing.T) {
 		}
 	}
 	w := watch.NewWriter(watch.Config[[]row]{State: k.state(t), Delta: watch.DefaultDelta})
-	if _, err := w.Test(by[0]); err == nil || !strings.Contains(err.Error(), `began with units, each one value of "day", and cannot go on with rows`) {
+	if _, err := w.Test(by[0]); err == nil || !strings.Contains(err.Error(), `began with units of "day", and cannot go on with rows`) {
 		t.Errorf("units go on as rows: %v", err)
 	}
 	damaged := k.state(t)

@@ -56,11 +56,11 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	} else if c.Roles.ByContent {
 		r.Statement += "; what is certified is about rows of one role, so that there is no bound on rows as they come to raise an alarm above"
 	} else if !speaksOf(c, t.Unit) {
-		about, columns := "units", c.Ledger.Units.Columns
+		about, columns := c.Ledger.Units.Several(), c.Ledger.Units.Columns
 		if c.Ledger.Units.Misses != nil {
-			about, columns = "units that miss by a share of their rows", nil
+			about, columns = about+" that miss by a share of their rows", nil
 		}
-		r.Statement += fmt.Sprintf("; what is certified is about %s, each one %s, so that there is no bound on %s to raise an alarm above", about, c.Ledger.Units.Words(), counts(t.Unit))
+		r.Statement += fmt.Sprintf("; what is certified is about %s, so that there is no bound on %s to raise an alarm above", about, counts(t.Unit))
 		if columns != nil {
 			r.Statement += fmt.Sprintf(" (hint: unit: {column: [%s]} in a watch file counts them)", strings.Join(columns, ", "))
 		}

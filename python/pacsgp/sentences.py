@@ -121,7 +121,7 @@ class Sentences:
 
     def headline(self, g):
         rules = " that satisfy the row rules" if self.cert["ledger"]["bad"] else ""
-        fresh = (f"the rows of a {unit.fresh(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), rules)))
+        fresh = (f"the rows of a fresh {unit.words(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), rules)))
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
@@ -140,7 +140,7 @@ class Sentences:
         if "groups" in g:
             return f"{who} are {words}, by groups of {self.worst(g['groups'], fresh)}, {sure}"
         if self.misses(g):
-            return f"in at most {percent_up(g['bound'])} of fresh units (each one {self.cert['ledger']['unit']}), {self.part()} of the {who}{rules and ' for rows' + rules} are {words}, {sure}"
+            return f"in at most {percent_up(g['bound'])} of fresh {unit.words(self.units, 2)}, {self.part()} of the {who}{rules and ' for rows' + rules} are {words}, {sure}"
         if kind.counts:
             return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}{self.halves(g)} {sure}"
         if kind.average:
@@ -219,7 +219,7 @@ class Sentences:
         if self.fixed():
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
-                  + (f"for a {unit.fresh(self.units)} drawn independently from the same source{'' if self.misses(g) else ', on average over its rows that satisfy the row rules'}: " if self.units else
+                  + (f"for a fresh {unit.words(self.units)} drawn independently from the same source{'' if self.misses(g) else ', on average over its rows that satisfy the row rules'}: " if self.units else
                     f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: ") + self.claim(g))
         if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")

@@ -29,15 +29,12 @@ def label(text):
     return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
-def words(unit):
-    """What a unit is."""
+def words(unit, n=1):
+    """What a unit is, or what n units are."""
+    s = "" if n == 1 else "s"
     if "block" in unit:
-        return f"block of {unit['block']} rows"
-    return "value of " + ", ".join(f'"{name}"' for name in unit["columns"])
-
-
-def fresh(unit):
-    return "fresh " + words(unit) if "block" in unit else f"fresh unit (one {words(unit)})"
+        return f"block{s} of {unit['block']} rows"
+    return f"unit{s} of " + " and ".join(f'"{name}"' for name in unit["columns"])
 
 
 def misses(ledger):
@@ -167,7 +164,7 @@ def small(ledger):
 def doubts(ledger):
     """What a reader of bounds by unit should know."""
     rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
-    said = [f"The independent examples are units, each one {words(ledger['units'])}. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it."]
+    said = [f"The independent examples are {words(ledger['units'], 2)}. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it."]
     if ledger["units"]["largest"] > rows // 5:
         said.append(f"One unit has {ledger['units']['largest']} of {rows} rows, and counts as one of {units} units: a bound about units says little of rows.")
     return said

@@ -177,7 +177,7 @@ def split(cert):
     n = cert["ledger"]["rows"]
     found = cert["ledger"].get("units")
     if found:
-        return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, in {found['holdout']} units (each one {cert['ledger']['unit']}), by {words} and their units." + looked(cert["delta"].get("looks"))
+        return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, in {found['holdout']} {unit.words(found, found['holdout'])}, by {words} and their units." + looked(cert["delta"].get("looks"))
     how = "the last ones in the order of the rows" if cert["roles"].get("last") else f"by {words} and " + ("their features" if cert["roles"].get("by_content") else "the order of the rows")
     return f"Hold-out rows: {cert['ledger']['holdout']} of {n} {'row' if n == 1 else 'rows'}, {how}." + looked(cert["delta"].get("looks"))
 
