@@ -38,9 +38,9 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Groups != nil:
 		return g.Groups.headline(subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
 	case c.Ledger.missing(g.Role) != nil:
-		return fmt.Sprintf("in at most %s of fresh %s, %s, %s", PercentUp(g.Bound), c.Ledger.Units.Several(), c.missed(g, c.rules(" for rows"), atMostDigits), c.sure(g))
+		return fmt.Sprintf("in at most %s of fresh %s, %s%s %s", PercentUp(g.Bound), c.Ledger.Units.Several(), c.missed(g, c.rules(" for rows"), miss(g.Loss, c.Declared.Unit, atMostDigits)), g.Curve.within(g.Loss, c.Declared.Unit, c.Ledger.Units), c.sure(g))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit), c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit, nil), c.sure(g))
 	case form.average != "":
 		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
@@ -72,8 +72,18 @@ func (c Certificate) rules(words string) string {
 }
 
 // missed says that a unit misses, by predictions for some rows.
-func (c Certificate) missed(g Guarantee, rows string, digits func(float64) string) string {
-	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss(g.Loss, c.Declared.Unit, digits))
+func (c Certificate) missed(g Guarantee, rows, miss string) string {
+	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss)
+}
+
+// ofUnits states a bound on the probability that a unit misses.
+func (c Certificate) ofUnits(g Guarantee) string {
+	rows, own := " for its rows that satisfy the row rules", miss(g.Loss, c.Declared.Unit, plain)
+	if g.Curve == nil {
+		return fmt.Sprintf("with probability at most %s, %s", AtMost(g.Bound), c.missed(g, rows, own))
+	}
+	return fmt.Sprintf("%s, %s with probability at most %s; %s of them are %s with probability at most %s%s", g.Loss.everyTolerance(), c.missed(g, rows, "off by more than it"),
+		ofLastStep, c.Ledger.Units.part(), own, AtMost(g.Bound), g.Curve.intervals(g.Loss, c.Declared.Unit, c.Ledger.Units))
 }
 
 // Interval describes the interval mean ± tolerance, which covers at least a share of fresh rows by the
@@ -188,7 +198,7 @@ func certified(g Guarantee, c Certificate) string {
 	promise := claim(g, c.Declared.Unit)
 	if c.Ledger.missing(g.Role) != nil {
 		drawn = fmt.Sprintf("a fresh %s drawn independently from %s", c.Ledger.Units.Words(), source)
-		promise = fmt.Sprintf("with probability at most %s, %s", AtMost(g.Bound), c.missed(g, " for its rows that satisfy the row rules", plain))
+		promise = c.ofUnits(g)
 	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",
 		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, promise)
@@ -265,11 +275,7 @@ func claim(g Guarantee, unit string) string {
 	}
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {
-		all := "for every tolerance at once"
-		if g.Loss.Width == WidthDeviation {
-			all += ", in predictive deviations of each row"
-		}
-		return fmt.Sprintf("%s, %s are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; %s with probability %s%s", all, subject(g), miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit))
+		return fmt.Sprintf("%s, %s are off by more than it with probability at most %s; %s with probability %s%s", g.Loss.everyTolerance(), subject(g), ofLastStep, miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit, nil))
 	}
 	if g.Loss.Kind.Counts() {
 		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)
@@ -288,8 +294,8 @@ func baselineStatement(b Baseline, l Ledger) string {
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
 		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), l.of(RoleTrain), l.Example(), AtMost(b.Bound))
 	if b.Missed != nil {
-		words += fmt.Sprintf(" For the guarantee %s it is %s: the constant misses %s of the rows of at least %d of these units.",
-			GuaranteeHoldout, AtMost(b.Missed.Bound), l.Units.part(), b.Missed.Units)
+		words += fmt.Sprintf(" For guarantees from hold-out units it is %s: the constant misses %s of the rows of at least %d of these units.",
+			AtMost(b.Missed.Bound), l.Units.part(), b.Missed.Units)
 	}
 	return words
 }

@@ -70,8 +70,8 @@ func (t *Tally) AddSpread(loss float64) error {
 	return errors.Join(t.Risk.Add(loss), t.Spread.Add(loss))
 }
 
-// merge adds the rows of other.
-func (t *Tally) merge(other Tally) error {
+// Merge adds the rows of other. A count beyond its range is an error.
+func (t *Tally) Merge(other Tally) error {
 	t.Unproven += other.Unproven
 	if other.Spread != nil {
 		if t.Spread == nil {
@@ -276,7 +276,7 @@ func (all Tallies) At(predictor Predictor, role Role) *Tally {
 // Merge adds the rows of other. A count beyond its range is an error.
 func (all Tallies) Merge(other Tallies) error {
 	for key, t := range other {
-		if err := all.At(key.Predictor, key.Role).merge(*t); err != nil {
+		if err := all.At(key.Predictor, key.Role).Merge(*t); err != nil {
 			return err
 		}
 	}

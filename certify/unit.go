@@ -5,11 +5,18 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 	"strings"
 )
 
-// LeastUnits is the least number of train units, and of hold-out units.
-const LeastUnits = 30
+const (
+	// LeastUnits is the least number of train units, and of hold-out units.
+	LeastUnits = 30
+	// MostCurveUnits is the largest number of hold-out units of a curve.
+	MostCurveUnits = 1 << 14
+	// CurveUnitBytes is the memory of each while its rows are counted.
+	CurveUnitBytes = 8 * curveTolerances
+)
 
 // A UnitLedger describes independent examples that are sets of rows. Each has one role, and its loss is the
 // mean over its rows. Guarantees count units.
@@ -109,8 +116,11 @@ func (ev Evidence) validateUnits() error {
 	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
 		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
 	}
-	if ev.Delta.Applies(MethodCurve) || ev.ByRule || ev.Mean != nil || ev.Roles.ByContent || ev.Roles.Last || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
-		faults = append(faults, errors.New("units do not go with a curve, a model by rule, a column of the mean, roles by content, last hold-out rows, copies that are left out, or rows of a log"))
+	if ev.Delta.Applies(MethodCurve) && (u.Misses == nil || u.Holdout > MostCurveUnits) {
+		faults = append(faults, fmt.Errorf("a curve of %d hold-out units: it takes units that miss by a share of their rows, and at most %d of them", u.Holdout, MostCurveUnits))
+	}
+	if ev.ByRule || ev.Mean != nil || ev.Roles.ByContent || ev.Roles.Last || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
+		faults = append(faults, errors.New("units do not go with a model by rule, a column of the mean, roles by content, last hold-out rows, copies that are left out, or rows of a log"))
 	}
 	return errors.Join(faults...)
 }
@@ -134,13 +144,29 @@ func (u UnitLedger) Missed(losses RiskSum) (int64, error) {
 	return 1, nil
 }
 
-// AddHeldOut adds one hold-out unit to a tally, by upper bounds on the losses of its rows.
-func (u UnitLedger) AddHeldOut(to *Tally, rows RiskSum) error {
+// AddHeldOut adds one hold-out unit to a tally, by upper bounds on the losses of its rows, and for a curve
+// by their errors: the unit is beyond each tolerance that more than the share of its rows is beyond.
+func (u UnitLedger) AddHeldOut(to *Tally, rows Tally) error {
 	if u.Misses == nil {
-		return to.AddUnit(rows, false, true)
+		return to.AddUnit(rows.Risk, false, true)
 	}
-	missed, err := u.Missed(rows)
-	return errors.Join(err, to.Risk.Merge(ones(missed, 1)))
+	missed, err := u.Missed(rows.Risk)
+	err = errors.Join(err, to.Risk.Merge(ones(missed, 1)))
+	if rows.Beyond == nil || err != nil {
+		return err
+	}
+	if to.Beyond == nil {
+		to.Beyond = make([]int64, curveTolerances)
+	}
+	first := sort.Search(curveTolerances, func(i int) bool {
+		beyond, fault := u.Missed(ones(rows.Beyond[i], rows.Risk.Count()))
+		err = errors.Join(err, fault)
+		return beyond == 0
+	})
+	for i := range to.Beyond[:first] {
+		to.Beyond[i]++
+	}
+	return err
 }
 
 // AddUnit adds one example whose loss is the mean of the losses of rows, rounded up; if lower, rounded
@@ -180,6 +206,14 @@ func (u UnitLedger) part() string {
 		return "some"
 	}
 	return "more than " + PercentDeclared(*u.Misses)
+}
+
+// rest says of which part of its rows more is not missed if a unit does not miss.
+func (u UnitLedger) rest() string {
+	if *u.Misses == 0 {
+		return "none"
+	}
+	return "at most " + PercentDeclared(*u.Misses)
 }
 
 // ofUnits rewrites a method's description for units.

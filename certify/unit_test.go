@@ -34,12 +34,14 @@ func TestUnitsMissExactly(t *testing.T) {
 		u := UnitLedger{Misses: &share}
 		for m := int64(1); m <= 100; m++ {
 			for k := range m + 1 {
-				var rows RiskSum
-				fatal.If(t, rows.Merge(ones(k, m)))
+				rows := Tally{Risk: ones(k, m), Beyond: make([]int64, curveTolerances)}
+				for i := range rows.Beyond {
+					rows.Beyond[i] = max(0, m-int64(i)) // of a hundred rows at the most
+				}
 				var all Tally
 				fatal.If(t, u.AddHeldOut(&all, rows))
 				want := k*of[1] > of[0]*m
-				if all.Risk.Count() != 1 || all.Spread != nil || (all.Risk.ones() == 1) != want {
+				if all.Risk.Count() != 1 || all.Spread != nil || (all.Risk.ones() == 1) != want || all.Beyond[m-k] != all.Risk.ones() {
 					t.Fatalf("%d of %d rows, share %v: %+v, want a miss: %t", k, m, share, all, want)
 				}
 			}
@@ -88,6 +90,67 @@ func TestMissedUnitsFollowFromTheirDocument(t *testing.T) {
 	one, other := certificate(t, withUnits(t, 0.1)), certificate(t, withUnits(t, 0.2))
 	if reasons := Incomparable(one, other); len(reasons) != 1 || !strings.Contains(reasons[0], "10 % and 20 %") {
 		t.Errorf("shares of 10 and 20 %%: %q", reasons)
+	}
+}
+
+// A curve by unit counts the units of which more than the share of the rows is off by more, has the limits
+// of a band for as many, says so, and follows from its document.
+func TestCurveOfUnits(t *testing.T) {
+	for share, words := range map[float64]string{0.125: "at most 12.5 %", 0: "none"} {
+		ev := withUnits(t, share)
+		ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodCurve, 1}}
+		tally := &Tally{}
+		for i := range 40 {
+			var rows Tally
+			for row := range 8 {
+				off := 0.4 * float64(i+1)
+				if row == 0 && share > 0 { // one of eight is no miss
+					off = 1000
+				}
+				add(t, &rows.Risk, map[bool]float64{true: 1}[off > 15])
+				rows.AddError(off, 15, off > 15)
+			}
+			fatal.If(t, ev.Ledger.Units.AddHeldOut(tally, rows))
+		}
+		ev.Tallies[TallyKey{PredictorMean, RoleHoldout}] = tally
+		c := certificate(t, ev)
+		g, _ := c.Guarantee(GuaranteeCurve)
+		part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
+		fatal.If(t, err)
+		for _, s := range g.Curve.Steps {
+			beyond := int64(0)
+			for i := range 40 {
+				if 0.4*float64(i+1) > s.Tolerance {
+					beyond++
+				}
+			}
+			if s.Misses != beyond || s.Bound != newBand(40, part).limit(beyond) {
+				t.Errorf("at %g: %d units and %g, want %d", s.Tolerance, s.Misses, s.Bound, beyond)
+			}
+		}
+		if len(g.Curve.Steps) < 10 || g.N != 40 || g.EmpiricalRisk.Exact != ones(3, 40) || !strings.Contains(g.Method, "the errors on units") ||
+			!strings.Contains(g.Headline, `are off by more than 15 "minutes"; `+words+" by more than ") || !strings.Contains(g.Headline, " in half of all;") ||
+			!strings.Contains(g.Statement, `, at least 50 % of fresh units of "day" have `+words+" of their rows off by more than ") {
+			t.Errorf("%d steps, %+v\n%s\n%s\n%s", len(g.Curve.Steps), g.EmpiricalRisk, g.Method, g.Headline, g.Statement)
+		}
+		data := marshal(t, c)
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		fatal.If(t, err)
+		again, err := Parse(data)
+		if err != nil || Recompute(again) != nil || compileSchema(t).Validate(value) != nil {
+			t.Errorf("read again: %v, %v, %v", err, Recompute(again), compileSchema(t).Validate(value))
+		}
+		for name, change := range map[string]func(u *UnitLedger){
+			"means": func(u *UnitLedger) { u.Misses = nil },
+			"many":  func(u *UnitLedger) { u.Holdout = MostCurveUnits + 1 },
+		} {
+			u := *ev.Ledger.Units
+			ev.Ledger.Units = &u
+			change(&u)
+			if _, err := Certify(ev); err == nil || !strings.Contains(err.Error(), "a curve of ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -58,11 +58,11 @@ func (o *Plan) units(job Job, l *certify.UnitLedger) error {
 		return nil
 	}
 	o.Units = &PlanUnits{UnitLedger: *l}
+	if l.Holdout == 0 || !job.Spends().Applies(certify.MethodHoldout) {
+		return nil // no hold-out, or a curve alone
+	}
 	n, share := l.Holdout, job.Spends().Share(certify.MethodHoldout)
 	for _, missed := range []float64{0, 0.01, 0.05, 0.1, 0.2} {
-		if n == 0 {
-			break
-		}
 		k, alike := int64(math.Ceil(missed*float64(n))), certify.Tally{}
 		for range n {
 			if err := alike.AddSpread(missed); err != nil {
@@ -152,7 +152,8 @@ const maxUnaskedCurve = 20_000
 // curve compares a curve of the hold-out rows with one tolerance.
 func (o *Plan) curve(job Job) error {
 	asked := job.Spends().Applies(certify.MethodCurve)
-	if o.Holdout == 0 || o.Units != nil || job.Loss.Kind != certify.LossZeroOne || !asked && o.Holdout > maxUnaskedCurve {
+	_, n := o.Examples()
+	if n == 0 || o.Units != nil && job.Unit.Misses == nil || job.Loss.Kind != certify.LossZeroOne || !asked && n > maxUnaskedCurve {
 		return nil
 	}
 	share := job.Spends().Share(certify.MethodHoldout)
@@ -160,12 +161,12 @@ func (o *Plan) curve(job Job) error {
 		share = job.Spends().Share(certify.MethodCurve)
 	}
 	for _, missed := range []float64{0.01, 0.05, 0.1} {
-		k := int64(math.Ceil(missed * float64(o.Holdout)))
-		one, err := certify.BinomialUpper(k, o.Holdout, job.Delta, share)
+		k := int64(math.Ceil(missed * float64(n)))
+		one, err := certify.BinomialUpper(k, n, job.Delta, share)
 		if err != nil {
 			return fmt.Errorf("pipeline: %w", err)
 		}
-		every, err := certify.CurveUpper(k, o.Holdout, job.Delta, share)
+		every, err := certify.CurveUpper(k, n, job.Delta, share)
 		if err != nil {
 			return fmt.Errorf("pipeline: %w", err)
 		}

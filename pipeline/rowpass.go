@@ -237,13 +237,14 @@ func (f *shardFold) scoreHoldout(b block) error {
 		return err
 	}
 	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
-	add := mean.AddSpread
+	to, add := mean, mean.AddSpread
 	if w.of.meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
 	}
 	for i := range at {
 		if f.units != nil {
-			add = sumOf(f.units.holdout, f.unitOf.unit(b, at[i])).Add
+			to = sumOf(f.units.holdout, f.unitOf.unit(b, at[i]))
+			add = to.Risk.Add
 		}
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
@@ -252,7 +253,7 @@ func (f *shardFold) scoreHoldout(b block) error {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 		if f.pass.curve {
-			w.addError(mean, rows, i, f.pass.job.Loss.Width)
+			w.addError(to, rows, i, f.pass.job.Loss.Width)
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)

@@ -71,7 +71,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Copies.Policy == CopiesDropped, "copies: drop"},
 		{j.Train.Mode == TrainArrival, "train.mode " + string(TrainArrival)},
 		{j.Train.Method == MethodRule, "train.method " + string(MethodRule)},
-		{j.Spends().Applies(certify.MethodCurve), "guarantees: " + string(certify.MethodCurve)},
+		{d.Misses == nil && j.Spends().Applies(certify.MethodCurve), "guarantees: " + string(certify.MethodCurve) + " without unit.misses: say of which share of its rows a unit may miss more, as in 10 %"},
 	} {
 		if other.given {
 			fault("unit: it does not go with %s", other.words)
@@ -87,8 +87,8 @@ func (j Job) checkMisses(q float64, fault func(string, ...any)) {
 	if !j.Loss.Kind.Counts() {
 		fault("unit.misses: it counts rows that are off by more than a tolerance, and the loss %s is no count: take loss.kind %s or %s, or leave it out", j.Loss.Kind, certify.LossZeroOne, certify.LossBand)
 	}
-	if len(j.Guarantees) > 0 && !j.Spends().Applies(certify.MethodHoldout) {
-		fault("unit.misses: it is about hold-out units: name the method %s under guarantees, or leave it out", certify.MethodHoldout)
+	if len(j.Guarantees) > 0 && !j.Spends().Uses(certify.RoleHoldout) {
+		fault("unit.misses: it is about hold-out units: name the method %s or %s under guarantees, or leave it out", certify.MethodHoldout, certify.MethodCurve)
 	}
 }
 
@@ -253,6 +253,9 @@ func (u *unitRoles) roles(n int64, out leftOut) (Roles, error) {
 	if err := u.enough(*r.units, int64(len(units))); err != nil {
 		return r, err
 	}
+	if u.job.Spends().Applies(certify.MethodCurve) && r.units.Holdout > certify.MostCurveUnits {
+		return r, fmt.Errorf("%w: unit: a curve counts the errors of each hold-out unit at all tolerances, of at most %d units, and there are %d: declare larger units, a smaller roles.holdout, or one tolerance", ErrData, certify.MostCurveUnits, r.units.Holdout)
+	}
 	if u.hash.held > 0 {
 		u.holdout.seal()
 		r.holdout = u.holdout
@@ -328,7 +331,7 @@ func (h *rankHeap) keep(x rank, k int) {
 type unitSums struct {
 	ledger  certify.UnitLedger
 	train   map[uint64]*rowSums
-	holdout map[uint64]*certify.RiskSum // of the mean of Q
+	holdout map[uint64]*certify.Tally // of the mean of Q
 }
 
 // rowSums are sums over train rows.
@@ -343,7 +346,7 @@ func newUnitSums(l *certify.UnitLedger) *unitSums {
 	if l == nil {
 		return nil
 	}
-	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.RiskSum{}}
+	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.Tally{}}
 }
 
 // sumOf is a unit's sum, which is begun if there is none.
@@ -382,7 +385,7 @@ func (u *unitSums) tally(to certify.Tallies) (train, holdout, missed int64, err 
 			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
 	}
 	for _, s := range u.holdout {
-		holdout += s.Count()
+		holdout += s.Risk.Count()
 		err = errors.Join(err, u.ledger.AddHeldOut(to.At(certify.PredictorMean, certify.RoleHoldout), *s))
 	}
 	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {

@@ -51,39 +51,41 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		{name: "no units", want: "lacks its terms", change: func(c *certify.Certificate) { c.Ledger.Units = nil }},
 		{name: "N", want: `\.n is`, change: func(c *certify.Certificate) { c.Guarantees[0].N++ }},
 	}
-	ofBlocks := len(refusals)
-	refusals = append(refusals, misses(t)...)
-	calls := [][]string{
+	programsAgree(t, [][]string{
 		{"verify", blocks.model, blocks.certificate, blocks.data},
 		{"verify", columns.model, columns.certificate, columns.data},
 		{"verify", missing.model, missing.certificate, missing.data},
 		{"verify", days.model, days.certificate, days.data},
 		{"verify", blocks.model, blocks.certificate},
 		{"verify", missing.model, missing.certificate},
-	}
-	honest := len(calls)
+	}, blocks, refusals)
+	programsAgree(t, nil, missing, misses(t))
+}
+
+// programsAgree wants both programs to accept honest calls, to the last byte with rows, and to refuse lies
+// about a certificate.
+func programsAgree(t *testing.T, honest [][]string, of published, refusals []lie) {
+	t.Helper()
+	calls := honest
 	for i, l := range refusals {
-		of := blocks
-		if i >= ofBlocks {
-			of = missing
-		}
 		file := filepath.Join(t.TempDir(), fmt.Sprintf("lie-%d.json", i))
 		writeFile(t, file, told(t, of.result.Certificate, l))
 		calls = append(calls, []string{"verify", of.model, file, of.data})
 	}
 	runs := verifytest.Verify(t, calls)
-	for i, args := range calls[:honest] {
-		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || i < 4 && !strings.Contains(runs[i].Out, "the same to the last byte") {
+	for i, args := range honest {
+		if err := goVerifies(t, args); err != nil || strings.Contains(runs[i].Out, "REFUSED") || len(args) == 4 && !strings.Contains(runs[i].Out, "the same to the last byte") {
 			t.Errorf("%q: %v, and\n%s", args, err, runs[i].Out)
 		}
 	}
 	for i, l := range refusals {
-		if err := goVerifies(t, calls[honest+i]); err == nil {
+		run := runs[len(honest)+i]
+		if err := goVerifies(t, calls[len(honest)+i]); err == nil {
 			t.Errorf("%s: the Go program accepts it", l.name)
 		}
-		_, reason, _ := strings.Cut(runs[honest+i].Out, "REFUSED")
-		if runs[honest+i].Status != 1 || !regexp.MustCompile(l.want).MatchString(reason) {
-			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", l.name, runs[honest+i].Status, l.want, runs[honest+i].Out)
+		_, reason, _ := strings.Cut(run.Out, "REFUSED")
+		if run.Status != 1 || !regexp.MustCompile(l.want).MatchString(reason) {
+			t.Errorf("%s: exit status %d, want 1 and %q:\n%s", l.name, run.Status, l.want, run.Out)
 		}
 	}
 }
@@ -91,15 +93,7 @@ func TestPythonVerifiesUnits(t *testing.T) {
 // misses are lies about units that miss if more than a fifth of their rows does. Some are certified anew.
 func misses(t testing.TB) []lie {
 	t.Helper()
-	anew := func(change func(ev *certify.Evidence)) func(c *certify.Certificate) {
-		return func(c *certify.Certificate) {
-			ev, err := c.Evidence()
-			fatal.If(t, err)
-			change(&ev)
-			*c, err = certify.Certify(ev)
-			fatal.If(t, err)
-		}
-	}
+	anew := func(change func(ev *certify.Evidence)) func(c *certify.Certificate) { return certifiedAnew(t, change) }
 	count := func(more int64) func(ev *certify.Evidence) {
 		return func(ev *certify.Evidence) {
 			risk := &ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk
@@ -122,5 +116,48 @@ func misses(t testing.TB) []lie {
 		{name: "a worse constant", want: "the constant misses", change: anew(func(ev *certify.Evidence) { ev.Constant.Missed++ })},
 		{name: "another yardstick", want: "by units", change: func(c *certify.Certificate) { c.Baseline.Missed.Bound = 0.999 }},
 		{name: "no yardstick", want: "yardstick", change: func(c *certify.Certificate) { c.Baseline.Missed = nil }},
+	}
+}
+
+// certifiedAnew makes a certificate of changed evidence.
+func certifiedAnew(t testing.TB, change func(ev *certify.Evidence)) func(c *certify.Certificate) {
+	return func(c *certify.Certificate) {
+		ev, err := c.Evidence()
+		fatal.If(t, err)
+		change(&ev)
+		*c, err = certify.Certify(ev)
+		fatal.If(t, err)
+	}
+}
+
+// Both programs count the units at each tolerance alike, with the sentences, and refuse other counts.
+func TestPythonVerifiesCurvesOfUnits(t *testing.T) {
+	verifytest.Need(t)
+	for _, width := range []certify.Width{certify.WidthUnit, certify.WidthDeviation} {
+		p := publish(t, func(j *pipeline.Job) {
+			j.Unit.Block, j.Unit.Misses, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = 5, new(0.2), []int{5}, 2, 0.3, nil
+			j.Loss = pipeline.LossDecl{Tolerance: pipeline.AnyTolerance, Width: width}
+		})
+		shifted := func(by int64) func(c *certify.Certificate) {
+			return certifiedAnew(t, func(ev *certify.Evidence) {
+				held := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout)
+				for i, k := range held.Beyond[:320] {
+					held.Beyond[i] = min(ev.Ledger.Units.Holdout, max(held.Beyond[320], k+by))
+				}
+			})
+		}
+		programsAgree(t, [][]string{{"verify", p.model, p.certificate, p.data}, {"verify", p.model, p.certificate}}, p, []lie{
+			{name: "fewer units", want: "fewer rows are beyond", change: shifted(-2)},
+			{name: "more units", want: "more rows are beyond", change: shifted(2)},
+			{name: "another share", want: "units", from: `"misses":0.2`, to: `"misses":0.5`, change: certifiedAnew(t, func(ev *certify.Evidence) { ev.Ledger.Units.Misses = new(0.5) })},
+			{name: "means", want: "lacks its terms|do not go with units", from: `,"misses":0.2`, to: ``, change: func(c *certify.Certificate) { c.Ledger.Units.Misses = nil }},
+			{name: "a lower bound", want: "which is not the limit", change: func(c *certify.Certificate) {
+				for i := range c.Guarantees {
+					if curve := c.Guarantees[i].Curve; curve != nil {
+						curve.Steps[3].Bound *= 0.999
+					}
+				}
+			}},
+		})
 	}
 }

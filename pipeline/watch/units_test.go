@@ -311,7 +311,7 @@ func TestBoundOfUnits(t *testing.T) {
 		bound := watch.BoundOf(c.of, c.unit)
 		r, err := (&watch.Test{Unit: c.unit}).Report(c.of)
 		fatal.If(t, err)
-		if (bound < 1) != c.watches || strings.Contains(r.Statement, "unit: {column: [month, day]} in a watch file") != c.hint || strings.Contains(r.Statement, "what is certified is about units") == c.watches {
+		if (bound < 1) != c.watches || strings.Contains(r.Statement, "unit: {column: [month, day]} in a watch file") != c.hint || strings.Contains(r.Statement, "what is certified is about ") == c.watches {
 			t.Errorf("%s: %v, %s", c.name, bound, r.Statement)
 		}
 	}

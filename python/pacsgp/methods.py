@@ -207,14 +207,17 @@ class Curve(Losses):
     @classmethod
     def stated(cls, cert, found):
         g = guarantee(cert, "curve")
-        found["curve"], found["unproven curve"] = stated_sum(g["empirical_risk"], cert["ledger"]["holdout"]), g["unproven"]
+        rows = unit.examples(cert["ledger"], "holdout")
+        found["curve"], found["unproven curve"] = stated_sum(g["empirical_risk"], rows), g["unproven"]
+        need("units" not in cert["ledger"] or rows <= unit.MOST_CURVE, f"a curve of {rows} units, of at most {unit.MOST_CURVE}")
         need(found["curve"] % UNIT == 0 and g["unproven"] == 0, "a curve counts rows that are lost, and none that are unproven")
         found["curve of errors"] = {"steps": numbered(g["curve"]["steps"]), "epsilon": g["loss"]["epsilon"], "empty": g["curve"]["level"] == 0}
         need(g["loss"]["kind"] == "zero-one" and 2.0 ** -900 <= g["loss"]["epsilon"] <= 2.0 ** 900, "a curve takes a tolerance")
 
     @staticmethod
     def check(cert, model, found, inverse):
-        g, n = guarantee(cert, "curve"), cert["ledger"]["holdout"]
+        g, n = guarantee(cert, "curve"), unit.examples(cert["ledger"], "holdout")
+        of = "units" if "units" in cert["ledger"] else "rows"
         level, steps, own = g["curve"]["level"], numbered(g["curve"]["steps"]), float(g["loss"]["epsilon"])
         close(g["ln_inverse_delta"], inverse, "ln 1/delta of the curve")
         if unpriced(cert):
@@ -227,11 +230,11 @@ class Curve(Losses):
             here = grid.index(s["tolerance"]) if s["tolerance"] in grid else -1
             need(here > at and s["misses"] < last and s["misses"] <= n // 2, "the steps of the curve are not at its tolerances, or its counts do not fall")
             at, last, limit = here, s["misses"], p[np.searchsorted(k, s["misses"])]
-            need(abs(s["bound"] / limit - 1) <= LOOSE, f"the curve states {s['bound']} for {s['misses']} of {n} rows, which is not the limit {limit}")
+            need(abs(s["bound"] / limit - 1) <= LOOSE, f"the curve states {s['bound']} for {s['misses']} of {n} {of}, which is not the limit {limit}")
         here = [s for s in steps if s["tolerance"] <= own]
         need(g["bound"] == (here[-1]["bound"] if here else 1), "the bound of the curve is not that at the tolerance")
         need((not here and not is_wide(cert)) or (here[-1]["misses"] if here else n) * UNIT == found["curve"], "the curve and the empirical risk count other rows")
-        ok(f"curve: at the tolerance {found['curve'] // UNIT} of {n} rows lose, of fresh rows at most {g['bound']:.6f}; {len(steps)} steps hold at once")
+        ok(f"curve: at the tolerance {found['curve'] // UNIT} of {n} {of} lose, of fresh {of} at most {g['bound']:.6f}; {len(steps)} steps hold at once")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
@@ -239,14 +242,15 @@ class Curve(Losses):
         curve = {"level": float(stated["curve"]["level"]), "steps": numbered(stated["curve"]["steps"])}
         if is_wide(cert):
             loss = {"kind": loss["kind"], "epsilon": WIDE, "width": "deviation", "target": loss["target"]}
-        return [{**cls.about(found, loss, delta), "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
+        method = in_units(cls.names["curve"]) if "units" in found["ledger"] else ""
+        return [{**cls.about(found, loss, delta), "method": method, "ln_inverse_delta": float(stated["ln_inverse_delta"]), "bound": float(stated["bound"]), "curve": curve}]
 
     def add(self, losses, y, law, rows):
-        """Counts the rows beyond each tolerance: those that have to be, and those that may be."""
+        """Counts the rows beyond each tolerance, or those of each unit: those that have to be, and those that may be."""
         mean, error, tau, scale = law[0], law[2], losses.tau, losses.scale
         room = (error + 6 * U * (np.abs(mean) + np.abs(y))) * (1 + 2.0 ** -30)
         off, grid = np.abs(mean - y), tolerances(WIDE if self.wide else losses.model.loss["epsilon"])
-        beyond = lambda e: (e[:, None] > grid).sum(axis=0)
+        beyond = lambda e: e[:, None] > grid
         least, most = np.where(error <= tau, off - room + tau, np.inf), np.where(error <= tau / 2, off + room + 3 * tau, np.inf)
         if self.wide:
             low, high, part = deviations(losses.model, law[1], law[3])
@@ -254,11 +258,16 @@ class Curve(Losses):
                 least = np.where(part <= 2.0 ** -7, np.maximum(0, least) / (high * (1 - READER)), np.inf)
                 most = np.where(part <= 2.0 ** -8, most / (low * (1 - READER) * (1 - 2.0 ** -7)), np.inf)  # as much less may be proven of it elsewhere
             scale = 1.0
-        self.least = self.least + beyond(least * scale * (1 - 2.0 ** -30))
-        self.most = self.most + beyond(most * scale * (1 + 2.0 ** -30))
+        least, most = beyond(least * scale * (1 - 2.0 ** -30)), beyond(most * scale * (1 + 2.0 ** -30))
+        if self.ids is None:
+            self.least, self.most = self.least + least.sum(axis=0), self.most + most.sum(axis=0)
+        else:
+            self.sums.add(self.ids, least, most)
 
     def agrees(self, found):
-        n, own = found["ledger"]["holdout"], found["curve of errors"]
+        n, own = unit.examples(found["ledger"], "holdout"), found["curve of errors"]
+        if self.sums.units:
+            self.least, self.most = (self.sums.beyond(i, unit.misses(found["ledger"])) for i in (0, 1))
         stated = np.array([next((s["misses"] for s in reversed(own["steps"]) if s["tolerance"] <= t), n) for t in tolerances(own["epsilon"])])
         lost = found["curve"] // UNIT
         need(self.wide or self.least[OWN] <= lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")

@@ -140,7 +140,7 @@ class Sentences:
         if "groups" in g:
             return f"{who} are {words}, by groups of {self.worst(g['groups'], fresh)}, {sure}"
         if self.misses(g):
-            return f"in at most {percent_up(g['bound'])} of fresh {unit.words(self.units, 2)}, {self.part()} of the {who}{rules and ' for rows' + rules} are {words}, {sure}"
+            return f"in at most {percent_up(g['bound'])} of fresh {unit.words(self.units, 2)}, {self.part()} of the {who}{rules and ' for rows' + rules} are {words}{self.halves(g)} {sure}"
         if kind.counts:
             return f"{who} are {words} in at most {percent_up(g['bound'])} of {fresh}{self.halves(g)} {sure}"
         if kind.average:
@@ -166,9 +166,10 @@ class Sentences:
 
     def halves(self, g):
         """Where half and nine tenths of fresh rows are, as far as a curve tells."""
+        begin, form = (self.rest() + " ", "by more than {1} in {0}") if self.misses(g) else ("", "{} within {}")
         known = [(words, within(g["curve"], share)) for share, words in ((0.5, "half of all"), (0.9, "nine of ten"))] if "curve" in g else []
-        known = [f"{words} within {self.amount(t, at_most_digits, g['loss'])}" for words, t in known if t is not None]
-        return f"; {', '.join(known)};" if known else ","
+        known = [form.format(words, self.amount(t, at_most_digits, g["loss"])) for words, t in known if t is not None]
+        return f"; {begin}{', '.join(known)};" if known else ","
 
     def ended(self, g):
         return g["role"] == "holdout" and "ended" in self.cert["delta"].get("looks", {})
@@ -265,18 +266,28 @@ class Sentences:
         share = decimal_fraction(self.units["misses"])
         return f"more than {in_percent(share)}" if share else "some"
 
+    def rest(self):
+        """Of which part of its rows more is not missed if a unit does not miss."""
+        share = decimal_fraction(self.units["misses"])
+        return f"at most {in_percent(share)}" if share else "none"
+
     def claim(self, g):
         most, words = "at most " + outward(g["bound"], True), self.words(g["loss"], plain)
+        missing = self.misses(g) and f"{self.part()} of the {self.subject(g)} for its rows that satisfy the row rules"
         if "groups" in g:
             return self.of_groups(g, self.subject(g), words)
         if "curve" in g:
             known = [(percent, within(g["curve"], percent / 100)) for percent in (50, 90, 95, 99)]
-            known = [f", mean - {self.amount(t, plain, g['loss'])} to mean + {self.amount(t, plain, g['loss'])} covers at least {percent} %" for percent, t in known if t is not None]
+            amounts = [(percent, self.amount(t, plain, g["loss"])) for percent, t in known if t is not None]
             each = ", in predictive deviations of each row" if "width" in g["loss"] else ""
-            return (f"for every tolerance at once{each}, {self.subject(g)} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
-                    f"{words} with probability {most}" + (f". Read sideways{''.join(known)} of fresh rows, all at once" if known else ""))
+            who, whose, of, known = self.subject(g), "", " of fresh rows", [f", mean - {t} to mean + {t} covers at least {percent} %" for percent, t in amounts]
+            if self.misses(g):
+                who, whose, of = missing, f"{self.part()} of them are ", ""
+                known = [f", at least {percent} % of fresh {unit.words(self.units, 2)} have {self.rest()} of their rows off by more than {t}" for percent, t in amounts]
+            return (f"for every tolerance at once{each}, {who} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
+                    f"{whose}{words} with probability {most}" + (f". Read sideways{''.join(known)}{of}, all at once" if known else ""))
         if self.misses(g):
-            return f"with probability {most}, {self.part()} of the {self.subject(g)} for its rows that satisfy the row rules are {words}"
+            return f"with probability {most}, {missing} are {words}"
         if KINDS[g["loss"]["kind"]].counts:
             return f"{self.subject(g)} are {words} with probability {most}"
         return f"{self.subject(g)} have an expected loss of {most}, where an error e (prediction less target) costs {words}"
@@ -287,7 +298,7 @@ class Sentences:
         return (f"A yardstick: of constant predictions, {few_digits(b['constant'], False)} is the best of 512 on {rows}. It loses at least {outward(b['empirical_risk']['lower'], False)} "
                 f"on the N = {n} certified {self.example}s, for which the formula gives {outward(b['bound'], True)}. "
                 "A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing."
-                + (f" For the guarantee holdout it is {outward(b['missed']['bound'], True)}: the constant misses {self.part()} of the rows of at least {b['missed']['units']} of these units." if "missed" in b else ""))
+                + (f" For guarantees from hold-out units it is {outward(b['missed']['bound'], True)}: the constant misses {self.part()} of the rows of at least {b['missed']['units']} of these units." if "missed" in b else ""))
 
 
 ASSUMPTIONS = {

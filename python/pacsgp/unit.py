@@ -12,6 +12,7 @@ from .refusal import need
 LEAST = 30                # units in a role
 MOST = 1 << 18            # units of a sample
 ROWS = 40_000             # of reference units
+MOST_CURVE = 1 << 14      # hold-out units of a curve
 
 
 def given(job):
@@ -98,12 +99,12 @@ class Sums:
         self.units = {}
 
     def add(self, hashes, *values):
-        """Adds whole numbers, or float64 numbers, of rows."""
+        """Adds whole numbers, or float64 numbers, of rows, or several Booleans of each."""
         found, place = np.unique(hashes, return_inverse=True)
         for i, unit in enumerate(found.tolist()):
             mine = place == i
             old = self.units.get(unit, (0,) * (1 + len(values)))
-            self.units[unit] = (old[0] + int(mine.sum()), *(o + (whole(v[mine]) if v.dtype.kind == "i" else float(v[mine].sum())) for o, v in zip(old[1:], values)))
+            self.units[unit] = (old[0] + int(mine.sum()), *(o + (v[mine].sum(axis=0) if v.ndim > 1 else whole(v[mine]) if v.dtype.kind == "i" else float(v[mine].sum())) for o, v in zip(old[1:], values)))
 
     def means(self, i, up):
         """The sum of the means of whole numbers, each rounded."""
@@ -113,6 +114,10 @@ class Sums:
         """How many units have a mean above a share, exactly, of numbers that count one as a loss of 1."""
         least = decimal_fraction(share) * one
         return sum(Fraction(s[1 + i]) > least * s[0] for s in self.units.values())
+
+    def beyond(self, i, share):
+        """How many units have more than a share of their rows in each of several counts."""
+        return sum((s[1 + i] > int(decimal_fraction(share) * s[0])).astype(int) for s in self.units.values())
 
     def averages(self, i):
         return np.array([s[1 + i] / s[0] for s in self.units.values()])
@@ -137,8 +142,8 @@ def check(job):
     columns = labels(job)
     return (("block" in unit) != bool(columns) and unit.get("block", 1) >= 1 and len({*columns}) == len(columns)
             and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job and "by" not in job["roles"] and "last" not in job["roles"]
-            and ("misses" not in unit or KINDS[job["loss"]["kind"]].counts and ("guarantees" not in job or "holdout" in methods))
-            and job["copies"]["policy"] != "drop" and job["train"]["mode"] != "arrival" and job["train"].get("method") != "rule" and "curve" not in methods)
+            and ("misses" not in unit or KINDS[job["loss"]["kind"]].counts and ("guarantees" not in job or {"holdout", "curve"} & {*methods}))
+            and job["copies"]["policy"] != "drop" and job["train"]["mode"] != "arrival" and job["train"].get("method") != "rule" and ("curve" not in methods or "misses" in unit))
 
 
 def stated(cert, job):

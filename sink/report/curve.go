@@ -11,14 +11,14 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// curvePanel shows, at each tolerance, the share of hold-out rows that are off by more, and the bound
-// for fresh rows. The tolerance at which it states its bound is a line.
+// curvePanel shows, at each tolerance, the share of hold-out rows that are off by more, or of units that
+// miss, and the bound for fresh ones. The tolerance at which it states its bound is a line.
 func (f Figure) curvePanel() *plot.Plot {
 	axis, at := cmp.Or(f.Target, "target")+", tolerance", f.CurveLoss.Epsilon
 	if f.CurveLoss.Width == certify.WidthDeviation {
 		axis += " in predictive deviations"
 	}
-	p := newPanel("Off by more, at every tolerance at once", axis, "share of rows")
+	p := newPanel("Off by more, at every tolerance at once", axis, "share of "+f.Example+"s")
 	grid := plotter.NewGrid()
 	grid.Vertical.Color = nil
 	grid.Horizontal.Color, grid.Horizontal.Width = rule, 0.7
@@ -31,8 +31,8 @@ func (f Figure) curvePanel() *plot.Plot {
 	below := &plotter.Line{XYs: missed, LineStyle: stroke(blue, 1.4)}
 	own := &plotter.Line{XYs: plotter.XYs{{X: at, Y: 0}, {X: at, Y: most}}, LineStyle: stroke(slate, 1.1, 4, 3)}
 	p.Add(above, below)
-	p.Legend.Add("fresh rows, at most", above)
-	p.Legend.Add(certify.Count(f.Held, "hold-out row"), below)
+	p.Legend.Add("fresh "+f.Example+"s, at most", above)
+	p.Legend.Add(certify.Count(f.Held, "hold-out "+f.Example), below)
 	if at <= last {
 		p.Add(own)
 		p.Legend.Add(fmt.Sprintf("tolerance %.3g", at), own)

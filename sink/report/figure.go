@@ -43,11 +43,12 @@ type Figure struct {
 	Bound    float64 // certified, for a draw of Q
 	Baseline float64 // the bound of the yardstick
 
-	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows, and states its
-	// bound at the tolerance of CurveLoss.
+	// Curve replaces the plot of training if it has steps. It is from Held hold-out examples, rows or units,
+	// and states its bound at the tolerance of CurveLoss.
 	Curve     *certify.Curve
 	CurveLoss certify.TargetLoss
 	Held      int64
+	Example   string // row or unit
 	// Groups replace the plot of training if there is no curve.
 	Groups *certify.Groups
 
