@@ -156,7 +156,7 @@ func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target strin
 	if err != nil {
 		return m, err
 	}
-	err = job.Split(ctx, src, 1, func(r pipeline.PlacedRole) error {
+	err = job.Split(ctx, src, pipeline.Resources{Workers: 1}, func(r pipeline.PlacedRole) error {
 		if r.Role == string(certify.RoleHoldout) {
 			m.held = append(m.held, r.Ordinal)
 		}

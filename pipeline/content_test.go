@@ -174,7 +174,7 @@ func TestSplitReadsNoRow(t *testing.T) {
 		j := job(t, change)
 		src, err := newLake(waves(400, 0.2, 4), 400).environment(&pipelinetest.Store{}).Open(t.Context(), nil)
 		fatal.If(t, err)
-		if err := j.Split(t.Context(), src, 1, func(pipeline.PlacedRole) error { return nil }); !errors.Is(err, pipeline.ErrConfig) {
+		if err := j.Split(t.Context(), src, pipeline.Resources{}, func(pipeline.PlacedRole) error { return nil }); !errors.Is(err, pipeline.ErrConfig) {
 			t.Errorf("roles by %q, copies %s: %v", j.Roles.By, j.Copies.Policy, err)
 		}
 	}

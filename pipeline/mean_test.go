@@ -206,7 +206,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	one := corrected(t, columns, line, outside)
 	other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 	n := int64(0)
-	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), one.table, 1, func(r pipeline.PlacedRole) error {
+	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), one.table, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
 		if r.Role == "outside" {
 			other[0][r.Ordinal], other[2][r.Ordinal] = float64(n), 1e3
 			n++
@@ -233,7 +233,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 func TestMeanThatKnowsTrainRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
-	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), source(columns, 400), 1, func(r pipeline.PlacedRole) error {
+	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), source(columns, 400), pipeline.Resources{}, func(r pipeline.PlacedRole) error {
 		train = append(train, r.Role == "train")
 		return nil
 	}))

@@ -10,24 +10,19 @@ import (
 // A PlacedRole is the role of a row, with the row's place.
 type PlacedRole struct {
 	File    string
-	Row     int64 // in the file, from 0 on
-	Ordinal int64 // in the sample
-	Role    string
+	Row     int64  // in the file, from 0 on
+	Ordinal int64  // in the sample
+	Role    string // reference, train, holdout, outside, or bad of a row without a unit
 }
 
-// Split calls use with the role of each row of a sample, in their order. It reads no row: bad
-// rows and copies have the roles of their places.
-func (j Job) Split(ctx context.Context, src Source, workers int, use func(PlacedRole) error) error {
-	if j.Roles.By == RolesByContent || j.Unit.given() || j.Copies.Policy == CopiesDropped {
-		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: leave out unit and roles.by %s, and remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig, RolesByContent)
+// Split calls use with the role of each row of a sample, in their order. It reads rows only by unit, as a
+// run does before it trains: otherwise bad rows and copies have the roles of their places.
+func (j Job) Split(ctx context.Context, src Source, res Resources, use func(PlacedRole) error) error {
+	if j.Roles.By == RolesByContent || j.Copies.Policy == CopiesDropped {
+		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: leave out roles.by %s, and remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig, RolesByContent)
 	}
-	n := rowsOf(src)
-	j = j.ForRows(n)
-	roles, err := newRoles(ctx, j, n, leftOut{}, workers)
+	roles, err := j.split(ctx, src, res.WithDefaults())
 	if err != nil {
-		return err
-	}
-	if err := j.separable(roles); err != nil {
 		return err
 	}
 	for _, shard := range src.Shards() {
@@ -44,9 +39,29 @@ func (j Job) Split(ctx context.Context, src Source, workers int, use func(Placed
 	return nil
 }
 
-// of is the role of a row that is not left out.
+// split is the roles of a sample, those of a run if they go by unit.
+func (j Job) split(ctx context.Context, src Source, res Resources) (Roles, error) {
+	if j.Unit.given() {
+		s, err := survey(ctx, src, j, res)
+		if err != nil {
+			return Roles{}, err
+		}
+		return s.Roles, nil
+	}
+	n := rowsOf(src)
+	j = j.ForRows(n)
+	roles, err := newRoles(ctx, j, n, leftOut{}, res.Workers)
+	if err != nil {
+		return roles, err
+	}
+	return roles, j.separable(roles)
+}
+
+// of is the role of a row that is no copy.
 func (r Roles) of(ordinal int64) string {
 	switch {
+	case r.out.bad.has(ordinal):
+		return "bad"
 	case r.holdout.has(ordinal):
 		return string(certify.RoleHoldout)
 	case r.outside.has(ordinal):

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -181,6 +182,46 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 	name.Ledger.Unit = `unit of "night"`
 	if _, err := p.verify(t, name, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 		t.Errorf("another name: %v", err)
+	}
+}
+
+// Split gives each row the role of its unit, as the definition has it and a run counts them, and none to
+// a row that breaks a row rule.
+func TestSplitByUnit(t *testing.T) {
+	columns := days(1200, 200, 7)
+	columns[1][77] = math.NaN()
+	l := dayLake(columns, 400, 800)
+	l.mark = true
+	settings := func(j *pipeline.Job) { byDay(j); j.BadRows.Tolerance = 0.01 }
+	ledger := publish(t, l, settings).certificate.Ledger
+	src, err := l.open(t.Context(), nil)
+	fatal.If(t, err)
+	last := uint64(0) // of the reference units
+	rows, units := map[string]int64{}, map[string]map[float64]bool{}
+	fatal.If(t, job(t, settings).Split(t.Context(), src, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
+		day := columns[2][r.Ordinal]
+		if rows[r.Role]++; units[r.Role] == nil {
+			units[r.Role] = map[float64]bool{}
+		}
+		units[r.Role][day] = true
+		hash := unitHash("pacsgp", day)
+		if held := float64(hash) >= 0.8*0x1p64; (r.Role == "bad") != (r.Ordinal == 77) || r.Role != "bad" && (r.Role == "holdout") != held {
+			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Role)
+		}
+		if r.Role == "reference" {
+			last = max(last, hash)
+		}
+		return nil
+	}))
+	for day := range units["train"] {
+		if units["holdout"][day] || units["reference"][day] || unitHash("pacsgp", day) < last {
+			t.Errorf("day %v is train, and has another role or a lower hash than a reference unit", day)
+		}
+	}
+	u := ledger.Units
+	if want := map[string]int64{"reference": ledger.Reference, "train": ledger.Train, "holdout": ledger.Holdout, "bad": 1}; !maps.Equal(rows, want) ||
+		u.Reference != int64(len(units["reference"])) || u.Train != int64(len(units["train"])) || u.Holdout != int64(len(units["holdout"])) {
+		t.Errorf("rows %v, want %v, of units %+v", rows, want, u)
 	}
 }
 

@@ -19,9 +19,9 @@ func splitCommand(w system) *cobra.Command {
 		Use:   "split job.yaml -o roles.parquet",
 		Short: "Write the role of each row, for fitting the column of mean elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
-			"sample, and role (reference, train, holdout or outside). It reads no row: the column of\n" +
-			"mean need not be there yet. Roles go by the order of the rows, so that files must keep\n" +
-			"theirs when the column is added.",
+			"sample, and role (reference, train, holdout or outside). It reads no row, but for roles\n" +
+			"by unit, with bad for rows of none: the column of mean need not be there yet. Other\n" +
+			"roles go by the order of the rows, so that files must keep theirs when it is added.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, config.Overrides{}, nil)
@@ -61,7 +61,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	}
 	defer file.Abort()
 	out, rows := sink.NewSplit(file), int64(0)
-	err = p.Job.Split(ctx, src, p.Resources.Workers, func(r pipeline.PlacedRole) error {
+	err = p.Job.Split(ctx, src, p.Resources, func(r pipeline.PlacedRole) error {
 		rows++
 		return out.Write(r)
 	})
