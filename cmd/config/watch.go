@@ -35,6 +35,7 @@ type WatchFile struct {
 // A watchedUnit names the columns whose values tell units apart.
 type watchedUnit struct {
 	Column oneOrMore `yaml:"column"`
+	Wait   int       `yaml:"wait"` // later units that must have begun before one ends
 }
 
 // ReadWatch reads a watch file, and reports all faults.
@@ -90,6 +91,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 			}
 		}
 	}
+	faults.Unless(c.Unit.Wait == 0 || c.Unit.Column != nil && 1 <= c.Unit.Wait && c.Unit.Wait <= 1000, "unit.wait", "%d later units: want a number from 1 to 1000, beside unit.column", c.Unit.Wait)
 	for i, name := range c.Unit.Column {
 		err := certify.ColumnName(name)
 		faults.Unless(err == nil, "unit.column", "%v", err)

@@ -134,7 +134,7 @@ var watchedDue = score.Due{Rows: 1 << 20, Every: time.Second}
 func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg watch.Config[ingestlake.StoredColumns]) (failed int, testOf func(*score.Predictor) (watch.Test, error), err error) {
 	files := newWatchedFiles(w, cfg.State.Files)
 	cfg.Known, cfg.Again = files.knownTo, files.again
-	if cfg.Unit = w.Unit.Column; cfg.Unit != nil {
+	if cfg.Unit, cfg.Wait = w.Unit.Column, w.Unit.Wait; cfg.Unit != nil {
 		cfg.UnitOf = ingestlake.UnitOf
 	}
 	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {

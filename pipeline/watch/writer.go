@@ -21,6 +21,7 @@ type Config[B any] struct {
 	State *State   // to go on with
 	Delta float64  // of the alarm
 	Unit  []string // columns that tell units apart, whose values are beside the rows of files; nil: rows are counted
+	Wait  int      // later units that must have begun before one ends; 0: one
 	// UnitOf is the id of the unit of a row, "" if it has none. nil: rows are counted.
 	UnitOf func(beside B, row int) string
 	// Known returns a function that reports which rows of a piece are not new to its certificate:
@@ -50,6 +51,9 @@ var _ score.Writer[score.Records] = (*Writer[score.Records])(nil)
 
 // NewWriter returns a writer that goes on with a state.
 func NewWriter[B any](cfg Config[B]) *Writer[B] {
+	if cfg.Wait == 1 {
+		cfg.Wait = 0
+	}
 	return &Writer[B]{cfg: cfg, done: cfg.State, now: cfg.State.clone(), put: true}
 }
 
@@ -141,9 +145,9 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	if w.cfg.Again != nil && w.cfg.Again(p) {
 		c = counted{known: c.rows()}
 	}
-	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit)
+	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
 	if err == nil {
-		err = errors.Join(t.add(c), w.now.addUnits(t, c.units))
+		err = errors.Join(t.add(c), w.now.addUnits(t, c.units, w.cfg.Wait))
 	}
 	if err != nil || p.File != (score.File{}) && !p.Last {
 		return err
@@ -169,7 +173,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 		return err
 	}
 	w.put = true
-	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit)
+	t, err := w.done.of(w.by, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
 	if err == nil && w.cfg.Told != nil {
 		w.cfg.Told(w.by, *t)
 	}
@@ -180,7 +184,7 @@ func (w *Writer[B]) Commit(context.Context) error {
 func (w *Writer[B]) Test(by *score.Predictor) (Test, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t, err := w.done.clone().of(by, w.cfg.Delta, w.cfg.Unit)
+	t, err := w.done.clone().of(by, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
 	if err != nil {
 		return Test{}, err
 	}
