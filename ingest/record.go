@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Records makes the record batches of a source: a float64 column for each used column, and with
@@ -17,11 +19,12 @@ type Records struct {
 	schema *arrow.Schema
 	names  []string
 	mark   bool
+	filled []bool // columns whose faults make no row bad
 	mem    *pool
 }
 
-// NewRecords prepares batches of the named columns.
-func NewRecords(names []string, bad BadRows) *Records {
+// NewRecords prepares batches of the named columns, of which some may have missing values.
+func NewRecords(names []string, bad BadRows, encoded pipeline.Encodings) *Records {
 	fields := make([]arrow.Field, 0, len(names)+1)
 	for _, name := range names {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})
@@ -29,7 +32,12 @@ func NewRecords(names []string, bad BadRows) *Records {
 	if bad == Mark {
 		fields = append(fields, arrow.Field{Name: ReasonColumn, Type: arrow.BinaryTypes.String, Nullable: true})
 	}
+	filled := make([]bool, len(names))
+	for j, name := range names {
+		filled[j] = encoded.Fills(name)
+	}
 	return &Records{
+		filled: filled,
 		schema: arrow.NewSchema(fields, nil),
 		names:  names,
 		mark:   bad == Mark,
@@ -64,8 +72,33 @@ func (b *Block) Drop() {
 	b.buffers, b.Columns = nil, nil
 }
 
-// New wraps the block as a record, which then owns its memory. bad lists the rows with bad
-// cells, ascending from 0; it is empty unless the records are made for [Mark].
+// Bad are the rows of a block with a fault, ascending, and the first fault of the first of them with
+// its column.
+func (r *Records) Bad(b *Block) (bad []int, column int, fault Fault) {
+	for i := range b.Columns[0] {
+		for j, c := range b.Columns {
+			if f := r.fault(j, c[i]); f != None {
+				if bad == nil {
+					column, fault = j, f
+				}
+				bad = append(bad, i)
+				break
+			}
+		}
+	}
+	return bad, column, fault
+}
+
+// fault is that of a cell of column j; None if another value stands for missing ones.
+func (r *Records) fault(j int, v float64) Fault {
+	if r.filled[j] {
+		return None
+	}
+	return FaultOf(v)
+}
+
+// New wraps the block as a record, which then owns its memory. bad are its rows of [Records.Bad],
+// empty unless the records are made for [Mark].
 func (r *Records) New(b *Block, bad []int) arrow.Record {
 	rows := 0
 	if len(b.Columns) > 0 {
@@ -75,8 +108,8 @@ func (r *Records) New(b *Block, bad []int) arrow.Record {
 	var reasons arrow.Array
 	if r.mark {
 		reasons = r.reasons(b, rows, bad)
-		wipe(b, bad)
 	}
+	r.wipe(b, bad)
 	for _, buf := range b.buffers {
 		data := array.NewData(arrow.PrimitiveTypes.Float64, rows, []*memory.Buffer{nil, buf}, nil, 0, 0)
 		columns = append(columns, array.NewFloat64Data(data))
@@ -103,7 +136,7 @@ func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
 		for ; next < i; next++ {
 			builder.AppendNull()
 		}
-		builder.Append(Reason(r.names, b.Columns, i))
+		builder.Append(r.reason(b.Columns, i))
 		next++
 	}
 	for ; next < rows; next++ {
@@ -112,9 +145,17 @@ func (r *Records) reasons(b *Block, rows int, bad []int) arrow.Array {
 	return builder.NewArray()
 }
 
-// wipe puts the usual NaN into all bad cells.
-func wipe(b *Block, bad []int) {
-	for _, c := range b.Columns {
+// wipe puts the usual NaN into all bad and all missing cells.
+func (r *Records) wipe(b *Block, bad []int) {
+	for j, c := range b.Columns {
+		if r.filled[j] {
+			for i, v := range c {
+				if FaultOf(v) != None {
+					c[i] = math.NaN()
+				}
+			}
+			continue
+		}
 		for _, i := range bad {
 			if FaultOf(c[i]) != None {
 				c[i] = math.NaN()
@@ -123,12 +164,12 @@ func wipe(b *Block, bad []int) {
 	}
 }
 
-// Reason describes the faults of all bad cells in row i.
-func Reason(names []string, columns [][]float64, i int) string {
+// reason describes the faults of all bad cells in row i.
+func (r *Records) reason(columns [][]float64, i int) string {
 	var words []string
 	for j, c := range columns {
-		if f := FaultOf(c[i]); f != None {
-			words = append(words, names[j]+" "+f.String())
+		if f := r.fault(j, c[i]); f != None {
+			words = append(words, r.names[j]+" "+f.String())
 		}
 	}
 	return strings.Join(words, "; ")

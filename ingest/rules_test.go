@@ -86,7 +86,7 @@ func TestDigestIsOfTheBits(t *testing.T) {
 }
 
 func TestRecordsMark(t *testing.T) {
-	r := ingest.NewRecords([]string{"a", "b"}, ingest.Mark)
+	r := ingest.NewRecords([]string{"a", "b"}, ingest.Mark, nil)
 	block := r.Block(3)
 	copy(block.Columns[0], []float64{1, math.Inf(-1), 3})
 	copy(block.Columns[1], []float64{4, ingest.Null.Cell(), ingest.TooLong.Cell()})
@@ -104,7 +104,7 @@ func TestRecordsMark(t *testing.T) {
 
 // A released batch's memory is used again, and only then.
 func TestRecordsReuseMemory(t *testing.T) {
-	r := ingest.NewRecords([]string{"a"}, ingest.Reject)
+	r := ingest.NewRecords([]string{"a"}, ingest.Reject, nil)
 	kept := r.New(fill(r.Block(100), 1), nil)
 	for i := range 20 {
 		record := r.New(fill(r.Block(100), float64(i+2)), nil)

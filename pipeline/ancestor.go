@@ -37,7 +37,7 @@ func (t *training) warmUp(src Source) error {
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
 	case t.job.Roles.Holdout > 0 && t.job.Copies.Policy == CopiesDropped:
 		anew = "perhaps seen copies of hold-out rows, for rows are delivered again (copies: drop)"
-	case !slices.Equal(meta.FeatureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode, t.survey.Encode):
+	case !slices.Equal(meta.FeatureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode.openly(), t.survey.Encode.openly()):
 		anew = "other columns"
 	case meta.ARD == t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
 		anew = "another kernel"
@@ -96,11 +96,14 @@ func (m Model) scaledAs(features []Affine, target Affine) (*model.Posterior, err
 	ratios, logs := make([]float64, 0, d), 0.0
 	for i, f := range features {
 		was := m.Meta.Features[i]
-		for range m.Meta.Encode.Of(f.Name).width() {
+		for input := range m.Meta.Encode.Of(f.Name).width() {
 			j := len(ratios)
 			ratios = append(ratios, was.Scale/f.Scale)
 			logs += math.Log(ratios[j])
 			for i := j; i < len(old.Z); i += d {
+				if p.Z[i] = old.Z[i]; input > 0 { // levels, phases and flags are not scaled
+					continue
+				}
 				p.Z[i] = (float64(old.Z[i]*was.Scale) + was.Centre - f.Centre) / f.Scale
 			}
 		}

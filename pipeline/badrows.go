@@ -218,6 +218,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	if err := affordSieve(drop, job.BadRows.Some(), n, res); err != nil {
 		return nil, err
 	}
+	strict := job.Encode.strict(src.Columns(), used)
 	var marked []int
 	var counter *counter[[3]uint64]
 	if job.BadRows.Some() {
@@ -236,7 +237,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 		return func(b block) error {
 				here = here[:0]
 				if s.out.bad != nil {
-					badIn(b, used, func(i int, columns []int) {
+					badIn(b, strict, func(i int, columns []int) {
 						here = append(here, i)
 						s.out.bad.add(b.first + int64(i))
 						bad.see(shards[shard], b, i, columns)

@@ -107,7 +107,7 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if len(features) == 0 {
 		faults = append(faults, fmt.Errorf("%w: features: no column is left", ErrConfig))
 	}
-	chosen := &openTable{of: t, mark: c.Mark}
+	chosen := &openTable{of: t, mark: c.Mark, encoded: c.Encoded}
 	add := func(key, name string) {
 		if slices.Contains(chosen.names, name) {
 			faults = append(faults, fmt.Errorf("%w: %s: column %q is named twice", ErrConfig, key, name))
@@ -142,6 +142,8 @@ type openTable struct {
 	mark  bool
 	names []string
 	data  [][]float64
+
+	encoded Encodings
 }
 
 // Columns returns the names of the columns.
@@ -233,14 +235,17 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			if fault == "" {
 				continue
 			}
-			if !b.of.mark {
+			filled := b.of.encoded.Fills(b.of.names[j])
+			if !b.of.mark && !filled {
 				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)",
 					b.next+i, b.of.names[j], fault)
 			}
 			if !copied {
 				columns[j], copied = slices.Clone(values), true
 			}
-			columns[j][i] = math.NaN()
+			if columns[j][i] = math.NaN(); filled {
+				continue
+			}
 			reasons[i] = alsoWrong(reasons[i], b.of.names[j], fault)
 		}
 	}

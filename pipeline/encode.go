@@ -12,7 +12,7 @@ import (
 
 // An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
 // two a period. They share a lengthscale. Without levels and periods the levels are the frequent
-// values of the reference rows.
+// values of the reference rows, unless it is Scaled.
 type Encoding struct {
 	Column string `json:"column"`
 	// OneHot are levels, ascending. Their inputs are 1 in the rows with this value, else 0.
@@ -20,6 +20,9 @@ type Encoding struct {
 	Texts  []string  `json:"texts,omitempty"` // of a column of text, which give the levels
 	// Cyclic are periods, ascending. Their inputs are cosine and sine of the phase.
 	Cyclic []float64 `json:"cyclic,omitempty"`
+	// Scaled features have their scaled value. They are here for their missing values.
+	Scaled bool  `json:"scaled,omitempty"`
+	Fill   *Fill `json:"fill,omitempty"` // nil: a row without a value is bad
 }
 
 // Encodings are those of some features, ascending by name.
@@ -56,23 +59,28 @@ func (e Encodings) Texts() (all []ColumnTexts) {
 func (e Encodings) Types() map[string]bool {
 	all := make(map[string]bool, len(e))
 	for _, one := range e {
-		all[one.Column] = one.Cyclic == nil
+		all[one.Column] = one.Cyclic == nil && !one.Scaled
 	}
 	return all
 }
 
 // open reports whether the levels are those of the reference rows.
-func (e *Encoding) open() bool { return len(e.OneHot) == 0 && len(e.Cyclic) == 0 }
+func (e *Encoding) open() bool { return len(e.OneHot) == 0 && len(e.Cyclic) == 0 && !e.Scaled }
 
 // width is the number of inputs of a feature, at most if its levels are not known yet.
-func (e *Encoding) width() int {
+func (e *Encoding) width() (n int) {
 	switch {
-	case e == nil:
-		return 1
+	case e.scaled():
+		n = 1
 	case e.open():
-		return frequentLevels
+		n = frequentLevels
+	default:
+		n = len(e.OneHot) + 2*len(e.Cyclic)
 	}
-	return len(e.OneHot) + 2*len(e.Cyclic)
+	if e.flags() {
+		n++
+	}
+	return n
 }
 
 // other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
@@ -110,7 +118,7 @@ func (e Encodings) more() (n int) {
 // unscaled replaces the constants of encoded features, which are not scaled.
 func (e Encodings) unscaled(columns []Affine) []Affine {
 	for i, a := range columns {
-		if e.Of(a.Name) != nil {
+		if !e.Of(a.Name).scaled() {
 			columns[i] = Affine{Name: a.Name, Scale: 1}
 		}
 	}
@@ -125,8 +133,18 @@ func (e *Encoding) String() string {
 	return certify.Count(len(e.OneHot), "level")
 }
 
-// put writes the inputs of a value: docs/format.md, 4.8.
-func (e *Encoding) put(dst []float64, v float64) {
+// put writes the inputs of a value of a feature: docs/format.md, 4.8.
+func (e *Encoding) put(dst []float64, v float64, of Affine) {
+	if e.flags() {
+		dst[e.width()-1] = 0
+		if missing(v) {
+			dst[e.width()-1] = 1
+		}
+	}
+	v = e.value(v)
+	if e.Scaled {
+		dst[0] = (v - of.Centre) / of.Scale
+	}
 	for i, level := range e.OneHot {
 		dst[i] = 0
 		if v == level {
@@ -180,9 +198,17 @@ func (e Encoding) validate() error {
 		}
 		labels = append(labels, Label(text))
 	}
+	forms := 0
+	for _, has := range []bool{len(e.OneHot) > 0, len(e.Cyclic) > 0, e.Scaled} {
+		if has {
+			forms++
+		}
+	}
 	switch {
-	case (len(e.OneHot) > 0) == (len(e.Cyclic) > 0):
+	case forms != 1 || e.Scaled && e.Fill == nil:
 		return errors.New("want levels or periods")
+	case e.Fill != nil && !e.Fill.valid():
+		return errors.New("want a number from -1e30 to 1e30 for missing values")
 	case len(e.OneHot) > mostLevels || !ascending(e.OneHot, -extremePeriod):
 		return fmt.Errorf("want at most %d different levels, from -1e30 to 1e30", mostLevels)
 	case len(e.Cyclic) > mostPeriods || !ascending(e.Cyclic, 1/extremePeriod):
@@ -209,6 +235,7 @@ func (e Encoding) ordered() Encoding {
 		}
 		slices.Sort(*values)
 	}
+	e.Fill = e.Fill.with(nil)
 	return e
 }
 
@@ -223,65 +250,101 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 	others := slices.Concat([]string{j.Target, j.Mean.Column}, j.Exclude, j.Unit.Columns)
 	for i, e := range all {
 		_, scaled := j.Scaling.Features[e.Column]
-		open := e.open()
+		open, key := e.open(), e.key()
 		if open {
 			e.OneHot = []float64{0} // to check the rest
 		}
-		switch err := e.validate(); {
+		if text := e.Fill.fault(j, e); text != "" {
+			fault("fill: %q: %s", e.Column, text)
+			continue
+		}
+		switch err := e.filledWith(0).validate(); {
 		case certify.ColumnName(e.Column) != nil:
-			fault("encode: %w", certify.ColumnName(e.Column))
+			fault("%s: %w", key, certify.ColumnName(e.Column))
 		case err != nil:
-			fault("encode: %q: %w", e.Column, err)
+			fault("%s: %q: %w", key, e.Column, err)
 		case i > 0 && all[i-1].Column == e.Column:
 			fault("encode: %q has two encodings", e.Column)
 		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
-			fault("encode: %q is no feature (hint: where features are listed, list it there)", e.Column)
+			fault("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
-			fault("encode: %q has groups by texts, and is no feature", e.Column)
+			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
 		case open && j.Scaling.Mode != ScalingReference:
 			fault("encode: list the levels of %q, for with scaling.mode %s no reference rows can show them", e.Column, j.Scaling.Mode)
-		case scaled:
+		case scaled && !e.Scaled:
 			fault("encode: %q has declared centre and scale, and is not scaled", e.Column)
 		}
 	}
 	return j
 }
 
-// filled are the encodings with levels, those that the job does not list by a function of the column.
-func (e Encodings) filled(levels func(column string) ([]float64, error)) (Encodings, error) {
+// completed are the encodings with what the job leaves open, by functions of the column: the values
+// that stand for missing ones, and then the levels.
+func (e Encodings) completed(middle func(column string) (float64, error), levels func(one Encoding) ([]float64, error)) (Encodings, error) {
 	all := slices.Clone(e)
 	var faults []error
 	for i, one := range all {
+		if one.Fill != nil && one.Fill.With == nil {
+			v, err := middle(one.Column)
+			all[i].Fill, faults = one.Fill.with(&v), append(faults, err)
+		}
 		if one.open() {
 			var err error
-			all[i].OneHot, err = levels(one.Column)
+			all[i].OneHot, err = levels(all[i])
 			faults = append(faults, err)
 		}
 	}
 	return all, errors.Join(faults...)
 }
 
-// seen are the encodings with the frequent values of the reference rows.
+// seen are the encodings with medians and frequent values of the reference rows.
 func (e Encodings) seen(columns []string, reference rawRows) (Encodings, error) {
-	return e.filled(func(column string) ([]float64, error) {
-		at := slices.Index(columns, column)
+	raw := reference
+	raw.encoded = nil
+	column := func(name string) ([]float64, error) {
+		at := slices.Index(columns, name)
 		if at < 0 {
-			return nil, fmt.Errorf("%w: encode: %q is no feature", ErrConfig, column)
+			return nil, fmt.Errorf("%w: encode: %q is no feature", ErrConfig, name)
 		}
-		levels := frequent(reference.column(at), frequentLevel, fewestRows, frequentLevels)
+		return raw.column(at), nil
+	}
+	return e.completed(func(name string) (float64, error) {
+		values, err := column(name)
+		if values = slices.DeleteFunc(values, missing); err == nil && len(values) == 0 {
+			err = fmt.Errorf("%w: fill: %q has no value on any reference row, of which the median could be: declare a number, or leave the column out", ErrData, name)
+		}
+		if err != nil {
+			return 0, err
+		}
+		_, median, _ := middleOf(values)
+		return median + 0, nil // no −0
+	}, func(one Encoding) ([]float64, error) {
+		values, err := column(one.Column)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range values {
+			values[i] = one.value(v)
+		}
+		levels := frequent(values, frequentLevel, fewestRows, frequentLevels)
 		if levels == nil {
-			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: list the levels", ErrData, column, frequentLevel, fewestRows)
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: list the levels", ErrData, one.Column, frequentLevel, fewestRows)
 		}
 		return levels, nil
 	})
 }
 
-// stated are the encodings with the levels of a model's description.
+// stated are the encodings with medians and levels of a model's description.
 func (e Encodings) stated(meta ModelMeta) (Encodings, error) {
-	return e.filled(func(column string) ([]float64, error) {
-		if of := meta.Encode.Of(column); of != nil {
+	return e.completed(func(column string) (float64, error) {
+		if of := meta.Encode.Of(column); of != nil && of.Fill != nil && of.Fill.With != nil {
+			return *of.Fill.With, nil
+		}
+		return 0, fmt.Errorf("the model does not fill %q", column)
+	}, func(one Encoding) ([]float64, error) {
+		if of := meta.Encode.Of(one.Column); of != nil {
 			return of.OneHot, nil
 		}
-		return nil, fmt.Errorf("the model does not encode %q", column)
+		return nil, fmt.Errorf("the model does not encode %q", one.Column)
 	})
 }

@@ -211,7 +211,7 @@ func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, ta
 	case ScalingDeclared:
 		for i, a := range meta.Features {
 			declared, ok := job.Scaling.Features[a.Name]
-			if !ok && job.Encode.Of(a.Name) == nil {
+			if !ok && job.Encode.Of(a.Name).scaled() {
 				return nil, target, fmt.Errorf("the job declares no scaling of the feature %q", a.Name)
 			}
 			columns[i].Centre, columns[i].Scale = declared.Centre, declared.Scale

@@ -21,6 +21,7 @@ type lake struct {
 	shards  []int
 	labels  []string // of names, for units
 	mark    bool     // bad rows, as for a job that tolerates some
+	encoded pipeline.Encodings
 }
 
 func newLake(columns [][]float64, shards ...int) *lake {
@@ -32,7 +33,7 @@ func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, er
 	if features == nil {
 		features = l.names[:last-len(l.labels)]
 	}
-	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, pipeline.Choice{Features: features, Labels: l.labels, Target: l.names[last], Mark: l.mark})
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, pipeline.Choice{Features: features, Labels: l.labels, Target: l.names[last], Mark: l.mark, Encoded: l.encoded})
 }
 
 func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {

@@ -144,6 +144,12 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if kept.n == 0 || int64(kept.n) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.n, want)
 	}
+	if found.Encode, err = job.Encode.seen(inputs, reference); err != nil {
+		return nil, err
+	}
+	encoded := found.Encode.by(inputs)
+	encoded = append(encoded, make([]*Encoding, p.of.columns-len(encoded))...)
+	all.encoded, reference.encoded, kept.encoded = encoded, encoded, encoded
 	found.Findings = findings(all, inputs)
 	if found.Mean, err = mean.distances(reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
@@ -156,9 +162,6 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		target := standardise(y, job.usualWithin())
 		target.Centre = mean.centre(job.centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
-	}
-	if found.Encode, err = job.Encode.seen(inputs, reference); err != nil {
-		return nil, err
 	}
 	if found.Groups, err = job.groupValues(inputs, reference); err != nil {
 		return nil, err

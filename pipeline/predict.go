@@ -133,7 +133,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	}
 	var found Prediction
 	for j, v := range values {
-		if fault := faultOf(v); fault != "" {
+		if fault := faultOf(v); fault != "" && !p.of.meta.Encode.Fills(inputs[j]) {
 			found.Reason = alsoWrong(found.Reason, inputs[j], fault)
 		}
 	}
@@ -221,8 +221,9 @@ func (p *Ready) drawn(w *workspace, b block) ([]float64, error) {
 
 // unlabelled reports whether the target alone makes a row bad.
 func (p *Ready) unlabelled(b block, i int) bool {
-	inputs := len(p.of.meta.Inputs())
-	return len(b.columns) > inputs && !slices.ContainsFunc(b.columns[:inputs], func(c []float64) bool { return c[i]-c[i] != 0 })
+	inputs := p.of.meta.Inputs()
+	strict := p.of.meta.Encode.strict(inputs, indices(len(inputs)))
+	return len(b.columns) > len(inputs) && !slices.ContainsFunc(strict, func(c int) bool { return missing(b.columns[c][i]) })
 }
 
 // deviationAccuracy is the largest relative error of the square of a deviation, if that is more

@@ -14,10 +14,9 @@ type scaler struct {
 }
 
 func newScaler(used []int, features []Affine, encode Encodings, target Affine) scaler {
-	s := scaler{used: used, features: features, target: target}
-	for _, f := range features {
-		e := encode.Of(f.Name)
-		s.encoded, s.places = append(s.encoded, e), append(s.places, s.inputs)
+	s := scaler{used: used, features: features, encoded: encode.by(namesOf(features)), target: target}
+	for _, e := range s.encoded {
+		s.places = append(s.places, s.inputs)
 		s.inputs += e.width()
 	}
 	return s
@@ -46,7 +45,7 @@ func (s scaler) centreOf(row []float64) float64 {
 // put writes the inputs of feature j to a row.
 func (s scaler) put(row []float64, j int, v float64) {
 	if e := s.encoded[j]; e != nil {
-		e.put(row[s.places[j]:], v)
+		e.put(row[s.places[j]:], v, s.features[j])
 	} else {
 		row[s.places[j]] = (v - s.features[j].Centre) / s.features[j].Scale
 	}
@@ -59,7 +58,7 @@ func (s scaler) scale(b block, from, to int, x, y []float64) {
 		column, at := b.columns[s.used[j]][from:to], s.places[j]
 		for i, v := range column {
 			if e := s.encoded[j]; e != nil {
-				e.put(x[i*s.inputs+at:], v)
+				e.put(x[i*s.inputs+at:], v, a)
 			} else {
 				x[i*s.inputs+at] = (v - a.Centre) / a.Scale
 			}

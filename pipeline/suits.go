@@ -23,7 +23,7 @@ func (j Job) Suits(columns []string, n int64) error {
 		if err := certify.ColumnName(name); err != nil {
 			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
 		}
-		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok && !slices.Contains(j.Beside(), name) && !slices.Contains(j.labels(), name) && j.Encode.Of(name) == nil {
+		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok && !slices.Contains(j.Beside(), name) && !slices.Contains(j.labels(), name) && j.Encode.Of(name).scaled() {
 			return noScaling(name)
 		}
 	}

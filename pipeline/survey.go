@@ -56,18 +56,23 @@ type Survey struct {
 type rawRows struct {
 	n, columns int
 	values     []float64
+	encoded    []*Encoding // of the columns; nil: values are as they stand
 }
 
 func newRawRows(n, columns int) rawRows {
-	return rawRows{n, columns, make([]float64, n*columns)}
+	return rawRows{n: n, columns: columns, values: make([]float64, n*columns)}
 }
 
 func (r rawRows) row(i int) []float64 { return r.values[i*r.columns : (i+1)*r.columns] }
 
+// column is a column of the rows, with what stands for missing values.
 func (r rawRows) column(c int) []float64 {
 	out := make([]float64, r.n)
 	for i := range out {
 		out[i] = r.values[i*r.columns+c]
+		if r.encoded != nil {
+			out[i] = r.encoded[c].value(out[i])
+		}
 	}
 	return out
 }
@@ -202,12 +207,15 @@ func (s *Survey) constant(l certify.Loss) float64 { return bestConstant(s.target
 
 // scale decides the constants of the scaling and the features that are used.
 func (s *Survey) scale(job Job, found []summary) error {
-	s.Features, s.Used, s.Notices = nil, nil, nil
+	s.Features, s.Used = nil, nil
 	last := len(s.Columns) - 1
 	var err error
 	if s.Encode, err = job.Encode.seen(s.Columns, s.reference); err != nil {
 		return err
 	}
+	s.reference.encoded = s.Encode.by(s.Columns)
+	s.start.encoded = s.reference.encoded
+	s.Notices = s.filled()
 	for i, name := range s.Columns {
 		if job.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
 			s.Used = append(s.Used, i)
@@ -275,7 +283,7 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 			return *job.Scaling.Target, false, nil
 		}
 		a, ok := job.Scaling.Features[name]
-		if !ok && job.Encode.Of(name) == nil {
+		if !ok && job.Encode.Of(name).scaled() {
 			return a, false, noScaling(name)
 		}
 		return a, false, nil

@@ -37,7 +37,7 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	err = pipeline.Sweep(t.Context(), job, func(pipeline.Job) (pipeline.Environment, error) {
 		return pipeline.Environment{
 			Open: func(context.Context, []string) (pipeline.Source, error) {
-				return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Mark: job.BadRows.Some()}), nil
+				return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
 			},
 			Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
 		}, nil

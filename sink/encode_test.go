@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,13 +24,14 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 	for i, b := range columns[1] {
 		columns[1][i] = math.Mod(b, 4)
 	}
-	of := func(e pipeline.Encoding, change func(*pipeline.Job)) published {
-		return publishRows(t, columns, func(j *pipeline.Job) {
+	on := func(rows [][]float64, e pipeline.Encoding, change func(*pipeline.Job)) published {
+		return publishRows(t, rows, func(j *pipeline.Job) {
 			change(j)
 			e.Column = "b"
 			j.Encode = append(j.Encode, e)
 		})
 	}
+	of := func(e pipeline.Encoding, change func(*pipeline.Job)) published { return on(columns, e, change) }
 	declared := of(pipeline.Encoding{OneHot: []float64{1, 2}}, func(j *pipeline.Job) { j.Kernel.Isotropic = true })
 	open := of(pipeline.Encoding{}, func(j *pipeline.Job) { withHoldout(j); j.Grid.Prior = certify.PriorPeaked })
 	cyclic := of(pipeline.Encoding{Cyclic: []float64{4}}, func(j *pipeline.Job) {
@@ -39,11 +42,25 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 		declareScaling(j)
 		delete(j.Scaling.Features, "b")
 	})
+	gaps := append([][]float64{slices.Clone(columns[0])}, columns[1:]...) // in a
+	for i := 0; i < len(gaps[0]); i += 5 {
+		gaps[0][i] = math.NaN()
+	}
+	half := 0.5
+	median := on(gaps, pipeline.Encoding{OneHot: []float64{1, 2}}, func(j *pipeline.Job) {
+		withHoldout(j)
+		j.Grid.Prior, j.Copies = certify.PriorPeaked, pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
+		j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{Flag: true}}}
+	})
+	number := on(gaps, pipeline.Encoding{Cyclic: []float64{4}, Fill: &pipeline.Fill{With: &half}}, func(j *pipeline.Job) {
+		j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}}}
+		j.Train, j.Guarantees, j.Roles.Holdout = pipeline.TrainDecl{Method: pipeline.MethodRule}, nil, 0.4
+	})
 	var all []forgery
-	for name, p := range map[string]published{"declared": declared, "open": open, "by rule": cyclic, "unscaled": unscaled} {
+	for name, p := range map[string]published{"declared": declared, "open": open, "by rule": cyclic, "unscaled": unscaled, "median": median, "number, by rule": number} {
 		all = append(all, forgery{name, "", []string{"verify", p.model, p.certificate, p.data}})
 	}
-	all = append(all, forgery{"open, without rows", "", []string{"verify", open.model, open.certificate}})
+	all = append(all, forgery{"open, without rows", "", []string{"verify", open.model, open.certificate}}, forgery{"median, without rows", "", []string{"verify", median.model, median.certificate}})
 	model := func(name, want string, p published, from, to string) {
 		file := rewrite(t, encode(t, p.result.Model), func(rows []fileRow, metadata string) ([]fileRow, string) {
 			changed := strings.Replace(metadata, from, to, 1)
@@ -66,6 +83,14 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 	model("a level that no reference row has", "encode", open, `"one_hot":[0,`, `"one_hot":[-1,`)
 	model("another period", "encode", cyclic, `"cyclic":[4]`, `"cyclic":[5]`)
 	model("a scale of an encoded feature", "scale is", unscaled, `{"name":"b","centre":0,"scale":1}`, `{"name":"b","centre":0,"scale":2}`)
+	model("another number for missing values", "encode", number, `"fill":{"with":0.5}}`, `"fill":{"with":0.25}}`)
+	with := fmt.Sprintf(`"fill":{"with":%v`, *median.result.Model.Meta.Encode[0].Fill.With)
+	model("another median", "encode", median, with, `"fill":{"with":0.125`)
+	model("no number for missing values", "out of order", median, with+",", `"fill":{`)
+	model("no flag", "another length", median, `,"flag":true`, ``)
+	model("a flag more", "another length", number, `{"with":0.5}}`, `{"with":0.5,"flag":true}}`)
+	model("no fill", "encode", number, `{"column":"a","scaled":true,"fill":{"with":0.5}},`, ``)
+	model("nothing to fill", "out of order", number, `"scaled":true,"fill":{"with":0.5}`, `"scaled":true`)
 	job := func(name, from, to string) {
 		all = append(all, forgery{name, "configuration", forged(t, declared, declared.result.Model, func(ev *certify.Evidence) {
 			changed := bytes.Replace(ev.Configuration, []byte(from), []byte(to), 1)
@@ -76,6 +101,8 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 		})})
 	}
 	job("two encodings of one column", `[{"column":"b","one_hot":[1,2]}]`, `[{"column":"b","one_hot":[1,2]},{"column":"b","one_hot":[1,2]}]`)
+	job("a median of levels", `"one_hot":[1,2]`, `"one_hot":[1,2],"fill":{}`)
+	job("two forms", `"one_hot":[1,2]`, `"one_hot":[1,2],"scaled":true`)
 	job("levels out of order", `[1,2]`, `[2,1]`)
 	job("an encoding of the target", `[{"column":"b"`, `[{"column":"y"`)
 	job("texts of other levels", `"one_hot":[1,2]`, `"one_hot":[1,2],"texts":["AA","WN"]`)

@@ -421,7 +421,7 @@ func goVerifies(t testing.TB, args []string) error {
 		return err
 	}
 	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
-		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Labels: want.Labels})
+		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Labels: want.Labels, Encoded: want.Encoded})
 	}
 	if len(data) == 0 {
 		open = nil

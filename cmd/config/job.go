@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -23,7 +24,8 @@ type JobFile struct {
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
 
-	Encode map[string]encodeConfig `yaml:"encode"`
+	Encode map[string]columns.Encode `yaml:"encode"`
+	Fill   map[string]columns.Fill   `yaml:"fill"`
 
 	Mean   meanConfig   `yaml:"mean"`
 	Groups groupsConfig `yaml:"groups"`
@@ -163,78 +165,8 @@ type meanConfig struct {
 }
 
 type groupsConfig struct {
-	Column string    `yaml:"column"`
-	Values valueList `yaml:"values"`
-}
-
-// A valueList has numbers, true and false among them, or texts.
-type valueList struct {
-	numbers []float64
-	texts   []string
-}
-
-// UnmarshalYAML reads the two forms.
-func (v *valueList) UnmarshalYAML(node ast.Node) error {
-	list, ok := node.(*ast.SequenceNode)
-	if !ok || len(list.Values) == 0 {
-		return yamlfile.At(node, "want a list of numbers, or of texts")
-	}
-	for _, one := range list.Values {
-		var number float64
-		switch word, isText := one.(*ast.StringNode); {
-		case isText:
-			v.texts = append(v.texts, word.Value)
-		case one.Type() == ast.BoolType:
-			v.numbers = append(v.numbers, map[bool]float64{true: 1}[one.(*ast.BoolNode).Value])
-		case yaml.NodeToValue(one, &number) == nil:
-			v.numbers = append(v.numbers, number)
-		default:
-			return yamlfile.At(one, "want a number, or a text")
-		}
-	}
-	if v.numbers != nil && v.texts != nil {
-		return yamlfile.At(node, "want numbers alone, or texts alone: a text of digits stands in quotes")
-	}
-	return nil
-}
-
-// An encodeConfig declares the inputs of a feature.
-type encodeConfig struct {
-	OneHot valueList `yaml:"one-hot"`
-	Cyclic periods   `yaml:"cyclic"`
-
-	byReference bool // the levels are those of the reference rows
-}
-
-// oneHot stands for levels from the reference rows.
-const oneHot = "one-hot"
-
-// ReadWord reads the word.
-func (e *encodeConfig) ReadWord(word *ast.StringNode) error {
-	if e.byReference = word.Value == oneHot; !e.byReference {
-		return yamlfile.At(word, wantEncoding)
-	}
-	return nil
-}
-
-const wantEncoding = "want one-hot, its levels as in {one-hot: [AA, WN]}, or periods as in {cyclic: 24}"
-
-// periods are numbers, or words for the seconds of a time.
-type periods []float64
-
-var namedPeriods = map[string]float64{"day": 86_400, "week": 7 * 86_400, "year": 31_556_952}
-
-// UnmarshalYAML reads one or a list.
-func (p *periods) UnmarshalYAML(node ast.Node) (err error) {
-	*p, err = yamlfile.OneOrList(node, "want a number, or one of day, week, year", func(one ast.Node) (v float64, ok bool) {
-		if word, text := one.(*ast.StringNode); text {
-			v, ok = namedPeriods[word.Value]
-			return v, ok
-		}
-		err := yaml.NodeToValue(one, &v)
-		return v, err == nil
-	})
-	return err
+	Column string         `yaml:"column"`
+	Values columns.Values `yaml:"values"`
 }
 
 type trainConfig struct {
@@ -266,12 +198,8 @@ func (c JobFile) job() pipeline.Job {
 	if a := c.Scaling.Target; a != nil {
 		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
 	}
-	var encode pipeline.Encodings
-	for name, e := range c.Encode {
-		encode = append(encode, pipeline.Encoding{Column: name, OneHot: e.OneHot.numbers, Texts: e.OneHot.texts, Cyclic: e.Cyclic})
-	}
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encode, Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.numbers, Texts: c.Groups.Values.texts},
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Width: c.Loss.Width, Unit: c.Loss.Unit,

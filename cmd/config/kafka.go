@@ -72,7 +72,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.F
 	k := s.Kafka
 	k.check(key, faults)
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Limit: int64(k.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(k.Spool.Limit),
 	}
 	if s.scheduled {
 		k.firstWindow(key, &config, faults)

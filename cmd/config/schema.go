@@ -2,10 +2,8 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -98,6 +96,9 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 			}
 			return schema{"anyOf": []schema{words, section}}
 		}
+		if of, ok := reflect.TypeAssert[interface{ Words() []string }](reflect.Zero(t)); ok {
+			return schema{"anyOf": []schema{{"enum": of.Words()}, section}}
+		}
 		return section
 	case reflect.Map:
 		return schema{"type": "object", "additionalProperties": m.form(key, t.Elem())}
@@ -138,8 +139,6 @@ func (SourceSection) words() []string { return nil }
 func (filesConfig) words() []string {
 	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
 }
-
-func (encodeConfig) words() []string { return []string{oneHot} }
 
 func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
 
@@ -227,6 +226,9 @@ func formOf(t reflect.Type) schema {
 		if own, ok := reflect.TypeAssert[valued](reflect.Zero(t)); ok {
 			return own.schema()
 		}
+		if own, ok := reflect.TypeAssert[interface{ Schema() map[string]any }](reflect.Zero(t)); ok {
+			return own.Schema()
+		}
 		return nil
 	}
 }
@@ -245,18 +247,6 @@ func (Share) schema() schema {
 func (oneOrMore) schema() schema {
 	name := schema{"type": "string", "minLength": 1}
 	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
-}
-
-func (valueList) schema() schema {
-	of := func(types ...string) schema {
-		return schema{"type": "array", "minItems": 1, "items": schema{"type": types}}
-	}
-	return schema{"anyOf": []schema{of("number", "boolean"), of("string")}}
-}
-
-func (periods) schema() schema {
-	period := []schema{{"type": "number", "exclusiveMinimum": 0}, {"enum": slices.Sorted(maps.Keys(namedPeriods))}}
-	return schema{"anyOf": append(period, schema{"type": "array", "items": schema{"anyOf": period}, "minItems": 1})}
 }
 
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -119,7 +120,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(files || job.Encode.Texts() == nil, "encode", "texts are read of files; take a job of files, or numbers")
 	for name, e := range c.Encode {
-		faults.Unless(e.byReference || e.OneHot.numbers != nil || e.OneHot.texts != nil || e.Cyclic != nil, yamlfile.Join("encode", name), wantEncoding)
+		faults.Unless(e.Given(), yamlfile.Join("encode", name), columns.WantEncoding)
+	}
+	for name, f := range c.Fill {
+		faults.Unless(f.Given, yamlfile.Join("fill", name), columns.WantFill)
 	}
 	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)

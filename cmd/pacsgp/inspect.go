@@ -103,14 +103,22 @@ func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error 
 	at := 0
 	for i, width := range meta.Encode.Widths(meta.Features) {
 		f, l := meta.Features[i], meta.Lengthscales[at]
-		if of := meta.Encode.Of(f.Name); of != nil {
+		if of := meta.Encode.Of(f.Name); of != nil && !of.Scaled {
 			_, _ = fmt.Fprintf(table, "%q\t%s\t\t\t%.4g\t\n", f.Name, of, l)
 		} else {
 			_, _ = fmt.Fprintf(table, "%q\t%.6g\t%.6g\t%.4g\t%.4g\t\n", f.Name, f.Centre, f.Scale, l*f.Scale, l)
 		}
 		at += width
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, e := range meta.Encode {
+		if e.Fill != nil {
+			_, _ = fmt.Fprintf(w.stdout, "missing values of %q count as %v%s\n", e.Column, *e.Fill.With, map[bool]string{true: ", and have a flag"}[e.Fill.Flag])
+		}
+	}
+	return nil
 }
 
 func lossWords(l certify.Loss) string {

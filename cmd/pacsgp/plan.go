@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -60,7 +58,8 @@ type planned struct {
 	worst   string       // what a hundredth of the hold-out rows do
 	faults  columnFaults // of the columns of all alternatives
 	reading int64        // bytes for pages
-	leftOut int64        // rows with nulls that are left out, at least
+
+	leastNull, mostNull int64 // rows with a null in a column that is not filled
 }
 
 // A plannedFile is a file by its footer.
@@ -78,6 +77,7 @@ type plannedColumn struct {
 	Uncounted int64    `json:"rows_with_uncounted_nulls"`
 	Least     *float64 `json:"least"` // null if a footer does not tell
 	Most      *float64 `json:"most"`
+	Filled    bool     `json:"filled,omitempty"`
 }
 
 // notCounted is the line about copies.
@@ -158,14 +158,16 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 		}
 	}
 	for _, c := range columns {
-		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most)})
+		out.Columns = append(out.Columns, plannedColumn{c.Column, c.Nulls, c.UncountedRows, known(c.Least), known(c.Most), p.Job.Encode.Fills(c.Column)})
+	}
+	for _, c := range columns {
+		if !p.Job.Encode.Fills(c.Column) {
+			out.leastNull, out.mostNull = max(out.leastNull, c.Nulls), min(out.mostNull+c.Nulls, sample.Rows)
+		}
 	}
 	out.faults = faultsOf(p.Job, columns, sample.Rows)
 	if out.faults == nil {
-		for _, c := range columns {
-			sample.Bad = max(sample.Bad, c.Nulls)
-		}
-		out.leftOut = sample.Bad
+		sample.Bad = out.leastNull
 	}
 	if p.Job.Loss.Kind.Counts() {
 		out.worst = "are missed"
@@ -194,67 +196,6 @@ func known(x float64) *float64 {
 	return &x
 }
 
-// columnFaults are the errors about columns that would stop train.
-type columnFaults []columnFault
-
-type columnFault struct {
-	column, text string
-	hint         string
-}
-
-const (
-	hintNull    = "hint: train stops at the first null, unless bad_rows tolerates it; leave the column out (key exclude), or clean the rows by a rule that looks at a row's own values only"
-	hintTooLong = "hint: store the column as a double if it is a quantity, or leave it out (key exclude) if it is an identifier"
-)
-
-// faultsOf finds faults of the columns by the footers.
-func faultsOf(job pipeline.Job, columns []config.Told, rows int64) columnFaults {
-	var faults columnFaults
-	for _, c := range columns {
-		if c.Nulls > 0 && !(float64(c.Nulls) <= job.BadRows.Tolerance*float64(rows)) {
-			faults = append(faults, columnFault{c.Column, "has " + certify.Count(c.Nulls, "null"), hintNull})
-		}
-		if c.TooLong != "" && !job.BadRows.Some() {
-			faults = append(faults, columnFault{c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in " + c.TooLong, hintTooLong})
-		}
-		if c.Column != job.Target {
-			continue
-		}
-		if err := job.BearsBetween(c.Least, c.Most); err != nil {
-			faults = append(faults, columnFault{c.Column, err.Error(), ""})
-		}
-	}
-	return faults
-}
-
-// error joins the faults with their hints, each once; nil without faults.
-func (f columnFaults) error() error {
-	var faults, hints []error
-	hinted := map[string]bool{}
-	for _, c := range f {
-		if c.hint == "" { // a whole sentence
-			faults = append(faults, errors.New(c.text))
-			continue
-		}
-		faults = append(faults, fmt.Errorf("%w: column %q %s", pipeline.ErrData, c.column, c.text))
-		if !hinted[c.hint] {
-			hinted[c.hint] = true
-			hints = append(hints, errors.New(c.hint))
-		}
-	}
-	return errors.Join(append(faults, hints...)...)
-}
-
-// and adds the faults of others.
-func (f columnFaults) and(others columnFaults) columnFaults {
-	for _, c := range others {
-		if !slices.Contains(f, c) {
-			f = append(f, c)
-		}
-	}
-	return f
-}
-
 // A plannedAlternative is one alternative of a sweep.
 type plannedAlternative struct {
 	Alternative     int     `json:"alternative"`
@@ -275,43 +216,10 @@ func (p planned) holdoutWords() string {
 
 // about begins a number of rows that depends on a hash, or on nulls.
 func (p planned) about() string {
-	if p.Holdout > 0 || p.leftOut > 0 {
+	if p.Holdout > 0 || p.leastNull > 0 {
 		return "about "
 	}
 	return ""
-}
-
-// nullsWords describes nulls by the footers.
-func (p planned) nullsWords() string {
-	const shown = 8
-	var having, uncounted []string
-	for _, c := range p.Columns {
-		if c.Nulls > 0 {
-			having = append(having, fmt.Sprintf("%d in %q", c.Nulls, c.Name))
-		}
-		if c.Uncounted > 0 {
-			uncounted = append(uncounted, fmt.Sprintf("%q (%s)", c.Name, certify.Count(c.Uncounted, "row")))
-		}
-	}
-	var words []string
-	if having != nil {
-		consequence := "train would stop"
-		if p.faults == nil {
-			consequence = "their rows, at least " + strconv.FormatInt(p.leftOut, 10) + ", are left out"
-		}
-		which := strings.Join(having[:min(len(having), shown)], ", ")
-		if more := len(having) - shown; more > 0 {
-			which += fmt.Sprintf(" and in %d more columns", more)
-		}
-		words = append(words, which+", by the footers: "+consequence)
-	}
-	if len(uncounted) > 0 {
-		words = append(words, "not known where footers do not count them: "+strings.Join(uncounted, ", "))
-	}
-	if words == nil {
-		return "none in the used columns, by the footers"
-	}
-	return strings.Join(words, "; ")
 }
 
 // filesShown is the largest number of listed files.

@@ -183,7 +183,7 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 	fatal.If(b, err)
 	b.Cleanup(f.Close)
 	const batch = 8192
-	records := ingest.NewRecords([]string{"x1", "x2"}, ingest.Mark)
+	records := ingest.NewRecords([]string{"x1", "x2"}, ingest.Mark, nil)
 	block := records.Block(batch)
 	for i := range batch {
 		block.Columns[0][i], block.Columns[1][i] = float64(i%97)/97, float64(i%89)/89

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // Columns of a spool with the place of a row.
@@ -31,11 +32,12 @@ type block struct {
 	offsets []int64     // [rows]
 	times   []int64     // [rows], milliseconds since 1970
 	topic   string      // "": rows have no place
+	encoded pipeline.Encodings
 }
 
 func newBlock(cfg Config) *block {
 	names := append(cfg.decoded(), cfg.beside()...)
-	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic}
+	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic, encoded: cfg.Encoded}
 }
 
 func (b *block) rows() int { return len(b.offsets) }
@@ -68,7 +70,7 @@ func (b *block) faults(have int) (first error) {
 			if f == ingest.None {
 				continue
 			}
-			if first == nil {
+			if first == nil && !b.encoded.Fills(b.names[j]) {
 				first = fmt.Errorf("row %d of the record: column %q %v", i, b.names[j], f)
 			}
 			column[have+i] = math.NaN()

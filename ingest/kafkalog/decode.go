@@ -34,7 +34,7 @@ func CanKeep(format, name string) error {
 
 // Decoders returns n decoders of the columns of cfg. They share a registry of schemas and keep
 // these members of records beside the columns (see [CanKeep]). ctx ends requests to the registry.
-// It uses the fields Format, Schema, Registry and Columns.
+// It uses the fields Format, Schema, Registry, Columns and Encoded.
 func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decoder, error) {
 	known := cfg.schemas()
 	all := make([]*Decoder, n)
@@ -46,7 +46,7 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 		if r, ok := decode.(*jsonReader); ok {
 			r.keep(keep)
 		}
-		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, ingest.Mark)}
+		all[i] = &Decoder{cfg: cfg, keep: keep, decode: decode, columns: make([][]float64, len(cfg.decoded())), records: ingest.NewRecords(cfg.Columns, ingest.Mark, cfg.Encoded)}
 	}
 	return all, nil
 }
@@ -108,19 +108,14 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 			to[i] = cell
 		}
 	}
-	var bad []int
-	for i := range out.Of {
-		good := true
-		for j, column := range block.Columns {
-			fault := ingest.FaultOf(column[i])
-			if good = good && fault == ingest.None; fault == ingest.Null {
+	for j, column := range block.Columns {
+		for _, v := range column {
+			if ingest.FaultOf(v) == ingest.Null {
 				out.Missing[j]++
 			}
 		}
-		if !good {
-			bad = append(bad, i)
-		}
 	}
+	bad, _, _ := d.records.Bad(block)
 	out.Batch = d.records.New(block, bad)
 	return out, nil
 }

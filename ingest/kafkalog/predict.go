@@ -146,7 +146,7 @@ func (unpredictedBatch) File(context.Context) (score.File, error) { return score
 // decodersOf returns n decoders of a model's features.
 func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
 	cfg := u.Config
-	cfg.Columns = m.Meta.Inputs()
+	cfg.Columns, cfg.Encoded = m.Meta.Inputs(), m.Meta.Encode
 	if u.Labels {
 		cfg.Columns = append(cfg.Columns, m.Meta.Target.Name)
 	}
@@ -165,7 +165,7 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pipeline.Model) error {
 	}
 	defer rows.Batch.Release()
 	for j, name := range m.Meta.Inputs() {
-		if rows.Missing[j] == len(rows.Of) {
+		if rows.Missing[j] == len(rows.Of) && !m.Meta.Encode.Fills(name) {
 			return m.Meta.Lacks(fmt.Errorf("no record of the batch has the column %q", name))
 		}
 	}

@@ -72,16 +72,17 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil means all
 	From, To   Position
-	Rows       int64         // if not 0, the window closes with so many rows, not at To
-	Round      int64         // with Rows: segments are cut every so many rows; 0: when they are full
-	For        time.Duration // if not 0, the window closes so long after its first record, not at To
-	Least      int64         // with For: a window of fewer offsets goes on for as long again
-	Grows      bool          // with Rows or For, without Partitions: new partitions are taken into the window, from their earliest offsets
-	Group      string        // of consumers, for the position Committed
-	Format     string        // of the records: one of Formats; "" means FormatJSON
-	Schema     string        // with [FormatAvro]: the schema of all records, or ""
-	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
-	Columns    []string      // features and target
+	Rows       int64              // if not 0, the window closes with so many rows, not at To
+	Round      int64              // with Rows: segments are cut every so many rows; 0: when they are full
+	For        time.Duration      // if not 0, the window closes so long after its first record, not at To
+	Least      int64              // with For: a window of fewer offsets goes on for as long again
+	Grows      bool               // with Rows or For, without Partitions: new partitions are taken into the window, from their earliest offsets
+	Group      string             // of consumers, for the position Committed
+	Format     string             // of the records: one of Formats; "" means FormatJSON
+	Schema     string             // with [FormatAvro]: the schema of all records, or ""
+	Registry   *Schemas           // with [FormatAvro]: the schemas whose ids begin the records, or nil
+	Columns    []string           // features and target
+	Encoded    pipeline.Encodings // of features, of which some may be missing
 	// SkipTombstones skips records without a value. Else they are an error.
 	SkipTombstones bool
 	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one

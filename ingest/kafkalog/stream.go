@@ -15,9 +15,9 @@ import (
 
 // SpoolStream consumes a stream into the folder. The first byte decides whether it is an Arrow IPC
 // stream or JSON objects, one a line. It removes the spool of an earlier stream from the folder:
-// streams cannot be resumed. It uses the fields Columns, Tolerant, Folder, Limit and Progress.
+// streams cannot be resumed. It uses the fields Columns, Encoded, Tolerant, Folder, Limit and Progress.
 func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, error) {
-	cfg = Config{Columns: cfg.Columns, Tolerant: cfg.Tolerant, Folder: cfg.Folder, Limit: cfg.Limit, Progress: cfg.Progress, piped: true, segmentRows: cfg.segmentRows}
+	cfg = Config{Columns: cfg.Columns, Encoded: cfg.Encoded, Tolerant: cfg.Tolerant, Folder: cfg.Folder, Limit: cfg.Limit, Progress: cfg.Progress, piped: true, segmentRows: cfg.segmentRows}
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err

@@ -91,12 +91,12 @@ func (b *batches) decode() (arrow.Record, error) {
 	}
 	var bad []int
 	if slices.Contains(b.finite, false) {
-		bad = badRows(block.Columns)
-	}
-	if len(bad) > 0 && b.src.bad == ingest.Reject {
-		err := b.badRow(block.Columns, bad[0])
-		block.Drop()
-		return nil, err
+		var column int
+		var fault ingest.Fault
+		if bad, column, fault = b.src.records.Bad(block); len(bad) > 0 && b.src.bad == ingest.Reject {
+			block.Drop()
+			return nil, &ingest.BadRowError{Where: b.shard.file.path, Row: b.shard.group.first + b.read + int64(bad[0]), Column: b.src.columns[column], Fault: fault}
+		}
 	}
 	record := b.src.records.New(block, bad)
 	if b.digests != nil {
@@ -152,34 +152,6 @@ func (b *batches) readColumn(j int, values []float64) error {
 	err := guard(func() error { return c.read(values) })
 	b.finite[j] = c.seen.finite
 	return err
-}
-
-func badRows(columns [][]float64) []int {
-	var bad []int
-	for i := range columns[0] {
-		for _, c := range columns {
-			if ingest.FaultOf(c[i]) != ingest.None {
-				bad = append(bad, i)
-				break
-			}
-		}
-	}
-	return bad
-}
-
-// badRow returns the error for the first bad cell of row i of the batch.
-func (b *batches) badRow(columns [][]float64, i int) error {
-	for j, c := range columns {
-		if f := ingest.FaultOf(c[i]); f != ingest.None {
-			return &ingest.BadRowError{
-				Where:  b.shard.file.path,
-				Row:    b.shard.group.first + b.read + int64(i),
-				Column: b.src.columns[j],
-				Fault:  f,
-			}
-		}
-	}
-	return nil
 }
 
 func (b *batches) columnError(j int, err error) error {

@@ -134,7 +134,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		store:     cfg.Store,
 		columns:   columns,
 		notices:   append(notices, left...),
-		records:   ingest.NewRecords(columns, cfg.BadRows),
+		records:   ingest.NewRecords(columns, cfg.BadRows, cfg.Encoded),
 		bad:       cfg.BadRows,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,

@@ -13,12 +13,26 @@ FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many reference rows,
 
 def width(encoding):
     """How many inputs a feature has; None: it is scaled."""
-    return 1 if encoding is None else len(encoding.get("one_hot", [])) + 2 * len(encoding.get("cyclic", []))
+    return 1 if encoding is None else ("scaled" in encoding) + len(encoding.get("one_hot", [])) + 2 * len(encoding.get("cyclic", [])) + ("flag" in encoding.get("fill", {}))
 
 
-def inputs(encoding, v):
+def value(encoding, v):
+    """The values [n] of a feature, with what stands for missing ones."""
+    return np.where(np.abs(v) <= LARGEST, v, encoding["fill"]["with"]) if encoding and "fill" in encoding else v
+
+
+def filled_rows(encodings, columns, rows):
+    """The same of rows [columns, n]."""
+    of = {e["column"]: e for e in encodings}
+    return np.stack([value(of.get(name), v) for name, v in zip(columns, rows)])
+
+
+def inputs(encoding, v, centre, scale):
     """Those of a feature's values [n], as [n, width]."""
-    columns = [(v == level).astype(float) for level in encoding.get("one_hot", [])]
+    flag = [(~(np.abs(v) <= LARGEST)).astype(float)] if "flag" in encoding.get("fill", {}) else []
+    v = value(encoding, v)
+    columns = [(v - centre) / scale] if "scaled" in encoding else []
+    columns += [(v == level).astype(float) for level in encoding.get("one_hot", [])]
     for period in encoding.get("cyclic", []):
         turns = v / period
         a = 2 * math.pi * ((turns - np.floor(turns)) - 0.5)
@@ -26,7 +40,7 @@ def inputs(encoding, v):
         for i in range(28, 0, -2):
             x, y = 1 - square * x / (i * (i - 1)), 1 - square * y / (i * (i + 1))
         columns += [x, a * y]
-    return np.stack(columns, axis=1)
+    return np.stack(columns + flag, axis=1)
 
 
 def right(encodings):
@@ -34,40 +48,62 @@ def right(encodings):
     def ascending(values, least, most):
         return len(values) <= most and all(least <= v <= LARGEST and not (v == 0 and math.copysign(1, v) < 0) for v in values) and all(a < b for a, b in zip(values, values[1:]))
     return (all(a["column"] < b["column"] for a, b in zip(encodings, encodings[1:]))
-            and all(bool(e.get("one_hot")) != bool(e.get("cyclic")) and ascending(e.get("one_hot", []), -LARGEST, LEVELS) and ascending(e.get("cyclic", []), 1 / LARGEST, PERIODS)
+            and all(bool(e.get("one_hot")) + bool(e.get("cyclic")) + ("scaled" in e) == 1 and ("fill" in e or "scaled" not in e) and ascending([e.get("fill", {"with": 0.0}).get("with", math.nan)], -LARGEST, 1) and ascending(e.get("one_hot", []), -LARGEST, LEVELS) and ascending(e.get("cyclic", []), 1 / LARGEST, PERIODS)
                     and ("texts" not in e or e.get("one_hot") == [label(text.encode()) for text in e["texts"]]) for e in encodings))
 
 
 def open_levels(encoding):
     """Whether the levels are those of the reference rows."""
-    return not encoding.get("one_hot") and not encoding.get("cyclic")
+    return not encoding.get("one_hot") and not encoding.get("cyclic") and "scaled" not in encoding
+
+
+def open_fill(encoding):
+    """Whether the median of the reference rows stands for missing values."""
+    return "fill" in encoding and "with" not in encoding["fill"]
+
+
+def fills(encodings):
+    """The columns with something that stands for missing values."""
+    return {e["column"] for e in encodings if "fill" in e}
+
+
+def unscaled(encodings):
+    """The columns whose inputs have other numbers than the scaled value."""
+    return {e["column"] for e in encodings if "scaled" not in e}
 
 
 def fits(job):
     """Whether the settings allow the encodings of a job."""
     encodings, scaling = job.get("encode", []), job["scaling"]
     names = {e["column"] for e in encodings}
-    others = {job["target"], job.get("mean", {}).get("column"), *job.get("exclude", []), *job.get("unit", {}).get("columns", []), *scaling.get("features", {})}
-    return (right(filled(encodings, lambda column: [0.0])) and not names & others and ("features" not in job or names <= {*job["features"]})
+    others = {job["target"], job.get("mean", {}).get("column"), *job.get("exclude", []), *job.get("unit", {}).get("columns", [])}
+    return (right(filled(encodings, lambda e: [0.0], lambda column: 0.0)) and not names & others and not unscaled(encodings) & {*scaling.get("features", {})} and ("features" not in job or names <= {*job["features"]})
             and not ("texts" in job.get("groups", {}) and job["groups"]["column"] in names)
-            and (scaling["mode"] == "reference" or not any(map(open_levels, encodings))))
+            and (scaling["mode"] == "reference" or not any(open_levels(e) or open_fill(e) for e in encodings))
+            and job.get("groups", {}).get("column") not in fills(encodings) and not (scaling["mode"] == "all-rows" and fills(encodings)) and not any(open_fill(e) and not ("scaled" in e or e.get("cyclic")) for e in encodings))
 
 
-def filled(encodings, levels):
-    """The encodings with levels, those that the job does not list by a function of the column."""
-    return [{**e, "one_hot": levels(e["column"])} if open_levels(e) and "texts" not in e else e for e in encodings]
+def filled(encodings, levels, median):
+    """The encodings with all that the job leaves open: what stands for missing values, by the column, and then levels."""
+    every = [{**e, "fill": {"with": median(e["column"]), **e["fill"]}} if open_fill(e) else e for e in encodings]
+    return [{**e, "one_hot": levels(e)} if open_levels(e) and "texts" not in e else e for e in every]
 
 
 def seen(job, columns, rows):
-    """The encodings with the frequent values of the reference rows [columns, n]."""
-    found = filled(job.get("encode", []), lambda column: frequent(rows[columns.index(column)], FREQUENT, FEWEST, MOST))
+    """The encodings with medians and frequent values of the reference rows [columns, n]."""
+    def median(column):
+        v = np.sort(rows[columns.index(column)])
+        v = v[np.abs(v) <= LARGEST]
+        need(len(v), "a filled column has no value on the reference rows")
+        return float(v[(len(v) - 1) // 2]) + 0.0
+    found = filled(job.get("encode", []), lambda e: frequent(value(e, rows[columns.index(e["column"])]), FREQUENT, FEWEST, MOST), median)
     need(not any(map(open_levels, found)), "no value of an encoded column is frequent on the reference rows")
     return found
 
 
 def stated(job, model):
-    """The encodings with the levels of the model."""
-    return filled(job.get("encode", []), lambda column: model.encode.get(column, {}).get("one_hot", []))
+    """The encodings with medians and levels of the model."""
+    return filled(job.get("encode", []), lambda e: model.encode.get(e["column"], {}).get("one_hot", []), lambda column: model.encode.get(column, {}).get("fill", {}).get("with", math.nan))
 
 
 def texts(encodings):
@@ -77,4 +113,4 @@ def texts(encodings):
 
 def may_be_text(encodings):
     """The columns that are read as labels where they are text."""
-    return [e["column"] for e in encodings if "cyclic" not in e]
+    return [e["column"] for e in encodings if "cyclic" not in e and "scaled" not in e]

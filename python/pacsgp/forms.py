@@ -73,7 +73,7 @@ PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
 
-ENCODING = {"column": word(128), "one_hot?": [number], "texts?": [word(64)], "cyclic?": [positive]}
+ENCODING = {"column": word(128), "one_hot?": [number], "texts?": [word(64)], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
     "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": word(128), "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],

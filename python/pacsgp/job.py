@@ -25,7 +25,8 @@ def affine(a, name=None):
 
 
 def encoding(e):
-    return {"column": e["column"], **members(("one_hot", [float(x) for x in e.get("one_hot", [])]), ("texts", e.get("texts")), ("cyclic", [float(x) for x in e.get("cyclic", [])]))}
+    return {"column": e["column"], **members(("one_hot", [float(x) for x in e.get("one_hot", [])]), ("texts", e.get("texts")), ("cyclic", [float(x) for x in e.get("cyclic", [])]), ("scaled", e.get("scaled"))),
+            **({"fill": {**({"with": float(e["fill"]["with"])} if "with" in e["fill"] else {}), **members(("flag", e["fill"].get("flag")))}} if "fill" in e else {})}
 
 
 def canonical_settings(v):

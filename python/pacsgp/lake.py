@@ -75,6 +75,7 @@ class Lake:
 
     tolerant = False
     labels = ()  # columns that may be text, which is read as numbers (format.md, 4.4)
+    fills = frozenset()  # columns that may have missing values
     grouped = {}  # by column: the texts of its groups or levels by their numbers
 
     def __init__(self, paths):
@@ -121,7 +122,8 @@ class Lake:
                         if c is None:
                             out[j] = self.of_key(name, keys[name])
                     bad = ~(np.abs(out) <= LARGEST)
-                    need(self.tolerant or not bad.any(), f"row {first + int(bad.any(0).argmax())} breaks the row rules")
+                    strict = bad[[name not in self.fills for name in names]].any(0)
+                    need(self.tolerant or not strict.any(), f"row {first + int(strict.argmax())} breaks the row rules")
                     out[bad] = BAD
                     yield shard, first, out
                     first += out.shape[1]

@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from .encode import inputs, right, width
+from .encode import inputs, right, unscaled, width
 from .forms import METADATA, ROW_RULES
 from .job import affine, encoding, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
@@ -66,8 +66,7 @@ class Model:
 
     def scale_features(self, raw):
         """The inputs of raw features [n, features]: one difference, one quotient, or the encoding."""
-        scaled = (raw - self.centre) / self.scale
-        return np.concatenate([inputs(self.encode[name], v) if name in self.encode else x[:, None] for name, v, x in zip(self.features, raw.T, scaled.T)], axis=1)
+        return np.concatenate([inputs(self.encode.get(name, {"scaled": True}), v, c, s) for name, v, c, s in zip(self.features, raw.T, self.centre, self.scale)], axis=1)
 
     def centre_of(self, rows):
         """What is taken off the target at each row [columns, rows]: the column of the mean, or the centre."""
@@ -122,7 +121,7 @@ def describe(model, job, columns, encodings):
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name
     widths = [width(next((e for e in encodings if e["column"] == a["name"]), None)) for a in features]
-    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if a["name"] in {e["column"] for e in encodings} else a for a in features]
+    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if a["name"] in unscaled(encodings) else a for a in features]
     target["name"] = job["target"]
     need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import may_be_text, texts
+from .encode import fills, may_be_text, texts
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .refusal import need, ok
@@ -29,12 +29,14 @@ def write_predictions(model, paths, out, certificate):
     need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
     lake = Lake(paths)
     lake.tolerant = True
+    lake.fills = fills(model.encode.values())
+    strict = [name not in lake.fills for name in model.inputs]
     lake.labels, lake.grouped = may_be_text(model.encode.values()), texts(model.encode.values())
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
         for _, first, block in lake.blocks(model.inputs):
-            bad = ~np.isfinite(block).all(0)
+            bad = ~np.isfinite(block[strict]).all(0)
             x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
             parts = [laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
             mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from . import unit
+from .encode import filled_rows, unscaled
 from .job import by, least_reference, mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
@@ -112,9 +113,10 @@ class Copies:
         content = b"pacsgp/roles/features/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
         units, self.job = unit.given(job) and unit.Hashes(job, lake.rows), job
         self.read = Digests(lake, len(columns), targets=False)
+        strict = [name not in lake.fills for name in columns]
         for shard, first, block in lake.blocks(columns):
             self.read.add(shard, first, block)
-            good.append(first + np.flatnonzero(~np.isnan(block).any(0)))
+            good.append(first + np.flatnonzero(~np.isnan(block[strict]).any(0)))
             block = block[:, good[-1] - first]
             if units:
                 hashes += units.of(block, good[-1]).tolist()
@@ -226,11 +228,11 @@ class Survey:
         """Some of the rows that were kept, [columns, len(ordinals)]."""
         return self.kept[:, np.searchsorted(self.wanted, ordinals)]
 
-    def scaling(self, model):
+    def scaling(self, model, encodings):
         """Centre and scale of each column, as far as job and rows tell."""
         mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
         if mode == "reference":
-            rows = self.values(self.reference)
+            rows = filled_rows(encodings, self.columns, self.values(self.reference))
             found = [standardise(column, 1e4 if self.job["before"] else 100) for column in [*rows[:len(columns) - 1], rows[-1]]]
             found[-1] = centre(rows[-1], found[-1][0], self.job), found[-1][1]
             if mean_column(self.job):  # the column takes the place of the centre
@@ -244,7 +246,7 @@ def declared_scaling(job, columns):
     broken assumption: there is nothing to hold it to."""
     if job["scaling"]["mode"] != "declared":
         return columns
-    features, target, encoded = job["scaling"]["features"], job["scaling"]["target"], {e["column"] for e in job.get("encode", [])}
+    features, target, encoded = job["scaling"]["features"], job["scaling"]["target"], unscaled(job.get("encode", []))
     for a in columns[:-1]:
         need(a["name"] in features or a["name"] in encoded, f"the job declares no scaling of the feature {a['name']!r}")
     return [features.get(a["name"], a) for a in columns[:-1]] + [{**target, "name": columns[-1]["name"]}]

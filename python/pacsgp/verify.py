@@ -7,7 +7,7 @@ from .curve import at_the_tolerance, is_wide
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
 from .doubts import doubts
-from .encode import may_be_text, seen as seen_levels, stated as stated_levels, texts
+from .encode import filled_rows, fills, may_be_text, seen as seen_levels, stated as stated_levels, texts
 from .forms import BEFORE
 from .findings import findings
 from .groups import check_values, text_column
@@ -47,6 +47,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     speaks against independent rows."""
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
     lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
+    lake.fills = fills(job.get("encode", []))
     lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)} | texts(job.get("encode", []))
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
@@ -59,7 +60,8 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         check_places(lake, cert["sample"]["segments"])
     elif places_told(lake):
         unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments, and its sentences speak of no topic"
-    follows(model, job, survey.scaling(model), survey.train, seen_levels(job, columns, survey.values(survey.reference)))
+    encodings = seen_levels(job, columns, survey.values(survey.reference))
+    follows(model, job, survey.scaling(model, encodings), survey.train, encodings)
     ok(f"roles and scaling: {len(survey.reference)} reference, {len(survey.holdout)} hold-out and {survey.train} train rows by "
        + {"": "", "first": "position, hold-out rows by ", "content": "features and "}[job["roles"].get("by", "")] + f"the key {job['roles']['key']!r}")
     looked_at = survey.values(survey.targets_from)
@@ -78,7 +80,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
     found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
-    seen = members(("findings", findings(survey.values(np.sort(survey.start)), columns[:-1 - len(unit.labels(job))])))
+    seen = members(("findings", findings(filled_rows(encodings, columns, survey.values(np.sort(survey.start))), columns[:-1 - len(unit.labels(job))])))
     found["findings"] = None if before else seen.get("findings")
     found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))

@@ -1,0 +1,183 @@
+// Package columns has the keys of a job file that are about single columns: encodings, and what
+// stands for missing values.
+package columns
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Values are numbers, true and false among them, or texts.
+type Values struct {
+	Numbers []float64
+	Texts   []string
+}
+
+// UnmarshalYAML reads the two forms.
+func (v *Values) UnmarshalYAML(node ast.Node) error {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok || len(list.Values) == 0 {
+		return yamlfile.At(node, "want a list of numbers, or of texts")
+	}
+	for _, one := range list.Values {
+		var number float64
+		switch word, isText := one.(*ast.StringNode); {
+		case isText:
+			v.Texts = append(v.Texts, word.Value)
+		case one.Type() == ast.BoolType:
+			v.Numbers = append(v.Numbers, map[bool]float64{true: 1}[one.(*ast.BoolNode).Value])
+		case yaml.NodeToValue(one, &number) == nil:
+			v.Numbers = append(v.Numbers, number)
+		default:
+			return yamlfile.At(one, "want a number, or a text")
+		}
+	}
+	if v.Numbers != nil && v.Texts != nil {
+		return yamlfile.At(node, "want numbers alone, or texts alone: a text of digits stands in quotes")
+	}
+	return nil
+}
+
+// Schema is the JSON Schema of the values.
+func (Values) Schema() map[string]any {
+	of := func(types ...string) map[string]any {
+		return map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": types}}
+	}
+	return map[string]any{"anyOf": []any{of("number", "boolean"), of("string")}}
+}
+
+// An Encode declares the inputs of a feature.
+type Encode struct {
+	OneHot Values  `yaml:"one-hot"`
+	Cyclic Periods `yaml:"cyclic"`
+
+	byReference bool // the levels are those of the reference rows
+}
+
+// oneHot stands for levels from the reference rows.
+const oneHot = "one-hot"
+
+// WantEncoding is what an encoding without levels and periods is told.
+const WantEncoding = "want one-hot, its levels as in {one-hot: [AA, WN]}, or periods as in {cyclic: 24}"
+
+// ReadWord reads the word.
+func (e *Encode) ReadWord(word *ast.StringNode) error {
+	if e.byReference = word.Value == oneHot; !e.byReference {
+		return yamlfile.At(word, WantEncoding)
+	}
+	return nil
+}
+
+// Words are those that ReadWord takes.
+func (Encode) Words() []string { return []string{oneHot} }
+
+// Given reports whether there are levels or periods.
+func (e Encode) Given() bool {
+	return e.byReference || e.OneHot.Numbers != nil || e.OneHot.Texts != nil || e.Cyclic != nil
+}
+
+// Periods are numbers, or words for the seconds of a time.
+type Periods []float64
+
+var namedPeriods = map[string]float64{"day": 86_400, "week": 7 * 86_400, "year": 31_556_952}
+
+// UnmarshalYAML reads one or a list.
+func (p *Periods) UnmarshalYAML(node ast.Node) (err error) {
+	*p, err = yamlfile.OneOrList(node, "want a number, or one of day, week, year", func(one ast.Node) (v float64, ok bool) {
+		if word, text := one.(*ast.StringNode); text {
+			v, ok = namedPeriods[word.Value]
+			return v, ok
+		}
+		err := yaml.NodeToValue(one, &v)
+		return v, err == nil
+	})
+	return err
+}
+
+// Schema is the JSON Schema of the periods.
+func (Periods) Schema() map[string]any {
+	period := []any{map[string]any{"type": "number", "exclusiveMinimum": 0}, map[string]any{"enum": slices.Sorted(maps.Keys(namedPeriods))}}
+	return map[string]any{"anyOf": append(period, map[string]any{"type": "array", "items": map[string]any{"anyOf": period}, "minItems": 1})}
+}
+
+// A Fill declares what stands for missing values of a feature.
+type Fill struct {
+	pipeline.Fill
+
+	Given bool // the key has a value
+}
+
+// median stands for that of the reference rows.
+const median = "median"
+
+// WantFill is what a key without a value is told.
+const WantFill = "want median or a number, or {with: median, flag: true}"
+
+// UnmarshalYAML reads a value, or a section with a flag.
+func (f *Fill) UnmarshalYAML(node ast.Node) error {
+	f.Given = true
+	entries := yamlfile.Entries(node)
+	if entries == nil {
+		if word, text := node.(*ast.StringNode); text && word.Value == median {
+			return nil
+		}
+		if f.With = new(float64); yaml.NodeToValue(node, f.With) != nil {
+			return yamlfile.At(node, WantFill)
+		}
+		return nil
+	}
+	given := false
+	for _, entry := range entries {
+		var err error
+		switch entry.Key.GetToken().Value {
+		case "with":
+			given = yamlfile.Entries(entry.Value) == nil
+			err = f.UnmarshalYAML(entry.Value)
+		case "flag":
+			if yaml.NodeToValue(entry.Value, &f.Flag) != nil {
+				err = yamlfile.At(entry.Value, "want true or false")
+			}
+		default:
+			err = yamlfile.At(entry.Key, WantFill)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !given {
+		return yamlfile.At(node, WantFill)
+	}
+	return nil
+}
+
+// Schema is the JSON Schema of the forms.
+func (Fill) Schema() map[string]any {
+	with := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{median}}}}
+	section := map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"with"},
+		"properties": map[string]any{"with": with, "flag": map[string]any{"type": "boolean"}},
+	}
+	return map[string]any{"anyOf": []any{with, section}}
+}
+
+// Encodings are those of the two keys together. A feature without encoding is filled as it is.
+func Encodings(encode map[string]Encode, fill map[string]Fill) (all pipeline.Encodings) {
+	for name, e := range encode {
+		all = append(all, pipeline.Encoding{Column: name, OneHot: e.OneHot.Numbers, Texts: e.OneHot.Texts, Cyclic: e.Cyclic})
+	}
+	for name, f := range fill {
+		of := all.Of(name)
+		if of == nil {
+			all = append(all, pipeline.Encoding{Column: name, Scaled: true})
+			of = all.Of(name)
+		}
+		of.Fill = &f.Fill
+	}
+	return all
+}

@@ -1,0 +1,45 @@
+package kafkalog
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// A record without a filled feature makes a good row, of a decoder and of a spool that tolerates none.
+func TestMissingValues(t *testing.T) {
+	cfg := Config{Columns: []string{"a", "b"}, Encoded: pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}}
+	decoders, err := cfg.Decoders(t.Context(), 1)
+	fatal.If(t, err)
+	lines := []string{`{"b": 1}`, `{"a": null, "b": 2}`, `{"a": 9007199254740993, "b": 3}`, `{"a": 1, "b": null}`}
+	var records []Record
+	for _, line := range lines {
+		records = append(records, Record{0, broker.Record{Value: []byte(line)}})
+	}
+	got, err := decoders[0].Rows(records)
+	fatal.If(t, err)
+	a, reasons := got.Batch.Column(0).(*array.Float64), got.Batch.Column(2).(*array.String)
+	for i := range lines {
+		if missing := math.Float64bits(a.Value(i)) == math.Float64bits(math.NaN()); missing != (i < 3) || reasons.IsNull(i) != (i < 3) {
+			t.Errorf("%s: %v, %q", lines[i], a.Value(i), reasons.Value(i))
+		}
+	}
+	cfg.Folder = t.TempDir()
+	w, err := SpoolStream(t.Context(), cfg, strings.NewReader(strings.Join(lines[:3], "\n")))
+	fatal.If(t, err)
+	src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"a"}, Target: "b", Encoded: cfg.Encoded})
+	fatal.If(t, err)
+	if columns, _ := pipelinetest.Read(t, src, 0); !math.IsNaN(columns[0][2]) || columns[1][2] != 3 {
+		t.Errorf("the spool has %v", columns)
+	}
+	if _, err := SpoolStream(t.Context(), cfg, strings.NewReader(lines[3])); err == nil || !strings.Contains(err.Error(), `column "b" is null`) {
+		t.Errorf("without b: %v", err)
+	}
+}

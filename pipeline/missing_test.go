@@ -1,0 +1,105 @@
+package pipeline_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// gaps are rows of which every third has no value of a, in three ways.
+func gaps(n int, encoded pipeline.Encodings) *lake {
+	l := newLake(waves(n, 0.2, 9), n/3, n-n/3)
+	l.encoded = encoded
+	for i := 0; i < n; i += 3 {
+		l.columns[0][i] = []float64{math.NaN(), math.Inf(1), 1e31}[i/3%3]
+	}
+	return l
+}
+
+// The value that stands for a missing one follows from reference rows or the job, is in the model, and
+// rows without a value are predicted and certified like those that have it.
+func TestFilled(t *testing.T) {
+	half := 0.5
+	for name, of := range map[string]pipeline.Encoding{
+		"median":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{}},
+		"number":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}},
+		"median and flag":  {Column: "a", Scaled: true, Fill: &pipeline.Fill{Flag: true}},
+		"phase and flag":   {Column: "a", Cyclic: []float64{1}, Fill: &pipeline.Fill{Flag: true}},
+		"levels of a null": {Column: "a", OneHot: []float64{0.5, 7}, Fill: &pipeline.Fill{With: &half}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := gaps(900, pipeline.Encodings{of})
+			p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Encode = l.encoded })
+			m := p.result.Model
+			with, flagged := *m.Meta.Encode[0].Fill.With, of.Fill.Flag
+			below := len(slices.DeleteFunc(slices.Clone(l.columns[0]), func(v float64) bool { return !(v < with) }))
+			if of.Fill.With != nil && with != half || of.Fill.With == nil && (!slices.Contains(l.columns[0], with) || below < 240 || below > 360) {
+				t.Errorf("%v stands for missing values", with)
+			}
+			for _, rows := range []*lake{l, nil} {
+				_, err := p.verify(t, p.certificate, m, p.result.ModelDigest, rows)
+				fatal.If(t, err)
+			}
+			ready, err := pipeline.NewReady(m, 1)
+			fatal.If(t, err)
+			defer ready.Close()
+			missing, err := ready.Row([]float64{math.NaN(), 0.8})
+			fatal.If(t, err)
+			there, err := ready.Row([]float64{with, 0.8})
+			fatal.If(t, err)
+			if missing.Reason != "" || (missing.Mean == there.Mean) == flagged {
+				t.Errorf("%+v without a value, and %+v", missing, there)
+			}
+			if bad, err := ready.Row([]float64{with, math.NaN()}); err != nil || bad.Reason != "b is NaN" {
+				t.Errorf("of another column: %+v, %v", bad, err)
+			}
+			changed := m
+			changed.Meta.Encode = slices.Clone(m.Meta.Encode)
+			other := with + 1
+			changed.Meta.Encode[0].Fill = &pipeline.Fill{With: &other, Flag: flagged}
+			digest, err := p.store.PutModel(t.Context(), changed)
+			fatal.If(t, err)
+			forged := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+			if _, err := p.verify(t, forged, changed, digest, l); !errors.Is(err, pipeline.ErrRefused) {
+				t.Errorf("another number for missing values: %v", err)
+			}
+		})
+	}
+}
+
+// What is wrong with a fill, in the job or by the rows.
+func TestFillsOfAJob(t *testing.T) {
+	large := 1e31
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		says   string
+	}{
+		"too large":       {func(j *pipeline.Job) { j.Encode[0].Fill.With = &large }, "from -1e30 to 1e30"},
+		"of the target":   {func(j *pipeline.Job) { j.Encode[0].Column = "y" }, "no feature"},
+		"of groups":       {func(j *pipeline.Job) { j.Groups.Column = "a" }, "make groups"},
+		"a level's":       {func(j *pipeline.Job) { j.Encode[0].Scaled = false }, "levels have no median"},
+		"no encoding":     {func(j *pipeline.Job) { j.Encode[0].Fill = nil }, "levels or periods"},
+		"without a role":  {func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "no value can be missing"},
+		"without a value": {declareLevels, "give a number"},
+	} {
+		j := job(t, tiny)
+		j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}
+		c.change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	l := gaps(900, pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}})
+	l.columns[0] = constants(900, math.NaN())
+	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) { tiny(j); j.Encode = l.encoded }), l.environment(&pipelinetest.Store{}))
+	if !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `"a" has no value on any reference row`) {
+		t.Errorf("without any value: %v", err)
+	}
+}
