@@ -27,7 +27,7 @@ func (c Certificate) Doubts() []string {
 	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != CopiesLimited || float64(n) > fewCopies*float64(n+c.Copies.Distinct)) {
 		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, n+c.Copies.Distinct)
 		if c.Copies.Policy == CopiesDropped {
-			said = append(said, of+" and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
+			said = append(said, of+" and were left out: the bounds are about distinct rows. Where hard rows repeat more often than others, more rows are missed as they come. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
 		} else {
 			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
 		}

@@ -36,7 +36,7 @@ def doubts(cert, unseen=False):
     n = copies["rows"]
     if n > 0 and (copies["policy"] != "limited" or n > FEW_COPIES * looked):
         said.append(f"{n} of {looked} rows equal an earlier row" + (
-            " and were left out. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
+            " and were left out: the bounds are about distinct rows. Where hard rows repeat more often than others, more rows are missed as they come. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
             else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
