@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -22,6 +23,9 @@ func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError 
 	switch {
 	case of.Key == "features" && job.Features == nil && job.Beside() == nil: // default features have no faults
 		of.Key, of.Index = "encode", -1
+		if !slices.ContainsFunc(job.Encode, func(e pipeline.Encoding) bool { return !e.Scaled }) {
+			of.Key = "fill"
+		}
 	case of.Key == "unit.column" && job.Groups.Texts != nil:
 		of.Key, of.Index = "groups.column", -1
 	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):
