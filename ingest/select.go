@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -240,6 +241,9 @@ func allNames(tables []Table) []string {
 	return slices.Compact(names)
 }
 
+// pandasIndex is a column that pandas adds to its files, mostly the number of the row.
+var pandasIndex = regexp.MustCompile(`^__index_level_[0-9]+__$`)
+
 // leftOut returns the reason why a column is no default feature; "" if it is one.
 func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string) string {
 	if name == "" {
@@ -247,6 +251,9 @@ func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string
 	}
 	if _, encoded := c.Encoded[name]; encoded {
 		return "" // faults of its type are found with those of named features
+	}
+	if pandasIndex.MatchString(name) {
+		return "it is the index that pandas wrote; declare it as a feature to use it"
 	}
 	for k, t := range tables {
 		found := index[k][name]

@@ -44,7 +44,8 @@ type Batches interface {
 	//
 	// The record has the source's columns in their order, each an
 	// [array.Float64] without nulls. If the source marks bad rows, bad cells are NaN,
-	// and a last column of strings has the reason of each bad row, null for good ones.
+	// and a last column of strings has the reason of each bad row, null for good ones. Bad cells
+	// of features with a [Fill] ([Encodings.Fills]) are NaN in any case, and make no row bad.
 	// The caller releases the record.
 	Next(ctx context.Context) (arrow.Record, error)
 	// ColumnDigests returns one digest a column of the source, in order. They are

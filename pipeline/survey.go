@@ -110,6 +110,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	for _, e := range s.Encode {
 		s.Notices = append(s.Notices, strange("encode: levels", e.OneHot, e.Column, s.Columns, s.reference)...)
 	}
+	s.Notices = append(s.Notices, append(s.noticed(), job.Noticed()...)...)
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
@@ -242,7 +243,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 			}
 			s.Target.Centre = job.Mean.centre(s.Target.Centre)
 		case constant && encoded: // its value may stand for text
-			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of encode and of features", ErrData, name)
+			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of %s and of features", ErrData, name, s.Encode.Of(name).key())
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
 		case constant && name == job.Groups.Column:

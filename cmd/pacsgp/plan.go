@@ -136,7 +136,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	if err != nil {
 		return planned{}, err
 	}
-	out := planned{Delta: p.Job.Delta, Horizon: p.Job.Horizon, worst: "lose 1 and the others nothing", Files: []plannedFile{}, Notices: append([]string{}, src.Notices()...), Copies: notCounted}
+	out := planned{Delta: p.Job.Delta, Horizon: p.Job.Horizon, worst: "lose 1 and the others nothing", Files: []plannedFile{}, Notices: append(append([]string{}, src.Notices()...), job.Noticed()...), Copies: notCounted}
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}

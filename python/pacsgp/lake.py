@@ -1,4 +1,5 @@
 """Rows of the files of a lake (format.md, 4)."""
+import re
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from .pages import Pages
 from .refusal import Refused, need
 from .unit import label
 
+PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
 READ = 1 << 16            # rows read at once
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
 
@@ -144,6 +146,6 @@ class Lake:
         for table, keys in zip(self.tables, self.keys):
             every = [c.name for c in table.columns] + list(keys)
             usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)
-            usable = {name for name in usable if every.count(name) == 1 and name}
+            usable = {name for name in usable if every.count(name) == 1 and name and not PANDAS_INDEX.fullmatch(name)}
             common = usable if common is None else common & usable
         return sorted(common - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,70 @@
+package pipeline_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// Identifiers, columns that stand twice, targets of two values and a delta that is no confidence are told,
+// and nothing of the kind of quantities.
+func TestNoticed(t *testing.T) {
+	const n = 400
+	column := func(of func(i int) float64) []float64 {
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = of(i)
+		}
+		return values
+	}
+	for name, c := range map[string]struct {
+		column string
+		values []float64
+		target []float64
+		delta  float64
+		says   string // "": nothing
+	}{
+		"a counter":           {"b", column(func(i int) float64 { return float64(7 + i) }), nil, 0, `"b" looks like an identifier: its values are whole numbers, all different on all 40 reference rows, and they count the rows`},
+		"by its name":         {"customer_id", column(func(i int) float64 { return float64(i*7919%n) * 1000 }), nil, 0, "so its name says"},
+		"hours":               {"b", column(func(i int) float64 { return float64(3600 * i) }), nil, 0, ""},
+		"a quantity":          {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0, ""},
+		"a fraction":          {"id", column(func(i int) float64 { return float64(i) + 0.5 }), nil, 0, ""},
+		"of few values":       {"humid", column(func(i int) float64 { return float64(i % 50) }), nil, 0, ""},
+		"a column twice":      {"b", nil, nil, 0, `columns "a" and "b" are equal on all 40 reference rows`},
+		"a target of classes": {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), column(func(i int) float64 { return float64(i % 2) }), 0, `the target "y" has two values on all 40 reference rows, 0 and 1`},
+		"no confidence":       {"b", column(func(i int) float64 { return float64(i * 7919 % n) }), nil, 0.6, "delta is 0.6"},
+	} {
+		columns := waves(n, 0.1, 3)
+		if columns[1] = c.values; c.values == nil {
+			columns[1] = columns[0]
+		}
+		if c.target != nil {
+			columns[2] = c.target
+		}
+		l := newLake(columns)
+		l.names[1] = c.column
+		env := l.environment(&pipelinetest.Store{})
+		var told []string
+		env.Observer.Notice = func(text string) { told = append(told, text) }
+		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+			tiny(j)
+			if c.delta > 0 {
+				j.Delta = c.delta
+			}
+		}), env)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said := ""
+		for _, text := range told {
+			if strings.Contains(text, "identifier") || strings.Contains(text, "are equal") || strings.Contains(text, "two values") || strings.Contains(text, "delta") {
+				said += text
+			}
+		}
+		if !strings.Contains(said, c.says) || (said == "") != (c.says == "") {
+			t.Errorf("%s: told %q", name, told)
+		}
+	}
+}
