@@ -1,6 +1,8 @@
 package pipeline_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -109,5 +111,18 @@ func (p *published) refusesCurves(t *testing.T, l *lake) {
 		ev.Ledger.Units = &units
 		change(&ev, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout))
 		p.refuses(t, name, ev, l)
+	}
+}
+
+// More hold-out units than a curve counts are refused before any model is trained.
+func TestCurveOfTooManyUnits(t *testing.T) {
+	j := job(t, func(j *pipeline.Job) {
+		curveOfDays(certify.WidthUnit)(j)
+		j.Unit.Columns, j.Unit.Block, j.Roles.Holdout = nil, 1, 0.5
+	})
+	src, err := newLake(waves(34_000, 0.2, 4), 34_000).open(t.Context(), nil)
+	fatal.If(t, err)
+	if _, err := j.CountUnits(t.Context(), src, pipeline.Resources{}); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), "at most 16384 units") {
+		t.Errorf("CountUnits: %v", err)
 	}
 }
