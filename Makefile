@@ -5,7 +5,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench build demo ci nightly notices vulncheck clean
+.PHONY: help test lint fmt bench build demo ci nightly notices release vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,11 @@ nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 9, all, or that
 notices: ## THIRD_PARTY.txt, from the modules that are linked
 	@.ci/notices
 
+release: ## archives for four systems, checksums and the list of what is linked, in dist/
+	@.ci/release
+
 vulncheck: ## known vulnerabilities; needs the network, not part of ci
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(ARGS) $(PKG)
 
 clean: ## remove what make has built here
-	rm -rf .venv bench/peers/.venv pacsgp
+	rm -rf .venv bench/peers/.venv dist pacsgp
