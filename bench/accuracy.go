@@ -24,25 +24,33 @@ var accuracySets = [][2]string{
 	{"concrete", "y"}, {"powerplant", "y"}, {"kin8nm", "y"}, {"bike", "y"}, {"pol", "y"}, {"keggdirected", "y"}, {"boston", "MEDV"}, {"kin40k", "y"},
 }
 
-// A variant of ours: trained by an objective, with or without a column of boosted trees for the mean.
+// A variant of ours: trained by an objective, without or with a column of boosted trees for the mean.
 type variant struct {
 	objective string
-	boosted   bool
+	trees     string // what they were fitted on; empty: no column
 }
 
-var variants = []variant{{"bound", false}, {"both", false}, {"elbo", false}, {"bound", true}, {"both", true}, {"elbo", true}}
+const (
+	treesOfAll     = "all"     // rows but the hold-out rows
+	treesOfOutside = "outside" // rows alone, three tenths of all
+)
+
+var variants = []variant{{"bound", ""}, {"both", ""}, {"elbo", ""}, {"bound", treesOfAll}, {"both", treesOfAll}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
 
 func (v variant) String() string {
-	if v.boosted {
+	switch v.trees {
+	case treesOfAll:
 		return v.objective + ", mean: boosting"
+	case treesOfOutside:
+		return v.objective + ", mean: boosting of outside rows"
 	}
 	return v.objective
 }
 
 // rows is the name of the folder of rows that a variant takes, of those of the job or of those kept apart.
 func (v variant) rows(of string) string {
-	if v.boosted {
-		return "boosted-" + of
+	if v.trees != "" {
+		return v.trees + "-" + of
 	}
 	return of
 }
@@ -50,18 +58,23 @@ func (v variant) rows(of string) string {
 // job is the job file of a variant, for the rows of a folder.
 func (v variant) job(c accuracyCase, folder string) string {
 	mean := ""
-	if v.boosted {
+	if v.trees != "" {
 		mean = "mean: {column: " + boostedColumn + "}\n"
+	}
+	if v.trees == treesOfOutside {
+		mean += "roles: {outside: 30 %}\n"
 	}
 	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\ncopies: independent\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.rows(v.objective))
 }
 
-// boostedColumn is what accuracy.py calls the predictions of trees that have seen no hold-out row.
+// boostedColumn is what accuracy.py calls the predictions of the trees.
 const boostedColumn = "boosted"
 
-// accuratePeers are peers by name, the slowest last.
-var accuratePeers = []string{"boosting", "exact", "svgp"}
+// accuratePeers are peers by name, the slowest last; those of ourHoldout are the trees of treesOfAll, judged by the rows that ours hold out.
+var accuratePeers = []string{"boosting", ourHoldout, "exact", "svgp"}
+
+const ourHoldout = "boosting, our hold-out rows"
 
 // An accuracyCase is a question to accuracy.py.
 type accuracyCase struct {
@@ -70,6 +83,7 @@ type accuracyCase struct {
 	Target      string  `json:"target"`
 	Work        string  `json:"work"`
 	Predictions string  `json:"predictions,omitempty"`
+	Trees       string  `json:"trees,omitempty"`
 	Seed        int     `json:"seed"`
 	Rows        int     `json:"rows"`
 	Inducing    int     `json:"inducing"`
@@ -101,6 +115,8 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		return "", err
 	}
 	t := newTable("set", "", "hold-out bound", "risk", "bound of a draw", "RMSE", "coverage of 95 % intervals", "half-width", "processor s")
+	var sets []string
+	var promises [][]promise
 	for _, set := range accuracySets {
 		found := map[string][]accurate{}
 		for seed := range b.rounds {
@@ -114,6 +130,10 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		for _, name := range accuratePeers {
 			t.accuracy(set[0], name, found[name])
 		}
+		sets, promises = append(sets, set[0]), append(promises, promisesOf(found))
+	}
+	if err := save(promisePlot(sets, promises), filepath.Join(b.docs, "promises.png")); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("Means of %d splits: 80 %% of the rows, at most %d of them, for the job, the rest kept apart; M = %d, ε = %g standard deviations of the target, δ = %g. RMSE and half-widths are in such deviations. "+
 		"Peers hold out as large a share as ours, at random, and get the limit of Clopper and Pearson; the exact process has at most 3,000 rows, boosting the intervals of split conformal prediction.\n\n%s",
@@ -150,8 +170,10 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 		return err
 	}
 	c.Epsilon = accuracyEpsilon * split.Scale
-	if err := boost(ctx, binary, p, c); err != nil {
-		return fmt.Errorf("boosting by roles: %w", err)
+	for _, c.Trees = range []string{treesOfAll, treesOfOutside} {
+		if err := boost(ctx, binary, p, c); err != nil {
+			return fmt.Errorf("boosting by roles: %w", err)
+		}
 	}
 	for _, v := range variants {
 		a, held, err := ourAccuracy(ctx, binary, p, c, v)
@@ -173,13 +195,13 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 	return nil
 }
 
-// boost has trees fitted on the rows that are no hold-out rows, and their predictions added to all.
+// boost has trees fitted on the rows that they may see, and their predictions added to all.
 func boost(ctx context.Context, binary string, p *peer, c accuracyCase) error {
-	path, v := filepath.Join(c.Work, "split.yaml"), variant{variants[0].objective, true}
+	path, v := filepath.Join(c.Work, "split.yaml"), variant{variants[0].objective, c.Trees}
 	if err := os.WriteFile(path, []byte(v.job(c, "train")), 0o644); err != nil {
 		return err
 	}
-	split := exec.CommandContext(ctx, binary, "split", "-c", path, "-o", filepath.Join(c.Work, "roles.parquet"))
+	split := exec.CommandContext(ctx, binary, "split", "-c", path, "-o", filepath.Join(c.Work, c.Trees+"-roles.parquet"))
 	if out, err := split.CombinedOutput(); err != nil {
 		return fmt.Errorf("split: %w: %s", err, out)
 	}

@@ -74,7 +74,7 @@ func alarm(ctx context.Context, b *bench) (string, error) {
 	picture := filepath.Join(b.docs, "watch-alarm.png")
 	f, err := alarmFigure(days, bound, changes(before)[0])
 	if err == nil {
-		err = f.save(picture)
+		err = save(f.plot(), picture)
 	}
 	if err != nil {
 		return "", err

@@ -77,10 +77,10 @@ func (f figure) plot() *plot.Plot {
 	return p
 }
 
-// save writes the picture.
-func (f figure) save(path string) error {
+// save writes a picture.
+func save(p *plot.Plot, path string) error {
 	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 9*vg.Centimeter), vgimg.UseDPI(80))
-	f.plot().Draw(draw.New(c))
+	p.Draw(draw.New(c))
 	file, err := durable.Create(durable.OS{}, path)
 	if err != nil {
 		return err

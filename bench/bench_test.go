@@ -134,7 +134,7 @@ func TestAlarmFigureShowsTheAlarm(t *testing.T) {
 	var pictures [2][]byte
 	for i := range pictures {
 		path := filepath.Join(t.TempDir(), "alarm.png")
-		fatal.If(t, f.save(path))
+		fatal.If(t, save(f.plot(), path))
 		var err error
 		pictures[i], err = os.ReadFile(path)
 		fatal.If(t, err)

@@ -1,7 +1,7 @@
 """Accuracy: splits of data sets, what a file of predictions is worth, and what else one could deploy.
 
 A case is {"do": "split" | "boost" | "score" | "svgp" | "exact" | "boosting", "work": FOLDER, ...}. split writes the job's rows and
-those kept apart; boost writes both with a column of trees that saw no hold-out row of ours; the others answer {"risk", "rmse", "coverage", "width"} on the rows kept apart, rmse and the half-width
+those kept apart; boost writes both with a column of trees that saw no hold-out row of ours, or outside rows alone; the others answer {"risk", "rmse", "coverage", "width"} on the rows kept apart, rmse and the half-width
 of 95 % intervals in standard deviations of the target, and peers "bound", by the share of the rows that ours hold out.
 """
 import math
@@ -37,19 +37,23 @@ def split(case):
 
 
 def boost(case):
-    """Both files with the column "boosted": of trees fitted on the job's rows but its hold-out rows."""
-    work = pathlib.Path(case["work"])
-    fitted = pq.read_table(work / "roles.parquet")["role"].to_numpy(zero_copy_only=False) != "holdout"
-    trees = HistGradientBoostingRegressor(random_state=case["seed"])
+    """Both files with the column "boosted": of trees fitted on the job's rows but its hold-out rows, or on its outside rows alone."""
+    work, trees = pathlib.Path(case["work"]), HistGradientBoostingRegressor(random_state=case["seed"])
+    role = roles(case)
+    fitted = role != "holdout" if case["trees"] == "all" else role == case["trees"]
     for name in "train", "test":
         table = pq.read_table(work / name / "rows.parquet")
         x = np.column_stack([table[c].to_numpy() for c in sorted(table.column_names) if c != case["target"]])
         if name == "train":
             trees.fit(x[fitted], table[case["target"]].to_numpy()[fitted])
-        folder = work / f"boosted-{name}"
+        folder = work / f"{case['trees']}-{name}"
         folder.mkdir(exist_ok=True)
         pq.write_table(table.append_column("boosted", pa.array(trees.predict(x))), folder / "rows.parquet")
     return {}
+
+
+def roles(case):
+    return pq.read_table(pathlib.Path(case["work"], f"{case['trees']}-roles.parquet"))["role"].to_numpy(zero_copy_only=False)
 
 
 def read(case):
@@ -83,6 +87,20 @@ def score(case):
     return worth(case, scale, y, (column("mean") - train.mean()) / scale, 1.96 * column("predictive_deviation") / scale)
 
 
+def our_holdout(case):
+    """The trees of boost, by the rows that our split holds out."""
+    tables = [pq.read_table(pathlib.Path(case["work"], f"all-{name}", "rows.parquet")) for name in ("train", "test")]
+    y, mean = ([t[c].to_numpy().astype(float) for t in tables] for c in (case["target"], "boosted"))
+    held, scale = roles({**case, "trees": "all"}) == "holdout", float(y[0].std())
+    misses, n = int((np.abs(y[0] - mean[0])[held] > case["epsilon"]).sum()), int(held.sum())
+    return {"bound": limit(case, misses, n), **worth(case, scale, y[1] / scale, mean[1] / scale, np.full(len(y[1]), np.nan))}
+
+
+def limit(case, misses, n):
+    """Of Clopper and Pearson."""
+    return float(beta.ppf(1 - case["delta"], misses + 1, n - misses))
+
+
 def certified(case, predict):
     """What the rows held out give: the limit of Clopper and Pearson, and for boosting the intervals of split conformal prediction."""
     _, (held, targets), (test, y), scale = read(case)
@@ -90,7 +108,7 @@ def certified(case, predict):
     misses, n = int((off > case["epsilon"] / scale).sum()), len(off)
     mean, deviation = predict(test)
     half = np.full(len(y), np.sort(off)[min(n, math.ceil(0.95 * (n + 1))) - 1]) if deviation is None else 1.96 * deviation
-    return {"bound": float(beta.ppf(1 - case["delta"], misses + 1, n - misses)), **worth(case, scale, y, mean, half)}
+    return {"bound": limit(case, misses, n), **worth(case, scale, y, mean, half)}
 
 
 class SVGP(gpytorch.models.ApproximateGP):
@@ -176,7 +194,7 @@ def boosting(case):
 
 def answer(case):
     began = time.process_time()
-    found = {"split": split, "boost": boost, "score": score, "svgp": svgp, "exact": exact, "boosting": boosting}[case["do"]](case)
+    found = {"split": split, "boost": boost, "score": score, "svgp": svgp, "exact": exact, "boosting": boosting, "boosting, our hold-out rows": our_holdout}[case["do"]](case)
     return {**found, "seconds": time.process_time() - began}
 
 
