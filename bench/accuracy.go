@@ -233,7 +233,10 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 	if err := p.answer(c, &a); err != nil {
 		return a, 0, err
 	}
-	a.Holdout, a.Draw = cert.Best(certify.PredictorMean).Bound, cert.About(certify.PredictorDraw).Bound
+	a.Holdout = cert.Best(certify.PredictorMean).Bound
+	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusIndicative { // trees that know the train rows
+		a.Draw = draw.Bound
+	}
 	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
 	return a, float64(cert.Ledger.Holdout) / float64(cert.Ledger.Rows), nil
 }
