@@ -221,22 +221,23 @@ func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 // many fresh units do not miss, if known.
 func (c *Curve) within(l TargetLoss, unit string, by *UnitLedger) string {
 	var words []string
-	begin, form := "; ", "%[2]s within %[1]s"
+	form, first := "%s%s within %s", ""
 	if by != nil {
-		begin, form = begin+by.rest()+" ", "by more than %s in %s"
+		form, first = "in %s%s by more than %s", " fresh units "+by.rest()
 	}
 	for _, of := range []struct {
 		share float64
 		words string
 	}{{0.5, "half of all"}, {0.9, "nine of ten"}} {
 		if t, ok := c.Within(of.share); ok {
-			words = append(words, fmt.Sprintf(form, l.amount(atMostDigits(t), unit), of.words))
+			words = append(words, fmt.Sprintf(form, of.words, first, l.amount(atMostDigits(t), unit)))
+			first = ""
 		}
 	}
 	if words == nil {
 		return ","
 	}
-	return begin + strings.Join(words, ", ") + ";"
+	return "; " + strings.Join(words, ", ") + ";"
 }
 
 // intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, or the tolerances for
@@ -248,7 +249,7 @@ func (c *Curve) intervals(l TargetLoss, unit string, by *UnitLedger) string {
 		amount := l.amount(plain(t), unit)
 		switch {
 		case ok && by != nil:
-			fmt.Fprintf(&words, ", at least %d %% of fresh %s have %s of their rows off by more than %s", percent, by.Several(), by.rest(), amount)
+			fmt.Fprintf(&words, ", at least %d %% of fresh %s have %s of their rows that satisfy the row rules off by more than %s", percent, by.Several(), by.rest(), amount)
 		case ok:
 			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", amount, percent)
 		}

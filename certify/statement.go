@@ -212,7 +212,11 @@ func certified(g Guarantee, c Certificate) string {
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
 		if g.Loss.Width == WidthDeviation {
-			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval"
+			without := "has no interval"
+			if c.Ledger.Units != nil {
+				without = "counts as off by more than every tolerance"
+			}
+			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one " + without
 		}
 	}
 	if len(c.Delta.Methods) > 1 {

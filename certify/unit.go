@@ -3,6 +3,7 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -109,7 +110,7 @@ func (ev Evidence) validateUnits() error {
 	if u.Largest < 1 || u.Largest > rows-units+1 || (rows-1)/u.Largest >= units {
 		faults = append(faults, fmt.Errorf("the largest of %d units has %d of %d rows", units, u.Largest, rows))
 	}
-	if q := u.Misses; q != nil && !(0 <= *q && *q < 1 && ev.Loss.Kind.Counts() && l.Holdout > 0) { // written so that NaN fails
+	if q := u.Misses; q != nil && !(0 <= *q && !math.Signbit(*q) && *q < 1 && ev.Loss.Kind.Counts() && l.Holdout > 0) { // written so that NaN fails
 		faults = append(faults, fmt.Errorf("units that miss if more than %g of their rows do: want a share from 0 to below 1, losses of 0 and 1, and hold-out units", *q))
 	}
 	last := len(ev.Sample.Columns) - 1

@@ -129,8 +129,8 @@ func TestCurveOfUnits(t *testing.T) {
 			}
 		}
 		if len(g.Curve.Steps) < 10 || g.N != 40 || g.EmpiricalRisk.Exact != ones(3, 40) || !strings.Contains(g.Method, "the errors on units") ||
-			!strings.Contains(g.Headline, `are off by more than 15 "minutes"; `+words+" by more than ") || !strings.Contains(g.Headline, " in half of all;") ||
-			!strings.Contains(g.Statement, `, at least 50 % of fresh units of "day" have `+words+" of their rows off by more than ") {
+			!strings.Contains(g.Headline, `are off by more than 15 "minutes"; in half of all fresh units `+words+" by more than ") ||
+			!strings.Contains(g.Statement, `, at least 50 % of fresh units of "day" have `+words+" of their rows that satisfy the row rules off by more than ") {
 			t.Errorf("%d steps, %+v\n%s\n%s\n%s", len(g.Curve.Steps), g.EmpiricalRisk, g.Method, g.Headline, g.Statement)
 		}
 		data := marshal(t, c)

@@ -81,7 +81,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 
 // checkMisses finds faults of the share of rows above which a unit misses.
 func (j Job) checkMisses(q float64, fault func(string, ...any)) {
-	if !(0 <= q && q < 1) { // written so that NaN fails
+	if !(0 <= q && q < 1) || math.Signbit(q) { // written so that NaN fails
 		fault("unit.misses: %v is no share of the rows of a unit from 0 to below 1", q)
 	}
 	if !j.Loss.Kind.Counts() {
@@ -131,11 +131,13 @@ func (d UnitDecl) counted(found *certify.UnitLedger) (string, *certify.UnitLedge
 
 // A unitHasher computes the keyed hash of a row's unit, which identifies the unit: the first 8 bytes,
 // big endian, of SHA-256("pacsgp/roles/unit/1" 0x00 ‖ key ‖ 0x00 ‖ the float64 bits of the values of
-// its columns, or of the number of its block, 8 bytes each, little endian).
+// its columns, or of the number of its block, 8 bytes each, little endian). That of a last block with
+// more rows than the others is 0, so that its law is no matter: it certifies nothing.
 type unitHasher struct {
 	of      UnitDecl
 	columns []int // of blocks of rows
 	last    int64 // number of the last block
+	longer  bool  // the last block has more rows than the others
 	text    []byte
 	values  []byte // the end of text
 	hash    uint64 // of text; 0: not known
@@ -143,7 +145,8 @@ type unitHasher struct {
 
 // newUnitHasher is for rows of so many columns, of which the target is last, in a sample of n rows.
 func newUnitHasher(job Job, columns int, n int64) *unitHasher {
-	h := &unitHasher{of: job.Unit, last: max(0, n/max(1, job.Unit.Block)-1)}
+	size := max(1, job.Unit.Block)
+	h := &unitHasher{of: job.Unit, last: max(0, n/size-1), longer: n > size && n%size != 0}
 	for i := range job.Unit.Columns {
 		h.columns = append(h.columns, columns-1-len(job.Unit.Columns)+i)
 	}
@@ -163,7 +166,11 @@ func (h *unitHasher) unit(b block, i int) uint64 {
 		binary.LittleEndian.PutUint64(h.values[8*at:], now)
 	}
 	if h.of.Block > 0 {
-		put(0, float64(min((b.first+int64(i))/h.of.Block, h.last)))
+		number := min((b.first+int64(i))/h.of.Block, h.last)
+		if number == h.last && h.longer {
+			return 0
+		}
+		put(0, float64(number))
 	}
 	for k, column := range h.columns {
 		put(k, b.columns[column][i])

@@ -225,6 +225,23 @@ func TestSplitByUnit(t *testing.T) {
 	}
 }
 
+// A last block that is longer than the others certifies nothing, whatever the key.
+func TestLongerLastBlock(t *testing.T) {
+	columns := days(1004, 200, 7)
+	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		settings := func(j *pipeline.Job) { j.Unit.Block, j.Roles.Holdout, j.Roles.Key, j.Guarantees = 10, 0.5, key, nil }
+		src, err := dayLake(columns, 400, 604).open(t.Context(), nil)
+		fatal.If(t, err)
+		fatal.If(t, job(t, settings).Split(t.Context(), src, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
+			number := min(r.Ordinal/10, 99)
+			if held := float64(unitHash(key, float64(number))) >= 0.5*0x1p64; number == 99 && r.Role != "reference" || number < 99 && (r.Role == "holdout") != held {
+				t.Errorf("key %s, row %d, of block %d, is %s", key, r.Ordinal, number, r.Role)
+			}
+			return nil
+		}))
+	}
+}
+
 // ones are n losses, k of them 1.
 func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 	t.Helper()
@@ -247,6 +264,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		"misses: 1 is no share":        func(j *pipeline.Job) { j.Unit.Misses = new(1.0) },
 		"misses: -0.1 is no share":     func(j *pipeline.Job) { j.Unit.Misses = new(-0.1) },
 		"misses: NaN is no share":      func(j *pipeline.Job) { j.Unit.Misses = new(math.NaN()) },
+		"misses: -0 is no share":       func(j *pipeline.Job) { j.Unit.Misses = new(math.Copysign(0, -1)) },
 		"the loss squared is no count": func(j *pipeline.Job) { j.Unit.Misses, j.Loss.Kind = new(0.1), certify.LossSquared },
 		"it is about hold-out units": func(j *pipeline.Job) {
 			j.Unit.Misses, j.Guarantees = new(0.1), []certify.MethodWeight{{ID: certify.MethodPACBayes}}

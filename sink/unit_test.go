@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -37,6 +38,9 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		j.Unit.Block, j.Unit.Misses, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = 5, new(0.2), []int{5}, 2, 0.3, nil
 		j.Loss.EpsilonStd = 0.2
 	})
+	rest := publish(t, func(j *pipeline.Job) { // the last of the 128 blocks has 11 rows
+		j.Unit.Block, j.Inducing, j.Train.Passes, j.Roles.Holdout, j.Guarantees = 7, []int{5}, 2, 0.3, nil
+	})
 	hold := func(change func(u *certify.UnitLedger)) func(c *certify.Certificate) {
 		return func(c *certify.Certificate) { change(c.Ledger.Units) }
 	}
@@ -56,10 +60,19 @@ func TestPythonVerifiesUnits(t *testing.T) {
 		{"verify", columns.model, columns.certificate, columns.data},
 		{"verify", missing.model, missing.certificate, missing.data},
 		{"verify", days.model, days.certificate, days.data},
+		{"verify", rest.model, rest.certificate, rest.data},
 		{"verify", blocks.model, blocks.certificate},
 		{"verify", missing.model, missing.certificate},
 	}, blocks, refusals)
 	programsAgree(t, nil, missing, misses(t))
+
+	row, err := sink.CertificateRow(days.result.Certificate)
+	fatal.If(t, err)
+	path := filepath.Join(t.TempDir(), "certificate.parquet")
+	writeFile(t, path, row)
+	if run := verifytest.Verify(t, [][]string{{"verify", days.model, path, days.data}})[0]; !strings.Contains(run.Out, "the same to the last byte") {
+		t.Errorf("as a row of Parquet:\n%s", run.Out)
+	}
 }
 
 // programsAgree wants both programs to accept honest calls, to the last byte with rows, and to refuse lies

@@ -19,9 +19,10 @@ func splitCommand(w system) *cobra.Command {
 		Use:   "split job.yaml -o roles.parquet",
 		Short: "Write the role of each row, for fitting the column of mean elsewhere",
 		Long: "Write one row for each row of the job's files: file, row in the file, ordinal in the\n" +
-			"sample, and role (reference, train, holdout or outside). It reads no row, but for roles\n" +
-			"by unit, with bad for rows of none: the column of mean need not be there yet. Other\n" +
-			"roles go by the order of the rows, so that files must keep theirs when it is added.",
+			"sample, and role (reference, train, holdout or outside). It reads no row: the column of\n" +
+			"mean need not be there yet. Roles go by the order of the rows, so that files must keep\n" +
+			"theirs when it is added. With unit it reads the rows, and each has the role of its unit;\n" +
+			"one that breaks a row rule is bad.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, config.Overrides{}, nil)

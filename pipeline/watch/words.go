@@ -31,7 +31,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		example = "unit"
 	}
 	if t.Losses.Count() == 0 && t.Unit != nil {
-		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it)"
+		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
 	} else if t.Losses.Count() == 0 {
 		r.Statement = "no labelled row has come yet: nothing is said"
 	} else if r.Statement, r.Bound, err = c.NextWords(t.Losses, t.Unit); err != nil {

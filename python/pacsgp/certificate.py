@@ -57,7 +57,7 @@ def flat(cert, found):
         "baseline_constant": real(base["constant"]), "baseline_origin": base["origin"], "baseline_bound": real(base["bound"]),
         "dependence_pairs": cert["dependence"]["pairs"], "dependence_correlation": real(cert["dependence"]["correlation"]), "dependence_suspicious": cert["dependence"]["suspicious"],
         **{f"copies_{k}": cert["copies"][k] for k in ("policy", "distinct", "rows", "features")},
-        **{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, "shards": sample["shards"], "features": len(sample["columns"]) - 1 - ("mean" in cert) - any(g.get("groups", {}).get("beside", False) for g in cert["guarantees"]),
+        **{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, "shards": sample["shards"], "features": len(sample["columns"]) - 1 - ("mean" in cert) - len(ledger.get("units", {}).get("columns", [])) - any(g.get("groups", {}).get("beside", False) for g in cert["guarantees"]),
         "sample": sample["digest"], "targets": sample["targets"], "model": cert["model"]["digest"], "configuration": cert["configuration"]["digest"],
         "kernel": cert["kernel"]["family"], "kernel_families": len(cert["kernel"]["families"]), "ard": cert["kernel"]["ard"], "roles_key": cert["roles"]["key"], "seed": cert["optimiser"]["seed"],
         "broken_assumptions": sum(a["status"] == "broken" for a in cert["assumptions"]),

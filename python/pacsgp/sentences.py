@@ -166,10 +166,11 @@ class Sentences:
 
     def halves(self, g):
         """Where half and nine tenths of fresh rows are, as far as a curve tells."""
-        begin, form = (self.rest() + " ", "by more than {1} in {0}") if self.misses(g) else ("", "{} within {}")
         known = [(words, within(g["curve"], share)) for share, words in ((0.5, "half of all"), (0.9, "nine of ten"))] if "curve" in g else []
-        known = [form.format(words, self.amount(t, at_most_digits, g["loss"])) for words, t in known if t is not None]
-        return f"; {begin}{', '.join(known)};" if known else ","
+        known = [(words, self.amount(t, at_most_digits, g["loss"])) for words, t in known if t is not None]
+        first = f" fresh units {self.rest()}" if self.misses(g) else ""
+        known = [f"in {words}{'' if i else first} by more than {t}" if first else f"{words} within {t}" for i, (words, t) in enumerate(known)]
+        return f"; {', '.join(known)};" if known else ","
 
     def ended(self, g):
         return g["role"] == "holdout" and "ended" in self.cert["delta"].get("looks", {})
@@ -226,7 +227,8 @@ class Sentences:
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
                       f"{self.amount(self.cert['accuracy']['tau'], at_least_digits)} of the exact mean; a reader that cannot prove this of a row gives no prediction for it")
-            words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval" if "width" in g["loss"] else ""
+            if "width" in g["loss"]:
+                words += f". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one {'counts as off by more than every tolerance' if self.units else 'has no interval'}"
         else:
             words += (f". The fresh {'unit, one of its rows' if self.units else 'row'} and the function are drawn together, once; the number is an average over both and speaks of no single row, "
                       "nor of the mean of Q")
@@ -283,7 +285,7 @@ class Sentences:
             who, whose, of, known = self.subject(g), "", " of fresh rows", [f", mean - {t} to mean + {t} covers at least {percent} %" for percent, t in amounts]
             if self.misses(g):
                 who, whose, of = missing, f"{self.part()} of them are ", ""
-                known = [f", at least {percent} % of fresh {unit.words(self.units, 2)} have {self.rest()} of their rows off by more than {t}" for percent, t in amounts]
+                known = [f", at least {percent} % of fresh {unit.words(self.units, 2)} have {self.rest()} of their rows that satisfy the row rules off by more than {t}" for percent, t in amounts]
             return (f"for every tolerance at once{each}, {who} are off by more than it with probability at most the bound of the last step of the curve whose tolerance is not above it; "
                     f"{whose}{words} with probability {most}" + (f". Read sideways{''.join(known)}{of}, all at once" if known else ""))
         if self.misses(g):

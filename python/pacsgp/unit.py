@@ -59,11 +59,15 @@ class Hashes:
         """Those of the rows of a block, [columns, rows]."""
         if "block" in self.unit:
             size = self.unit["block"]
-            keys = np.minimum(ordinals // size, max(0, self.rows // size - 1)).astype(float)[:, None]
+            last = max(0, self.rows // size - 1)
+            numbers = np.minimum(ordinals // size, last)
+            longer = (numbers == last) & (self.rows > size and self.rows % size != 0)
+            keys = numbers.astype(float)[:, None]
         else:
             keys = (block[-1 - len(self.unit["columns"]):-1] + 0.0).T  # -0 equals 0
+            longer = np.zeros(len(keys), dtype=bool)
         data, width = np.ascontiguousarray(keys).astype("<f8").tobytes(), 8 * keys.shape[1]
-        return np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64)
+        return np.where(longer, np.uint64(0), np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64))
 
     def one(self, text):
         if text not in self.known:
