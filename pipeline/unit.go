@@ -71,7 +71,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Copies.Policy == CopiesDropped, "copies: drop"},
 		{j.Train.Mode == TrainArrival, "train.mode " + string(TrainArrival)},
 		{j.Train.Method == MethodRule, "train.method " + string(MethodRule)},
-		{d.Misses == nil && j.Spends().Applies(certify.MethodCurve), "guarantees: " + string(certify.MethodCurve) + " without unit.misses: say of which share of its rows a unit may miss more, as in 10 %"},
+		{d.Misses == nil && j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ") without unit.misses: say of which share of its rows a unit may miss more, as in 10 %"},
 	} {
 		if other.given {
 			fault("unit: it does not go with %s", other.words)

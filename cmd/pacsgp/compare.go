@@ -144,6 +144,11 @@ func sideBySide(w io.Writer, all, chosen []certify.Certificate) error {
 			return string(g.Status)
 		})
 	}
-	line("hold-out rows", func(i int) string { return fmt.Sprint(all[i].Ledger.Holdout) })
+	line("hold-out rows", func(i int) string {
+		if u := all[i].Ledger.Units; u != nil {
+			return fmt.Sprintf("%d in %d units", all[i].Ledger.Holdout, u.Holdout)
+		}
+		return fmt.Sprint(all[i].Ledger.Holdout)
+	})
 	return table.Flush()
 }

@@ -34,7 +34,7 @@ func TestCurveOfUnitsFromOneJob(t *testing.T) {
 	if a := succeed(t, "plan", "-c", job); !strings.Contains(a.stdout, "every tolerance: ") {
 		t.Errorf("plan says %s", a.stdout)
 	}
-	if a := succeed(t, "train", "-c", job); !strings.Contains(strings.Join(strings.Fields(a.stdout), " "), "; at most 25 % by more than ") {
+	if a := succeed(t, "train", "-c", job); !strings.Contains(strings.Join(strings.Fields(a.stdout), " "), " fresh units at most 25 % by more than ") {
 		t.Errorf("train says %s", a.stdout)
 	}
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
