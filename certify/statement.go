@@ -92,6 +92,14 @@ func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
 	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
 }
 
+// withoutDeviation says what a row without a predictive deviation is to a curve.
+func (c Certificate) withoutDeviation() string {
+	if c.Ledger.Units != nil {
+		return "counts as off by more than every tolerance"
+	}
+	return "has no interval"
+}
+
 // spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
 func (c Certificate) spent(g Guarantee) bool {
 	return !broken(c.Assumptions) && g.Role == RoleHoldout && c.Delta.Looks.ended()
@@ -212,11 +220,7 @@ func certified(g Guarantee, c Certificate) string {
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
 		if g.Loss.Width == WidthDeviation {
-			without := "has no interval"
-			if c.Ledger.Units != nil {
-				without = "counts as off by more than every tolerance"
-			}
-			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one " + without
+			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one " + c.withoutDeviation()
 		}
 	}
 	if len(c.Delta.Methods) > 1 {
