@@ -146,7 +146,7 @@ func TestManyRowsAreInterrupted(t *testing.T) {
 		took := time.Since(signal)
 		stop.Stop()
 		cancel()
-		if !errors.Is(err, pipeline.ErrInterrupted) || took > 2*time.Second {
+		if !errors.Is(err, pipeline.ErrInterrupted) || took > 20*time.Second {
 			t.Errorf("after %v: %v, and %v from the signal to the end", after, err, took)
 		}
 	}
