@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // MaxCertificate bounds a certificate, in either form. One about 1,000 columns has
@@ -49,6 +53,35 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 		return certify.Certificate{}, "", err
 	}
 	return sink.CertificateIn(reference, data)
+}
+
+// SignedBy returns which key, of a file or folder of trusted ones, has signed the certificate of a
+// reference with this id. Signatures are beside it.
+func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, trusted string) (string, error) {
+	keys, err := sign.ReadTrusted(trusted)
+	if err != nil {
+		return "", Argument(fmt.Errorf("--trusted: %w", err))
+	}
+	a, ok, err := OnTopics(ctx, reference)
+	if !ok && err == nil {
+		a.Signatures, err = sinklake.Signatures(nil, filepath.Dir(reference), id)
+	}
+	if err != nil {
+		return "", err
+	}
+	by, err := keys.Check(id, c.Model.Digest, a.Signatures)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", pipeline.ErrRefused, err)
+	}
+	return by, err
+}
+
+// Sign signs the certificate of a file, and returns the path of the signature beside it.
+func Sign(fsys durable.FS, certificate, id string, c certify.Certificate, key *sign.Key) (string, error) {
+	if strings.HasPrefix(certificate, "kafka:") {
+		return "", Argument(errors.New("--sign: a signature goes beside the file of a certificate; pull it first"))
+	}
+	return sinklake.Sign(fsys, filepath.Dir(certificate), id, c.Model.Digest, key)
 }
 
 // ReadArtifact returns the bytes of a certificate or a model, at most the size of a

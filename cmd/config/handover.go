@@ -41,6 +41,11 @@ func (p Task) Handover() (Handover, error) {
 	return Handover{h, p.Output}, nil
 }
 
+// MergePasses reads the parts of a last pass and merges them. Their files stay open until release.
+func MergePasses(paths []string) (all *pipeline.Pass, release func() error, err error) {
+	return sinklake.MergePasses(paths)
+}
+
 // Files are its paths.
 func (h Handover) Files() []string {
 	return []string{filepath.Join(h.folder, sinklake.HandoverModel), filepath.Join(h.folder, HandoverFile)}

@@ -51,6 +51,7 @@ type JobFile struct {
 
 	Output     string            `yaml:"output"`
 	Publish    publishConfig     `yaml:"publish"`
+	Sign       signConfig        `yaml:"sign"`
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
 	Attempts   string            `yaml:"attempts"`
@@ -88,6 +89,10 @@ type LossSection struct {
 
 	Tolerance string        `yaml:"tolerance"`
 	Width     certify.Width `yaml:"width"`
+}
+
+type signConfig struct {
+	Key string `yaml:"key"`
 }
 
 type kernelConfig struct {
@@ -273,7 +278,7 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path})
+	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign.Key})
 }
 
 // planned is the number of rows of a job of mode arrival; windows of a topic declare their own.

@@ -48,6 +48,9 @@ func (p Task) Member() (*Member, error) {
 	if err := p.DemandStream(); err != nil {
 		return nil, err
 	}
+	if _, err := p.Sign.Read(); err != nil { // before the first window
+		return nil, err
+	}
 	if p.Job.DeltaPolicy == "" {
 		p.Job.DeltaPolicy = certify.DeltaSequence
 	}
@@ -88,7 +91,7 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), disconnect())
 	}
-	m.folders = sinklake.NewWindows(fsys, m.Output, m.Stream.Kept())
+	m.folders = sinklake.NewWindows(fsys, m.Output, m.Stream.Kept(), m.Sign)
 	return func() error { return errors.Join(lock.Close(), disconnect()) }, nil
 }
 

@@ -27,6 +27,13 @@ const (
 // OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 
+// Place is the output of the task.
+func (p Task) Place(fsys durable.FS) *Output {
+	out := OutputIn(p.Output, fsys)
+	out.Sign = p.Sign
+	return out
+}
+
 // CertificateIn completes the beginning of the id of a certificate in a folder.
 func CertificateIn(folder, begin string) (string, error) {
 	all, err := sinklake.Certificates(durable.OS{}, folder)

@@ -30,7 +30,7 @@ type share struct {
 
 // config says where it publishes.
 func (p *publisher) config(client *broker.Client) kafkalog.Config {
-	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce}
+	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce, Sign: p.sign}
 	if p.share != nil {
 		cfg.Share = p.share.partitions
 	}

@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -46,6 +44,7 @@ type Shelf struct {
 	Name        string
 	exactlyOnce bool
 	group       string // its offsets are committed with the artifact; "": none
+	sign        sign.KeyFile
 }
 
 // shelf is the shelf of the section, or nil. Without brokers it is on the cluster of the rows.
@@ -60,7 +59,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Cluster: k.Cluster, Topics: kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group,
+		Cluster: k.Cluster, Topics: kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group, sign: sign.KeyFile(c.Sign.Key),
 	}
 	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
 		k.checkWithout(key, "source.kafka", faults)
@@ -162,32 +161,5 @@ func (s *Shelf) Pull(ctx context.Context, fsys durable.FS, name, output string) 
 	if err != nil {
 		return nil, err
 	}
-	c, err := certify.Parse(a.Document)
-	if err != nil {
-		return nil, err
-	}
-	m, err := sink.DecodeModel(a.Model)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := sinklake.Open(output, fsys)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	sum, err := dir.PutModel(ctx, m)
-	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
-	}
-	if err != nil {
-		return nil, err
-	}
-	id, err := dir.PutCertificate(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range []string{sinklake.ModelName(sum), sinklake.CertificateName(id), sinklake.RowName(id)} {
-		paths = append(paths, filepath.Join(output, file))
-	}
-	return paths, nil
+	return sinklake.PutFiles(ctx, fsys, output, sinklake.Files(a))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -63,8 +64,9 @@ type Task struct {
 	Source    Origin
 	Shelf     *Shelf // nil: nothing is published beside the output
 	Output    string
-	Attempts  string // the log, or "" for the one in output
-	BadRows   string // file for bad rows, or ""
+	Sign      sign.KeyFile // of certificates, in Shelf too
+	Attempts  string       // the log, or "" for the one in output
+	BadRows   string       // file for bad rows, or ""
 	Stream    Stream
 	Serve     Serve
 	Limit     float64
@@ -127,6 +129,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	}
 	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
+	faults.Unless(!isRemote(c.Sign.Key), "sign.key", "%s: "+wantLocal, c.Sign.Key)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
 		faults.Among([]string{"output", "source.paths"}, insideSource(source), c.Output, source)
@@ -151,7 +154,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := Task{
-		Job: job, Source: from, Shelf: shelf, Output: c.Output, Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign.Key), Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
 		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -152,7 +151,7 @@ func certifyParts(ctx context.Context, w system, p config.Task, parts []string) 
 	if err != nil {
 		return nil, err
 	}
-	all, release, err := merged(parts)
+	all, release, err := config.MergePasses(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -161,39 +160,10 @@ func certifyParts(ctx context.Context, w system, p config.Task, parts []string) 
 	if err != nil {
 		return nil, err
 	}
-	out := config.OutputIn(p.Output, w.fs)
+	out := p.Place(w.fs)
 	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err
 	}
 	return &outcome{found, p}, nil
-}
-
-// merged reads parts and merges them. Their files stay open until release.
-func merged(paths []string) (all *pipeline.Pass, release func() error, err error) {
-	var open []func() error
-	release = func() (err error) {
-		for _, each := range open {
-			err = errors.Join(err, each())
-		}
-		return err
-	}
-	for _, path := range paths {
-		file, size, err := durable.OpenRegular(path)
-		if err != nil {
-			return nil, nil, errors.Join(err, release())
-		}
-		open = append(open, file.Close)
-		part, err := pipeline.ReadPass(file, size)
-		if err == nil && all != nil {
-			err = all.Merge(part)
-		}
-		if err != nil {
-			return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), release())
-		}
-		if all == nil {
-			all = part
-		}
-	}
-	return all, release, nil
 }

@@ -94,7 +94,7 @@ func TestOldRunsGo(t *testing.T) {
 	out := filepath.Join(dir, "out")
 	run := func(delta string) string {
 		t.Helper()
-		succeed(t, "train", "-c", tiny(jobFile{"delta": delta, "keep": "2"}).write(t, dir))
+		succeed(t, "train", "-c", tiny(jobFile{"delta": delta, "keep": "2", "sign": "{key: " + testKey(t) + "}"}).write(t, dir))
 		return current(t, out).ID
 	}
 	first := run("0.05")
@@ -105,6 +105,9 @@ func TestOldRunsGo(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(out, name)); (err == nil) != want {
 				t.Errorf("%s: %v, want there: %v", name, err, want)
 			}
+		}
+		if signed, err := sinklake.Signatures(nil, out, id); err != nil || (len(signed) == 1) != want {
+			t.Errorf("%d signatures of %s, %v, want there: %v", len(signed), id, err, want)
 		}
 	}
 	if all := recorded(t, out); len(all) != 2 {

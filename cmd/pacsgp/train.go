@@ -55,7 +55,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 	if _, piped := p.Source.(*config.Stdin); piped && noPass {
 		return nil, config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
 	}
-	show, out := newDisplay(w), config.OutputIn(p.Output, w.fs)
+	show, out := newDisplay(w), p.Place(w.fs)
 	defer show.end()
 	how := howTo(w, show, p, out, nil)
 	if noPass {

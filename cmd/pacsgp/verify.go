@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -38,19 +39,16 @@ func verifyCommand(w system) *cobra.Command {
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := v.read(cmd.Context(), w, args, job)
+			if err == nil {
+				err = v.together()
+			}
 			if err != nil {
 				return err
 			}
-			if v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw {
-				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
-			}
-			if v.retrain && v.from == nil {
-				return config.Argument(errors.New("--retrain: name the data to train on"))
-			}
-			if v.ancestor != "" && !v.retrain {
-				return config.Argument(errors.New("--ancestor: it is for --retrain"))
-			}
 			found, err := v.run(cmd.Context(), w)
+			if err == nil && v.key != nil {
+				err = v.countersign(w, found)
+			}
 			if err != nil {
 				return err
 			}
@@ -68,6 +66,8 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
+	cmd.Flags().StringVar(&v.trusted, "trusted", "", "public keys, a file or a folder of some: demand a signature by one of them")
+	cmd.Flags().StringVar((*string)(&v.sign), "sign", "", "a private key: sign the certificate if nothing contradicts it")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
 	v.flags(cmd)
@@ -81,6 +81,9 @@ type verification struct {
 	model, certificate, id string
 	manifest               string        // "": the one beside the certificate, if there is one
 	from                   config.Origin // nil: no rows are read
+	trusted                string        // public keys; "": a signature is not asked for
+	sign                   sign.KeyFile  // of a further signature; "": none
+	key                    *sign.Key
 	retrain                bool
 	audit                  func(context.Context, *pipeline.Verification, pipeline.OpenData, pipeline.Resources) error // nil: none
 	ancestor               string                                                                                     // reference of the model that training began with; "": none
@@ -93,8 +96,37 @@ func (v *verification) read(ctx context.Context, w system, args []string, job st
 	if v.model, v.certificate, args, err = artifactPaths(ctx, args); err != nil {
 		return err
 	}
+	if v.key, err = v.sign.Read(); err != nil {
+		return config.Argument(fmt.Errorf("--sign: %w", err))
+	}
 	v.from, err = dataOf(ctx, w, args, job)
 	return err
+}
+
+// together refuses options that do not go together.
+func (v *verification) together() error {
+	switch {
+	case v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw:
+		return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
+	case v.retrain && v.from == nil:
+		return config.Argument(errors.New("--retrain: name the data to train on"))
+	case v.ancestor != "" && !v.retrain:
+		return config.Argument(errors.New("--ancestor: it is for --retrain"))
+	}
+	return nil
+}
+
+// demanded refuses a certificate with another id or without a signature, where they are demanded,
+// and says which trusted key has signed it.
+func (v *verification) demanded(ctx context.Context, c certify.Certificate, id string) ([]string, error) {
+	if v.id != "" && v.id != id {
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, id, v.id)
+	}
+	if v.trusted == "" {
+		return nil, nil
+	}
+	by, err := config.SignedBy(ctx, v.certificate, id, c, v.trusted)
+	return []string{"certificate and model are signed with the trusted key " + by}, err
 }
 
 // A verified certificate does not contradict its model nor, where they were read
@@ -146,8 +178,9 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	if v.id != "" && v.id != got {
-		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, got, v.id)
+	signed, err := v.demanded(ctx, c, got)
+	if err != nil {
+		return nil, err
 	}
 	if err := (needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}).met(w, res.Memory, ""); err != nil {
 		return nil, err
@@ -173,7 +206,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	found.Checked = append(lines, found.Checked...)
+	found.Checked = slices.Concat(signed, lines, found.Checked)
 	out = &verified{certificate: found.Certificate(), id: got, found: found, judge: cmp.Or(v.judge, pipeline.JudgeMean)}
 	if v.from != nil {
 		checked, open, err := config.CheckPlaces(ctx, v.from, c.Sample.Segments, res)
@@ -191,6 +224,13 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		err = v.audit(ctx, found, open, res)
 	}
 	return out, err
+}
+
+// countersign adds a signature to a checked certificate.
+func (v verification) countersign(w system, of *verified) error {
+	path, err := config.Sign(w.fs, v.certificate, of.id, of.certificate, v.key)
+	of.found.Checked = append(of.found.Checked, "signed: "+path)
+	return err
 }
 
 // again repeats the training.

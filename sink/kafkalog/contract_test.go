@@ -1,13 +1,19 @@
 package kafkalog_test
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -83,5 +89,36 @@ func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 		if errors.Is(err, stream.ErrOvertaken) != c.overtaken || !c.overtaken && err != nil {
 			t.Errorf("%q: %v", c.ids, err)
 		}
+	}
+}
+
+// TestSignaturesOnTopics: a certificate that is on the topic is sent again for a signature that it
+// lacks, and all signatures come back.
+func TestSignaturesOnTopics(t *testing.T) {
+	c, client := cluster(t)
+	dir := t.TempDir()
+	other := filepath.Join(dir, "key.pem")
+	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(other, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	const one = "../../certify/sign/testdata/key.pem"
+	for i, at := range []struct {
+		key                 sign.KeyFile
+		signatures, records int
+	}{{"", 0, 1}, {one, 1, 2}, {one, 1, 2}, {sign.KeyFile(other), 2, 3}, {one, 2, 3}, {"", 2, 3}} {
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Sign: at.key})
+		fatal.If(t, err)
+		sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
+		fatal.If(t, err)
+		id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "one"))
+		fatal.If(t, err)
+		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id)
+		fatal.If(t, err)
+		if got := counted(t, c, "pacsgp-certificates"); len(a.Signatures) != at.signatures || len(got) != at.records {
+			t.Errorf("publication %d: %d signatures and %d records, want %d and %d", i, len(a.Signatures), len(got), at.signatures, at.records)
+		}
+	}
+	if _, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", Sign: "absent.pem"}); err == nil {
+		t.Error("a publication begins without its key")
 	}
 }

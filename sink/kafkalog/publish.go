@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -36,6 +37,8 @@ type Config struct {
 	Share []int
 	// Rows is the topic of the certificates' rows; zero if brokers do not tell.
 	Rows broker.Identity
+	// Sign signs the certificates.
+	Sign sign.KeyFile
 }
 
 // NameOf returns the name of the pointer for the rows of one partition, in a shared group.
@@ -103,8 +106,11 @@ type Pointer struct {
 // PointerFormat names the version of a [Pointer].
 const PointerFormat = "pacsgp-pointer/1"
 
-// An Artifact is a certificate and its model as the bytes of their files.
-type Artifact struct{ Document, Model []byte }
+// An Artifact is a certificate, its model and its signatures as the bytes of their files.
+type Artifact struct {
+	Document, Model []byte
+	Signatures      [][]byte
+}
 
 // id returns the certificate's id.
 func (a Artifact) id() string { return digest(a.Document) }
@@ -118,6 +124,7 @@ type Publication struct {
 	models          map[string][]byte // models that were put and not sent, by SHA-256
 	sent            map[string]bool   // models that are on the topic or in the transaction, by SHA-256
 	fresh           bool              // see Fresh
+	key             *sign.Key         // nil: certificates are not signed
 }
 
 // Fresh says that no artifact put from now on was published before, so that the topic of
@@ -133,6 +140,9 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	}
 	p := &Publication{cfg: cfg, models: map[string][]byte{}, sent: map[string]bool{}}
 	var err error
+	if p.key, err = cfg.Sign.Read(); err != nil {
+		return nil, err
+	}
 	if p.piece, p.document, err = check(ctx, cfg.Client, cfg.Topics); err != nil {
 		return nil, err
 	}
@@ -140,8 +150,9 @@ func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	return p, err
 }
 
-// put sends an artifact, its model first, unless its certificate was published before. sum is the
-// model's SHA-256. If the model was sent, a.Model may be nil.
+// put sends an artifact, its model first, unless its certificate was published before with these
+// signatures. They are headers of its record, so that both are there or neither. sum is the model's
+// SHA-256. If the model was sent, a.Model may be nil.
 func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	if len(a.Document) > p.document {
 		return fmt.Errorf("kafka: the certificate has %d bytes, and the topics %q and %q take %d: raise their max.message.bytes",
@@ -149,8 +160,8 @@ func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 	}
 	id := a.id()
 	if !p.fresh {
-		there, err := last(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
-		if err != nil || there != nil {
+		there, signed, err := signedRecord(ctx, p.cfg.Client, p.cfg.Topics.Certificates, id)
+		if err != nil || there != nil && !slices.ContainsFunc(a.Signatures, func(s []byte) bool { return !has(signed, s) }) {
 			return err
 		}
 	}
@@ -160,7 +171,11 @@ func (p *Publication) put(ctx context.Context, a Artifact, sum string) error {
 		}
 		p.sent[sum] = true
 	}
-	return p.send(ctx, p.cfg.Topics.Certificates, id, broker.Record{Key: []byte(id), Value: a.Document})
+	r := broker.Record{Key: []byte(id), Value: a.Document}
+	for _, s := range a.Signatures {
+		r.Headers = append(r.Headers, broker.Header{Key: headerSignature, Value: s})
+	}
+	return p.send(ctx, p.cfg.Topics.Certificates, id, r)
 }
 
 // model sends the pieces of a model's file.
@@ -189,6 +204,9 @@ const (
 	headerCount  = "count"
 	headerDigest = "sha256"
 )
+
+// headerSignature is the header of a certificate with one of its signatures.
+const headerSignature = "signature"
 
 // Point moves the pointer of a name to a certificate that was put, or published before. It says the
 // same of it as the pointer of an output.
@@ -347,6 +365,9 @@ func (p *Publication) PutCertificate(ctx context.Context, c certify.Certificate)
 		p.sent[sum] = true
 	}
 	a := Artifact{Document: document, Model: data}
+	if p.key != nil {
+		a.Signatures = [][]byte{p.key.Sign(a.id(), sum)}
+	}
 	if err := p.put(ctx, a, sum); err != nil {
 		return "", err
 	}

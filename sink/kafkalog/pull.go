@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -43,7 +44,7 @@ func Pull(ctx context.Context, client *broker.Client, t Topics, nameOrID string)
 	}
 	a := Artifact{}
 	var err error
-	if a.Document, err = last(ctx, client, t.Certificates, id); err != nil {
+	if a.Document, a.Signatures, err = signedRecord(ctx, client, t.Certificates, id); err != nil {
 		return a, err
 	}
 	if a.Document == nil {
@@ -159,17 +160,38 @@ func header(r *broker.Record, key string) string {
 // last returns the value of the last record of a key, nil if there is none. Offsets decide, not the
 // clocks of writers.
 func last(ctx context.Context, client *broker.Client, topic, key string) ([]byte, error) {
-	var value []byte
+	value, _, err := signedRecord(ctx, client, topic, key)
+	return value, err
+}
+
+// mostSignatures bounds the signatures that are read for a certificate.
+const mostSignatures = 64
+
+// signedRecord is [last] with the signatures that records of the key have.
+func signedRecord(ctx context.Context, client *broker.Client, topic, key string) (value []byte, signatures [][]byte, err error) {
 	var in int
 	var at int64
-	err := scan(ctx, client, topic, false, func(partition int, r *broker.Record) error {
+	err = scan(ctx, client, topic, false, func(partition int, r *broker.Record) error {
+		if string(r.Key) != key {
+			return nil
+		}
+		for _, h := range r.Headers {
+			if h.Key == headerSignature && len(signatures) < mostSignatures && !has(signatures, h.Value) {
+				signatures = append(signatures, bytes.Clone(h.Value))
+			}
+		}
 		// If the topic got more partitions, a key may have several: between these times decide.
-		if string(r.Key) == key && (value == nil || partition == in || r.Time >= at) {
+		if value == nil || partition == in || r.Time >= at {
 			value, in, at = append(make([]byte, 0, len(r.Value)), r.Value...), partition, r.Time
 		}
 		return nil
 	})
-	return value, err
+	return value, signatures, err
+}
+
+// has reports whether a signature is among some.
+func has(all [][]byte, one []byte) bool {
+	return slices.ContainsFunc(all, func(s []byte) bool { return bytes.Equal(s, one) })
 }
 
 // scan calls use for each record that a topic has now; if undecided, also for uncommitted ones.

@@ -44,7 +44,7 @@ func (s *Sequence) Current(ctx context.Context) (stream.Pointer, error) {
 // Pull reads an artifact, and checks every hash.
 func (s *Sequence) Pull(ctx context.Context, id string) (stream.Artifact, error) {
 	a, err := Pull(ctx, s.Client, s.Topics, id)
-	return stream.Artifact(a), err
+	return stream.Artifact{Document: a.Document, Model: a.Model}, err
 }
 
 // sequenceFormat names the version of a [taken].

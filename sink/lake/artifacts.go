@@ -2,8 +2,10 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -78,11 +80,16 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	return m, nil
 }
 
-// PutCertificate publishes a certificate, and its model if [Directory.PutModel] stored it. The
-// certificate becomes a row of Parquet and a JSON document, both under the SHA-256 of the document,
-// which is returned. The document becomes visible last. An error while files are written leaves none
-// of them visible.
+// PutCertificate publishes a certificate, and its model if [Directory.PutModel] stored it, with the
+// signature of the directory's key. The certificate becomes a row of Parquet and a JSON document, both
+// under the SHA-256 of the document, which is returned. The document becomes visible last. An error
+// while files are written leaves none of them visible.
 func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
+	return d.PutSigned(ctx, c, nil)
+}
+
+// PutSigned is [Directory.PutCertificate] with more signatures, which it does not check.
+func (d *Directory) PutSigned(ctx context.Context, c certify.Certificate, signatures [][]byte) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -105,10 +112,18 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 			p.Abort()
 		}
 	}()
-	for _, f := range []struct {
+	if d.key != nil {
+		signatures = append(slices.Clip(signatures), d.key.Sign(id, c.Model.Digest))
+	}
+	type file struct {
 		name string
 		data []byte
-	}{{RowName(id), row}, {CertificateName(id), document}} {
+	}
+	content := []file{{RowName(id), row}}
+	for _, s := range signatures {
+		content = append(content, file{SignatureName(id, s), s})
+	}
+	for _, f := range append(content, file{CertificateName(id), document}) {
 		p, err := d.stage(f.name, f.data)
 		if err != nil {
 			return "", err
@@ -118,4 +133,44 @@ func (d *Directory) PutCertificate(ctx context.Context, c certify.Certificate) (
 		}
 	}
 	return id, durable.CommitAll(files...)
+}
+
+// Files are the files of an artifact, as bytes.
+type Files struct {
+	Document, Model []byte
+	Signatures      [][]byte
+}
+
+// PutFiles writes an artifact that was published elsewhere into a folder, and returns the paths of
+// its files. Signatures are not checked.
+func PutFiles(ctx context.Context, fsys durable.FS, folder string, a Files) (paths []string, err error) {
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return nil, err
+	}
+	m, err := sink.DecodeModel(a.Model)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Open(folder, fsys)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	sum, err := d.PutModel(ctx, m)
+	if err == nil && sum != c.Model.Digest {
+		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, err := d.PutSigned(ctx, c, a.Signatures)
+	if err != nil {
+		return nil, err
+	}
+	paths = []string{d.Path(ModelName(sum)), d.Path(CertificateName(id)), d.Path(RowName(id))}
+	for _, s := range a.Signatures {
+		paths = append(paths, d.Path(SignatureName(id, s)))
+	}
+	return paths, nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -30,6 +31,7 @@ type Directory struct {
 	fs   durable.FS
 	path string
 	lock io.Closer
+	key  *sign.Key // nil: certificates are not signed
 
 	// staged are the models without a certificate, by digest. Their files are whole, durable and
 	// hidden.

@@ -43,20 +43,25 @@ func certificateOf(modelDigest, software string, attempt int) certify.Certificat
 	return c
 }
 
+// testKey signs what a job publishes.
+const testKey = "../../certify/sign/testdata/key.pem"
+
 // job is one run of a job against a directory: everything that a job writes,
 // in its order.
 func job(dir string, fsys durable.FS) (err error) {
-	d, err := lake.Open(dir, fsys)
+	d := lake.NewOutput(dir, fsys)
+	d.Sign = testKey
+	release, err := d.Hold()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer func() { err = errors.Join(err, release()) }()
 	ctx := context.Background()
 	rank, _, err := d.AttemptLog().Record(ctx, newAttempt)
 	if err != nil {
 		return err
 	}
-	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
+	checkpoint := d.Checkpoint(newAttempt.Configuration)
 	state, err := checkpoint.Load(ctx)
 	if err != nil {
 		return err

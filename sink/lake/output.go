@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -37,6 +38,9 @@ const maxCertificate = 16 << 20
 type Output struct {
 	*Directory // nil unless held
 
+	// Sign signs the certificates; Hold reads it.
+	Sign sign.KeyFile
+
 	fs    durable.FS
 	path  string
 	holds int // calls of Hold that are not released
@@ -57,9 +61,14 @@ func (o *Output) Folder() string { return o.path }
 // [pipeline.ErrHeld] while another job works there. It is for one goroutine at a time.
 func (o *Output) Hold() (release func() error, err error) {
 	if o.holds == 0 {
+		key, err := o.Sign.Read()
+		if err != nil {
+			return nil, err
+		}
 		if o.Directory, err = Open(o.path, o.fs); err != nil {
 			return nil, err
 		}
+		o.key = key
 	}
 	o.holds++
 	return func() error {

@@ -95,7 +95,11 @@ func (o *Output) Retain(keep int) error {
 			certificates[a.ID], models[a.Model] = true, true
 		}
 	}
-	for _, name := range obsolete(old, newest, current, certificates, models) {
+	names, err := o.fs.List(o.path)
+	if err != nil {
+		return err
+	}
+	for _, name := range obsolete(names, old, newest, current, certificates, models) {
 		if err := o.Remove(name); err != nil {
 			return err
 		}
@@ -103,9 +107,9 @@ func (o *Output) Retain(keep int) error {
 	return nil
 }
 
-// obsolete returns the names of files of old runs that nothing needs. Certificates come first, since
+// obsolete returns those of the names that are files of old runs and that nothing needs. Certificates come first, since
 // a model without one is not published; records last, since they name the files that still exist.
-func obsolete(old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
+func obsolete(names []string, old []*pipeline.RunState, newest map[*pipeline.RunState]bool, current *pipeline.Current, certificates, models map[string]bool) []string {
 	var first, without, records []string
 	for _, r := range old {
 		stays := newest[r]
@@ -114,7 +118,7 @@ func obsolete(old []*pipeline.RunState, newest map[*pipeline.RunState]bool, curr
 			if certificates[a.ID] {
 				continue
 			}
-			first = append(first, CertificateName(a.ID), RowName(a.ID), ManifestName(a.ID))
+			first = append(append(first, CertificateName(a.ID), RowName(a.ID), ManifestName(a.ID)), signaturesOf(names, a.ID)...)
 			if !models[a.Model] {
 				without = append(without, ModelName(a.Model))
 			}

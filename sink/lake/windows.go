@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -30,6 +31,7 @@ type Windows struct {
 	fs   durable.FS
 	path string
 	keep int // number of published windows to keep
+	sign sign.KeyFile
 }
 
 var (
@@ -37,9 +39,10 @@ var (
 	_ stream.Folder  = (*windowFolder)(nil)
 )
 
-// NewWindows returns the windows of a directory, which keeps so many published ones.
-func NewWindows(fsys durable.FS, path string, keep int) *Windows {
-	return &Windows{fsys, path, keep}
+// NewWindows returns the windows of a directory, which keeps so many published ones. Their
+// certificates are signed with a key.
+func NewWindows(fsys durable.FS, path string, keep int, key sign.KeyFile) *Windows {
+	return &Windows{fsys, path, keep, key}
 }
 
 // Open returns the path of the open window n.
@@ -53,7 +56,9 @@ func (w *Windows) Left() ([]int64, error) { return w.numbers(openPrefix) }
 
 // Folder returns the folder of the open window n.
 func (w *Windows) Folder(n int64) stream.Folder {
-	return &windowFolder{NewOutput(w.Open(n), w.fs), w}
+	out := NewOutput(w.Open(n), w.fs)
+	out.Sign = w.sign
+	return &windowFolder{out, w}
 }
 
 // Published reads the artifact of a kept window: [fs.ErrNotExist] if no kept window has it.

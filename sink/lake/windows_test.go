@@ -28,7 +28,7 @@ func TestWindows(t *testing.T) {
 	for _, name := range []string{"_window-000000000007", "_window-000000000003", "_window-12", "window-000000000001"} {
 		fatal.If(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	w := lake.NewWindows(fsys, dir, 1)
+	w := lake.NewWindows(fsys, dir, 1, "")
 	if left, err := w.Left(); err != nil || !slices.Equal(left, []int64{3, 7}) {
 		t.Fatalf("Left() = %v, %v", left, err)
 	}

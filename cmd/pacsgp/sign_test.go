@@ -1,0 +1,83 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// testKey is the path of a private key, whose public one is beside it.
+func testKey(t testing.TB) string {
+	t.Helper()
+	path, err := filepath.Abs("../../certify/sign/testdata/key.pem")
+	fatal.If(t, err)
+	return path
+}
+
+// anotherKey makes a key in a folder, and its public half.
+func anotherKey(t *testing.T, dir string) (private, public string) {
+	t.Helper()
+	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	private, public = filepath.Join(dir, "another.pem"), filepath.Join(dir, "another-public.pem")
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	fatal.If(t, err)
+	writeFile(t, private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	der, err = x509.MarshalPKIXPublicKey(key.Public())
+	fatal.If(t, err)
+	writeFile(t, public, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	return private, public
+}
+
+// TestSigned: a job signs what it publishes, in its output and on topics, and a reader who names
+// the keys that he trusts takes nothing else.
+func TestSigned(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	public := filepath.Join(filepath.Dir(testKey(t)), "public.pem")
+	private, other := anotherKey(t, dir)
+	unsigned := retrained(t, dir, nil)
+	pacsgp(t, "verify", unsigned.model, unsigned.certificate, "--trusted", public).says(t, exitFailure, "refused", "it has no signature")
+
+	broker := seededTopics(t)
+	signing := jobFile{"sign": "{key: " + testKey(t) + "}", "publish": "{kafka: {brokers: [" + broker + "], name: m}}"}
+	succeed(t, "topics", tiny(signing).write(t, dir))
+	a := retrained(t, dir, signing)
+	signatures, err := filepath.Glob(filepath.Join(a.out, "signature-*.json"))
+	fatal.If(t, err)
+	if a.id != unsigned.id || len(signatures) != 1 {
+		t.Fatalf("certificate %s with the signatures %q; unsigned it is %s", a.id, signatures, unsigned.id)
+	}
+	signed := readFile(t, signatures[0])
+	pacsgp(t, "verify", a.out, a.lake, "--trusted", filepath.Dir(other)).says(t, exitUsage, "--trusted", "readers must not have")
+	for _, reference := range [][]string{{a.model, a.certificate}, {a.model, filepath.Join(a.out, sinklake.RowName(a.id))}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
+		call := append([]string{"verify"}, reference...)
+		pacsgp(t, append(call, a.lake, "--trusted", public)...).says(t, 0, "signed with the trusted key", "verified:")
+		pacsgp(t, append(call, a.lake, "--trusted", other)...).says(t, exitFailure, "refused", "not among the trusted ones")
+	}
+	pulled := filepath.Join(dir, "pulled")
+	succeed(t, "pull", "m", "-o", pulled, "--kafka", broker)
+	if got := readFile(t, filepath.Join(pulled, filepath.Base(signatures[0]))); string(got) != string(signed) {
+		t.Errorf("the signature is another one after pull: %s", got)
+	}
+
+	// From an output to another one, and under another name.
+	third := retrained(t, dir, jobFile{"delta": "0.04"})
+	writeFile(t, filepath.Join(third.out, sinklake.SignatureName(third.id, signed)), signed)
+	pacsgp(t, "verify", third.model, third.certificate, "--trusted", public).says(t, exitFailure, "refused", "and not this certificate")
+
+	// Who has verified it signs, too: a key follows another one.
+	pacsgp(t, "verify", third.model, a.certificate, a.lake, "--sign", private).says(t, exitFailure, "refused")
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--sign", private).says(t, 0, "signed:")
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", other).says(t, 0, "verified:")
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "verified:")
+
+	fatal.If(t, os.Remove(private))
+	job := tiny(jobFile{"sign": "{key: " + private + "}"}).write(t, dir)
+	pacsgp(t, "train", job).says(t, exitFailure, "the key to sign with", private)
+}

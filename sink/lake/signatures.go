@@ -1,0 +1,60 @@
+package lake
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify/sign"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// signaturePrefix begins the names of the signatures of the certificate id.
+func signaturePrefix(id string) string { return "signature-" + id + "-" }
+
+// SignatureName returns the name of a signature of the certificate id, by its content: those of
+// several keys are beside each other.
+func SignatureName(id string, signature []byte) string {
+	return signaturePrefix(id) + sink.DigestOf(signature)[:16] + ".json"
+}
+
+// Signatures reads the signatures of a certificate in a folder; none if there is no folder. A nil FS
+// means [durable.OS].
+func Signatures(fsys durable.FS, folder, id string) (all [][]byte, err error) {
+	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
+	names, err := fsys.List(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, name := range signaturesOf(names, id) {
+		data, err := readAtMost(fsys, filepath.Join(folder, name), sign.MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, data)
+	}
+	return all, err
+}
+
+// signaturesOf returns the names of the signatures of a certificate, sorted.
+func signaturesOf(names []string, id string) (found []string) {
+	for _, name := range names {
+		if strings.HasPrefix(name, signaturePrefix(id)) {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// Sign signs a certificate of the id, whose model has the digest, in a folder, and returns the path
+// of the signature. A nil FS means [durable.OS].
+func Sign(fsys durable.FS, folder, id, model string, key *sign.Key) (path string, err error) {
+	signature := key.Sign(id, model)
+	path = filepath.Join(folder, SignatureName(id, signature))
+	return path, durable.WriteFile(cmp.Or[durable.FS](fsys, durable.OS{}), path, signature)
+}
