@@ -108,6 +108,9 @@ func (ev Evidence) record() (Certificate, error) {
 		Delta:         ev.Delta,
 		Declared:      ev.Declared,
 	}
+	if a := ev.Copies.AsTheyCome; a != nil {
+		c.Copies.AsTheyCome = &Risk{Exact: a.Exact, Upper: a.Exact.Upper()}
+	}
 	if ev.Ledger.missing(RoleHoldout) != nil {
 		c.Baseline.Missed = &MissedUnits{Units: ev.Constant.Missed}
 	}

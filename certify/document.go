@@ -81,6 +81,8 @@ type Role string
 const (
 	RoleTrain   Role = "train"
 	RoleHoldout Role = "holdout"
+	// RoleCopy is that of rows left out because they equal an earlier one: no guarantee comes from them.
+	RoleCopy Role = "copy"
 )
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
@@ -161,27 +163,6 @@ func (b Baseline) For(g Guarantee) float64 {
 		return b.Missed.Bound
 	}
 	return b.Bound
-}
-
-// A CopiesPolicy is the rule of a job for rows that equal an earlier one.
-type CopiesPolicy string
-
-// The policies.
-const (
-	CopiesLimited     CopiesPolicy = "limited"     // more copies than the limit end the job
-	CopiesDropped     CopiesPolicy = "drop"        // later copies are neither trained nor certified on
-	CopiesIndependent CopiesPolicy = "independent" // declared to be separate draws
-)
-
-// Copies counts rows that equal an earlier one: among all rows for the policy drop, else among
-// reference and train rows.
-type Copies struct {
-	Policy   CopiesPolicy `json:"policy"`
-	Limit    float64      `json:"limit"`              // share of the rows, for the policy limited
-	Distinct int64        `json:"distinct"`           // rows that equal no earlier one
-	Rows     int64        `json:"rows"`               // rows that equal an earlier one in all used columns
-	Features int64        `json:"features"`           // rows that equal an earlier one in all features
-	Frequent int64        `json:"frequent,omitempty"` // if roles follow from features: the most rows with the same features
 }
 
 // Findings are patterns among the first reference and train rows by rank that independent draws of

@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// fewCopies is the share of equal rows above which they are a doubt: the default limit of a job.
-const fewCopies = 0.01
-
 // Doubts are the reservations that belong beside the headlines.
 func (c Certificate) Doubts() []string {
 	var said []string
@@ -24,14 +21,7 @@ func (c Certificate) Doubts() []string {
 	if len(c.Declared.Scaling) > 0 {
 		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
 	}
-	if n := c.Copies.Rows; n > 0 && (c.Copies.Policy != CopiesLimited || float64(n) > fewCopies*float64(n+c.Copies.Distinct)) {
-		of := fmt.Sprintf("%d of %d rows equal an earlier row", n, n+c.Copies.Distinct)
-		if c.Copies.Policy == CopiesDropped {
-			said = append(said, of+" and were left out: the bounds are about distinct rows. Where hard rows repeat more often than others, more rows are missed as they come. That they are copies is its maker's word; if they are separate draws, the bounds may be too low.")
-		} else {
-			said = append(said, of+". That they are separate draws is its maker's word; if they are copies, the bounds are too low.")
-		}
-	}
+	said = append(said, c.Copies.doubts(c.loss())...)
 	if n := c.Ledger.Bad; n > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))

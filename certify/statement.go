@@ -50,7 +50,7 @@ func headline(g Guarantee, c Certificate) string {
 
 // fresh names the rows that a guarantee is about.
 func (c Certificate) fresh(g Guarantee) string {
-	fresh, and := "fresh rows", ""
+	fresh, and := "fresh "+c.Copies.distinct()+"rows", ""
 	if u := c.Ledger.Units; u != nil {
 		fresh = "the rows of a fresh " + u.Words() + ", on average over its rows"
 	}
@@ -198,7 +198,7 @@ func certified(g Guarantee, c Certificate) string {
 	if c.Roles.ByContent {
 		rules += " and " + ofRole(g)
 	}
-	drawn := fmt.Sprintf("a fresh row drawn independently from %s %s", source, rules)
+	drawn := fmt.Sprintf("a fresh %srow drawn independently from %s %s", c.Copies.distinct(), source, rules)
 	if u := c.Ledger.Units; u != nil {
 		drawn = fmt.Sprintf("a fresh %s drawn independently from %s, on average over its rows that satisfy the row rules", u.Words(), source)
 		of = "unit, one of its rows"
@@ -232,7 +232,7 @@ func certified(g Guarantee, c Certificate) string {
 	if g.Role == RoleHoldout {
 		words += c.Delta.Looks.words()
 	}
-	return words + c.Delta.Sequence.words(g.Role == RoleHoldout && c.Delta.Looks.paid()) + "."
+	return words + c.Copies.words(c.loss()) + c.Delta.Sequence.words(g.Role == RoleHoldout && c.Delta.Looks.paid()) + "."
 }
 
 // vacuous says why the bound says nothing.

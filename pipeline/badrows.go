@@ -183,15 +183,16 @@ type sieve struct {
 }
 
 // affordSieve refuses sets of rows beyond the memory of the job.
-func affordSieve(copies, bad bool, rows int64, res Resources) error {
+func affordSieve(job Job, rows int64, res Resources) error {
 	need := int64(0)
-	for _, wanted := range []bool{copies, bad} {
-		if wanted {
-			need += rows / 8
-		}
+	if job.BadRows.Some() {
+		need = rows / 8
+	}
+	if job.Copies.Policy == CopiesDropped {
+		need += rows / 8 * (1 + min(1, job.Roles.sets()))
 	}
 	if need > max(res.Memory, 1<<26) {
-		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies, another one with hold-out or outside rows, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
 			ErrData, need>>20, rows, res.Memory>>20)
 	}
 	return nil
@@ -215,7 +216,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
 	s = &sieve{columns: make([][]ColumnDigest, len(shards)), roles: job.siftedRoles(n, len(src.Columns()), used)}
-	if err := affordSieve(drop, job.BadRows.Some(), n, res); err != nil {
+	if err := affordSieve(job, n, res); err != nil {
 		return nil, err
 	}
 	strict := job.Encode.strict(src.Columns(), used)
@@ -226,7 +227,13 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	}
 	if drop {
 		s.out.copies, marked = newOrdinalSet(n), used
-		counter = newCounter[[3]uint64](n, res, s.out.copies)
+		later := &laterRows{all: s.out.copies}
+		if job.Roles.sets() > 0 {
+			s.out.hidden = newOrdinalSet(n)
+			rule := job.rule(n)
+			later.apart, later.key, later.is = s.out.hidden, job.Roles.Key, func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
+		}
+		counter = newCounter[[3]uint64](n, res, later)
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
@@ -269,6 +276,9 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 			return nil, err
 		}
 		s.out.copies.seal()
+		if s.out.hidden != nil {
+			s.out.hidden.seal()
+		}
 		s.copies = found.all.copies()
 	}
 	return s, nil

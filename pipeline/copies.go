@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -74,20 +75,46 @@ func (d CopiesDecl) allow(all, open Copies) error {
 		rows = "rows that are no hold-out rows"
 	}
 	return fmt.Errorf("%w: more rows equal an earlier row in every used column than copies allows, %s: %d of %d %s (%s), of which %d are distinct. "+
-		"The bound supposes that rows are separate draws: a draw that is in the data several times would be counted several times, and the bound would be too low. There are four ways on:\n"+
-		"hint: set roles: {by: content}, if rows come with such copies: rows of equal features have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing\n"+
-		"hint: or remove the copies from the data, where a join or a repeated delivery made them\n"+
-		"hint: or set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify\n"+
-		"hint: or set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): "+
-		"the certificate then says that this is your declaration",
-		ErrData, percent(d.Limit), open.OfRows(), open.Rows, rows, percent(float64(open.OfRows())/float64(open.Rows)), open.Distinct, open.OfFeatures())
+		"The bound supposes that rows are separate draws: a draw that is in the data several times would be counted several times, and the bound would be too low. %s",
+		ErrData, percent(d.Limit), open.OfRows(), open.Rows, rows, percent(float64(open.OfRows())/float64(open.Rows)), open.Distinct, open.hints())
+}
+
+// uneven is the number of times that the most frequent features come as often as features on average, from
+// which on rows do not look multiplied by a join or a delivery.
+const uneven = 8
+
+// natural reports whether rows repeat as records of few values do: one in ten rows with the features of an
+// earlier one has another target, or some features are far more frequent than others.
+func (c Copies) natural() bool {
+	return 10*c.OfRows() < 9*c.OfFeatures() || c.Frequent > uneven*(c.Rows/max(1, c.DistinctFeatures))
+}
+
+// hints are the ways on for rows with more copies than a job allows, the likely one first.
+func (c Copies) hints() string {
+	why := "Here rows repeat evenly, with their targets, as after a join or a repeated delivery"
+	remove := "remove the copies from the data, where a join or a repeated delivery made them"
+	drop := "set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify, and the promise is about distinct rows"
+	content := "set roles: {by: content}, if rows come with such copies: rows of equal features have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing"
+	independent := fmt.Sprintf("set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): the certificate then says that this is your declaration", c.OfFeatures())
+	ways := []string{remove, drop, content, independent}
+	if c.natural() {
+		why = fmt.Sprintf("Here rows repeat as records of few values do: %d rows equal an earlier one in the features alone, and one set of features comes %d times", c.OfFeatures(), c.Frequent)
+		ways = []string{content, independent, remove, drop}
+	}
+	return why + ". There are four ways on, the likely one first:\nhint: " + strings.Join(ways, "\nhint: or ")
 }
 
 // counted is a certificate's statement about copies.
-func (j Job) counted(c Copies) certify.Copies {
+func (j Job) counted(c Copies, all certify.Tallies) certify.Copies {
 	found := certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
 	if j.Roles.By == RolesByContent {
 		found.Frequent = c.Frequent
+	}
+	if j.Copies.Policy == CopiesDropped && found.Rows > 0 && !j.before {
+		risk := all.Of(certify.PredictorMean, certify.RoleTrain).Risk
+		if err := risk.Merge(all.Of(certify.PredictorMean, certify.RoleCopy).Risk); err == nil { // else refused for the lack of it
+			found.AsTheyCome = &certify.Risk{Exact: risk}
+		}
 	}
 	return found
 }

@@ -59,13 +59,37 @@ func TestCopiesStopTheJob(t *testing.T) {
 	if !errors.Is(err, pipeline.ErrData) {
 		t.Fatalf("error %v, want ErrData", err)
 	}
-	for _, want := range []string{"19600 of 20000 rows (98 %)", "of which 400 are distinct", "copies allows, 1 %", "copies: drop", "copies: independent", "remove the copies"} {
+	for _, want := range []string{"19600 of 20000 rows (98 %)", "of which 400 are distinct", "copies allows, 1 %", "copies: drop", "copies: independent", "repeat evenly", "hint: remove the copies", "hint: or set copies: drop"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
 	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
 		t.Errorf("something was begun: %v", phases)
+	}
+}
+
+// Rows that repeat unevenly, or in their features alone too, look like records of few values: the first
+// hint is another one then.
+func TestHintsOfCopiesFollowTheData(t *testing.T) {
+	few := waves(400, 0.5, 70)
+	for i := range 300 { // a hundred different rows, one of which comes often
+		for j := range few {
+			few[j][100+i] = few[j][max(0, i-250)]
+		}
+	}
+	other := waves(400, 0.5, 70)
+	for i := range 200 {
+		other[0][200+i], other[1][200+i] = other[0][i], other[1][i]
+		if i%2 == 0 {
+			other[2][200+i] = other[2][i]
+		}
+	}
+	for name, columns := range map[string][][]float64{"uneven": few, "other targets": other} {
+		_, err := pipeline.Run(t.Context(), job(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
+		if err == nil || !strings.Contains(err.Error(), "first:\nhint: set roles: {by: content}") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -176,8 +200,9 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	if want := (certify.Ledger{Unit: "row", Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
-	if want := (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}); c.Copies != want {
-		t.Errorf("copies %+v, want %+v", c.Copies, want)
+	counts, come := c.Copies, c.Copies.AsTheyCome
+	if counts.AsTheyCome = nil; counts != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}) {
+		t.Errorf("copies %+v", counts)
 	}
 	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "copies, made after the rows were drawn") {
 		t.Errorf("the assumption of independent rows says %q", text)
@@ -186,6 +211,14 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	fatal.If(t, err)
 	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
 	fatal.If(t, err)
+	if src, err = p.lake.open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	all, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
+	fatal.If(t, err)
+	if come.Exact.Count() != 20_000 || math.Abs(come.Upper-all.Mean) > 1e-9 {
+		t.Errorf("the mean of Q misses %v of %d rows as they come, want %v of all", come.Upper, come.Exact.Count(), all.Mean)
+	}
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	if draw.N != 400-both || draw.Bound < fresh.Draw {
 		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)
@@ -270,8 +303,15 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 			ev.Ledger.Copies, ev.Ledger.Reference = ev.Ledger.Copies-1, ev.Ledger.Reference+1
 			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
 		}},
+		"fewer misses of rows as they come": {dropped, func(ev *certify.Evidence) {
+			ev.Copies.AsTheyCome = &certify.Risk{}
+			for range ev.Ledger.Rows {
+				fatal.If(t, ev.Copies.AsTheyCome.Exact.Add(0))
+			}
+		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
 			policy(ev, "drop", "independent")
+			ev.Copies.AsTheyCome = nil
 			ev.Ledger.Reference += ev.Ledger.Copies
 			ev.Ledger.Copies = 0
 		}},

@@ -46,7 +46,7 @@ type counter[R rowRecord] struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
-	later   *ordinalSet // gets the ordinals of later copies; nil: nobody wants them
+	later   *laterRows // gets the later copies; nil: nobody wants them
 
 	mu     sync.Mutex
 	rows   int64 // added
@@ -55,6 +55,14 @@ type counter[R rowRecord] struct {
 	file   temporary   // nil until the budget is exceeded
 	size   int64       // bytes in the file
 	merged []io.Closer // files of merged counters
+}
+
+// laterRows get the rows that equal an earlier one.
+type laterRows struct {
+	all   *ordinalSet
+	apart *ordinalSet     // those that equal a hold-out row or an outside row; nil: there are none of these
+	key   string          // of the roles
+	is    func(rank) bool // reports whether a row is kept apart, by its rank
 }
 
 // A sortedRun is sorted records: in memory, or in a part of a file.
@@ -75,7 +83,7 @@ type temporary interface {
 const leastRecords = 4096
 
 // newCounter returns a counter for about n rows.
-func newCounter[R rowRecord](n int64, res Resources, later *ordinalSet) *counter[R] {
+func newCounter[R rowRecord](n int64, res Resources, later *laterRows) *counter[R] {
 	c := &counter[R]{
 		workers: max(res.Workers, 1), budget: res.Memory, later: later,
 		create: func() (temporary, error) { return createTemporary(res.Temporary) },
@@ -173,7 +181,7 @@ func (c *counter[R]) count(ctx context.Context) (varieties, error) {
 	if len(c.runs) == 0 {
 		return c.countKept(), nil
 	}
-	s := scanner[R]{later: c.later}
+	s := newScanner[R](c.later)
 	err := c.each(ctx, func(r R) error { s.add(r); return nil })
 	return s.found, err
 }
@@ -229,7 +237,7 @@ func (c *counter[R]) different(records []R, digit int) varieties {
 		return varieties{variety{n, n, n, min(n, 1)}, variety{open, open, open, min(open, 1)}}
 	}
 	sortRecords(records, digit)
-	s := scanner[R]{later: c.later}
+	s := newScanner[R](c.later)
 	for _, r := range records {
 		s.add(r)
 	}
@@ -260,7 +268,31 @@ type scanner[R rowRecord] struct {
 	found varieties
 	last  R
 	alike struct{ all, open int64 } // rows so far with the last one's features
-	later *ordinalSet
+	later *laterRows
+
+	hasher *roleHasher // nil: no row is kept apart
+	apart  bool        // the first row that equals the last one is kept apart
+}
+
+func newScanner[R rowRecord](later *laterRows) scanner[R] {
+	s := scanner[R]{later: later}
+	if later != nil && later.apart != nil {
+		s.hasher = newRoleHasher(later.key)
+	}
+	return s
+}
+
+// note adds a row to the later ones, or is told of a first one.
+func (s *scanner[R]) note(ordinal int64, first bool) {
+	switch {
+	case first && s.hasher != nil:
+		s.apart = s.later.is(s.hasher.rank(ordinal))
+	case !first:
+		s.later.all.add(ordinal)
+		if s.apart {
+			s.later.apart.add(ordinal)
+		}
+	}
 }
 
 func (s *scanner[R]) add(r R) {
@@ -269,8 +301,8 @@ func (s *scanner[R]) add(r R) {
 	if features {
 		s.alike.all, s.alike.open = 0, 0
 	}
-	if s.later != nil && !row {
-		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
+	if s.later != nil {
+		s.note(int64(r[len(r)-1]), row) //nolint:gosec // an ordinal
 	}
 	s.alike.all++
 	s.found.all.count(row, s.alike.all)

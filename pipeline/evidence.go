@@ -51,7 +51,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk, Missed: found.Missed},
 		Dependence: found.Dependence,
-		Copies:     job.counted(found.Open),
+		Copies:     job.counted(found.Open, found.Tallies),
 		Findings:   found.Findings,
 		Mean:       found.Mean,
 		Grouping:   job.grouping(found.Groups),

@@ -108,7 +108,7 @@ func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Reso
 	for i, m := range marks {
 		records[i] = [3]uint64{m[0], m[1] &^ 1, uint64(i)}
 	}
-	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, set), records, create)
+	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, &laterRows{all: set}), records, create)
 	for i := range n {
 		if set.has(i) {
 			later = append(later, i)

@@ -205,7 +205,7 @@ func (f *shardFold) add(b block) error {
 	if f.space == nil {
 		return nil
 	}
-	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
+	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b), f.scoreBeside(b))
 }
 
 // order adds the targets of reference and train rows.
@@ -257,6 +257,32 @@ func (f *shardFold) scoreHoldout(b block) error {
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)
+		}
+	}
+	return nil
+}
+
+// scoreBeside adds the losses of the mean of Q, for information, on the reference rows of a block and on
+// copies of open rows. Beside the train rows they make rows as they come.
+func (f *shardFold) scoreBeside(b block) error {
+	if f.pass.roles.out.copies == nil {
+		return nil
+	}
+	w := f.space
+	w.reset(b.rows)
+	f.pass.roles.beside(b, func(i int) { w.gather(b, i, i+1) })
+	if w.n == 0 {
+		return nil
+	}
+	laws, err := w.predict()
+	if err != nil {
+		return err
+	}
+	to := f.tallies.At(certify.PredictorMean, certify.RoleCopy)
+	rows := scored{y: w.y[:w.n], laws: laws}
+	for i := range w.n {
+		if err := to.Risk.Add(w.point(rows, i)); err != nil {
+			return fmt.Errorf("pipeline: copies among rows %d and following of the sample: %w", b.first, err)
 		}
 	}
 	return nil

@@ -227,6 +227,9 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		found.Groups = ev.Grouping.Values
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
+	if a := ev.Copies.AsTheyCome; a != nil {
+		found.Tallies.At(certify.PredictorMean, certify.RoleCopy).Risk = a.Exact
+	}
 	if err := errors.Join(found.Digest.Parse(ev.Sample.Digest), found.Targets.Parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}

@@ -138,7 +138,11 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
 		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		if policy == pipeline.CopiesIndependent {
+		if policy == pipeline.CopiesDropped {
+			p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Copies.Policy = policy })
+			conditional["copies left out of hold-out rows"] = true
+			names, calls = append(names, "copies left out of hold-out rows"), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		} else {
 			p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Roles.By = pipeline.RolesByContent })
 			conditional["copies, roles by content"] = true
 			names, calls = append(names, "copies, roles by content"), append(calls, []string{"verify", p.model, p.certificate, p.data})

@@ -6,6 +6,7 @@ import re
 
 from . import dependence, unit
 from .bound import guarantee
+from .copies import stated_copies
 from .curve import at_the_tolerance
 from .forms import BEFORE, CERTIFICATE, FORMAT
 from .job import alternative, by, canonical_settings, check_job, for_rows, mean_column, members, reference_count
@@ -188,15 +189,3 @@ def stated_mean(cert, job):
     for role in ("reference", "train"):
         need(stated[role]["count"] == ledger[role] and int(stated[role]["sum"], 16) <= ledger[role] * UNIT, f"the distances on {role} rows are not at most 1 each")
     return {"column": mean_column(job), **{role: {k: stated[role][k] for k in ("count", "sum")} for role in ("reference", "train")}}
-
-
-def stated_copies(copies, job, ledger, before):
-    """The counts of copies with the policy of the job: among reference and train rows, but among
-    all where copies are left out, and in the format before."""
-    policy, rows = job["copies"], ledger["rows"] - ledger["bad"]
-    need(policy["policy"] != "limited" or not float(copies["rows"]) > policy["limit"] * rows, f"{copies['rows']} of {rows} rows are copies, and the job allows {policy['limit']}")
-    rows -= 0 if before or policy["policy"] == "drop" else ledger["holdout"] + ledger.get("outside", 0)
-    need(copies["distinct"] >= 1 and copies["distinct"] + copies["rows"] == rows and copies["rows"] <= copies["features"] < rows, "the copies do not add up")
-    most = copies.get("frequent", 0) if by(job) == "content" else 0
-    need((most > 0) == (by(job) == "content") and most <= copies["features"] + 1, f"{most} rows of the same features do not go with the others")
-    return {**policy, **{k: copies[k] for k in ("distinct", "rows", "features")}, **members(("frequent", most))}

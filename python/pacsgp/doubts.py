@@ -3,10 +3,10 @@ from fractions import Fraction
 
 from . import dependence, unit
 from .bound import mean_of
+from .copies import doubts_of_copies
 from .jsontext import BEFORE, plain
-from .sentences import decimals, paid_for
+from .sentences import decimals, outward, paid_for, percent_up
 
-FEW_COPIES = 0.01  # of the rows, without a word
 FREQUENT = 0.05    # of the rows, with the same features and so one role
 
 
@@ -33,11 +33,7 @@ def doubts(cert, unseen=False):
         said.append(f"The job of its sequence was changed with number {amended}.{' Looks at hold-out rows are paid for.' if paid else ''} That the change owes nothing{' else' if paid else ''} to rows of earlier numbers is its maker's word.")
     if cert["declared"].get("scaling"):
         said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
-    n = copies["rows"]
-    if n > 0 and (copies["policy"] != "limited" or n > FEW_COPIES * looked):
-        said.append(f"{n} of {looked} rows equal an earlier row" + (
-            " and were left out: the bounds are about distinct rows. Where hard rows repeat more often than others, more rows are missed as they come. That they are copies is its maker's word; if they are separate draws, the bounds may be too low." if copies["policy"] == "drop"
-            else ". That they are separate draws is its maker's word; if they are copies, the bounds are too low."))
+    said += doubts_of_copies(cert, percent_up, lambda x: outward(x, True))
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "
                     "where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.")

@@ -107,7 +107,7 @@ CERTIFICATE = {
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "missed?": {"units": count, "bound": share}, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured?": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
-    "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count, "frequent?": count},
+    "copies": {"policy": {"limited", "drop", "independent"}, "limit": share, "distinct": count, "rows": count, "features": count, "frequent?": count, "as_they_come?": {"exact": SUM, "upper": share}},
     "findings?": {"rows": count, "near_copies?": count, "ordered?": [word(128)], "grids?": [word(128)]}, "mean?": {"column": word(128), "reference": SUM, "train": SUM}, "accuracy": {"tau": positive},
     "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count, "outside?": count,

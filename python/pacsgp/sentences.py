@@ -2,6 +2,7 @@
 from fractions import Fraction
 
 from .bound import decimal_fraction
+from .copies import left_out, missed, shared
 from .curve import within
 from . import unit
 from .groups import LEAST, name
@@ -121,7 +122,7 @@ class Sentences:
 
     def headline(self, g):
         rules = " that satisfy the row rules" if self.cert["ledger"]["bad"] else ""
-        fresh = (f"the rows of a fresh {unit.words(self.units)}, on average over its rows" if self.units else "fresh rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), rules)))
+        fresh = (f"the rows of a fresh {unit.words(self.units)}, on average over its rows" if self.units else f"fresh {self.distinct()}rows") + (" of " + self.places(8) if self.places(8) else "") + " and".join(filter(None, (self.of_role(g), rules)))
         word = any(o["status"] == "conditional" and o["predictor"] == g["predictor"] for o in self.cert["guarantees"])
         nothing = "without its maker's word nothing" if word else "nothing"
         who, loss, sure = self.subject(g), g["loss"], f"{confidence(g['delta'])} confidence" + self.condition(g)
@@ -222,7 +223,7 @@ class Sentences:
             words += f", among them that {self.fixed()} (mean-fixed)"
         words += (f", and with confidence of at least {confidence(g['delta'])} over the draw of the N = {g['n']} {rows}, "
                   + (f"for a fresh {unit.words(self.units)} drawn independently from the same source{'' if self.misses(g) else ', on average over its rows that satisfy the row rules'}: " if self.units else
-                    f"for a fresh row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: ") + self.claim(g))
+                    f"for a fresh {self.distinct()}row drawn independently from the same source{', ' + self.places() + ',' if self.places() else ''} that satisfies the row rules{' and' if self.of_role(g) else ''}{self.of_role(g)}: ") + self.claim(g))
         if g["predictor"] != "draw of Q":
             words += ". " + ("This is twice the bound of pb-full and holds on the same event. " if g["id"] == "mean-2b" else "")
             words += ("It speaks of predictions that are within "
@@ -238,7 +239,16 @@ class Sentences:
         if k > 1:
             words += (f". It holds together with the guarantees of the other {k - 1} of {k} alternatives that the job declared, "
                       "so that the best of them may be chosen")
-        return words + (self.looks() if g["role"] == "holdout" else "") + self.sequence(g["role"] == "holdout") + "."
+        return words + (self.looks() if g["role"] == "holdout" else "") + self.copies() + self.sequence(g["role"] == "holdout") + "."
+
+    def distinct(self):
+        return "distinct " if left_out(self.cert["copies"]) else ""
+
+    def copies(self):
+        """About copies that were left out."""
+        if "as_they_come" not in self.cert["copies"]:
+            return ""
+        return f". It is about distinct rows: {shared(self.cert['copies'])} and were left out; {missed(self.cert, percent_up, lambda x: outward(x, True))}"
 
     def looks(self):
         j = len(self.cert["delta"].get("looks", {}).get("earlier", [])) + 1

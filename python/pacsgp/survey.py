@@ -129,8 +129,9 @@ class Copies:
                     hashes.append(int.from_bytes(hashlib.sha256(content + data[at:at + part]).digest()[:8], "big"))
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
-        first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)[1]
+        _, first, same = np.unique(np.frombuffer(every, dtype="V16"), return_index=True, return_inverse=True)
         good = np.concatenate(good)
+        self.first = good[first[same.ravel()]]  # for each good row the first that equals it
         self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
         self.bad[good], self.later[good] = False, True
         self.later[good[first]] = False
@@ -195,6 +196,10 @@ class Survey:
             reference = ranked[:k]
         self.holdout, self.outside = self.used(held), self.used(outside)
         apart = np.concatenate([self.holdout, self.outside])
+        self.copied = self.gone & False  # copies that are left out, of rows that are not kept apart
+        if self.dropped:
+            self.copied[found.good[~np.isin(found.first, apart)]] = True
+            self.copied &= found.later
         self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(apart) else found.counts(apart)
         self.reference = np.sort(self.used(reference))
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
@@ -219,6 +224,10 @@ class Survey:
     def is_train(self, first, rows):
         """Which are train rows."""
         return self.without(self.reference, self.is_open(first, rows), first)
+
+    def beside(self, first, rows):
+        """Which are reference rows, or copies that are left out: with the train rows, rows as they come."""
+        return self.copied[first:first + rows] | self.is_open(first, rows) & ~self.is_train(first, rows)
 
     def without(self, others, these, first):
         these[within(others, first, len(these)) - first] = False

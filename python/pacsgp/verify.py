@@ -2,7 +2,8 @@
 import numpy as np
 
 from . import unit
-from .certificate import read_certificate, read_job, segments, stated_copies, stated_findings
+from .certificate import read_certificate, read_job, segments, stated_findings
+from .copies import AsTheyCome, stated_copies
 from .curve import at_the_tolerance, is_wide
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
@@ -79,7 +80,7 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
         check_values(job, columns, survey.values(survey.reference), found["group values"])
     before = is_before(document)
     need(job["copies"]["policy"] != "limited" or not float(survey.all_copies["rows"]) > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
-    found["copies"] = stated_copies(survey.all_copies if before else survey.copies, job, found["ledger"], before)
+    found["copies"] = stated_copies({**(survey.all_copies if before else survey.copies), **{k: v for k, v in cert["copies"].items() if k == "as_they_come"}}, job, found["ledger"], before)
     seen = members(("findings", findings(filled_rows(encodings, columns, survey.values(np.sort(survey.start))), columns[:-1 - len(unit.labels(job))])))
     found["findings"] = None if before else seen.get("findings")
     found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
@@ -98,7 +99,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     Returns the constant's sum, what the column of the mean is like, whether as many rows are unproven as stated, and
     how alike near rows are."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m(cert) for m in applied(cert)]
-    baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
+    baseline, n, far, order, come = 0, 0, 0, Order(survey.lake.rows), AsTheyCome()
     columns, constants = survey.columns, unit.Sums()
     units_of = survey.units and unit.Hashes(survey.job, survey.lake.rows)
     digests = Digests(survey.lake, len(columns), targets=False)
@@ -115,10 +116,12 @@ def check_losses(model, cert, survey, constant, holds, found):
             far += units(misfit(model, block[:, train]), True)
         order.add_targets(model.scale_target(block[:, survey.is_open(first, block.shape[1])]))
         order.add_places(first + np.flatnonzero(train))
-        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
+        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train), *[("beside", survey.beside(first, block.shape[1]))] * (survey.dropped > 0)):
             for i in range(0, block[0, rows].size, BLOCK):
                 part = block[:, rows][:, i:i + BLOCK]
                 y, law = model.scale_target(part), laws.at(model.scale_features(part[:len(model.features)].T))
+                if role != "holdout" and survey.dropped:
+                    come.add(losses, y, law)
                 if role == "train":
                     order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
@@ -135,6 +138,8 @@ def check_losses(model, cert, survey, constant, holds, found):
     if "missed" in found:
         missed = constants.missed(0, unit.misses(found["ledger"]), UNIT)
         need(missed == found["missed"], f"the constant misses {missed} train units, the certificate says {found['missed']}")
+    if "as_they_come" in found["copies"]:
+        come.agrees(found["copies"]["as_they_come"])
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     mean = found["mean"]
     if mean:
