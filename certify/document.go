@@ -309,6 +309,7 @@ type Declared struct {
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
 	Scaling  []Scaled `json:"scaling,omitempty"` // declared constants, one a column
+	Changes  []Change `json:"changes,omitempty"` // differences between the files and the schema of the job
 }
 
 // Training has what is needed, with configuration and rows, to train the same bytes of the

@@ -210,6 +210,17 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 	return to
 }
 
+// later returns the sets for copies.
+func (s *sieve) later(job Job, n int64) *laterRows {
+	l := &laterRows{all: s.out.copies}
+	if job.Roles.sets() > 0 {
+		s.out.hidden = newOrdinalSet(n)
+		rule := job.rule(n)
+		l.apart, l.key, l.is = s.out.hidden, job.Roles.Key, func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
+	}
+	return l
+}
+
 // sift finds the rows that are bad in the used columns, the copies if the job drops them, and
 // the roles if they follow from values.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
@@ -227,13 +238,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	}
 	if drop {
 		s.out.copies, marked = newOrdinalSet(n), used
-		later := &laterRows{all: s.out.copies}
-		if job.Roles.sets() > 0 {
-			s.out.hidden = newOrdinalSet(n)
-			rule := job.rule(n)
-			later.apart, later.key, later.is = s.out.hidden, job.Roles.Key, func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
-		}
-		counter = newCounter[[3]uint64](n, res, later)
+		counter = newCounter[[3]uint64](n, res, s.later(job, n))
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
@@ -276,9 +281,6 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 			return nil, err
 		}
 		s.out.copies.seal()
-		if s.out.hidden != nil {
-			s.out.hidden.seal()
-		}
 		s.copies = found.all.copies()
 	}
 	return s, nil

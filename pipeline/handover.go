@@ -32,6 +32,9 @@ type Handover struct {
 	Groups        []float64       `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt `json:"attempt"`
 
+	// Changes are the noted differences from the schema of the job.
+	Changes []certify.Change `json:"changes,omitempty"`
+
 	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Looks are the earlier looks at the hold-out rows.
@@ -192,7 +195,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
-		Software: env.Software, Attempt: h.Attempt,
+		Software: env.Software, Attempt: h.Attempt, Changes: h.Changes,
 		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
 	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {

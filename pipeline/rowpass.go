@@ -31,6 +31,7 @@ type rowPass struct {
 	curve     bool              // counts the errors of the mean on hold-out rows
 	grouping  *certify.Grouping // counts these rows by group; nil: there are none
 	grouped   int               // the column of the groups
+	ranges    *rangeCheck       // nil: none is declared
 	held      *heldRows         // gathers the hold-out rows; nil: they are not needed
 }
 
@@ -109,7 +110,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 					return err
 				}
 			}
-			return f.add(b)
+			return errors.Join(p.ranges.see(p.roles, p.shards[shard], b), f.add(b))
 		}
 		return add, func(e ending) error {
 			f.found.columns, f.found.targets = e.columns, e.targets

@@ -34,6 +34,7 @@ type Choice struct {
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one
 	Pages     int64            // bytes of memory for pages; 0: as many as they need
+	Schema    SchemaDecl       // files are compared with it: see File.Changes
 	NoDigests bool             // for rows without a certificate
 	Spooled   func(rows int64) // gets the number of spooled rows; or nil
 }
@@ -77,6 +78,7 @@ type File struct {
 	RowGroups int               // those with rows
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
+	Changes   []ColumnChange // differences from the schema of the choice
 }
 
 // SampleOf describes a sample before any row is read.

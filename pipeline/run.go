@@ -210,7 +210,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Sequence: job.sequence, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {

@@ -44,9 +44,11 @@ type Survey struct {
 	grouped bool      // the column of the groups is beside the features
 	groups  []float64 // values with a group of their own
 	held    heldFound
-	open    Copies // among rows that are not hold-out rows
+	open    Copies           // among rows that are not hold-out rows
+	changes []certify.Change // columns that leave their declared ranges
 
 	bad       string    // which rows are bad, in words
+	left      []string  // which columns leave their ranges, in words
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
@@ -110,7 +112,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 	for _, e := range s.Encode {
 		s.Notices = append(s.Notices, strange("encode: levels", e.OneHot, e.Column, s.Columns, s.reference)...)
 	}
-	s.Notices = append(s.Notices, append(s.noticed(), job.Noticed()...)...)
+	s.Notices = slices.Concat(s.Notices, s.left, s.noticed(), job.Noticed())
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
@@ -137,11 +139,15 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	}
 	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
 	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{beside: job.besideFeatures()}
+	rows.ranges = newRangeCheck(job.Schema, s.Columns)
 	found, err := rows.read(ctx, indices(len(rows.shards)))
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, found.Close()) }()
+	if s.changes, s.left, err = rows.ranges.found(s.Columns); err != nil {
+		return false, err
+	}
 	if s.Copies, s.open, err = found.counted(ctx); err != nil {
 		return false, err
 	}

@@ -27,6 +27,10 @@ def derive(model, job, raw, cert, found, jitter):
     need("hurried_after" not in declared["training"] or "time_seconds" in job["train"], "training was hurried by a time limit that the job does not have")
     if job["scaling"]["mode"] == "declared":
         declared["scaling"] = [{"column": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])} for a in meta["features"] + [meta["target"]]]
+    if changes := cert["declared"].get("changes"):
+        keys = [(c["column"].encode(), c["change"]) for c in changes]
+        need(keys == sorted({*keys}) and job.get("schema", {}).get("note"), "the certificate notes changes of columns out of order, or the job notes none")
+        declared["changes"] = [{k: c[k] for k in ("column", "change")} for c in changes]
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
     if "groups" in job:

@@ -19,6 +19,14 @@ def fitted(cert):
     return near < 0.75 * far
 
 
+CHANGES = {"type": "another type", "gone": "missing in a file", "new": "not in it", "range": "values outside the range"}
+
+
+def changed(all):
+    """The noted differences from the schema, in a list."""
+    return ", ".join(f'"{c["column"]}" ({CHANGES[c["change"]]})' for c in all)
+
+
 def doubts(cert, unseen=False):
     """One text each, as the Go program has them. unseen: of the format before, without its rows."""
     said, rows, copies = [], cert["sample"]["rows"], cert["copies"]
@@ -33,6 +41,8 @@ def doubts(cert, unseen=False):
         said.append(f"The job of its sequence was changed with number {amended}.{' Looks at hold-out rows are paid for.' if paid else ''} That the change owes nothing{' else' if paid else ''} to rows of earlier numbers is its maker's word.")
     if cert["declared"].get("scaling"):
         said.append("The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
+    if cert["declared"].get("changes"):
+        said.append(f"Its maker notes columns that are not as the schema of the job has them: {changed(cert['declared']['changes'])}. Model and bounds are of the rows as they are.")
     said += doubts_of_copies(cert, percent_up, lambda x: outward(x, True))
     if bad > 0:
         said.append(f"{bad} of {rows} rows ({decimals(Fraction(100 * bad / rows), 2, up=True)} %) break a row rule and were left out. Nothing is promised about such rows; "

@@ -89,7 +89,7 @@ SETTINGS = {
     "target": word(128), "features?": [word(128)], "exclude?": [word(128)], "encode?": [ENCODING], "mean?": {"column": word(128)}, "groups?": {"column": word(128), "values?": [number], "texts?": [word(64)]}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "width?": {"deviation"}, "unit?": unit_word},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count, "misses?": below_one}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "inducing?": [count], "unit?": {"columns?": [word(128)], "block?": count, "misses?": below_one}, "roles": {"key": word(128), "holdout?": share, "outside?": share, "last?": flag, "by?": {"first", "content"}, "reference?": count}, "guarantees?": [{"id": {*METHODS}, "weight": weight}], "copies": {"policy": {"limited", "drop", "independent"}, "limit": share}, "bad_rows?": {"tolerance": share}, "schema?": {"strict?": flag, "note?": flag, "columns?": [{"column": word(128), "type?": text, "unit?": unit_word, "range?": [number]}]},
     "scaling": {"mode": {"reference", "all-rows", "declared"}, "features?": {"*": AFFINE}, "target?": AFFINE},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC", "rule"}, "objective?": {"bound", "elbo", "both"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
@@ -121,4 +121,4 @@ CERTIFICATE = {
               "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag, "ended?": flag}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},
-                 "scaling?": [{"column": word(128), "centre": number, "scale": positive}]}}
+                 "scaling?": [{"column": word(128), "centre": number, "scale": positive}], "changes?": [{"column": word(128), "change": {"type", "gone", "new", "range"}}]}}

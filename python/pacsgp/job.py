@@ -49,6 +49,8 @@ def canonical_settings(v):
     job["roles"] = {"key": v["roles"]["key"], **members(*floats(v["roles"], "holdout", "outside"), ("last", v["roles"].get("last")), ("by", v["roles"].get("by")), ("reference", v["roles"].get("reference")))}
     job["copies"] = {"policy": v["copies"]["policy"], "limit": float(v["copies"]["limit"])}
     job.update({"bad_rows": {"tolerance": float(v["bad_rows"]["tolerance"])}} if v.get("bad_rows", {}).get("tolerance") else {})
+    pins = lambda c: {"column": c["column"], **members(("type", c.get("type")), ("unit", c.get("unit")), ("range", [float(x) for x in c.get("range", [])]))}
+    job.update(members(("schema", members(("strict", v.get("schema", {}).get("strict")), ("note", v.get("schema", {}).get("note")), ("columns", [pins(c) for c in v.get("schema", {}).get("columns", [])])))))
     job["train"] = {**members(("method", train.get("method")), ("objective", train.get("objective"))), **({"alpha": float(train["alpha"])} if "alpha" in train else {}),
                     **members(("free_alpha", train.get("free_alpha")), ("evaluations", train.get("evaluations")), ("noise", [float(x) for x in train.get("noise", [])])),
                     "mode": train["mode"], **members(("rows", train.get("rows")), ("batch", train.get("batch")), ("buffer", train.get("buffer")),
@@ -152,8 +154,18 @@ def check_job(job):
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),
             ("the settings do not go with training while rows arrive", fits_arrival(job)),
             ("the settings of a method do not fit it", fits_method(job)),
+            ("the schema is none", fits_schema(job)),
             ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
         need(right, "configuration: " + what)
+
+
+def fits_schema(job):
+    """Whether the schema has each column once, in order, and its ranges are such."""
+    schema = job.get("schema", {})
+    names = [c["column"].encode() for c in schema.get("columns", [])]
+    right = all(len(c.get("range", [0, 0])) == 2 and c.get("range", [0, 0])[0] <= c.get("range", [0, 0])[1] for c in schema.get("columns", []))
+    unit = next((c["unit"] for c in schema.get("columns", []) if c["column"] == job["target"] and "unit" in c), None)
+    return right and names == sorted({*names}) and (names or "strict" in schema or not schema) and unit in (None, job["loss"].get("unit", unit))
 
 
 def fits_groups(job, methods):

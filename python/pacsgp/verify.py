@@ -7,7 +7,7 @@ from .copies import AsTheyCome, stated_copies
 from .curve import at_the_tolerance, is_wide
 from .dependence import Order, dependence
 from .derive import compare, derive, follows, is_before
-from .doubts import doubts
+from .doubts import changed, doubts
 from .encode import filled_rows, fills, may_be_text, seen as seen_levels, stated as stated_levels, texts
 from .forms import BEFORE
 from .findings import findings
@@ -255,6 +255,8 @@ def declared(cert):
         words["unit"] = f'"{said["unit"]}"'
     if said.get("scaling"):
         words["scaling"] = f"constants of {counted(len(said['scaling']), 'column')} were declared, not computed from rows"
+    if said.get("changes"):
+        words["schema"] = f"columns differ from it: {changed(said['changes'])}"
     if s := cert["delta"].get("sequence"):
         words["sequence"] = f'number {s["number"]} of "{s["name"]}": delta_policy {s["policy"]}' + (", by which the bounds depend on the number" if s["policy"] == "sequence" else "")
     return words.items()

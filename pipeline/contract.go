@@ -1,0 +1,229 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A SchemaDecl pins the columns of the files. The zero value pins nothing.
+type SchemaDecl struct {
+	Strict  bool         `json:"strict,omitempty"` // files have no other columns
+	Note    bool         `json:"note,omitempty"`   // a difference is noted in the certificate; else it stops the job
+	Columns []ColumnDecl `json:"columns,omitempty"`
+}
+
+// A ColumnDecl pins a column. Fields that are missing pin nothing.
+type ColumnDecl struct {
+	Column string `json:"column"`
+	Type   string `json:"type,omitempty"` // as inspect prints it
+	// Unit is a declaration: no file tells it.
+	Unit  string      `json:"unit,omitempty"`
+	Range *[2]float64 `json:"range,omitempty"` // of its values, if the job reads it
+}
+
+// A ColumnChange is a difference between a file and the schema.
+type ColumnChange struct {
+	certify.Change
+
+	Found string // type in the file; "" if it has no such column
+}
+
+// Given reports whether there is a schema.
+func (d SchemaDecl) Given() bool { return d.Strict || d.Columns != nil }
+
+// checkSchema reports all faults of the schema.
+func (j Job) checkSchema(fault func(string, ...any)) {
+	d := j.Schema
+	if d.Note && !d.Given() {
+		fault("schema.on_change: no column is declared")
+	}
+	for i, c := range d.Columns {
+		key := "schema.columns." + c.Column
+		if err := certify.ColumnName(c.Column); err != nil || i > 0 && d.Columns[i-1].Column >= c.Column {
+			fault("%s: the name is none, or out of order", key)
+		}
+		if c.Unit != "" {
+			if err := certify.UnitName(c.Unit); err != nil {
+				fault("%s.unit: %w", key, err)
+			}
+		}
+		if c.Column == j.Target && c.Unit != "" && j.Loss.Unit != "" && c.Unit != j.Loss.Unit {
+			fault("%s.unit: it is %s, and loss.unit is %s", key, c.Unit, j.Loss.Unit)
+		}
+		if r := c.Range; r != nil && !(r[0] <= r[1]) { // written so that NaN fails
+			fault("%s.range: want [least, largest]", key)
+		}
+	}
+}
+
+// Compare returns the differences between the schema and the columns of a file, by their types.
+func (d SchemaDecl) Compare(types map[string]string) (all []ColumnChange) {
+	declared := map[string]bool{}
+	for _, c := range d.Columns {
+		found, ok := types[c.Column]
+		switch declared[c.Column] = true; {
+		case !ok:
+			all = append(all, ColumnChange{certify.Change{Column: c.Column, Kind: certify.ChangeGone}, ""})
+		case c.Type != "" && found != c.Type:
+			all = append(all, ColumnChange{certify.Change{Column: c.Column, Kind: certify.ChangeType}, found})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		if d.Strict && !declared[name] {
+			all = append(all, ColumnChange{certify.Change{Column: name, Kind: certify.ChangeNew}, types[name]})
+		}
+	}
+	return all
+}
+
+// words describe a difference.
+func (d SchemaDecl) words(c ColumnChange) string {
+	switch c.Kind {
+	case certify.ChangeGone:
+		return fmt.Sprintf("column %q of the schema is missing", c.Column)
+	case certify.ChangeNew:
+		return fmt.Sprintf("column %q (%s) is not in the schema", c.Column, c.Found)
+	case certify.ChangeType:
+		return fmt.Sprintf("column %q is %s, in the schema %s", c.Column, c.Found, d.of(c.Column).Type)
+	case certify.ChangeRange: // of rows
+	}
+	return fmt.Sprintf("column %q has values outside the range %v", c.Column, *d.of(c.Column).Range)
+}
+
+func (d SchemaDecl) of(column string) ColumnDecl {
+	i := slices.IndexFunc(d.Columns, func(c ColumnDecl) bool { return c.Column == column })
+	return d.Columns[i]
+}
+
+// shownChanges is how many differences a message has.
+const shownChanges = 10
+
+// allow returns an error that names the differences with their first files, unless the job notes them.
+func (d SchemaDecl) allow(files []File) error {
+	said := d.noticed(files)
+	if len(said) == 0 || d.Note {
+		return nil
+	}
+	if more := len(said) - shownChanges; more > 0 {
+		said = append(said[:shownChanges], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("%w: schema: %s (hint: mend the file, or the schema of the job; schema: {on_change: note} goes on, and the certificate says so)", ErrData, strings.Join(said, "; "))
+}
+
+// noticed are the differences, each with the first file that has it.
+func (d SchemaDecl) noticed(files []File) (said []string) {
+	var seen []ColumnChange
+	for _, f := range files {
+		for _, c := range f.Changes {
+			if !slices.Contains(seen, c) {
+				seen, said = append(seen, c), append(said, f.Path+": "+d.words(c))
+			}
+		}
+	}
+	return said
+}
+
+// changes are the noted differences of the files of a source, and of its rows.
+func (d SchemaDecl) changes(src Source, rows []certify.Change) []certify.Change {
+	all := slices.Clone(rows)
+	if from, ok := src.(Opened); ok {
+		for _, f := range from.Files() {
+			for _, c := range f.Changes {
+				all = append(all, c.Change)
+			}
+		}
+	}
+	return certify.SortChanges(all)
+}
+
+// noted demands that a certificate notes changes only of a job that does.
+func (d SchemaDecl) noted(all []certify.Change) error {
+	if len(all) > 0 && !d.Note {
+		return fmt.Errorf("the certificate notes changes of columns, and the job has none noted (schema.on_change)")
+	}
+	return nil
+}
+
+// rangeCheck looks for values outside the declared ranges.
+type rangeCheck struct {
+	schema SchemaDecl
+	ranges []*[2]float64 // by column of the source; nil: any value
+
+	mu    sync.Mutex
+	first map[int]firstOutside // by column
+}
+
+// firstOutside is the first row with a value outside a range.
+type firstOutside struct {
+	ordinal int64
+	where   string
+}
+
+// newRangeCheck returns nil if no column has a range.
+func newRangeCheck(d SchemaDecl, columns []string) *rangeCheck {
+	r := &rangeCheck{schema: d, ranges: make([]*[2]float64, len(columns)), first: map[int]firstOutside{}}
+	some := false
+	for i, name := range columns {
+		at := slices.IndexFunc(d.Columns, func(c ColumnDecl) bool { return c.Column == name })
+		if at >= 0 && d.Columns[at].Range != nil {
+			r.ranges[i], some = d.Columns[at].Range, true
+		}
+	}
+	if !some {
+		return nil
+	}
+	return r
+}
+
+// see checks a block. All rows of a job that stops are checked, and of one that notes only reference
+// and train rows, so that a note tells nothing of hold-out rows.
+func (r *rangeCheck) see(roles Roles, s Shard, b block) error {
+	if r == nil {
+		return nil
+	}
+	if r.schema.Note {
+		return roles.open(b, func(from, to int) error { return r.rows(s, b, from, to) })
+	}
+	return r.rows(s, b, 0, b.rows)
+}
+
+func (r *rangeCheck) rows(s Shard, b block, from, to int) error {
+	for c, limits := range r.ranges {
+		if limits == nil {
+			continue
+		}
+		at := slices.IndexFunc(b.columns[c][from:to], func(v float64) bool { return v < limits[0] || v > limits[1] }) // a bad cell is NaN
+		if at < 0 {
+			continue
+		}
+		ordinal := b.first + int64(from+at)
+		r.mu.Lock()
+		if known, ok := r.first[c]; !ok || ordinal < known.ordinal {
+			r.first[c] = firstOutside{ordinal, fmt.Sprintf("%s, row %d (from 0)", s.Place.In, s.Place.At+ordinal-s.First)}
+		}
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// found returns the columns that leave their ranges with words about them, or an error if the job stops.
+func (r *rangeCheck) found(columns []string) (changes []certify.Change, said []string, err error) {
+	if r == nil {
+		return nil, nil, nil
+	}
+	for c, name := range columns {
+		if at, ok := r.first[c]; ok {
+			change := certify.Change{Column: name, Kind: certify.ChangeRange}
+			changes, said = append(changes, change), append(said, at.where+": "+r.schema.words(ColumnChange{Change: change}))
+		}
+	}
+	if len(said) > 0 && !r.schema.Note {
+		return nil, nil, fmt.Errorf("%w: schema: %s (hint: mend the rows, or the range; schema: {on_change: note} goes on, and the certificate says so)", ErrData, strings.Join(said, "; "))
+	}
+	return changes, said, nil
+}
