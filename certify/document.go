@@ -308,8 +308,9 @@ type Declared struct {
 	Software string   `json:"software"`
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
-	Scaling  []Scaled `json:"scaling,omitempty"` // declared constants, one a column
-	Changes  []Change `json:"changes,omitempty"` // differences between the files and the schema of the job
+	Scaling  []Scaled `json:"scaling,omitempty"`  // declared constants, one a column
+	Changes  []Change `json:"changes,omitempty"`  // differences between the files and the schema of the job
+	Snapshot string   `json:"snapshot,omitempty"` // of the table that listed the files
 }
 
 // Training has what is needed, with configuration and rows, to train the same bytes of the

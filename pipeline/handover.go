@@ -34,6 +34,8 @@ type Handover struct {
 
 	// Changes are the noted differences from the schema of the job.
 	Changes []certify.Change `json:"changes,omitempty"`
+	// Snapshot names the list of files, as the table says; "": there is none.
+	Snapshot string `json:"snapshot,omitempty"`
 
 	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
@@ -195,7 +197,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
-		Software: env.Software, Attempt: h.Attempt, Changes: h.Changes,
+		Software: env.Software, Attempt: h.Attempt, Changes: h.Changes, Snapshot: h.Snapshot,
 		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
 	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {

@@ -78,6 +78,7 @@ type File struct {
 	RowGroups int               // those with rows
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
+	Snapshot  string         // of the table that lists the file, as it says; or ""
 	Changes   []ColumnChange // differences from the schema of the choice
 }
 

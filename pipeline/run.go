@@ -210,7 +210,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Sequence: job.sequence, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
@@ -218,6 +218,21 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h.Looks, err = look(ctx, job, s, h.Model, env, told) // before anything is known of their number
 	return h, err
+}
+
+// snapshotOf is the snapshot that lists all files of a source, as it says; "": there is none.
+func snapshotOf(src Source) (found string) {
+	from, ok := src.(Opened)
+	if !ok {
+		return ""
+	}
+	for i, f := range from.Files() {
+		if i > 0 && f.Snapshot != found {
+			return ""
+		}
+		found = f.Snapshot
+	}
+	return found
 }
 
 // segmentsOf are the segments of a source's shards, nil unless all are segments.

@@ -179,7 +179,7 @@ func compare(c certify.Certificate, job Job, m Model, modelDigest string, found 
 	if err != nil {
 		return err
 	}
-	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training, Changes: c.Declared.Changes}
+	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training, Changes: c.Declared.Changes, Snapshot: c.Declared.Snapshot}
 	derived, err := evidence(job, c.Configuration.Values, m, modelDigest, found, word)
 	if err != nil {
 		return err

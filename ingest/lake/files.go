@@ -81,6 +81,9 @@ func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFi
 		if err != nil {
 			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
 		}
+		if err := l.list.check(ctx, from, f); err != nil {
+			return nil, nil, err
+		}
 		if info, err := from.Stat(l.path); err == nil {
 			f.modified = info.ModTime().UTC()
 		}
@@ -175,6 +178,9 @@ func (f *dataFile) key(name string) float64 {
 
 func (f *dataFile) summary() File {
 	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified}}
+	if f.list != nil {
+		s.Snapshot = f.list.snapshot
+	}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}

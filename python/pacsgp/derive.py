@@ -31,6 +31,7 @@ def derive(model, job, raw, cert, found, jitter):
         keys = [(c["column"].encode(), c["change"]) for c in changes]
         need(keys == sorted({*keys}) and job.get("schema", {}).get("note"), "the certificate notes changes of columns out of order, or the job notes none")
         declared["changes"] = [{k: c[k] for k in ("column", "change")} for c in changes]
+    declared.update(members(("snapshot", cert["declared"].get("snapshot"))))
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
     kinds = {k: float(v) if k in ("epsilon", "below", "above") else v for k, v in loss.items()}
     if "groups" in job:

@@ -121,4 +121,4 @@ CERTIFICATE = {
               "looks?": {"uncounted?": flag, "earlier?": [lambda v: integer(v) and 1 <= v <= 1 << 40], "swapped?": flag, "ended?": flag}},
     "declared": {"unit?": unit_word, "software": word(128), "attempt": {"on_these_rows": count, "in_this_log": count},
                  "training": {"machine": word(128), "hurried_after?": count, "ancestor?": {"certificate": digest, "model": digest, "rows": [{"topic": topic_name, "partition": count, "first": count, "end": count}]}},
-                 "scaling?": [{"column": word(128), "centre": number, "scale": positive}], "changes?": [{"column": word(128), "change": {"type", "gone", "new", "range"}}]}}
+                 "scaling?": [{"column": word(128), "centre": number, "scale": positive}], "changes?": [{"column": word(128), "change": {"type", "gone", "new", "range"}}], "snapshot?": word(128)}}

@@ -255,6 +255,8 @@ def declared(cert):
         words["unit"] = f'"{said["unit"]}"'
     if said.get("scaling"):
         words["scaling"] = f"constants of {counted(len(said['scaling']), 'column')} were declared, not computed from rows"
+    if "snapshot" in said:
+        words["snapshot"] = f'"{said["snapshot"]}", of the list of files'
     if said.get("changes"):
         words["schema"] = f"columns differ from it: {changed(said['changes'])}"
     if s := cert["delta"].get("sequence"):

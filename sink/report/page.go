@@ -359,6 +359,9 @@ func declared(c certify.Certificate) []Field {
 	if len(d.Scaling) > 0 {
 		fields = append(fields, Field{"scaling", fmt.Sprintf("constants of %s were declared, not computed from rows", certify.Count(len(d.Scaling), "column"))})
 	}
+	if d.Snapshot != "" {
+		fields = append(fields, Field{"snapshot", "\"" + d.Snapshot + "\", of the list of files"})
+	}
 	if len(d.Changes) > 0 {
 		fields = append(fields, Field{"schema", "columns differ from it: " + d.Changed()})
 	}
