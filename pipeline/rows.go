@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
 )
 
 // Rows is the origin of a run's rows: files of a lake, a window of a topic, a stream. Its
@@ -81,6 +83,9 @@ type File struct {
 	Snapshot  string         // of the table that lists the file, as it says; or ""
 	Changes   []ColumnChange // differences from the schema of the choice
 }
+
+// CheckSnapshot returns an error for a name of a snapshot that no certificate can have.
+func CheckSnapshot(name string) error { return certify.RolesKey(name) }
 
 // SampleOf describes a sample before any row is read.
 func SampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // listSuffix is the ending of a file list that is declared in the place of files.
@@ -60,7 +60,7 @@ func (l *lister) listed(path string) ([]string, error) {
 		return nil, fmt.Errorf("lake: %s is no list of files: its format is %q, want %q, with files", path, list.Format, listFormat)
 	}
 	if list.Snapshot != "" {
-		if err := certify.RolesKey(list.Snapshot); err != nil {
+		if err := pipeline.CheckSnapshot(list.Snapshot); err != nil {
 			return nil, fmt.Errorf("lake: %s: snapshot: %w", path, err)
 		}
 	}
