@@ -10,7 +10,7 @@ ARGS ?=
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: ## the short tests of all packages, with the Python, Kafka and browser that they need
+test: ## the short tests of all packages, with the Python, Kafka, store and browser that they need
 	@.ci/test -short $(ARGS) $(PKG)
 
 lint: ## golangci-lint, as .golangci.yml says

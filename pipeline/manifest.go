@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -74,7 +75,7 @@ func listed(files []File, folder string) []ManifestFile {
 // to a folder.
 func (f File) Listed(folder string) ManifestFile {
 	path := f.Path
-	if base, err := filepath.Abs(folder); err == nil {
+	if base, err := filepath.Abs(folder); err == nil && !strings.Contains(path, "://") { // the address of an object is whole
 		if whole, err := filepath.Abs(path); err == nil {
 			if short, err := filepath.Rel(base, whole); err == nil {
 				path = short

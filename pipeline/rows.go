@@ -82,6 +82,17 @@ type File struct {
 	Modified  time.Time
 	Snapshot  string         // of the table that lists the file, as it says; or ""
 	Changes   []ColumnChange // differences from the schema of the choice
+	Tag       string         // ETag of an object in a store; "" of a file
+}
+
+// rewritten names an object of a store that is not the one of before, "" if there is none.
+func rewritten(before, now []File) string {
+	for i, f := range now {
+		if i < len(before) && f.Path == before[i].Path && f.Tag != before[i].Tag {
+			return f.Path
+		}
+	}
+	return ""
 }
 
 // CheckSnapshot returns an error for a name of a snapshot that no certificate can have.

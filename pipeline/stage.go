@@ -364,10 +364,14 @@ func (s *stage) environment(job Job) (Environment, error) {
 				return s.first, nil
 			}
 			src, err := s.open(ctx, job, features, s.how.Observer.notice)
-			if err == nil {
-				s.last = src
+			if err != nil {
+				return nil, err
 			}
-			return src, err
+			if name := rewritten(s.first.Files(), src.Files()); name != "" {
+				return nil, fmt.Errorf("%w: %s was written again while this run was reading it", ErrChanged, name)
+			}
+			s.last = src
+			return src, nil
 		},
 		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at, Looks: s.how.Looks,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,

@@ -69,23 +69,24 @@ func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.
 		return Lake{s.Files}
 	}
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
-	for i, path := range s.Paths {
-		faults.Unless(!isRemote(path), fmt.Sprintf("source.paths[%d]", i), "%s: "+wantLocal, path)
-	}
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
 		return Lake(nil)
 	}
 	for i, path := range s.Paths {
-		faults.Unless(!ingestlake.Malformed(path), fmt.Sprintf("source.paths[%d]", i), "%s: "+ingestlake.WantPattern, path)
+		if shown, err := ingestlake.CheckPath(path); err != nil {
+			faults.Add(fmt.Sprintf("source.paths[%d]", i), "%s: "+err.Error(), shown)
+		}
 	}
 	return Lake(s.Paths)
 }
 
 // OriginOf is the origin that arguments DATA name.
 func OriginOf(arguments []string) (Origin, error) {
-	if err := Local(arguments...); err != nil {
-		return nil, err
+	for _, path := range arguments {
+		if shown, err := ingestlake.CheckPath(path); err != nil {
+			return nil, Argument(fmt.Errorf("%s: %w", shown, err))
+		}
 	}
 	return Lake(arguments), nil
 }

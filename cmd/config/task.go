@@ -168,7 +168,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	return p, faults
 }
 
-const wantLocal = "remote stores are not read or written: mount it, or copy the files, and give a path of this machine"
+const wantLocal = "want a path of this machine: stores are read as sources, and nothing else of a job is in one; mount it, or copy the files"
 
 var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 

@@ -14,7 +14,11 @@ func heldOut(t *testing.T) artifact {
 	t.Helper()
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	return retrained(t, dir, jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"})
+	return retrained(t, dir, heldOutJob())
+}
+
+func heldOutJob() jobFile {
+	return jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
 }
 
 // What a check did not find counts for nothing: where only a hold-out certifies the mean,

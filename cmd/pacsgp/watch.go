@@ -69,7 +69,8 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = artifactPaths(ctx, args); err != nil {
 		return c, err
 	}
-	return c, config.Local(c.Source.Paths...)
+	_, err = config.OriginOf(c.Source.Paths)
+	return c, err
 }
 
 // runWatch counts the rows that are there and, to follow, those that come.

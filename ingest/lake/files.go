@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -28,7 +29,11 @@ type File struct {
 // List returns the data files of declared files, directories and globs, in the order of their rows.
 // It opens none.
 func List(ctx context.Context, paths []string) ([]string, error) {
-	found, _, err := listFiles(ctx, machine{}, paths)
+	return list(ctx, newStore(), paths)
+}
+
+func list(ctx context.Context, from Store, paths []string) ([]string, error) {
+	found, _, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +47,7 @@ func List(ctx context.Context, paths []string) ([]string, error) {
 // Files lists the data files as [List] does and reads their footers, but no row. The notices say
 // which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
-	found, notices, err := listWithFooters(ctx, machine{}, paths)
+	found, notices, err := listWithFooters(ctx, newStore(), paths)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,6 +66,7 @@ type dataFile struct {
 	groups []group // with rows
 
 	modified time.Time
+	tag      string // of an object
 	columns  []column
 	places   map[string]int // of the columns, by name
 	arrow    bool           // an Arrow IPC file: its groups are record batches
@@ -84,8 +90,11 @@ func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFi
 		if err := l.list.check(ctx, from, f); err != nil {
 			return nil, nil, err
 		}
-		if info, err := from.Stat(l.path); err == nil {
+		if info, err := from.Stat(ctx, l.path); err == nil {
 			f.modified = info.ModTime().UTC()
+			if o, ok := info.(*objects.Info); ok {
+				f.tag = o.Tag()
+			}
 		}
 		if i > 0 && slices.Equal(f.columns, files[i-1].columns) {
 			f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
@@ -111,7 +120,7 @@ func textKeys(files []listed) map[string]bool {
 }
 
 func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
-	file, err := from.Open(l.path)
+	file, err := from.Open(ctx, l.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -177,7 +186,7 @@ func (f *dataFile) key(name string) float64 {
 }
 
 func (f *dataFile) summary() File {
-	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified}}
+	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified, Tag: f.tag}}
 	if f.list != nil {
 		s.Snapshot = f.list.snapshot
 	}

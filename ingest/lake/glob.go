@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // maxMatches bounds the folders and files that a pattern may match on a level.
@@ -36,10 +38,14 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if !unseen(from, folder, seen) {
+		fresh, err := unseen(ctx, from, folder, seen)
+		if err != nil {
+			return nil, err
+		}
+		if !fresh {
 			continue
 		}
-		entries, err := from.ReadDir(folder)
+		entries, err := from.ReadDir(ctx, folder)
 		if err != nil && len(entries) == 0 {
 			continue
 		}
@@ -53,7 +59,7 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 				return nil, err
 			}
 			if match {
-				matches = append(matches, filepath.Join(folder, name))
+				matches = append(matches, join(folder, name))
 			}
 		}
 		if len(matches) > maxMatches {
@@ -65,21 +71,24 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 
 // unseen reports whether the path leads to a folder that is not in seen, and adds it. A folder
 // reached with other keys in its path counts as another one; rows found there are an error later.
-func unseen(from Store, folder string, seen map[string]bool) bool {
-	info, err := from.Stat(folder)
+func unseen(ctx context.Context, from Store, folder string, seen map[string]bool) (bool, error) {
+	info, err := from.Stat(ctx, folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && objects.IsAddress(folder) {
+		return false, err // a store that does not answer has no fewer matches
+	}
 	if err != nil || !info.IsDir() {
-		return false
+		return false, nil //nolint:nilerr // as filepath.Glob does
 	}
 	place, err := from.RealPath(folder)
 	if err != nil {
-		return false
+		return false, nil //nolint:nilerr // as filepath.Glob does
 	}
 	key := fmt.Sprintf("%q %q", place, hiveKeys(filepath.Join(folder, "-")))
 	if seen[key] {
-		return false
+		return false, nil
 	}
 	seen[key] = true
-	return true
+	return true, nil
 }
 
 // isPattern reports whether a path has a special character of patterns.
@@ -90,14 +99,13 @@ func isPattern(path string) bool {
 	return strings.ContainsAny(path, `*?[\`)
 }
 
-// WantPattern says what is wrong with a malformed pattern.
-const WantPattern = "it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)"
+// wantPattern says what is wrong with a malformed pattern.
+const wantPattern = "it is no pattern: a [ needs its ], with something between them, and a \\ something behind it (hint: for the sign itself write \\[)"
 
-// Malformed reports whether a declared path is meant to be a pattern and cannot be one.
-func Malformed(path string) bool { return malformed(machine{}, path) }
-
-func malformed(from Store, path string) bool {
-	if _, err := from.Stat(path); !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
+// malformed reports whether a declared path is meant to be a pattern and cannot be one. described is
+// the error of describing it.
+func malformed(path string, described error) bool {
+	if !errors.Is(described, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
 		return false
 	}
 	_, err := filepath.Match(filepath.Clean(path), "") // fails of nothing else

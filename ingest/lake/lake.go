@@ -42,7 +42,7 @@ type Config struct {
 	Decoders int
 	// Pages bounds the bytes of the pages of as many readers as Decoders. Zero means no bound.
 	Pages int64
-	// Store is where the files are. Nil means the file system of the machine.
+	// Store is where the files are. Nil means the machine and, for addresses, the stores behind them.
 	Store Store
 	// Schema is compared with the columns of each file: see pipeline.File.
 	Schema pipeline.SchemaDecl
@@ -103,7 +103,7 @@ type group struct {
 // rows; a file that has changed since is an error.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.Store == nil {
-		cfg.Store = machine{}
+		cfg.Store = newStore()
 	}
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
@@ -242,7 +242,7 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
-	file, err := s.store.Open(sh.file.path)
+	file, err := s.store.Open(ctx, sh.file.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -273,9 +273,10 @@ func (b *batches) start(foot *footer) error {
 			return err
 		}
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
-		c.reset(b.file, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
+		src := inOrder(b.file, &ch, len(b.src.columns))
+		c.reset(src, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
-			c.label = newLabelCursor(b.file, col, ch)
+			c.label = newLabelCursor(src, col, ch)
 			if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {
 				c.label.texts = b.src.texts[i]
 			}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // A listed is a file with the keys in its path.
@@ -46,7 +48,7 @@ func listFiles(ctx context.Context, from Store, paths []string) (files []listed,
 			slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		}
 		for _, f := range found {
-			fresh, err := l.isNew(f)
+			fresh, err := l.isNew(ctx, f)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -77,7 +79,7 @@ func (l *lister) notices() (said []string) {
 
 // isNew reports whether a file was not listed yet, under any name: else its rows would count twice.
 // Two names with different keys in their paths are an error: the rows cannot have both.
-func (l *lister) isNew(path string) (bool, error) {
+func (l *lister) isNew(ctx context.Context, path string) (bool, error) {
 	place, err := l.store.RealPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
@@ -86,7 +88,7 @@ func (l *lister) isNew(path string) (bool, error) {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
 	l.files[place] = path
-	info, err := l.store.Stat(place)
+	info, err := l.store.Stat(ctx, place)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -138,8 +140,8 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if err := oneLine(path); err != nil {
 		return nil, err
 	}
-	path = filepath.Clean(path)
-	info, err := l.store.Stat(path)
+	path = clean(path)
+	info, err := l.store.Stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():
 		l.again = false
@@ -151,7 +153,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	case err == nil && !info.Mode().IsRegular():
 		return nil, fmt.Errorf("lake: %s is neither a file nor a directory", path)
 	case err == nil && IsList(path):
-		return l.listed(path)
+		return l.listed(ctx, path)
 	case err == nil:
 		return []string{path}, nil
 	}
@@ -164,14 +166,14 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		}
 		return nil, fmt.Errorf("lake: %w; name a file, a directory or a glob that exists", err)
 	}
+	if malformed(path, err) {
+		return nil, fmt.Errorf("lake: pattern %s: %s", path, wantPattern)
+	}
 	return l.glob(ctx, path)
 }
 
 // glob returns the files that a pattern matches, and those in directories that it matches.
 func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
-	if malformed(l.store, pattern) {
-		return nil, fmt.Errorf("lake: pattern %s: %s", pattern, WantPattern)
-	}
 	matches, err := expand(ctx, l.store, pattern)
 	if err != nil {
 		return nil, fmt.Errorf("lake: pattern %s: %w", pattern, err)
@@ -184,7 +186,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		if err := oneLine(m); err != nil {
 			return nil, err
 		}
-		info, err := l.store.Stat(m)
+		info, err := l.store.Stat(ctx, m)
 		switch {
 		case err != nil:
 			return nil, missing(m, err)
@@ -237,13 +239,13 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[place] = dir
 	above = append(slices.Clip(above), place)
-	entries, err := l.store.ReadDir(dir)
+	entries, err := l.store.ReadDir(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	var found []string
 	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
+		path := join(dir, e.Name())
 		if hidden(e.Name()) {
 			continue
 		}
@@ -251,7 +253,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 			return nil, err
 		}
 		isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path)))
-		info, err := l.store.Stat(path) // of what a link points to
+		info, err := l.store.Stat(ctx, path) // of what a link points to
 		switch {
 		case err != nil && !isData && e.Type()&fs.ModeSymlink != 0 && leadsNowhere(err):
 			l.broken = append(l.broken, path)
@@ -315,7 +317,7 @@ func hidden(name string) bool {
 func Finds(paths []string, file string) string {
 	written, followed := absolute(file), resolved(file)
 	for _, p := range paths {
-		if p != "" && (reaches(absolute(p), written) || reaches(resolved(p), followed)) {
+		if p != "" && !objects.IsAddress(p) && (reaches(absolute(p), written) || reaches(resolved(p), followed)) {
 			return p
 		}
 	}

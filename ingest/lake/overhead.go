@@ -45,7 +45,7 @@ func (s *Source) Overhead(ctx context.Context, readers int) (int64, error) {
 		if x.most <= need {
 			break
 		}
-		n, err := s.lookInto(x.shard)
+		n, err := s.lookInto(ctx, x.shard)
 		if err != nil {
 			n = x.most // reading the pages will report the error
 		}
@@ -63,7 +63,7 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 			return err
 		}
 		if sh.file != file && !sh.file.arrow {
-			if err := s.withFooter(sh.file, func(_ Blob, again *footer) error { foot = again; return nil }); err != nil {
+			if err := s.withFooter(ctx, sh.file, func(_ Blob, again *footer) error { foot = again; return nil }); err != nil {
 				return fmt.Errorf("lake: %s: %w", sh.file.path, err)
 			}
 			file = sh.file
@@ -76,11 +76,11 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 }
 
 // lookInto returns the memory for reading one shard, by its first pages.
-func (s *Source) lookInto(sh shard) (need int64, err error) {
+func (s *Source) lookInto(ctx context.Context, sh shard) (need int64, err error) {
 	if sh.file.arrow {
 		return s.shardOverhead(sh, nil, nil)
 	}
-	err = s.withFooter(sh.file, func(file Blob, foot *footer) error {
+	err = s.withFooter(ctx, sh.file, func(file Blob, foot *footer) error {
 		need, err = s.shardOverhead(sh, foot, file)
 		return err
 	})
@@ -88,8 +88,8 @@ func (s *Source) lookInto(sh shard) (need int64, err error) {
 }
 
 // withFooter opens a Parquet file and reads its footer again.
-func (s *Source) withFooter(f *dataFile, use func(Blob, *footer) error) error {
-	file, err := s.store.Open(f.path)
+func (s *Source) withFooter(ctx context.Context, f *dataFile, use func(Blob, *footer) error) error {
+	file, err := s.store.Open(ctx, f.path)
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}
@@ -126,7 +126,7 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 				return 0, fmt.Errorf("column %q: %w", name, err)
 			}
 		}
-		need += cursorBytes + n.own
+		need += cursorBytes + n.own + inOrderMemory(sh.file.path, &ch, len(s.columns))
 		shared[j%s.lanes] = max(shared[j%s.lanes], n.shared)
 	}
 	for _, n := range shared {

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"slices"
 	"strconv"
 
@@ -53,7 +53,7 @@ func NewUnpredicted(cfg UnpredictedConfig) *Unpredicted {
 type knownFile struct {
 	score.File
 
-	info os.FileInfo
+	info fs.FileInfo
 }
 
 // Read calls use for each file that exists now.
@@ -63,7 +63,8 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 			return err
 		}
 	}
-	paths, err := List(ctx, r.cfg.Paths)
+	from := newStore()
+	paths, err := list(ctx, from, r.cfg.Paths)
 	if err != nil {
 		return score.Later(err)
 	}
@@ -71,7 +72,7 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := use(unpredictedFile{r, path}); err != nil {
+		if err := use(unpredictedFile{r, path, from}); err != nil {
 			return err
 		}
 	}
@@ -81,15 +82,16 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 type unpredictedFile struct {
 	of   *Unpredicted
 	path string
+	from Store // of the listing
 }
 
 // File reads the footer if the file is new or has changed.
 func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
-	info, err := os.Stat(f.path)
+	info, err := f.from.Stat(ctx, f.path)
 	if err != nil {
 		return score.File{}, err
 	}
-	if is, ok := f.of.known[f.path]; ok && os.SameFile(is.info, info) && is.info.Size() == info.Size() && is.info.ModTime().Equal(info.ModTime()) {
+	if is, ok := f.of.known[f.path]; ok && unchanged(is.info, info) {
 		return is.File, nil
 	}
 	found, _, err := Files(ctx, []string{f.path})

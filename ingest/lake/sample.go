@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,11 +24,12 @@ type Sample struct {
 // of the sample.
 func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
 	var found Sample
-	names, err := List(ctx, paths)
+	from := newStore()
+	names, err := list(ctx, from, paths)
 	if err != nil {
 		return found, err
 	}
-	candidates, footers, matched := alike(names, files), map[string]string{}, map[string]bool{}
+	candidates, footers, matched := alike(ctx, from, names, files), map[string]string{}, map[string]bool{}
 	footer := func(name string) string {
 		sum, known := footers[name]
 		if !known {
@@ -98,14 +98,14 @@ func endOf(path string, bytes int64, n int) (ending, bool) {
 }
 
 // alike returns the files with the size of one in the manifest, by size.
-func alike(names []string, files []pipeline.ManifestFile) map[int64][]string {
+func alike(ctx context.Context, from Store, names []string, files []pipeline.ManifestFile) map[int64][]string {
 	wanted := map[int64]bool{}
 	for _, f := range files {
 		wanted[f.Bytes] = true
 	}
 	candidates := map[int64][]string{}
 	for _, name := range names {
-		if info, err := os.Stat(name); err == nil && wanted[info.Size()] {
+		if info, err := from.Stat(ctx, name); err == nil && wanted[info.Size()] {
 			candidates[info.Size()] = append(candidates[info.Size()], name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -45,8 +46,8 @@ type entry struct {
 }
 
 // listed returns the files of a file list, in its order.
-func (l *lister) listed(path string) ([]string, error) {
-	file, err := l.store.Open(path)
+func (l *lister) listed(ctx context.Context, path string) ([]string, error) {
+	file, err := l.store.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -74,13 +75,13 @@ func (l *lister) listed(path string) ([]string, error) {
 		if err := oneLine(at); err != nil {
 			return nil, err
 		}
-		if !filepath.IsAbs(at) && !strings.Contains(at, "://") {
-			at = filepath.Join(filepath.Dir(path), at)
+		if !filepath.IsAbs(at) && !objects.IsAddress(at) {
+			at = join(parent(path), at)
 		}
-		info, err := l.store.Stat(at)
+		info, err := l.store.Stat(ctx, at)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("lake: %s lists %s, which cannot be read: %w", path, at, err)
+			return nil, fmt.Errorf("lake: %s lists %s, which cannot be read: %w", path, objects.Shown(at), err)
 		case info.Size() != e.Bytes:
 			return nil, e.unlike(at, "bytes", info.Size(), e.Bytes)
 		}
@@ -117,7 +118,7 @@ func (e *entry) check(ctx context.Context, from Store, f *dataFile) error {
 
 // digestOf is the SHA-256 of a whole file.
 func digestOf(ctx context.Context, from Store, path string) (sum string, err error) {
-	file, err := from.Open(path)
+	file, err := from.Open(ctx, path)
 	if err != nil {
 		return "", fmt.Errorf("lake: %w", err)
 	}

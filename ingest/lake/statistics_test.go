@@ -72,7 +72,7 @@ func TestNullCounts(t *testing.T) {
 	f.places = places(f.columns)
 	type counts struct{ nulls, uncounted int64 }
 	read := func(change func(*parquetmeta.Chunk)) (counts, error) {
-		file, err := machine{}.Open(f.path)
+		file, err := machine{}.Open(t.Context(), f.path)
 		fatal.If(t, err)
 		defer file.Close()
 		foot, err := readFooter(file, file.Size())

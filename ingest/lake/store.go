@@ -1,25 +1,30 @@
 package lake
 
 import (
+	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
-// A Store has the files of a lake: by default it is the machine's file system; an object store is an
-// adapter. Paths are those of the job, or are made from them and names of ReadDir; they may end in a
+// A Store has the files of a lake: by default those of the machine, and for addresses those of package
+// objects. Paths are those of the job, or are made from them and names of ReadDir; they may end in a
 // slash. Its methods may be called from several goroutines.
 type Store interface {
-	// Open opens a regular file without blocking: opening a pipe would wait for a writer.
-	Open(path string) (Blob, error)
+	// Open opens a regular file without blocking: opening a pipe would wait for a writer. Reads may
+	// end with ctx.
+	Open(ctx context.Context, path string) (Blob, error)
 	// Stat describes a file or folder and follows links. Two descriptions of one file are recognised
 	// by its real path, or by [os.SameFile].
-	Stat(path string) (fs.FileInfo, error)
+	Stat(ctx context.Context, path string) (fs.FileInfo, error)
 	// ReadDir lists the entries of a folder.
-	ReadDir(path string) ([]fs.DirEntry, error)
+	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
 	// RealPath returns one name for a file or folder, however it was reached.
 	RealPath(path string) (string, error)
 }
@@ -32,9 +37,120 @@ type Blob interface {
 	Size() int64
 }
 
-type machine struct{}
+// anywhere is the store of local paths and of addresses. Objects stay as it has seen them first.
+type anywhere struct {
+	machine
 
-var _ Store = machine{}
+	far *objects.View
+}
+
+var _ Store = anywhere{}
+
+func newStore() Store { return anywhere{far: objects.NewView()} }
+
+// Open opens a file or an object.
+func (a anywhere) Open(ctx context.Context, path string) (Blob, error) {
+	if !objects.IsAddress(path) {
+		return a.machine.Open(ctx, path)
+	}
+	blob, err := a.far.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return blob, nil
+}
+
+// Stat describes what is at a path or an address.
+func (a anywhere) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	if !objects.IsAddress(path) {
+		return a.machine.Stat(ctx, path)
+	}
+	info, err := a.far.Stat(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// ReadDir lists a folder.
+func (a anywhere) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	if !objects.IsAddress(path) {
+		return a.machine.ReadDir(ctx, path)
+	}
+	return a.far.ReadDir(ctx, path)
+}
+
+// RealPath follows the links of a path; an address has none.
+func (a anywhere) RealPath(path string) (string, error) {
+	if !objects.IsAddress(path) {
+		return a.machine.RealPath(path)
+	}
+	return objects.Clean(path), nil
+}
+
+// clean is filepath.Clean, for addresses too.
+func clean(path string) string {
+	if objects.IsAddress(path) {
+		return objects.Clean(path)
+	}
+	return filepath.Clean(path)
+}
+
+// join is filepath.Join of a folder and a name, for addresses too.
+func join(folder, name string) string {
+	if objects.IsAddress(folder) {
+		return objects.Join(folder, name)
+	}
+	return filepath.Join(folder, name)
+}
+
+// parent is filepath.Dir, for addresses too.
+func parent(path string) string {
+	if objects.IsAddress(path) {
+		return path[:strings.LastIndexByte(path, '/')]
+	}
+	return filepath.Dir(path)
+}
+
+// CheckPath returns an error for a declared path that cannot be read, wherever its files are: an
+// address of another store, or a malformed pattern. It makes no request. shown is the path for
+// messages.
+func CheckPath(path string) (shown string, err error) {
+	if objects.IsAddress(path) {
+		return objects.Shown(path), objects.Check(objects.Clean(path))
+	}
+	if _, err := os.Stat(path); malformed(path, err) {
+		return path, errors.New(wantPattern)
+	}
+	return path, nil
+}
+
+// unchanged reports whether two descriptions are of one file, which was not written in between.
+func unchanged(a, b fs.FileInfo) bool {
+	x, far := a.(*objects.Info)
+	if y, too := b.(*objects.Info); far && too {
+		return x.Tag() == y.Tag() && x.Size() == y.Size()
+	}
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// inOrder returns a reader of the pages of a chunk, one of so many at a time.
+func inOrder(file Blob, ch *chunk, readers int) io.ReaderAt {
+	if far, ok := file.(*objects.Blob); ok {
+		return far.Ahead(ch.start, ch.end, readers)
+	}
+	return file
+}
+
+// inOrderMemory is the memory of inOrder for a file.
+func inOrderMemory(path string, ch *chunk, readers int) int64 {
+	if !objects.IsAddress(path) {
+		return 0
+	}
+	return objects.AheadMemory(ch.end-ch.start, readers)
+}
+
+type machine struct{}
 
 type machineFile struct {
 	*os.File
@@ -45,7 +161,7 @@ type machineFile struct {
 func (f machineFile) Size() int64 { return f.size }
 
 // Open opens a regular file.
-func (machine) Open(path string) (Blob, error) {
+func (machine) Open(_ context.Context, path string) (Blob, error) {
 	f, size, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, err
@@ -57,7 +173,7 @@ func (machine) Open(path string) (Blob, error) {
 const opFollow = "follow link"
 
 // Stat describes what is at the path, or at the end of a link.
-func (machine) Stat(path string) (fs.FileInfo, error) {
+func (machine) Stat(_ context.Context, path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if to, link := os.Readlink(path); link == nil {
@@ -68,7 +184,9 @@ func (machine) Stat(path string) (fs.FileInfo, error) {
 }
 
 // ReadDir lists a folder.
-func (machine) ReadDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
+func (machine) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
+	return os.ReadDir(path)
+}
 
 // RealPath follows all links.
 func (machine) RealPath(path string) (string, error) {

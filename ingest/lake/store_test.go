@@ -2,6 +2,7 @@ package lake_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path"
@@ -36,7 +37,7 @@ func (b memoryBlob) Close() error { b.open.Add(-1); return nil }
 // slashed is a path as a key of the files.
 func slashed(name string) string { return path.Clean(filepath.ToSlash(name)) }
 
-func (m memoryStore) Open(name string) (lake.Blob, error) {
+func (m memoryStore) Open(_ context.Context, name string) (lake.Blob, error) {
 	data, err := m.files.ReadFile(slashed(name))
 	if err != nil {
 		return nil, err
@@ -45,11 +46,11 @@ func (m memoryStore) Open(name string) (lake.Blob, error) {
 	return memoryBlob{bytes.NewReader(data), m.open}, nil
 }
 
-func (m memoryStore) Stat(name string) (fs.FileInfo, error) {
+func (m memoryStore) Stat(_ context.Context, name string) (fs.FileInfo, error) {
 	return m.files.Stat(slashed(name))
 }
 
-func (m memoryStore) ReadDir(name string) ([]fs.DirEntry, error) {
+func (m memoryStore) ReadDir(_ context.Context, name string) ([]fs.DirEntry, error) {
 	return m.files.ReadDir(slashed(name))
 }
 

@@ -14,6 +14,7 @@ import (
 
 // Stored reads columns of one file, of any flat type, without converting their values.
 type Stored struct {
+	store   Store
 	file    *dataFile
 	columns []StoredColumn
 	most    int64 // bytes of a page
@@ -51,23 +52,24 @@ const leastStored = 16 << 20
 // bytes of a page in memory. Columns that are not flat, of an uncertain type, or of a repeated name
 // are errors.
 func OpenStored(ctx context.Context, path string, names []string, most int64) (*Stored, error) {
-	files, _, err := listWithFooters(ctx, machine{}, []string{path})
+	from := newStore()
+	files, _, err := listWithFooters(ctx, from, []string{path})
 	if err != nil {
 		return nil, err
 	}
 	if len(files) != 1 {
 		return nil, fmt.Errorf("lake: %s: want one file, it is %d", path, len(files))
 	}
-	s := &Stored{file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
+	s := &Stored{store: from, file: files[0], most: max(most, leastStored), cells: make([]storedCells, len(names)), out: make([][]parquet.Value, len(names))}
 	for _, name := range names {
-		if err := s.add(name); err != nil {
+		if err := s.add(ctx, name); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
 }
 
-func (s *Stored) add(name string) error {
+func (s *Stored) add(ctx context.Context, name string) error {
 	path := s.file.path
 	at, ok := s.file.places[name]
 	if !ok {
@@ -81,7 +83,7 @@ func (s *Stored) add(name string) error {
 		return fmt.Errorf("lake: %s has %d columns named %q%s; rename or remove all but one", path, n, name, of)
 	}
 	c := &s.file.columns[at]
-	node, err := s.node(c)
+	node, err := s.node(ctx, c)
 	if err != nil {
 		return fmt.Errorf("lake: %s, column %q: %w", path, name, err)
 	}
@@ -139,7 +141,7 @@ func (s *Stored) begin(ctx context.Context) error {
 	}
 	g := s.file.groups[s.group]
 	s.group, s.left = s.group+1, g.rows
-	known, err := s.footer()
+	known, err := s.footer(ctx)
 	if err != nil {
 		return fmt.Errorf("lake: %s: %w", s.file.path, err)
 	}
@@ -167,17 +169,17 @@ func (s *Stored) begin(ctx context.Context) error {
 			if err != nil {
 				return s.fault(c, err)
 			}
-			s.cells[c] = newStoredCursor(s.open, column.column, ch, s.most)
+			s.cells[c] = newStoredCursor(inOrder(s.open, &ch, len(s.columns)), column.column, ch, s.most)
 		}
 	}
 	return nil
 }
 
 // footer returns the footer of the file, which it opens and keeps open.
-func (s *Stored) footer() (kept, error) {
+func (s *Stored) footer(ctx context.Context) (kept, error) {
 	if s.open == nil {
 		var err error
-		if s.open, err = (machine{}).Open(s.file.path); err != nil {
+		if s.open, err = s.store.Open(ctx, s.file.path); err != nil {
 			return kept{}, err
 		}
 	}
@@ -185,14 +187,14 @@ func (s *Stored) footer() (kept, error) {
 }
 
 // node returns the type of a column in the schema of a Parquet file.
-func (s *Stored) node(c *column) (parquet.Node, error) {
+func (s *Stored) node(ctx context.Context, c *column) (parquet.Node, error) {
 	switch {
 	case c.leaf < 0:
 		return indexed(parquet.String()), nil
 	case !s.file.arrow && c.refused != "":
 		return nil, errors.New(c.refused)
 	}
-	known, err := s.footer()
+	known, err := s.footer(ctx)
 	if err != nil {
 		return nil, err
 	}

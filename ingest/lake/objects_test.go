@@ -1,0 +1,147 @@
+package lake_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/objects/objectstest"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// inBoth writes files into a folder and into a store.
+func inBoth(t *testing.T) (dir string, s *objectstest.Server) {
+	t.Helper()
+	dir, s = t.TempDir(), objectstest.New(t)
+	for i, name := range []string{"day=1/a.parquet", "day=1/b.parquet", "day=2/c.parquet", "day=2/_d.parquet"} {
+		data := numbersFile(t, float64(i+1))
+		file := filepath.Join(dir, "lake", filepath.FromSlash(name))
+		fatal.If(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		fatal.If(t, os.WriteFile(file, data, 0o600))
+		s.Put("lake/"+name, data)
+	}
+	return dir, s
+}
+
+// A lake in a store keeps the contract of a source, and has the rows of the same files on a
+// disk: folders, patterns, keys in paths and single files over HTTP mean the same.
+func TestLakeInAStore(t *testing.T) {
+	dir, s := inBoth(t)
+	used := []string{"X", "day"}
+	of := func(t *testing.T, paths ...string) *lake.Source {
+		return open(t, lake.Config{Features: used, Target: "Y", Paths: paths, Decoders: 4})
+	}
+	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source { return of(t, s.Address("lake")) })
+	for _, paths := range [][]string{{"lake"}, {"lake/day=2/", "lake/day=1/b.parquet"}, {"lake/*/[ac].parquet"}, {"lake/day=1/a.parquet"}} {
+		var here, there, web []string
+		for _, p := range paths {
+			here, there, web = append(here, filepath.Join(dir, filepath.FromSlash(p))), append(there, s.Address(p)), append(web, s.Web(p))
+		}
+		sameRows(t, of(t, there...), of(t, here...))
+		if !strings.Contains(paths[0], ".parquet") || strings.Contains(paths[0], "*") {
+			continue
+		}
+		sameRows(t, of(t, web...), of(t, here...))
+	}
+	far, near := of(t, s.Address("lake")), of(t, filepath.Join(dir, "lake"))
+	a, err := far.Overhead(t.Context(), 2)
+	fatal.If(t, err)
+	b, err := near.Overhead(t.Context(), 2)
+	fatal.If(t, err)
+	if a <= b {
+		t.Errorf("Overhead is %d bytes, and %d on disk: reading ahead needs some", a, b)
+	}
+	for i, f := range far.Files() {
+		if f.Tag != s.Tag(strings.TrimPrefix(f.Path, s.Address(""))) || f.Listed(dir).Path != f.Path || near.Files()[i].Tag != "" {
+			t.Errorf("file %s: tag %s, listed as %s", f.Path, f.Tag, f.Listed(dir).Path)
+		}
+	}
+}
+
+func sameRows(t *testing.T, far, near *lake.Source) {
+	t.Helper()
+	if diff := cmp.Diff(near.Columns(), far.Columns()); diff != "" {
+		t.Fatal(diff)
+	}
+	if a, b := len(far.Shards()), len(near.Shards()); a != b || a == 0 {
+		t.Fatalf("%d shards, on disk %d", a, b)
+	}
+	for i := range near.Shards() {
+		a, digests := pipelinetest.Read(t, far, i)
+		b, want := pipelinetest.Read(t, near, i)
+		if !slices.Equal(digests, want) || !cmp.Equal(a, b) {
+			t.Errorf("shard %d: other rows or digests than on disk", i)
+		}
+	}
+}
+
+// A list of files may be in a store, and name objects by address or beside it.
+func TestListOfFilesInAStore(t *testing.T) {
+	_, s := inBoth(t)
+	s.Put("lists/list.json", fmt.Appendf(nil, `{"format": "pacsgp-files/1", "files": [{"path": %q, "bytes": %d}, {"path": "c.parquet", "bytes": %d}]}`, s.Address("lake/day=1/b.parquet"), len(numbersFile(t, 2)), len(numbersFile(t, 3))))
+	s.Put("lists/c.parquet", numbersFile(t, 3))
+	names, err := lake.List(t.Context(), []string{s.Address("lists/list.json")})
+	fatal.If(t, err)
+	if diff := cmp.Diff([]string{s.Address("lake/day=1/b.parquet"), s.Address("lists/c.parquet")}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The files of a manifest are found in a store, and kept columns are read from it.
+func TestManifestAndKeptColumnsInAStore(t *testing.T) {
+	_, s := inBoth(t)
+	files, _, err := lake.Files(t.Context(), []string{s.Address("lake")})
+	fatal.If(t, err)
+	want := files[1].Listed("")
+	want.Path = "elsewhere/b.parquet"
+	found, err := lake.Find(t.Context(), []string{s.Address("lake")}, []pipeline.ManifestFile{want})
+	fatal.If(t, err)
+	if diff := cmp.Diff([]string{s.Address("lake/day=1/b.parquet")}, found.Paths); diff != "" {
+		t.Error(diff)
+	}
+	kept, err := lake.OpenStored(t.Context(), found.Paths[0], []string{"X", "day"}, 0)
+	fatal.If(t, err)
+	values, err := kept.Next(t.Context(), 80)
+	fatal.If(t, err)
+	if x, day := values[0][1].Double(), values[1][1].String(); x != 2.125 || day != "1" {
+		t.Errorf("row 1 is X=%v, day=%s", x, day)
+	}
+	fatal.If(t, kept.Close())
+}
+
+// An object that is replaced while a source reads it is an error that names it, and so is a store
+// that does not answer: no row is left out in silence.
+func TestStoresThatChangeOrFail(t *testing.T) {
+	_, s := inBoth(t)
+	src := open(t, lake.Config{Features: []string{"X"}, Target: "Y", Paths: []string{s.Address("lake")}})
+	s.Put("lake/day=1/a.parquet", numbersFile(t, 7))
+	if _, err := src.Open(t.Context(), 0); err == nil || !strings.Contains(err.Error(), s.Address("lake/day=1/a.parquet")) || !strings.Contains(err.Error(), "has changed") {
+		t.Errorf("Open of an object that was replaced: %v", err)
+	}
+	for _, path := range []string{"nothing", "lake/day=9/*.parquet"} {
+		if _, err := lake.List(t.Context(), []string{s.Address(path)}); err == nil || !strings.Contains(err.Error(), "does not exist") && !strings.Contains(err.Error(), "no data file matches") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	s.Break(func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+		objectstest.Refuse(w, http.StatusForbidden, "AccessDenied")
+		return true
+	})
+	for _, path := range []string{"lake", "lake/*/a.parquet"} {
+		_, err := lake.List(t.Context(), []string{s.Address(path)})
+		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "403") || strings.Contains(err.Error(), objectstest.Secret) {
+			t.Errorf("%s of a store that refuses: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+)
+
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// IsAddress reports whether a path is the address of something in a store, readable or not.
+func IsAddress(path string) bool { return scheme.MatchString(path) }
+
+// Join is the address of an entry of a folder.
+func Join(folder, name string) string { return strings.TrimRight(folder, "/") + "/" + name }
+
+// Clean is an address without slashes at its end.
+func Clean(address string) string {
+	begin := scheme.FindString(address)
+	return begin + strings.TrimRight(address[len(begin):], "/")
+}
+
+// Shown is an address for messages: without what may be a secret.
+func Shown(address string) string {
+	kind := scheme.FindString(address)
+	host, _, _ := strings.Cut(address[len(kind):], "/")
+	if strings.Contains(host, "@") || kind != "s3://" && strings.ContainsAny(address, "?#") {
+		return kind + "…"
+	}
+	return address
+}
+
+// Check returns an error for an address that cannot be read. The error does not repeat it.
+func Check(address string) error {
+	kind, rest, _ := strings.Cut(address, "://")
+	host, path, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "s3":
+		if strings.Contains(host, "@") {
+			return errSecret
+		}
+		if err := s3utils.CheckValidBucketName(host); err != nil {
+			return fmt.Errorf("%w: want s3://BUCKET/PATH", err)
+		}
+		return oneWay(path)
+	case "http", "https":
+		if strings.ContainsAny(host, "@?#") || strings.ContainsAny(path, "?#") {
+			return errSecret
+		}
+		if strings.ContainsAny(path, "*[") {
+			return errors.New("folders cannot be listed over HTTP; name each file")
+		}
+		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Path == "" {
+			return errors.New("want https://HOST/PATH")
+		}
+		return nil
+	case "gs":
+		return errors.New("want s3://: Google Cloud Storage has a door for S3 (AWS_ENDPOINT_URL=https://storage.googleapis.com, HMAC keys, s3://BUCKET/PATH)")
+	default:
+		return errors.New("only s3://, https:// and http:// are read: mount the store, or copy the files")
+	}
+}
+
+var errSecret = errors.New("an address with a user, a query or a fragment is not read: it would be in outputs with its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
+
+// oneWay returns an error for a key with an empty name or a dot between slashes: as a path it would
+// be that of another key.
+func oneWay(key string) error {
+	for name := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
+		if key != "" && (name == "" || name == "." || name == "..") {
+			return fmt.Errorf("its key has %q between slashes, which is no name of a folder or file; rename it", name)
+		}
+	}
+	return nil
+}
+
+// bucketKey cuts the address of an object of S3.
+func bucketKey(address string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(address, "s3://"), "/")
+	return bucket, key
+}

@@ -1,0 +1,124 @@
+package objectstest
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// A Gateway is versitygw, a real server of S3, on folders of the test. Its objects stay when it is
+// killed.
+type Gateway struct {
+	address, objects, tags string
+	process                *exec.Cmd
+}
+
+// NewGateway starts a server with the credentials of [Environment]. Without one the test is skipped;
+// .ci/test builds it.
+func NewGateway(t *testing.T) *Gateway {
+	t.Helper()
+	if os.Getenv("PACSGP_VERSITYGW") == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("no object store: PACSGP_VERSITYGW is not set")
+		}
+		t.Skip("no object store: PACSGP_VERSITYGW is not set; make test sets it")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	fatal.If(t, err)
+	g := &Gateway{address: l.Addr().String(), objects: t.TempDir(), tags: t.TempDir()}
+	fatal.If(t, l.Close())
+	g.Start(t)
+	t.Cleanup(g.Kill)
+	g.put(t, "/"+Bucket, nil)
+	return g
+}
+
+// Start starts the server, also after Kill.
+func (g *Gateway) Start(t *testing.T) {
+	t.Helper()
+	g.process = exec.Command(os.Getenv("PACSGP_VERSITYGW"), "--quiet", "--keep-alive", "-p", g.address, "posix", "--sidecar", g.tags, g.objects) //nolint:gosec,noctx // Kill ends it
+	g.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+Key, "ROOT_SECRET_KEY="+Secret)
+	fatal.If(t, g.process.Start())
+	for range 100 {
+		if c, err := net.Dial("tcp", g.address); err == nil { //nolint:noctx // it is refused or accepted at once
+			_ = c.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("versitygw does not answer")
+}
+
+// Kill ends the server at once, as kill -9 does.
+func (g *Gateway) Kill() {
+	_ = g.process.Process.Kill()
+	_ = g.process.Wait()
+}
+
+// Put writes an object.
+func (g *Gateway) Put(t *testing.T, key string, data []byte) {
+	t.Helper()
+	g.put(t, "/"+Bucket+"/"+key, data)
+}
+
+func (g *Gateway) put(t *testing.T, path string, data []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+g.address+path, bytes.NewReader(data))
+	fatal.If(t, err)
+	req.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+	resp, err := http.DefaultClient.Do(signer.SignV4(*req, Key, Secret, "", "us-east-1"))
+	fatal.If(t, err)
+	text, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("PUT %s: %s: %s", path, resp.Status, text)
+	}
+}
+
+// Through is an endpoint in front of the server. After each piece of its answers, each gets the
+// number of their bytes so far.
+func (g *Gateway) Through(t *testing.T, each func(answered int64)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
+	fatal.If(t, err)
+	var work sync.WaitGroup
+	t.Cleanup(func() { _ = l.Close(); work.Wait() })
+	var answered atomic.Int64
+	work.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", g.address) //nolint:noctx // it is refused or accepted at once
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			work.Go(func() { _, _ = io.Copy(out, in); _ = out.Close(); _ = in.Close() })
+			work.Go(func() {
+				defer func() { _ = out.Close(); _ = in.Close() }()
+				piece := make([]byte, 4<<10)
+				for {
+					n, err := out.Read(piece)
+					if _, lost := in.Write(piece[:n]); err != nil || lost != nil {
+						return
+					}
+					each(answered.Add(int64(n)))
+				}
+			})
+		}
+	})
+	return "http://" + l.Addr().String()
+}

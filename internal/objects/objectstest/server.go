@@ -1,0 +1,183 @@
+// Package objectstest has a store for tests: as much of S3 as is read, over HTTP, with the faults
+// that a test asks for.
+package objectstest
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // as stores do
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Credentials that no output may have.
+const (
+	Key    = "AKIAHUNTER2HUNTER2"
+	Secret = "hunter2/secret"
+)
+
+// A Server is a store of one bucket, whose objects are also files over HTTP.
+type Server struct {
+	*httptest.Server
+
+	mu      sync.Mutex
+	objects map[string]object
+	gets    int
+	fault   Fault
+}
+
+type object struct {
+	data []byte
+	tag  string
+	at   time.Time
+}
+
+// A Fault answers a request in the place of the server. n is its number among the reads of objects,
+// 0 for other requests. It returns false for a request that is to be answered.
+type Fault func(w http.ResponseWriter, r *http.Request, n int) bool
+
+// Bucket is the bucket of a [Server].
+const Bucket = "rows"
+
+// perPage is the number of objects on a page of a listing.
+const perPage = 2
+
+// New starts a server with credentials, which are in the environment until the test ends.
+func New(t *testing.T) *Server {
+	t.Helper()
+	s := &Server{objects: map[string]object{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Close)
+	Environment(t, s.URL)
+	return s
+}
+
+// Environment sets the variables of a store until the test ends.
+func Environment(t *testing.T, endpoint string) {
+	t.Helper()
+	for name, value := range map[string]string{ //nolint:gosec // of no store
+		"AWS_ENDPOINT_URL": endpoint, "AWS_ENDPOINT_URL_S3": "", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": Key, "AWS_SECRET_ACCESS_KEY": Secret,
+		"AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_CONFIG_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// Address is the address of an object, or of a folder.
+func (s *Server) Address(key string) string { return "s3://" + Bucket + "/" + key }
+
+// Web is the address of an object over HTTP, without S3.
+func (s *Server) Web(key string) string { return s.URL + "/" + Bucket + "/" + key }
+
+// Put writes an object. nil removes it.
+func (s *Server) Put(key string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if data == nil {
+		delete(s.objects, key)
+		return
+	}
+	s.objects[key] = object{data, fmt.Sprintf("\"%x\"", md5.Sum(data)), time.Now()} //nolint:gosec // as stores do
+}
+
+// Retag gives an object another ETag, as writing the same bytes in other parts does.
+func (s *Server) Retag(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.objects[key]
+	o.tag = o.tag[:len(o.tag)-1] + `-2"`
+	s.objects[key] = o
+}
+
+// Tag is the ETag of an object.
+func (s *Server) Tag(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[key].tag
+}
+
+// Break makes requests fail as a fault says; nil ends that.
+func (s *Server) Break(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault, s.gets = f, 0
+}
+
+// Gets is the number of reads of objects since the last Break.
+func (s *Server) Gets() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gets
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	key, isObject := strings.CutPrefix(r.URL.Path, "/"+Bucket+"/")
+	isObject = isObject && key != ""
+	s.mu.Lock()
+	n := 0
+	if isObject && r.Method == http.MethodGet {
+		s.gets++
+		n = s.gets
+	}
+	fault := s.fault
+	s.mu.Unlock()
+	if fault != nil && fault(w, r, n) {
+		return
+	}
+	s.mu.Lock() // after the fault, which may write objects
+	o, found := s.objects[key]
+	s.mu.Unlock()
+	switch {
+	case !isObject:
+		s.list(w, r.URL.Query())
+	case !found:
+		Refuse(w, http.StatusNotFound, "NoSuchKey")
+	default:
+		w.Header().Set("ETag", o.tag)
+		http.ServeContent(w, r, "", o.at, bytes.NewReader(o.data))
+	}
+}
+
+// Refuse answers with an error of S3. Its message quotes the secret, as a bad server may.
+func Refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s %s</Message></Error>", code, Key, Secret)
+}
+
+func (s *Server) list(w http.ResponseWriter, query url.Values) {
+	type entry struct {
+		Key, ETag    string
+		Size         int
+		LastModified time.Time
+	}
+	var page struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		EncodingType          string
+		IsTruncated           bool
+		NextContinuationToken string
+		Contents              []entry
+	}
+	page.EncodingType = "url"
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+		if !strings.HasPrefix(key, query.Get("prefix")) || key <= query.Get("continuation-token") {
+			continue
+		}
+		if page.IsTruncated = len(page.Contents) == perPage; page.IsTruncated {
+			break
+		}
+		o := s.objects[key]
+		page.NextContinuationToken = key
+		page.Contents = append(page.Contents, entry{url.QueryEscape(key), o.tag, len(o.data), o.at.UTC()})
+	}
+	_ = xml.NewEncoder(w).Encode(page)
+}
