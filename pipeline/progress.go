@@ -27,7 +27,8 @@ type Phase string
 
 // The phases, in order.
 const (
-	PhaseSurvey   Phase = "survey"    // the first pass: digest, roles, scaling
+	PhaseSurvey   Phase = "survey" // the first pass: digest, roles, scaling
+	PhaseStart    Phase = "start values"
 	PhaseTrain    Phase = "train"     // fitting Q
 	PhaseLastPass Phase = "last pass" // exact risk and digest from the reopened source
 	PhasePublish  Phase = "publish"

@@ -39,6 +39,7 @@ type fitted struct {
 // train fits the candidates one after the other and returns the best. Q may depend on all rows:
 // choosing among candidates by the bound is free.
 func train(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*fitted, error) {
+	env.Observer.progress(Progress{Phase: PhaseStart, Elapsed: Seconds(time.Since(began))})
 	t, err := newTraining(ctx, src, s, job, env, began)
 	if err != nil {
 		return nil, err

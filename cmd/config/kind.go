@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -50,7 +51,7 @@ func kindOf(t reflect.Type) yamlfile.Kind {
 	case reflect.TypeFor[WatchFile]():
 		k.Name, k.Page, k.Bad = KindWatch, "docs/watch.md", "bad watch file"
 	default:
-		k.Name, k.Page, k.Bad = KindJob, "docs/job.md", "bad job"
+		k.Name, k.Page, k.Bad, k.Examples = KindJob, "docs/job.md", "bad job", docs.Examples
 		k.Misplaced = func(section string) string {
 			if strings.HasPrefix(section, "sweep[") {
 				return "an alternative"

@@ -139,7 +139,9 @@ func (d *display) spooled(rows int64) {
 func phaseWords(phase pipeline.Phase) string {
 	switch phase {
 	case pipeline.PhaseSurvey:
-		return "first pass: digest, roles, scaling; start values"
+		return "first pass: digest, roles, scaling"
+	case pipeline.PhaseStart:
+		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
 	case pipeline.PhaseLastPass:
 		return "last pass: rows and model read again, exact risk"
 	case pipeline.PhaseTrain, pipeline.PhasePublish:

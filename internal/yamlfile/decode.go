@@ -67,7 +67,7 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 	switch node.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 	default:
-		d.add(key, At(node, "want "+wanted(v.Type())))
+		d.add(key, At(node, "want "+wanted(v.Type())+d.example(key)))
 		return
 	}
 	for _, entry := range Entries(node) {
@@ -101,6 +101,14 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		}
 		d.tell(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
+}
+
+// example is a value of a section, in words.
+func (d decoder) example(key string) string {
+	if value, ok := d.Kind.Examples[key]; ok {
+		return ", as in " + key + ": " + value
+	}
+	return ""
 }
 
 // list appends the entries of a list.

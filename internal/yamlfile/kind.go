@@ -8,6 +8,8 @@ type Kind struct {
 	Bad  string // begins every fault, as in "bad job"
 	Err  error  // is what every fault wraps
 
+	// Examples has values of sections, by key.
+	Examples map[string]string
 	// Nearest is the known word that an unknown one is a misspelling of, or "".
 	Nearest func(word string, known []string) string
 	// Misplaced names a section that refuses keys known elsewhere in the file; "" or nil: such keys

@@ -1,0 +1,23 @@
+package docs
+
+// Examples has a value for each section of a job file that is sometimes given a word or a number in
+// its place.
+var Examples = map[string]string{
+	"source":   "{paths: lake/}",
+	"encode":   "{carrier: one-hot, hour: {cyclic: 24}}",
+	"fill":     "{wind: median}",
+	"schema":   "{columns: {wind: {type: double, range: [0, 60]}}}",
+	"mean":     "{column: boosting}",
+	"groups":   "{column: carrier}",
+	"loss":     "{epsilon: 0.5}",
+	"kernel":   "{family: matern-5/2}",
+	"grid":     "{step: 0.05}",
+	"scaling":  "{mode: reference}",
+	"unit":     "{column: day}",
+	"roles":    "{by: content}",
+	"bad_rows": "{tolerance: 0.1 %}",
+	"train":    "{passes: 4}",
+	"publish":  "{kafka: {brokers: [localhost:9092], name: model}}",
+	"stream":   "{group: shared}",
+	"serve":    "{listen: localhost:8080}",
+}
