@@ -277,6 +277,7 @@ func (l Look) commonPlaces(o Look) (c commonRows) {
 		then[p>>placeBits] = p
 	}
 	var targets, features pairs
+	absent, whole := 0, 0 // rows with missing values that were not held out then, and the others of the earlier sample
 	c.kept = true
 	for _, p := range mine {
 		q, held := then[p>>placeBits]
@@ -284,8 +285,17 @@ func (l Look) commonPlaces(o Look) (c commonRows) {
 			targets.add(p>>halfBits, q>>halfBits)
 			features.add(p, q)
 		}
-		c.kept = c.kept && (held || p>>placeBits >= uint64(o.Sample)) //nolint:gosec // a count of rows
+		switch {
+		case p&absentFeatures == absentFeatures:
+			if !held {
+				absent++
+			}
+		case p>>placeBits < uint64(o.Sample): //nolint:gosec // a count of rows
+			c.kept = c.kept && held
+			whole++
+		}
 	}
+	c.kept = c.kept && (absent == 0 || whole >= leastWhole && features.equal() == len(features))
 	sameTargets := targets.alike()
 	c.some = sameTargets || features.alike()
 	c.kept = c.kept && len(targets) > 0 && max(targets.equal(), features.equal()) == len(targets)
@@ -341,11 +351,19 @@ func bothWhole(a, b []uint64, rank func(uint64) uint64) (mine, others []uint64) 
 	return slices.DeleteFunc(slices.Clone(a), beyond), slices.DeleteFunc(slices.Clone(b), beyond)
 }
 
-// A place is the ordinal of a row, then a short digest of its target, then one of its features.
+// A place is the ordinal of a row, then a short digest of its target, then one of its features, or
+// absentFeatures if one has a missing value.
 const (
 	halfBits  = 12
 	placeBits = 2 * halfBits
+
+	absentFeatures = 1<<halfBits - 1
 )
+
+// leastWhole is the number of rows without missing values, all held out before with the same features,
+// that show that split and columns are the earlier ones: then rows with missing values that were not held
+// out were bad rows, and no train rows.
+const leastWhole = 30
 
 // placeRank spreads ordinals over all 64-bit numbers.
 func placeRank(place uint64) uint64 { return place >> placeBits * 0x9e3779b97f4a7c15 }
@@ -423,8 +441,12 @@ func (h *heldRows) add(roles Roles, b block) error {
 		rows.addDigest(valuesDigest(row))
 		slices.Sort(row[:last]) // the order of the features changes no place
 		ofTarget, ofFeatures := shortDigest(row[last:]), shortDigest(row[:last])
+		ofFeatures >>= 64 - halfBits
+		if slices.ContainsFunc(row[:last], math.IsNaN) {
+			ofFeatures = absentFeatures
+		}
 		held = append(held, mark)
-		places = append(places, uint64(ordinal)<<placeBits|ofTarget>>(64-halfBits)<<halfBits|ofFeatures>>(64-halfBits)) //nolint:gosec // ordinals are not negative
+		places = append(places, uint64(ordinal)<<placeBits|ofTarget>>(64-halfBits)<<halfBits|ofFeatures) //nolint:gosec // ordinals are not negative
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

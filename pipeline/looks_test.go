@@ -169,6 +169,28 @@ func TestLooksOfRepeatedRows(t *testing.T) {
 	}
 }
 
+// Values for missing ones, on rows of an earlier look that left these rows out, are another look with a
+// price; under another key they were train rows.
+func TestLooksOfFilledRows(t *testing.T) {
+	columns := waves(400, 0.2, 4)
+	for i := 0; i < 400; i += 9 {
+		columns[0][i] = math.NaN()
+	}
+	without, with := newLake(columns, 150, 250), newLake(columns, 150, 250)
+	half := 0.5
+	fill := pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}}}
+	without.mark, with.encoded = true, fill
+	for key, swapped := range map[string]bool{"pacsgp": false, "another": true} {
+		log := &pipelinetest.Store{}
+		first := looker(t, log, without, func(j *pipeline.Job) { j.BadRows.Tolerance = 0.2 }, 0)
+		c := looker(t, log, with, func(j *pipeline.Job) { j.Encode, j.Roles.Key = fill, key }, 0)
+		paid := c.Delta.Looks
+		if paid == nil || paid.Swapped != swapped || !slices.Equal(paid.Earlier, []int64{first.Ledger.Holdout}) && !swapped || c.Ledger.Holdout <= first.Ledger.Holdout && !swapped {
+			t.Errorf("key %s: %+v of %d hold-out rows, after %d", key, paid, c.Ledger.Holdout, first.Ledger.Holdout)
+		}
+	}
+}
+
 // A certificate without a log says so, one of a second look has the lesser share of delta;
 // both verify, and neither can hide it.
 func TestLooksStandInTheCertificate(t *testing.T) {

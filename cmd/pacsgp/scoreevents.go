@@ -76,6 +76,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 			rows = fmt.Sprintf("the last %d of its %s", f.Rows, certify.Count(f.Whole, "row"))
 		}
 		e.show.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.Path, rows, f.Refused, e.where(f.File)))
+		e.others(f.Path+": ", f.Tally)
 	}
 	e.tally(false)
 }
@@ -94,5 +95,13 @@ func (e *scoreEvents) tally(now bool) {
 	}
 	e.show.event(fmt.Sprintf("predicted %s in %s, %d of them without a prediction, by the model of certificate %.12s…",
 		certify.Count(n, "row"), certify.Count(e.sum.Units-e.last.Units, "batch", "batches"), e.sum.Refused-e.last.Refused, e.by))
+	e.others("", score.Tally{Rows: n, Other: e.sum.Other - e.last.Other})
 	e.since, e.last = time.Now(), e.sum
+}
+
+// others says how many rows have a level that the model does not know.
+func (e *scoreEvents) others(where string, n score.Tally) {
+	if n.Other > 0 {
+		e.show.notice(fmt.Sprintf("%s%d of %s with a value of an encoded feature that the model does not know: it counts as other", where, n.Other, certify.Count(n.Rows, "row")))
+	}
 }

@@ -132,11 +132,12 @@ type Tally struct {
 	Rows    int64
 	Refused int64 // rows without a prediction
 	Units   int64
+	Other   int64 // rows with a value of an encoded feature that is no level of the model
 }
 
 // Plus adds.
 func (t Tally) Plus(more Tally) Tally {
-	return Tally{t.Rows + more.Rows, t.Refused + more.Refused, t.Units + more.Units}
+	return Tally{t.Rows + more.Rows, t.Refused + more.Refused, t.Units + more.Units, t.Other + more.Other}
 }
 
 // Count counts predictions.
@@ -144,6 +145,9 @@ func Count(predictions []pipeline.Prediction) (n Tally) {
 	for i := range predictions {
 		if n.Rows++; predictions[i].Reason != "" {
 			n.Refused++
+		}
+		if predictions[i].Other != "" {
+			n.Other++
 		}
 	}
 	return n

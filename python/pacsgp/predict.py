@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import fills, may_be_text, texts
+from .encode import fills, may_be_text, texts, value
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .refusal import need, ok
@@ -16,13 +16,25 @@ FAR = "the prediction cannot be computed with the accuracy that the certificate 
 FAR_SCALES = 10           # of a feature from its centre: from there on a row is far from the reference rows
 
 
+def unknown_levels(model, block, none, others):
+    """Counts rows with a prediction by the first feature whose value is no level."""
+    taken = none.copy()
+    for name, column in zip(model.features, block):
+        e = model.encode.get(name, {})
+        if e.get("one_hot"):
+            unknown = ~np.isin(value(e, column), e["one_hot"]) & ~taken
+            taken |= unknown
+            if unknown.any():
+                others[name] = others.get(name, 0) + int(unknown.sum())
+
+
 def write_predictions(model, paths, out, certificate):
     """Writes row, mean, deviation, predictive_deviation, certificate, reason. A mean is
     given where it is proven to be within tau of the exact one, and a deviation where its
     square is known well enough (format.md, 3)."""
     schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
                         ("certificate", pa.string()), ("reason", pa.string())])
-    laws, rows, withheld, distant = Laws(model, check_jitter(model)), 0, 0, 0
+    laws, rows, withheld, distant, others = Laws(model, check_jitter(model)), 0, 0, 0, {}
     noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
     scale, loss = model.target["scale"], model.loss
     tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
@@ -55,7 +67,10 @@ def write_predictions(model, paths, out, certificate):
                 pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(np.sqrt(variance) * scale, mask=none | vague),
                 pa.array(np.sqrt(around) * scale, mask=none | vaguer),
                 pa.array([None if b else certificate for b in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
+            unknown_levels(model, block, none, others)
             rows, withheld, distant = rows + len(mean), withheld + int(none.sum()), distant + int((np.abs(x) > FAR_SCALES).any(1)[~none].sum())
     ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")
+    for name in sorted(others, key=str.encode):
+        ok(f"{others[name]} {'row' if others[name] == 1 else 'rows'} of {rows} with a value of \"{name}\" that the model does not know: it counts as other" + (" (hint: is it text in the one, and numbers in the other?)" if others[name] == rows else ""))
     if distant:
         ok(f"{distant} {'prediction' if distant == 1 else 'predictions'} far from the reference rows: a feature lies more than {FAR_SCALES} of its scales from its centre. The certificate speaks of rows of its own source, hardly of these")
