@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,scale,alarm] [-rounds 5] [-write]
+//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,store,scale,alarm] [-rounds 5] [-write]
 package main
 
 import (
@@ -37,6 +37,7 @@ var measures = []measure{
 	{"svgp", true, svgp},
 	{"gradient", true, gradient},
 	{"parquet", true, parquet},
+	{"store", true, store},
 	{"scale", true, scale},
 	{"alarm", false, alarm},
 }

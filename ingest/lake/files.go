@@ -79,31 +79,62 @@ func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFi
 	}
 	textKeys := textKeys(found)
 	files := make([]*dataFile, len(found))
-	for i, l := range found {
-		if err := ctx.Err(); err != nil {
+	for i := 0; i < len(found); {
+		group := found[i : i+1]
+		if objects.IsAddress(found[i].path) {
+			group = found[i:min(i+farAtOnce, len(found))]
+		}
+		if err := describeFiles(ctx, from, group, textKeys, files[i:]); err != nil {
 			return nil, nil, err
 		}
-		f, err := describeFile(ctx, from, l, textKeys)
-		if err != nil {
-			return nil, nil, fmt.Errorf("lake: %s: %w", l.path, err)
-		}
-		if err := l.list.check(ctx, from, f); err != nil {
-			return nil, nil, err
-		}
-		if info, err := from.Stat(ctx, l.path); err == nil {
-			f.modified = info.ModTime().UTC()
-			if o, ok := info.(*objects.Info); ok {
-				f.tag = o.Tag()
+		for range group {
+			if f := files[i]; i > 0 && slices.Equal(f.columns, files[i-1].columns) {
+				f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
+			} else {
+				f.places = places(f.columns)
 			}
+			i++
 		}
-		if i > 0 && slices.Equal(f.columns, files[i-1].columns) {
-			f.columns, f.places = files[i-1].columns, files[i-1].places // most lakes have one schema
-		} else {
-			f.places = places(f.columns)
-		}
-		files[i] = f
 	}
 	return files, notices, nil
+}
+
+// farAtOnce is the number of objects whose footers are read at a time: each takes two requests.
+const farAtOnce = 16
+
+// describeFiles describes files at the same time. Its error is about the first one with one.
+func describeFiles(ctx context.Context, from Store, found []listed, textKeys map[string]bool, files []*dataFile) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	failed := make([]error, len(found))
+	var work sync.WaitGroup
+	for i, l := range found {
+		work.Go(func() {
+			f, err := describeFile(ctx, from, l, textKeys)
+			if err != nil {
+				failed[i] = fmt.Errorf("lake: %s: %w", l.path, err)
+				return
+			}
+			if failed[i] = l.list.check(ctx, from, f); failed[i] != nil {
+				return
+			}
+			if info, err := from.Stat(ctx, l.path); err == nil {
+				f.modified = info.ModTime().UTC()
+				if o, ok := info.(*objects.Info); ok {
+					f.tag = o.Tag()
+				}
+			}
+			files[i] = f
+		})
+	}
+	work.Wait()
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // textKeys returns the keys in paths that are not a number in every file.
@@ -250,8 +281,10 @@ const (
 func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 	size := file.Size()
 	end := make([]byte, min(tailBytes, size))
-	if _, err := file.ReadAt(end, size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
-		return kept{}, err
+	if _, pinned := file.(*objects.Blob); !pinned { // else each read asks for the version of the first one
+		if _, err := file.ReadAt(end, size-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+			return kept{}, err
+		}
 	}
 	if size != f.size {
 		return kept{}, errOtherFile

@@ -267,13 +267,20 @@ func (b *batches) start(foot *footer) error {
 	for i := range b.tools.lanes {
 		b.tools.lanes[i].share = share{allowance: &b.tools.pages}
 	}
-	return b.columns(func(j int, col *column) error {
+	var chunks []chunk
+	var of []int // columns
+	err := b.columns(func(j int, col *column) error {
 		ch, err := foot.chunk(b.shard.group.index, col)
-		if err != nil {
-			return err
-		}
+		chunks, of = append(chunks, ch), append(of, j)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, src := range ahead(b.file, chunks, 1) {
+		j, ch := of[i], chunks[i]
+		col := b.shard.file.column(b.src.columns[j])
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
-		src := inOrder(b.file, &ch, len(b.src.columns))
 		c.reset(src, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
 			c.label = newLabelCursor(src, col, ch)
@@ -282,8 +289,8 @@ func (b *batches) start(foot *footer) error {
 			}
 		}
 		b.cursors[j] = c
-		return nil
-	})
+	}
+	return nil
 }
 
 // columns opens the columns of the file and keeps the values of keys of its path.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
 // looked is the number of row groups, the largest ones, whose pages Overhead looks at.
@@ -107,7 +109,7 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 		return sh.group.arrowOverhead(), nil
 	}
 	whole, pages := wholePages(len(s.columns)), headersLooked
-	need := int64(0)
+	need, stored := int64(0), int64(0)
 	shared := make([]int64, s.lanes) // what the cursors of a lane share
 	for j, name := range s.columns {
 		c := sh.file.column(name)
@@ -126,11 +128,15 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 				return 0, fmt.Errorf("column %q: %w", name, err)
 			}
 		}
-		need += cursorBytes + n.own + inOrderMemory(sh.file.path, &ch, len(s.columns))
+		need += cursorBytes + n.own
+		stored += ch.end - ch.start
 		shared[j%s.lanes] = max(shared[j%s.lanes], n.shared)
 	}
 	for _, n := range shared {
 		need += n
+	}
+	if objects.IsAddress(sh.file.path) {
+		need += objects.AheadMemory(stored, len(s.columns))
 	}
 	return need, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -134,20 +135,18 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// inOrder returns a reader of the pages of a chunk, one of so many at a time.
-func inOrder(file Blob, ch *chunk, readers int) io.ReaderAt {
-	if far, ok := file.(*objects.Blob); ok {
-		return far.Ahead(ch.start, ch.end, readers)
+// ahead returns readers of the pages of chunks, which are read at the same time, as those of so many
+// calls are.
+func ahead(file Blob, chunks []chunk, share int) []io.ReaderAt {
+	far, ok := file.(*objects.Blob)
+	if !ok {
+		return slices.Repeat([]io.ReaderAt{file}, len(chunks))
 	}
-	return file
-}
-
-// inOrderMemory is the memory of inOrder for a file.
-func inOrderMemory(path string, ch *chunk, readers int) int64 {
-	if !objects.IsAddress(path) {
-		return 0
+	parts := make([]objects.Part, len(chunks))
+	for i, ch := range chunks {
+		parts[i] = objects.Part{Start: ch.start, End: ch.end}
 	}
-	return objects.AheadMemory(ch.end-ch.start, readers)
+	return far.Ahead(parts, share)
 }
 
 type machine struct{}

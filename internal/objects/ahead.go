@@ -1,6 +1,10 @@
 package objects
 
-import "io"
+import (
+	"cmp"
+	"io"
+	"slices"
+)
 
 const (
 	// aheadBytes is what the readers of a blob fetch ahead and keep, together, unless that makes
@@ -8,29 +12,100 @@ const (
 	aheadBytes              = 32 << 20
 	leastWindow, mostWindow = 64 << 10, 2 << 20
 	windows                 = 3 // of a reader: the last two, and the next one
+	// gap is what is fetched between two parts to make one request of them.
+	gap = 64 << 10
 )
+
+// A Part is a part of an object, from an offset to another one.
+type Part struct{ Start, End int64 }
 
 // windowOf is the size of the windows of one of so many readers.
 func windowOf(readers int) int64 {
 	return min(max(aheadBytes/int64(windows*max(readers, 1)), leastWindow), mostWindow)
 }
 
-// AheadMemory is the memory of one of so many readers of [Blob.Ahead] for a part of so many bytes.
-func AheadMemory(bytes int64, readers int) int64 { return min(windows*windowOf(readers), bytes) }
-
-// Ahead returns a reader of the bytes from start to end, which are mostly read one after the other:
-// it fetches the next ones while those before are used, and begins at once. readers is the number of
-// such readers of the blob at a time. A reader is for one goroutine.
-func (b *Blob) Ahead(start, end int64, readers int) io.ReaderAt {
-	if b.size <= smallObject || start < 0 || start >= end || end > b.size {
-		return b
-	}
-	a := &ahead{of: b, end: end, size: windowOf(readers)}
-	a.fetch(start, nil)
-	return a
+// AheadMemory bounds the memory of [Blob.Ahead] for so many parts with so many bytes together.
+func AheadMemory(bytes int64, parts int) int64 {
+	n := int64(max(parts, 1))
+	return min(bytes+n*gap, max(aheadBytes+n*gap, n*windows*windowOf(parts)))
 }
 
-// An ahead is a reader of [Blob.Ahead].
+// Ahead returns a reader of each part. A part is mostly read in order; the readers begin at once to
+// fetch what will be read next. Small parts are fetched together. share is the number of calls whose
+// readers are used at a time. A reader is for one goroutine.
+func (b *Blob) Ahead(parts []Part, share int) []io.ReaderAt {
+	readers := make([]io.ReaderAt, len(parts))
+	var total int64
+	for i, p := range parts {
+		if readers[i] = b; p.Start < 0 || p.Start >= p.End || p.End > b.size {
+			return readers
+		}
+		total += p.End - p.Start
+	}
+	if b.size <= smallObject {
+		return readers
+	}
+	if share = max(share, 1); total <= aheadBytes/int64(share) {
+		b.together(parts, readers)
+		return readers
+	}
+	for i, p := range parts {
+		a := &ahead{of: b, end: p.End, size: windowOf(share * len(parts))}
+		a.fetch(p.Start, nil)
+		readers[i] = a
+	}
+	return readers
+}
+
+// together fetches all parts now, those next to each other in one request.
+func (b *Blob) together(parts []Part, readers []io.ReaderAt) {
+	order := make([]int, len(parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(parts[i].Start, parts[j].Start) })
+	for first := 0; first < len(order); {
+		start, end, next := parts[order[first]].Start, parts[order[first]].End, first+1
+		for ; next < len(order) && parts[order[next]].Start <= end+gap; next++ {
+			end = max(end, parts[order[next]].End)
+		}
+		s := &span{of: b}
+		for at := start; at < end; at += mostPiece {
+			s.pieces = append(s.pieces, b.fetch(at, make([]byte, min(mostPiece, end-at))))
+		}
+		for ; first < next; first++ {
+			readers[order[first]] = s
+		}
+	}
+}
+
+// A span is what was fetched at once, in pieces that follow each other.
+type span struct {
+	of     *Blob
+	pieces []*fetching
+}
+
+// ReadAt reads as [io.ReaderAt] has it. It waits for the pieces of p.
+func (s *span) ReadAt(p []byte, at int64) (n int, err error) {
+	for _, f := range s.pieces {
+		if n == len(p) {
+			break
+		}
+		if from := at + int64(n); f.holds(from) {
+			if <-f.done; f.err != nil {
+				return n, f.err
+			}
+			n += f.copy(p[n:], from)
+		}
+	}
+	if n < len(p) {
+		got, err := s.of.ReadAt(p[n:], at+int64(n))
+		return n + got, err
+	}
+	return n, nil
+}
+
+// An ahead is a reader of a part that is too long to be fetched at once.
 type ahead struct {
 	of        *Blob
 	end, size int64
@@ -55,12 +130,17 @@ func (a *ahead) fetch(at int64, room []byte) {
 	if int64(cap(room)) < n {
 		room = make([]byte, n)
 	}
-	f := &fetching{window: window{at, room[:n]}, done: make(chan struct{})}
-	a.next = f
-	a.of.work.Go(func() {
+	a.next = a.of.fetch(at, room[:n])
+}
+
+// fetch begins to fetch the bytes at an offset into room.
+func (b *Blob) fetch(at int64, room []byte) *fetching {
+	f := &fetching{window: window{at, room}, done: make(chan struct{})}
+	b.work.Go(func() {
 		defer close(f.done)
-		f.err = a.of.piece(f.data, f.at)
+		f.err = b.piece(f.data, f.at)
 	})
+	return f
 }
 
 // turn waits for the next window, and begins to fetch the one behind it.

@@ -53,7 +53,7 @@ func TestReadsAreTheObject(t *testing.T) {
 		b := open(t, quick(), s.Address("small"))
 		s.Break(nil)
 		check(t, b, data, n/2, n-n/2)
-		check(t, b.Ahead(0, int64(n), 1), data, 0, n/2)
+		check(t, b.Ahead([]Part{{0, int64(n)}}, 1)[0], data, 0, n/2)
 		if s.Gets() != 1 {
 			t.Errorf("%d requests for an object of %d bytes", s.Gets(), n)
 		}
@@ -66,7 +66,7 @@ func TestReadsAreTheObject(t *testing.T) {
 		const start, end = 100, 9 << 20
 		order := rand.New(rand.NewPCG(1, 2))
 		for _, readers := range []int{1, 40, 1000} {
-			r := b.Ahead(start, end, readers)
+			r := b.Ahead([]Part{{start, end}}, readers)[0]
 			for at := start; at < end; {
 				n := min(1+order.IntN(1<<order.IntN(23)), end-at)
 				check(t, r, data, at, n)
@@ -103,7 +103,7 @@ func TestReadingInOrderIsFewRequests(t *testing.T) {
 	s.Put("x", noise(4<<20))
 	b := open(t, quick(), s.Address("x"))
 	s.Break(nil)
-	r := b.Ahead(0, 4<<20, 10)
+	r := b.Ahead([]Part{{0, 4 << 20}}, 10)[0]
 	for at := 0; at < 4<<20; at += 1 << 10 {
 		_, err := r.ReadAt(make([]byte, 1<<10), int64(at))
 		fatal.If(t, err)
@@ -111,8 +111,22 @@ func TestReadingInOrderIsFewRequests(t *testing.T) {
 	if got, want := s.Gets(), int((4<<20+windowOf(10)-1)/windowOf(10)); got != want {
 		t.Errorf("%d requests for %d windows", got, want)
 	}
-	if m := AheadMemory(1<<40, 10); m != windows*windowOf(10) || AheadMemory(5, 10) != 5 {
-		t.Errorf("AheadMemory = %d", m)
+	// Parts that are near each other are asked for together, whatever their order, if they are small.
+	s.Break(nil)
+	data := noise(4 << 20)
+	parts := []Part{{3 << 20, 4 << 20}, {10, 1 << 20}, {1<<20 + gap, 2 << 20}}
+	for i, r := range b.Ahead(parts, 1) {
+		p := parts[i]
+		check(t, r, data, int(p.Start), int(p.End-p.Start))
+		check(t, r, data, int(p.End)-10, 10)
+	}
+	if s.Gets() != 2 {
+		t.Errorf("%d requests for two places", s.Gets())
+	}
+	for bytes, want := range map[int64]int64{5: 5 + 10*gap, 1 << 40: aheadBytes + 10*gap} {
+		if m := AheadMemory(bytes, 10); m != want {
+			t.Errorf("AheadMemory(%d, 10) = %d, want %d", bytes, m, want)
+		}
 	}
 }
 

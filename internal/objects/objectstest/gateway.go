@@ -26,7 +26,7 @@ type Gateway struct {
 
 // NewGateway starts a server with the credentials of [Environment]. Without one the test is skipped;
 // .ci/test builds it.
-func NewGateway(t *testing.T) *Gateway {
+func NewGateway(t testing.TB) *Gateway {
 	t.Helper()
 	if os.Getenv("PACSGP_VERSITYGW") == "" {
 		if os.Getenv("CI") == "true" {
@@ -45,7 +45,7 @@ func NewGateway(t *testing.T) *Gateway {
 }
 
 // Start starts the server, also after Kill.
-func (g *Gateway) Start(t *testing.T) {
+func (g *Gateway) Start(t testing.TB) {
 	t.Helper()
 	g.process = exec.Command(os.Getenv("PACSGP_VERSITYGW"), "--quiet", "--keep-alive", "-p", g.address, "posix", "--sidecar", g.tags, g.objects) //nolint:gosec,noctx // Kill ends it
 	g.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+Key, "ROOT_SECRET_KEY="+Secret)
@@ -60,6 +60,9 @@ func (g *Gateway) Start(t *testing.T) {
 	t.Fatal("versitygw does not answer")
 }
 
+// URL is the endpoint of the server.
+func (g *Gateway) URL() string { return "http://" + g.address }
+
 // Kill ends the server at once, as kill -9 does.
 func (g *Gateway) Kill() {
 	_ = g.process.Process.Kill()
@@ -67,12 +70,12 @@ func (g *Gateway) Kill() {
 }
 
 // Put writes an object.
-func (g *Gateway) Put(t *testing.T, key string, data []byte) {
+func (g *Gateway) Put(t testing.TB, key string, data []byte) {
 	t.Helper()
 	g.put(t, "/"+Bucket+"/"+key, data)
 }
 
-func (g *Gateway) put(t *testing.T, path string, data []byte) {
+func (g *Gateway) put(t testing.TB, path string, data []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+g.address+path, bytes.NewReader(data))
 	fatal.If(t, err)
@@ -88,7 +91,7 @@ func (g *Gateway) put(t *testing.T, path string, data []byte) {
 
 // Through is an endpoint in front of the server. After each piece of its answers, each gets the
 // number of their bytes so far.
-func (g *Gateway) Through(t *testing.T, each func(answered int64)) string {
+func (g *Gateway) Through(t testing.TB, each func(answered int64)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
 	fatal.If(t, err)

@@ -51,7 +51,7 @@ const Bucket = "rows"
 const perPage = 2
 
 // New starts a server with credentials, which are in the environment until the test ends.
-func New(t *testing.T) *Server {
+func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]object{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -61,7 +61,7 @@ func New(t *testing.T) *Server {
 }
 
 // Environment sets the variables of a store until the test ends.
-func Environment(t *testing.T, endpoint string) {
+func Environment(t testing.TB, endpoint string) {
 	t.Helper()
 	for name, value := range map[string]string{ //nolint:gosec // of no store
 		"AWS_ENDPOINT_URL": endpoint, "AWS_ENDPOINT_URL_S3": "", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": Key, "AWS_SECRET_ACCESS_KEY": Secret,
