@@ -12,10 +12,7 @@ import (
 
 // The example of boosted trees, in both forms, from Parquet to a certificate that both verifiers take.
 func TestExampleOfBoostedTrees(t *testing.T) {
-	// An interpreter of the developer's own may lack scikit-learn; that of CI may not.
-	if out, status := verifytest.Python(t, "-c", "import sklearn"); status != 0 && os.Getenv("CI") != "true" {
-		t.Skip("the interpreter that PACSGP_PYTHON names lacks a package of python/requirements.txt: " + out)
-	}
+	needScikitLearn(t)
 	dir := t.TempDir()
 	for _, name := range []string{"job.yaml", "boost.py"} {
 		copyInto(t, filepath.Join("..", "..", "examples", "mean", name), dir)

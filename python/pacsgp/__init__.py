@@ -1,8 +1,21 @@
-"""Predict from a model file, and verify its certificate, without the Go program.
+"""Certified Gaussian processes without the Go program: predictions, and the independent verifier.
 
-A second implementation of docs/format.md on pyarrow, numpy and scipy. It shares no code
-with the Go program, so that one need not trust either.
+A second implementation of docs/format.md on pyarrow and numpy, and SciPy where certificates are
+checked against rows. It shares no code with the Go program, so that one need not trust either.
+docs/python.md shows how it is used.
 """
-from decimal import MAX_EMAX, MIN_EMIN, getcontext
+__all__ = ["Model", "NotCertified", "PACSGPRegressor"]
 
-getcontext().prec, getcontext().Emax, getcontext().Emin = 60, MAX_EMAX, MIN_EMIN
+
+def __getattr__(name):
+    """Members are loaded when they are used: PACSGPRegressor needs scikit-learn."""
+    if name == "Model":
+        from .published import Model
+        return Model
+    if name in ("NotCertified", "PACSGPRegressor"):
+        try:
+            from . import regressor
+        except ModuleNotFoundError as err:
+            raise ImportError(f"{name} needs scikit-learn: pip install 'pacsgp[sklearn]'", name=err.name) from err
+        return getattr(regressor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

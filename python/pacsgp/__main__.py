@@ -22,6 +22,7 @@ exit status, verdict, doubts, and what is not checked.
 """
 import argparse
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -76,6 +77,9 @@ def run(args):
 def main(call):
     """Returns the exit status, and what is to be said."""
     args = arguments(call)
+    if args.command == "verify" and importlib.util.find_spec("scipy") is None:
+        print("error: verify needs SciPy: pip install 'pacsgp[verify]'", file=sys.stderr)
+        return 2, {}
     if args.command == "batch":
         for line in sys.stdin:
             print(json.dumps(quiet(json.loads(line))), flush=True)

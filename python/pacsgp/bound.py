@@ -1,6 +1,7 @@
 """The arithmetic of the bounds (format.md, 6)."""
+import functools
 import math
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,16 @@ from .losses import UNIT
 from .refusal import need
 
 XI_LIMIT = 10_000_000_000
+DIGITS = Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def precise(check):
+    """A check that computes with 60 digits, and leaves the caller's as they are."""
+    @functools.wraps(check)
+    def checked(*args):
+        with localcontext(DIGITS):
+            return check(*args)
+    return checked
 
 
 def gaussian_kl(model):

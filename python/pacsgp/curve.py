@@ -3,8 +3,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import betainccinv, gammaln, xlogy
 
+from .borrowed import special
 from .bound import decimal_fraction
 from .refusal import need
 
@@ -54,7 +54,7 @@ def ranks(n):
 def limits(n, level):
     """The p with P(at most k of n) = level, at each rank k."""
     k = ranks(n)
-    return betainccinv(k + 1.0, (n - k).astype(float), level)
+    return special.betainccinv(k + 1.0, (n - k).astype(float), level)
 
 
 def crossing(n, bounds, part):
@@ -67,10 +67,10 @@ def crossing(n, bounds, part):
         room = rare / 3 + math.sqrt(rare * rare / 9 + 2 * rare * mean)  # Bernstein
         j = np.arange(max(0, math.floor(mean - room)), math.ceil(mean + room) + 1.0)
         dropped += 2 * math.exp(-rare)
-        alive = np.convolve(alive, np.exp(xlogy(j, mean) - mean - gammaln(j + 1)))
+        alive = np.convolve(alive, np.exp(special.xlogy(j, mean) - mean - special.gammaln(j + 1)))
         at, least = bound, least + int(j[0])
         lost = np.arange(least, k + 1.0)[:len(alive)]
-        given = np.exp(gammaln(n + 1) - gammaln(n - lost + 1) - lost * math.log(n) + n * bound + (n - lost) * math.log1p(-bound))
+        given = np.exp(special.gammaln(n + 1) - special.gammaln(n - lost + 1) - lost * math.log(n) + n * bound + (n - lost) * math.log1p(-bound))
         failed += float((alive[:len(lost)] * given).sum())
         alive, least = alive[len(lost):], least + len(lost)
         kept = np.flatnonzero(alive >= part * 2.0 ** -80)

@@ -2,7 +2,6 @@
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from .kernels import OUTWARDS, STEP, TAIL, exact_products, gamma, kernel, length, products
 
@@ -32,13 +31,12 @@ class Laws:
         self.weights, rest = self.unwhitened()
         self.residual = self.sigma * length(rest) if holds else math.inf
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
-        self.diagonal = [np.ascontiguousarray(model.l[i:i + STEP, i:i + STEP]) for i in range(0, m, STEP)]
 
     def inverse_norm(self):
         """A bound on ‖L⁻¹‖: that of an approximate inverse X, with what is proven of
         I − XL, or what the jitter condition gives, L Lᵀ ⪰ j/2."""
         l = self.model.l
-        x = solve_triangular(l, np.eye(len(l)), lower=True, check_finite=False)
+        x = substitute(l, np.eye(len(l)))
         size = length(x)
         rest = length(np.eye(len(l)) - products(x, l)) + self.gamma * size * self.size
         norm = min(size, math.sqrt(np.abs(x).sum(0).max() * np.abs(x).sum(1).max()))
@@ -48,22 +46,14 @@ class Laws:
     def unwhitened(self):
         """α near L⁻ᵀm, and m − Lᵀα, of which each element is rounded once."""
         l, m = self.model.l, self.model.mean
-        alpha = solve_triangular(l, m, lower=True, trans=1, check_finite=False)
+        back = lambda b: substitute(l.T[::-1, ::-1], b[::-1])[::-1]
+        alpha = back(m)
         for again in range(3):
             high, low = exact_products(l, alpha[:, None])
             rest = np.array([math.fsum(np.concatenate([[m[i]], -high[i:, i], -low[i:, i]])) for i in range(len(m))])
             if again < 2:
-                alpha = alpha + solve_triangular(l, rest, lower=True, trans=1, check_finite=False)
+                alpha = alpha + back(rest)
         return alpha, rest
-
-    def substitute(self, k):
-        """φ [M, n] from k [M, n]: L + ΔL has it exactly, |ΔL| ≤ gamma·|L|."""
-        phi = k.copy()
-        for block, i in enumerate(range(0, len(k), STEP)):
-            j = i + STEP
-            phi[i:j] = solve_triangular(self.diagonal[block], phi[i:j], lower=True, check_finite=False)
-            phi[j:] -= self.model.l[j:, i:j] @ phi[i:j]
-        return phi
 
     def at(self, x):
         """Mean, variance, and the bounds on their errors, at scaled rows [n, d]."""
@@ -72,7 +62,7 @@ class Laws:
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
 
-        phi = self.substitute(np.ascontiguousarray(k.T))
+        phi = substitute(self.model.l, k.T)
         q = products(np.ascontiguousarray(self.model.c.T), phi)
         phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)
         variance = self.sigma2 - phi2 + q2
@@ -82,6 +72,17 @@ class Laws:
         variance_error = ((1 + self.spread) * off * (2 * size + off) + spread * (2 * math.sqrt(self.spread) * size + spread)
                           + self.sums * (self.sigma2 + phi2 + q2)) * OUTWARDS
         return mean, variance, mean_error, variance_error
+
+
+def substitute(l, b):
+    """x with Lx = b, of b [M] or [M, n]: L + ΔL has it exactly, |ΔL| ≤ gamma·|L|."""
+    x = np.array(b, order="C")
+    for i in range(0, len(l), STEP):
+        j = i + STEP
+        for row in range(i, min(j, len(l))):
+            x[row] = (x[row] - l[row, i:row] @ x[i:row]) / l[row, row]
+        x[j:] -= l[j:, i:j] @ x[i:j]
+    return x
 
 
 def check_jitter(model):

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import fills, may_be_text, texts, value
+from .encode import LARGEST, fills, may_be_text, texts, value
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .refusal import need, ok
@@ -28,47 +28,67 @@ def unknown_levels(model, block, none, others):
                 others[name] = others.get(name, 0) + int(unknown.sum())
 
 
-def write_predictions(model, paths, out, certificate):
-    """Writes row, mean, deviation, predictive_deviation, certificate, reason. A mean is
-    given where it is proven to be within tau of the exact one, and a deviation where its
-    square is known well enough (format.md, 3)."""
-    schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
-                        ("certificate", pa.string()), ("reason", pa.string())])
-    laws, rows, withheld, distant, others = Laws(model, check_jitter(model)), 0, 0, 0, {}
-    noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
-    scale, loss = model.target["scale"], model.loss
-    tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": scale}.get(loss["kind"], loss.get("epsilon"))
-    need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
+class Predictor:
+    """Predictions of a model. A mean is given where it is proven to be within tau of the exact
+    one, and a deviation where its square is known well enough (format.md, 3)."""
+
+    def __init__(self, model):
+        self.model, self.laws = model, Laws(model, check_jitter(model))
+        self.noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
+        loss = model.loss
+        self.tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": model.target["scale"]}.get(loss["kind"], loss.get("epsilon"))
+        filled = fills(model.encode.values())
+        self.strict = [name not in filled for name in model.inputs]
+
+    def of(self, block):
+        """For rows [inputs, n]: means, deviations and predictive ones, NaN where none is given;
+        which rows are bad, and how many lie far from the reference rows."""
+        model, scale = self.model, self.model.target["scale"]
+        bad = ~(np.abs(block[self.strict]) <= LARGEST).all(0)
+        x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
+        parts = [self.laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
+        mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))
+        centre = model.centre_of(block)
+        mean = mean * scale + centre
+        rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
+        none = bad | ~(mean_error * scale + rounding <= model.tau())
+        variance = np.maximum(variance, 0)
+        off = variance_error * (1 + 1e-9) + 1e-15 * variance
+        vague = none | ~(off <= np.maximum(model.tau() * self.tolerance / scale ** 2, variance / 128))
+        around = self.noise["spread"] * variance + self.noise["variance"]
+        vaguer = none | ~(off <= around / 128) | (around == 0)
+        distant = int((np.abs(x) > FAR_SCALES).any(1)[~none].sum())
+        return (np.where(none, np.nan, mean), np.where(vague, np.nan, np.sqrt(variance) * scale),
+                np.where(vaguer, np.nan, np.sqrt(around) * scale), bad, distant)
+
+
+def rows_for(model, paths):
+    """The rows of files as a model takes them, in blocks."""
     lake = Lake(paths)
     lake.tolerant = True
     lake.fills = fills(model.encode.values())
-    strict = [name not in lake.fills for name in model.inputs]
     lake.labels, lake.grouped = may_be_text(model.encode.values()), texts(model.encode.values())
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
+    return lake.blocks(model.inputs)
+
+
+def write_predictions(model, paths, out, certificate):
+    """Writes row, mean, deviation, predictive_deviation, certificate, reason."""
+    schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
+                        ("certificate", pa.string()), ("reason", pa.string())])
+    need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
+    predictor, blocks, rows, withheld, distant, others = Predictor(model), rows_for(model, paths), 0, 0, 0, {}
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        for _, first, block in lake.blocks(model.inputs):
-            bad = ~np.isfinite(block[strict]).all(0)
-            x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
-            parts = [laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
-            mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))
-            centre = model.centre_of(block)
-            mean = mean * scale + centre
-            rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
-            far = ~(mean_error * scale + rounding <= model.tau()) & ~bad
-            variance = np.maximum(variance, 0)
-            off = variance_error * (1 + 1e-9) + 1e-15 * variance
-            vague = ~(off <= np.maximum(model.tau() * tolerance / scale ** 2, variance / 128))
-            around = noise["spread"] * variance + noise["variance"]
-            vaguer = ~(off <= around / 128) | (around == 0)
-            none = bad | far
-            reasons = ["the row breaks the row rules" if b else FAR if f else None for b, f in zip(bad, far)]
+        for _, first, block in blocks:
+            mean, deviation, predictive, bad, beyond = predictor.of(block)
+            none = np.isnan(mean)
+            reasons = ["the row breaks the row rules" if b else FAR if n else None for b, n in zip(bad, none)]
             writer.write_table(pa.table([
-                pa.array(np.arange(first, first + len(mean))), pa.array(mean, mask=none), pa.array(np.sqrt(variance) * scale, mask=none | vague),
-                pa.array(np.sqrt(around) * scale, mask=none | vaguer),
-                pa.array([None if b else certificate for b in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
+                pa.array(np.arange(first, first + len(mean))), *(pa.array(v, mask=np.isnan(v)) for v in (mean, deviation, predictive)),
+                pa.array([None if n else certificate for n in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
             unknown_levels(model, block, none, others)
-            rows, withheld, distant = rows + len(mean), withheld + int(none.sum()), distant + int((np.abs(x) > FAR_SCALES).any(1)[~none].sum())
+            rows, withheld, distant = rows + len(mean), withheld + int(none.sum()), distant + beyond
     ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")
     for name in sorted(others, key=str.encode):
         ok(f"{others[name]} {'row' if others[name] == 1 else 'rows'} of {rows} with a value of \"{name}\" that the model does not know: it counts as other" + (" (hint: is it text in the one, and numbers in the other?)" if others[name] == rows else ""))

@@ -3,8 +3,8 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from .borrowed import linalg
 from .kernels import U, kernel
 from .model import exponential
 from .refusal import need, ok
@@ -109,7 +109,7 @@ def sums(model, survey, whiten):
             part = block[:, i:i + BLOCK]
             x, y = model.scale_features(part[:len(model.features)].T), model.scale_target(part)
             near = rows.near(x, y)
-            phi = solve_triangular(whiten, kernel(model, x[near])[0].T, lower=True, check_finite=False)
+            phi = linalg.solve_triangular(whiten, kernel(model, x[near])[0].T, lower=True, check_finite=False)
             gram += phi @ phi.T
             moment += phi @ y[near]
     digests.same(survey.digest)
@@ -132,12 +132,12 @@ def check_rule(model, job, survey, holds):
     need(model.jitter == 1e-6 * model.variance and holds, "the jitter is not that of the rule")
     l = np.linalg.cholesky(kernel(model, z)[0] + model.jitter * np.eye(len(z)))
     gram, moment = sums(model, survey, l)
-    factor = cho_factor(np.eye(len(z)) + gram / noise, lower=True)
-    alpha = solve_triangular(l, cho_solve(factor, moment / noise), lower=True, trans=1)
+    factor = linalg.cho_factor(np.eye(len(z)) + gram / noise, lower=True)
+    alpha = linalg.solve_triangular(l, linalg.cho_solve(factor, moment / noise), lower=True, trans=1)
     mean = model.l.T.astype(np.longdouble) @ alpha.astype(np.longdouble)
     off = math.sqrt(model.variance) * float(np.sqrt(np.sum((model.mean - mean) ** 2))) * (1 + 1e-9)
     most = model.tau() / model.target["scale"] / 16
     need(off <= most, f"the rule makes another mean of these rows: it may be {off:.3g} scales of the target away, and {most:.3g} is what rounding explains")
-    spread = np.abs(model.c @ model.c.T - cho_solve(factor, np.eye(len(z)))).max()
+    spread = np.abs(model.c @ model.c.T - linalg.cho_solve(factor, np.eye(len(z)))).max()
     need(spread <= 1e-6, f"the rule makes another covariance of these rows: it is {spread:.3g} away")
     ok(f"made again by its rule from the rows that are no hold-out rows, the model is the same: θ, Z and noise to the last bit, its mean everywhere within {off / most / 16:.1g} τ")

@@ -2,8 +2,8 @@
 import math
 
 import numpy as np
-from scipy.linalg import cho_solve
 
+from .borrowed import linalg
 from . import unit
 from .bound import spacing
 from .groups import beside
@@ -57,7 +57,7 @@ def negative_log_evidence(x, y, theta, family, of):
     value, slope, _ = FAMILIES[family][0](squares)
     k = variance * value
     l = np.linalg.cholesky(k + (noise + 1e-8 * variance) * np.eye(n))
-    inverse = cho_solve((l, True), np.eye(n))
+    inverse = linalg.cho_solve((l, True), np.eye(n))
     alpha = inverse @ y
     w = 0.5 * (inverse - np.outer(alpha, alpha))
     g = w * variance * slope

@@ -2,6 +2,7 @@
 import numpy as np
 
 from . import unit
+from .bound import precise
 from .certificate import read_certificate, read_job, segments, stated_findings
 from .copies import AsTheyCome, stated_copies
 from .curve import at_the_tolerance, is_wide
@@ -25,6 +26,8 @@ from .rule import check_rule
 from .starts import check_default_features, check_peaks
 from .survey import Digests, Survey, declared_scaling, within
 
+
+@precise
 def check_files(model, cert, document):
     """What follows from model file and certificate alone. Returns the job, its text and
     the verdict on the jitter."""
@@ -42,6 +45,7 @@ def check_files(model, cert, document):
     return job, raw, jitter
 
 
+@precise
 def check_rows(model, cert, document, job, raw, jitter, paths):
     """What follows from the rows. Returns whether as many losses are unproven here as
     stated, what the data tell of their place that the certificate does not, and what

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+// needScikitLearn skips a test without it. An interpreter of the developer's own may lack it; that of
+// CI may not.
+func needScikitLearn(t *testing.T) {
+	t.Helper()
+	if out, status := verifytest.Python(t, "-c", "import sklearn"); status != 0 && os.Getenv("CI") != "true" {
+		t.Skip("the interpreter that PACSGP_PYTHON names lacks a package of python/requirements.txt: " + out)
+	}
+}
+
+// programForPython makes a program that is this command with the arguments train FILE, for Python.
+func programForPython(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pacsgp")
+	script := fmt.Sprintf("#!/bin/sh\n%s='{\"Args\":[\"'$1'\",\"'$2'\"]}' exec '%s'\n", childVariable, os.Args[0])
+	fatal.If(t, os.WriteFile(path, []byte(script), 0o700))
+	t.Setenv("PACSGP_BINARY", path)
+}
+
+// The regressor passes the checks of scikit-learn, without an exception.
+func TestPythonRegressorIsChecked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred small fits take half a minute")
+	}
+	needScikitLearn(t)
+	programForPython(t)
+	out := verifytest.Script(t, `
+import warnings, pacsgp
+from sklearn.utils.estimator_checks import check_estimator
+warnings.simplefilter("ignore")
+results = check_estimator(pacsgp.PACSGPRegressor(epsilon=1.0, job={"inducing": 10, "train": {"passes": 3}}), on_fail=None, on_skip=None)
+for r in results:
+    if r["status"] == "failed":
+        print(r["check_name"], repr(r["exception"]))
+print(sum(r["status"] == "passed" for r in results) >= 45)
+`)
+	if out != "True" {
+		t.Errorf("check_estimator:\n%s", out)
+	}
+}
+
+// The example fits, keeps its promise on fresh rows, and reads the same model back.
+func TestPythonExample(t *testing.T) {
+	needScikitLearn(t)
+	programForPython(t)
+	in := "import os, runpy, sys; os.chdir(sys.argv[1]); runpy.run_path(sys.argv[2])"
+	out, status := verifytest.Python(t, "-c", in, t.TempDir(), filepath.Join(verifytest.Root(t), "examples", "python", "fit.py"))
+	for _, want := range []string{"conditional: predictions", "fresh rows", "the same model from its files: True"} {
+		if status != 0 || !strings.Contains(out, want) {
+			t.Fatalf("status %d, want %q in\n%s", status, want, out)
+		}
+	}
+}
+
+// A model in memory predicts as the command does, for arrays, tables and rows with text and gaps, and
+// needs neither SciPy nor scikit-learn. What does not belong together is refused.
+func TestPythonModel(t *testing.T) {
+	verifytest.Need(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	rows := `
+import os, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+rng = np.random.default_rng(1)
+n = 600
+a, carrier = rng.uniform(-3, 3, n), np.array(["AA", "WN", "ZZ"])[rng.integers(0, 3, n)]
+gaps = np.where(rng.uniform(size=n) < .1, np.nan, rng.uniform(-1, 1, n))
+table = pa.table({"a": a, "carrier": carrier, "gap": pa.array(gaps, from_pandas=True), "y": np.sin(a) + (carrier == "AA") + rng.normal(0, .1, n)})
+`
+	fatal.If(t, os.Mkdir(in("lake"), 0o755))
+	verifytest.Script(t, rows+`pq.write_table(table, sys.argv[1])`, in("lake/rows.parquet"))
+	writeFile(t, in("encoded.yaml"), []byte(`{source: lake, target: y, loss: {epsilon: 0.7}, delta: 0.05, inducing: 12, train: {passes: 2}, output: encoded, judge: draw, encode: {carrier: {one-hot: [AA, WN]}}, fill: {gap: {with: median, flag: true}}}`))
+	writeFile(t, in("plain.yaml"), []byte(`{source: lake, target: y, features: [a], loss: {epsilon: 1.5}, delta: 0.05, inducing: 12, train: {passes: 2}, output: plain, judge: draw}`))
+	for _, name := range []string{"encoded", "plain"} {
+		succeed(t, "train", in(name+".yaml"))
+		succeed(t, "predict", in(name), in("lake"), "-o", in(name+".parquet"))
+	}
+	out := verifytest.Script(t, rows+`
+import pacsgp
+os.chdir(sys.argv[1])
+def same(of, name):
+    want = pq.read_table(name + ".parquet")
+    for got, column in zip(of, ("mean", "predictive_deviation")):
+        np.testing.assert_allclose(got, want[column].to_numpy(), rtol=0, atol=1e-9)
+encoded, plain = pacsgp.Model("encoded"), pacsgp.Model("plain")
+same(encoded.predict(table, return_std=True), "encoded")
+same(plain.predict(a[:, None], return_std=True), "plain")
+same([plain.predict(table)], "plain")
+print(encoded.features, plain.predict(np.array([[np.nan], [1e31]])), plain.predict(np.zeros((0, 1))), encoded.certificate["format"], len(encoded.id))
+def refused(call):
+    try:
+        print("accepted", call())
+    except Exception as err:
+        print(type(err).__name__, err)
+certificate = [name for name in os.listdir("encoded") if name.startswith("certificate") and name.endswith("json")][0]
+model = [name for name in os.listdir("plain") if name.startswith("model")][0]
+refused(lambda: pacsgp.Model("plain/" + model, "encoded/" + certificate))
+refused(lambda: pacsgp.Model("lake"))
+refused(lambda: encoded.predict(np.zeros((2, 3))))
+refused(lambda: plain.predict(np.zeros((2, 3))))
+refused(lambda: plain.predict(table.select(["gap"])))
+print([name for name in ("scipy", "sklearn") if name in sys.modules])
+`, dir)
+	for _, want := range []string{
+		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/3 64", "the certificate is about another model file", "there is no current.json", "the levels of the model are texts", "have the shape (2, 3), want [n, 1]",
+		"the rows lack the columns ['a']", "\n[]",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+}

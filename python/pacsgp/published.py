@@ -1,0 +1,100 @@
+"""A published model: predictions for rows in memory, and what its certificate says."""
+import contextlib
+import io
+import json
+import os
+import tempfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .curve import at_the_tolerance
+from .encode import texts
+from .predict import Predictor, rows_for
+from .refusal import Refused, need
+
+
+class Model:
+    """A model with its certificate: what is current in an output directory, or a model file and its
+    certificate, JSON or row of Parquet.
+
+    Opening it checks that the certificate is about this model, and that its numbers and sentences
+    follow from each other and from the model. Whether they are true of the rows is checked by
+    `python -m pacsgp verify` with the rows, or by the Go program.
+
+    certificate is the document as a dict, and id its SHA-256. guarantee is what it promises of
+    predictions, least the same if its maker's word about the hold-out rows is believed: both are
+    members of certificate["guarantees"], with status, headline, statement and bound, or None where it
+    promises nothing. features are the columns that a prediction needs, in order, and target is the
+    column that it predicts.
+    """
+
+    def __init__(self, path, certificate=None):
+        from .certificate import read_certificate
+        from .model import Model as ModelFile
+        from .verify import check_files
+        if certificate is None:
+            path, certificate = current(path)
+        model = ModelFile(path)
+        self.certificate, document, self.id = read_certificate(certificate, None)
+        with contextlib.redirect_stdout(io.StringIO()):
+            check_files(model, self.certificate, document)
+        self.features, self.target = list(model.inputs), model.target["name"]
+        self._predictor = Predictor(model)
+        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "mean of Q" and at_the_tolerance(g) and g["status"] in ("certified", "conditional")]
+        self.least = min(promises, key=lambda g: g["bound"], default=None)
+        self.guarantee = min(promises, key=lambda g: (g["status"] == "conditional", g["bound"]), default=None)
+
+    def predict(self, X, return_std=False):
+        """Predictions [n] of the target for rows X: an array [n, features] in the order of
+        features, or an Arrow table or a data frame of pandas with columns of these names. Text, times
+        and missing values of a table are read as those of a file. The prediction is NaN for a row that
+        breaks the row rules of the certificate, and for one so far away that it cannot be computed
+        accurately.
+
+        With return_std also standard deviations [n] of the target, or of the function that predicts
+        it where the model states no noise. No guarantee speaks of them, but for a curve in
+        predictive deviations."""
+        parts = [self._predictor.of(block) for block in self._blocks(X)]
+        mean, deviation, predictive = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(3))
+        if not return_std:
+            return mean
+        return mean, predictive if "noise" in self._predictor.model.meta else deviation
+
+    def _blocks(self, rows):
+        """The rows as the model takes them, [inputs, n] each."""
+        if hasattr(rows, "columns") and hasattr(rows, "iloc"):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        if not isinstance(rows, pa.Table):
+            block = self._numbers(np.asarray(rows))
+            return [block] if block.size else []
+        missing = [name for name in self.features if name not in rows.column_names]
+        need(not missing, f"the rows lack the columns {missing}")
+        if not rows.num_rows:
+            return []
+        with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
+            path = os.path.join(folder, "rows.parquet")
+            pq.write_table(rows.select(self.features), path)
+            return [block for _, _, block in rows_for(self._predictor.model, [path])]
+
+    def _numbers(self, array):
+        """An array of numbers [n, inputs] as columns."""
+        need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
+        need(array.dtype.kind in "fiub", f"an array of {array.dtype} has no numbers: give a table or a data frame")
+        need(not texts(self._predictor.model.encode.values()), "the levels of the model are texts: give a table or a data frame")
+        block = array.T.astype(float)
+        block[:, (np.abs(block) > 1 << 53).any(0) & (array.dtype.kind in "iu")] = np.nan
+        return block
+
+
+def current(folder):
+    """The paths of the current model of an output directory and of its certificate."""
+    path = os.path.join(folder, "current.json")
+    if not os.path.exists(path):
+        raise Refused(f"{folder}: there is no current.json, so that nothing in it is certified and current: name a model file and its certificate")
+    with open(path, "rb") as f:
+        pointer = json.load(f)
+    names = [pointer.get(name) for name in ("model", "certificate")]
+    need(pointer.get("format") == "pacsgp-current/1" and all(isinstance(name, str) and name == os.path.basename(name) for name in names), f"{path} is no pointer")
+    return [os.path.join(folder, name) for name in names]

@@ -1,0 +1,108 @@
+"""A regressor of scikit-learn that the Go program trains and certifies."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from .published import Model
+
+
+FEW = 100  # rows: of fewer no tenth can be spared for the scaling, and nothing is certified
+
+
+class NotCertified(UserWarning):
+    """Training ended without a certified promise about the predictions."""
+
+
+class PACSGPRegressor(RegressorMixin, BaseEstimator):
+    """A sparse Gaussian process with a bound on how often it will be off by more than epsilon.
+
+    epsilon is the tolerance in the units of the target, delta the probability that the bound fails.
+    job has further keys of a job file (docs/job.md), such as {"kernel": "matern-5/2"}. output is a
+    directory for model and certificate; without one they are kept in memory alone. binary is the
+    program pacsgp; else it is that of the variable PACSGP_BINARY, or on PATH.
+
+    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, guarantee_
+    the least promise about the predictions (None if there is none), and bound_ its bound on the share
+    of fresh rows of the same source that they miss (1 without one). The rows are taken for independent
+    draws.
+    """
+
+    def __init__(self, epsilon=None, delta=0.01, job=None, output=None, binary=None):
+        self.epsilon, self.delta, self.job, self.output, self.binary = epsilon, delta, job, output, binary
+
+    def fit(self, X, y):
+        """Trains and certifies. X has numbers, or is a data frame whose other columns are in
+        job["encode"]; of fill in job missing values are allowed."""
+        if self.epsilon is None:
+            raise ValueError("epsilon: say by how much a prediction may be off; only you know which error matters")
+        if self._raw():
+            rows, y = self._table(X, True), column_or_1d(y).astype(float)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+            rows = pa.table({name: np.ascontiguousarray(v) for name, v in zip(self._names(), X.T)})
+        target = "target"
+        while target in rows.column_names:
+            target += "_"
+        with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
+            path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
+            pq.write_table(rows.append_column(target, pa.array(y)), path)
+            few = {"scaling": {"mode": "all-rows"}} if len(y) < FEW and not self._raw() else {}
+            self._train(os.path.join(folder, "job.yaml"), {
+                "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
+            with open(os.path.join(out, "run.json"), "rb") as f:
+                run = json.load(f)
+            self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
+        self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.least
+        self.bound_ = self.guarantee_["bound"] if self.guarantee_ else 1.0
+        if not self.guarantee_:
+            warnings.warn("nothing is certified about the predictions: more rows, or a larger epsilon", NotCertified, stacklevel=2)
+        return self
+
+    def predict(self, X, return_std=False):
+        """Predictions for rows, and with return_std standard deviations: those of Model.predict."""
+        check_is_fitted(self)
+        if self._raw():
+            X = self._table(X, False)
+        else:
+            X = validate_data(self, X, reset=False, dtype=np.float64)
+            X = X[:, [self._names().index(name) for name in self.model_.features]]  # constant ones are none of the model
+        return self.model_.predict(X, return_std)
+
+    def _names(self):
+        return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
+
+    def _raw(self):
+        """Whether the job says what to make of columns that are no numbers, or have gaps."""
+        return any((self.job or {}).get(key) for key in ("encode", "fill"))
+
+    def _table(self, X, reset):
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False)
+
+    def _train(self, path, job):
+        binary = self.binary or os.environ.get("PACSGP_BINARY") or shutil.which("pacsgp")
+        if not binary:
+            raise FileNotFoundError("the program pacsgp is not found: name it by binary=, by the variable PACSGP_BINARY, or put it on PATH (it is built by `go build ./cmd/pacsgp`)")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(job, f, ensure_ascii=False)  # which is YAML
+        run = subprocess.run([binary, "train", path], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        if run.returncode not in (0, 3):  # 3: not certified
+            raise ValueError("pacsgp train: " + message(run.stderr))
+
+
+def message(log):
+    """The last message of a log, of which each line is JSON."""
+    last = log.strip().rpartition("\n")[2]
+    try:
+        return json.loads(last)["msg"]
+    except (ValueError, KeyError, TypeError):
+        return last
