@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,10 +75,20 @@ func TestSigned(t *testing.T) {
 
 	// Who has verified it signs, too: a key follows another one.
 	pacsgp(t, "verify", third.model, a.certificate, a.lake, "--sign", private).says(t, exitFailure, "refused")
+	pacsgp(t, "verify", a.model, a.certificate, "--sign", private).says(t, exitUsage, "name the data")
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--sign", private).says(t, 0, "signed:")
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", other).says(t, 0, "verified:")
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "verified:")
 
+	secret := bytes.Split(readFile(t, testKey(t)), []byte("\n"))[1]
+	for _, folder := range []string{a.out, pulled} {
+		fatal.If(t, filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && bytes.Contains(readFile(t, path), secret) {
+				t.Errorf("%s has the private key", path)
+			}
+			return err
+		}))
+	}
 	fatal.If(t, os.Remove(private))
 	job := tiny(jobFile{"sign": "{key: " + private + "}"}).write(t, dir)
 	pacsgp(t, "train", job).says(t, exitFailure, "the key to sign with", private)

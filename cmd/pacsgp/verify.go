@@ -110,6 +110,8 @@ func (v *verification) together() error {
 		return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
+	case v.key != nil && v.from == nil:
+		return config.Argument(errors.New("--sign: name the data to check before it is signed"))
 	case v.ancestor != "" && !v.retrain:
 		return config.Argument(errors.New("--ancestor: it is for --retrain"))
 	}
