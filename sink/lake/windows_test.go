@@ -28,7 +28,7 @@ func TestWindows(t *testing.T) {
 	for _, name := range []string{"_window-000000000007", "_window-000000000003", "_window-12", "window-000000000001"} {
 		fatal.If(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	w := lake.NewWindows(fsys, dir, 1, "")
+	w := lake.NewWindows(fsys, dir, 1, testKey)
 	if left, err := w.Left(); err != nil || !slices.Equal(left, []int64{3, 7}) {
 		t.Fatalf("Left() = %v, %v", left, err)
 	}
@@ -47,6 +47,9 @@ func TestWindows(t *testing.T) {
 	fatal.If(t, err)
 	id, err := out.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "test"))
 	fatal.If(t, err)
+	if signed, err := lake.Signatures(nil, w.Open(3), id); err != nil || len(signed) != 1 {
+		t.Errorf("%d signatures, %v, want one", len(signed), err)
+	}
 	if _, digest, err := f.Model(lake.ModelName(sum)); err != nil || digest != sum {
 		t.Errorf("the model %s has the SHA-256 %s: %v", sum, digest, err)
 	}
