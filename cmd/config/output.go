@@ -119,6 +119,9 @@ func hides(from Origin, output string) string {
 // MayCreate refuses an output file without a directory, or among the data: the next call on the
 // same data would read it.
 func MayCreate(output string, data Origin) error {
+	if err := Local(output); err != nil {
+		return err
+	}
 	if dir := filepath.Dir(output); !exists(dir) {
 		return fmt.Errorf("directory %s does not exist", dir)
 	}

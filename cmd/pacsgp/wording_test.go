@@ -69,6 +69,7 @@ func TestMessagesNeedNoGo(t *testing.T) {
 		"flag without unit":   {[]string{"train", "-c", inUse, "--memory", "512"}, exitUsage, "write 512MiB"},
 		"store as data":       {[]string{"verify", a.model, a.certificate, "https://host/lake?key=1"}, exitUsage, "an address with a user, a query"},
 		"store to predict":    {[]string{"predict", a.model, a.certificate, "hdfs://b/lake", "-o", filepath.Join(dir, "p.parquet")}, exitUsage, "hdfs://b/lake: only s3://"},
+		"store for results":   {[]string{"predict", a.model, a.certificate, a.lake, "-o", "s3://rows/p.parquet"}, exitUsage, "want a path of this machine"},
 		"text for a count":    {[]string{"inspect", edited(`"rows": 180`, `"rows": "x"`)}, exitFailure, "want a whole number"},
 		"fraction of a count": {[]string{"verify", a.model, edited(`"rows": 180`, `"rows": 1.5`)}, exitFailure, "want a whole number"},
 		"list for a number":   {[]string{"inspect", edited(`"tau": `, `"tau": [1], "was": `)}, exitFailure, "want a number"},

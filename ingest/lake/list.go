@@ -160,6 +160,9 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if followed(err) != "" {
 		return nil, missing(path, err)
 	}
+	if objects.IsAddress(path) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("lake: %w", err)
+	}
 	if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%s does not exist", path)

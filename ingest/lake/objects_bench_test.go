@@ -2,6 +2,7 @@ package lake_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -36,7 +37,7 @@ func BenchmarkStore(b *testing.B) {
 				return
 			}
 			words := append(strings.Fields(peer), "1.5", strings.TrimPrefix(address, "s3://"))
-			out, err := exec.CommandContext(b.Context(), words[0], words[1:]...).Output() //nolint:gosec // the bench's own
+			out, err := exec.CommandContext(b.Context(), words[0], words[1:]...).Output()
 			fatal.If(b, err)
 			lines := json.NewDecoder(strings.NewReader(string(out)))
 			for {
@@ -44,11 +45,11 @@ func BenchmarkStore(b *testing.B) {
 					Way  string  `json:"way"`
 					Rate float64 `json:"mb_per_s"`
 				}
-				if err := lines.Decode(&answer); err == io.EOF {
+				err := lines.Decode(&answer)
+				if errors.Is(err, io.EOF) {
 					break
-				} else {
-					fatal.If(b, err)
 				}
+				fatal.If(b, err)
 				b.ReportMetric(answer.Rate, answer.Way)
 			}
 		})

@@ -160,10 +160,10 @@ func TestFaults(t *testing.T) {
 		gets  int
 	}{
 		"two internal errors": {status(500, "InternalError", 2), "", 3},
-		"slow down":           {status(503, "SlowDown", forEver), "503 Service Unavailable, SlowDown, after 6 tries", 6},
+		"slow down":           {status(503, "SlowDown", forEver), "503 Service Unavailable, SlowDown, after 8 tries", 8},
 		"forbidden":           {status(403, "AccessDenied", forEver), "403 Forbidden, AccessDenied", 1},
 		"half of it":          {func(w http.ResponseWriter, _ *http.Request, n int) bool { return half(w, n, 3) }, "", 4},
-		"always half of it":   {func(w http.ResponseWriter, _ *http.Request, n int) bool { return half(w, n, forEver) }, "50000 of 2000000 bytes came: unexpected EOF, after 6 tries", 6},
+		"always half of it":   {func(w http.ResponseWriter, _ *http.Request, n int) bool { return half(w, n, forEver) }, "50000 of 2000000 bytes came: unexpected EOF, after 8 tries", 8},
 		"slow": {func(_ http.ResponseWriter, r *http.Request, n int) bool {
 			if n == 1 {
 				<-r.Context().Done()
@@ -233,7 +233,7 @@ func TestAServerThatIsGone(t *testing.T) {
 	b, err := v.Open(ctx, s.Address("x"))
 	fatal.If(t, err)
 	s.Close()
-	if _, err := b.ReadAt(make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(), "connection refused, after 6 tries") {
+	if _, err := b.ReadAt(make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(), "connection refused, after 8 tries") {
 		t.Errorf("error %v, want a refused connection", err)
 	}
 	v.client.wait = time.Hour

@@ -19,7 +19,7 @@ import (
 
 const (
 	// tries bounds the tries of a request. The waits between them double, from firstWait on.
-	tries     = 6
+	tries     = 8
 	firstWait = 100 * time.Millisecond
 	// pieceTime bounds one try of a request; it has at most mostPiece bytes.
 	pieceTime = time.Minute
