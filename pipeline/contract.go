@@ -20,7 +20,7 @@ type SchemaDecl struct {
 // A ColumnDecl pins a column. Fields that are missing pin nothing.
 type ColumnDecl struct {
 	Column string `json:"column"`
-	Type   string `json:"type,omitempty"` // as inspect prints it
+	Type   string `json:"type,omitempty"` // as messages name it: double, int32, text
 	// Unit is a declaration: no file tells it.
 	Unit  string      `json:"unit,omitempty"`
 	Range *[2]float64 `json:"range,omitempty"` // of its values, if the job reads it
@@ -128,14 +128,20 @@ func (d SchemaDecl) noticed(files []File) (said []string) {
 	return said
 }
 
+// filesOf are the files of a source; none if its rows do not come from files.
+func filesOf(src Source) []File {
+	if from, ok := src.(Opened); ok {
+		return from.Files()
+	}
+	return nil
+}
+
 // changes are the noted differences of the files of a source, and of its rows.
 func (d SchemaDecl) changes(src Source, rows []certify.Change) []certify.Change {
 	all := slices.Clone(rows)
-	if from, ok := src.(Opened); ok {
-		for _, f := range from.Files() {
-			for _, c := range f.Changes {
-				all = append(all, c.Change)
-			}
+	for _, f := range filesOf(src) {
+		for _, c := range f.Changes {
+			all = append(all, c.Change)
 		}
 	}
 	return certify.SortChanges(all)

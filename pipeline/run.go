@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -211,7 +212,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	h := &Handover{
 		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
-		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
+		Training: fit.Training, Notices: slices.Concat(job.Schema.noticed(filesOf(src)), s.Notices), SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
@@ -222,11 +223,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 
 // snapshotOf is the snapshot that lists all files of a source, as it says; "": there is none.
 func snapshotOf(src Source) (found string) {
-	from, ok := src.(Opened)
-	if !ok {
-		return ""
-	}
-	for i, f := range from.Files() {
+	for i, f := range filesOf(src) {
 		if i > 0 && f.Snapshot != found {
 			return ""
 		}

@@ -24,6 +24,9 @@ const (
 	CurrentFile  = sinklake.CurrentFile
 )
 
+// Noticed are the notices of the run of a certificate, by the record in its folder.
+var Noticed = sinklake.Noticed
+
 // OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 
@@ -52,11 +53,17 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 		}
 		return inspectModel(w, m, digest, asJSON)
 	default:
-		c, _, err := sink.CertificateIn(path, data)
+		c, id, err := sink.CertificateIn(path, data)
 		if err != nil {
 			return err
 		}
-		return inspectCertificate(w, path, c, asJSON)
+		if err := inspectCertificate(w, path, c, asJSON); err != nil {
+			return err
+		}
+		for _, text := range config.Noticed(filepath.Dir(path), id) {
+			newDisplay(w).notice("noticed by its run: " + text)
+		}
+		return nil
 	}
 }
 

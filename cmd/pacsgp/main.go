@@ -82,10 +82,13 @@ func spareMemory() {
 	}
 }
 
-// limitMemory sets the soft limit of the heap, unless the user does.
+// fileMemory is the memory of the pages of the program's file, in bytes, which the runtime does not count.
+const fileMemory = 34 << 20
+
+// limitMemory sets the soft limit of the memory of the process, unless the user does.
 func limitMemory(bytes int64) {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
-		debug.SetMemoryLimit(bytes)
+		debug.SetMemoryLimit(max(1, bytes-fileMemory))
 	}
 }
 
