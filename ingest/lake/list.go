@@ -32,8 +32,9 @@ type hiveKey struct{ name, value string }
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
 // listFiles returns the data files of the declared paths in the order of declaration, those of a file
-// list in its order, and below another path in bytewise order of paths with slashes. A file that is found twice is listed once. The
-// notices say which files were skipped.
+// list in its order, and below another path in bytewise order of paths with slashes. A file that is
+// found twice is listed once; that a file list has it again is an error. The notices say which files
+// were skipped.
 func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
@@ -44,13 +45,16 @@ func listFiles(ctx context.Context, from Store, paths []string) (files []listed,
 		if err != nil {
 			return nil, nil, err
 		}
-		if !IsList(p) {
+		if !l.exact {
 			slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		}
 		for _, f := range found {
 			fresh, err := l.isNew(ctx, f)
 			if err != nil {
 				return nil, nil, err
+			}
+			if l.exact && !fresh {
+				return nil, nil, fmt.Errorf("lake: %s: %s is listed, and was read before", p, objects.Shown(f))
 			}
 			if fresh {
 				files = append(files, listed{path: f, keys: hiveKeys(f), list: l.entries[f]})
@@ -122,6 +126,7 @@ type lister struct {
 	broken  []string          // broken links whose names are not those of data
 	twins   []string          // hard links to files that were listed before
 	again   bool              // a directory was found that had been searched
+	exact   bool              // the declared path is a file list
 }
 
 // A likeness has the properties that hard links of one file share on every system.
@@ -140,7 +145,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if err := oneLine(path); err != nil {
 		return nil, err
 	}
-	path = clean(path)
+	path, l.exact = clean(path), false
 	info, err := l.store.Stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():

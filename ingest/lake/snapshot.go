@@ -51,10 +51,15 @@ func (l *lister) listed(ctx context.Context, path string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
+	l.exact = true
 	var list fileList
 	decoder := json.NewDecoder(io.NewSectionReader(file, 0, min(file.Size(), maxList)))
 	decoder.DisallowUnknownFields()
-	if err := errors.Join(decoder.Decode(&list), file.Close()); err != nil {
+	err = decoder.Decode(&list)
+	if _, end := decoder.Token(); err == nil && !errors.Is(end, io.EOF) {
+		err = errors.New("there is more behind it")
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("lake: %s is no list of files: %w (hint: see source.files in docs/job.md)", path, err)
 	}
 	if list.Format != listFormat || len(list.Files) == 0 {

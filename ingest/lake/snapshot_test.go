@@ -33,6 +33,7 @@ func TestFileList(t *testing.T) {
 	if err != nil || found[1].Snapshot != "trips 7" {
 		t.Errorf("%+v, %v", found, err)
 	}
+	fatal.If(t, os.Symlink("data/b.parquet", filepath.Join(dir, "other.parquet")))
 	for text, words := range map[string][]string{
 		`{"path": "data/b.parquet", "bytes": 7}`:                                          {"data/b.parquet has changed", "in " + path + " 7"},
 		fmt.Sprintf(`{"path": "data/b.parquet", "bytes": %d, "rows": 9}`, len(data)):      {"data/b.parquet has changed: rows 10"},
@@ -42,6 +43,10 @@ func TestFileList(t *testing.T) {
 		`{"path": "data/b.parquet"}`:                                                      {"file 1 of the list has no path or no bytes"},
 		`{"path": "data/b.parquet", "size": 7}`:                                           {"is no list of files", "size"},
 		``:                                                                                {"is no list of files"},
+		`{"path": "data/b.parquet", "bytes": 7, "sha256": "00"}, {"path": "data/b.parquet", ` + good + `}`: {"data/b.parquet has changed: bytes"},
+		`{"path": "data/b.parquet", ` + good + `}, {"path": "./data/b.parquet", ` + good + `}`:             {"data/b.parquet is listed, and was read before"},
+		`{"path": "data/b.parquet", ` + good + `}, {"path": "other.parquet", ` + good + `}`:                {"other.parquet is listed, and was read before"},
+		`{"path": "data/b.parquet", ` + good + `}]} {"files": [{"path": "data/c.parquet", ` + good + `}`:   {"is no list of files", "behind it"},
 	} {
 		list(text)
 		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
