@@ -145,6 +145,9 @@ func TestKeyFiles(t *testing.T) {
 	must(t, err)
 	another := write("rsa.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
 	text := write("README", "secret")
+	good, err := os.ReadFile(public)
+	must(t, err)
+	damaged := write("two.pem", string(good)+strings.Replace(string(good), "MC", "M!", 1))
 	for name, c := range map[string]struct{ path, says string }{
 		"absent": {filepath.Join(dir, "no"), "no such file"}, "public": {public, "no private key"},
 		"text": {text, "no private key"}, "folder": {dir, "no file of at most"},
@@ -155,7 +158,8 @@ func TestKeyFiles(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ path, says string }{
 		"private": {private, "readers must not have"}, "text": {text, "no public key"}, "RSA": {another, "no public key"},
-		"a folder with another file": {dir, "no public key"}, "an empty folder": {t.TempDir(), "no key in it"},
+		"a damaged key behind a good one": {damaged, "no public key"},
+		"a folder with another file":      {dir, "no public key"}, "an empty folder": {t.TempDir(), "no key in it"},
 	} {
 		if _, err := ReadTrusted(c.path); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: ReadTrusted: %v, want %q", name, err, c.says)

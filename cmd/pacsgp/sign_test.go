@@ -68,6 +68,15 @@ func TestSigned(t *testing.T) {
 		t.Errorf("the signature is another one after pull: %s", got)
 	}
 
+	// What else is there under such a name does no harm.
+	beside := filepath.Join(a.out, sinklake.SignatureName(a.id, nil))
+	fatal.If(t, os.Mkdir(beside, 0o700))
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "signed with the trusted key")
+	fatal.If(t, os.Remove(beside))
+	writeFile(t, beside, make([]byte, 1<<17))
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "signed with the trusted key")
+	pacsgp(t, "verify", a.model, a.certificate, "--trusted", other).says(t, exitFailure, "refused", "damaged")
+
 	// From an output to another one, and under another name.
 	third := retrained(t, dir, jobFile{"delta": "0.04"})
 	writeFile(t, filepath.Join(third.out, sinklake.SignatureName(third.id, signed)), signed)

@@ -22,8 +22,9 @@ func SignatureName(id string, signature []byte) string {
 	return signaturePrefix(id) + sink.DigestOf(signature)[:16] + ".json"
 }
 
-// Signatures reads the signatures of a certificate in a folder; none if there is no folder. A nil FS
-// means [durable.OS].
+// Signatures reads the signatures of a certificate in a folder; none if there is no folder. What is no
+// file of a signature, but has the name of one, is empty: it must not stand in the way of a good one. A
+// nil FS means [durable.OS].
 func Signatures(fsys durable.FS, folder, id string) (all [][]byte, err error) {
 	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	names, err := fsys.List(folder)
@@ -31,9 +32,9 @@ func Signatures(fsys durable.FS, folder, id string) (all [][]byte, err error) {
 		return nil, nil
 	}
 	for _, name := range signaturesOf(names, id) {
-		data, err := readAtMost(fsys, filepath.Join(folder, name), sign.MaxBytes)
-		if err != nil {
-			return nil, err
+		data, fault := readAtMost(fsys, filepath.Join(folder, name), sign.MaxBytes)
+		if fault != nil {
+			data = nil
 		}
 		all = append(all, data)
 	}
