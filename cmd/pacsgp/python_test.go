@@ -51,6 +51,30 @@ print(sum(r["status"] == "passed" for r in results) >= 45)
 	}
 }
 
+// What the program says of a failed fit, and of one that promises nothing, reaches the caller.
+func TestPythonRegressorSaysWhy(t *testing.T) {
+	needScikitLearn(t)
+	programForPython(t)
+	out := verifytest.Script(t, `
+import sys, warnings, numpy as np, pacsgp
+warnings.simplefilter("error")
+rng = np.random.default_rng(1)
+X = rng.normal(size=(400, 1))
+y = np.sin(X[:, 0]) + rng.normal(0, .1, 400)
+quick = pacsgp.PACSGPRegressor(epsilon=0.1, job={"inducing": 10, "train": {"passes": 3}, "attempts": sys.argv[1]})
+for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
+    try:
+        print("promised", quick.fit(X[rows], y[rows]).bound_ < 1)
+    except Exception as err:
+        print(type(err).__name__, err)
+`, filepath.Join(t.TempDir(), "attempts.jsonl"))
+	for _, want := range []string{"NotCertified nothing is certified", "an earlier job looked at some of them", "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 // The example fits, keeps its promise on fresh rows, and reads the same model back.
 func TestPythonExample(t *testing.T) {
 	needScikitLearn(t)

@@ -56,7 +56,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
             few = {"scaling": {"mode": "all-rows"}} if len(y) < FEW and not self._raw() else {}
-            self._train(os.path.join(folder, "job.yaml"), {
+            notices = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
@@ -64,7 +64,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.least
         self.bound_ = self.guarantee_["bound"] if self.guarantee_ else 1.0
         if not self.guarantee_:
-            warnings.warn("nothing is certified about the predictions: more rows, or a larger epsilon", NotCertified, stacklevel=2)
+            warnings.warn("\n".join(["nothing is certified about the predictions", *notices]), NotCertified, stacklevel=2)
         return self
 
     def predict(self, X, return_std=False):
@@ -89,6 +89,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         return X if isinstance(X, pa.Table) else pa.Table.from_pandas(X, preserve_index=False)
 
     def _train(self, path, job):
+        """Trains, and returns the notices of the run."""
         binary = self.binary or os.environ.get("PACSGP_BINARY") or shutil.which("pacsgp")
         if not binary:
             raise FileNotFoundError("the program pacsgp is not found: name it by binary=, by the variable PACSGP_BINARY, or put it on PATH (it is built by `go build ./cmd/pacsgp`)")
@@ -96,13 +97,11 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             json.dump(job, f, ensure_ascii=False)  # which is YAML
         run = subprocess.run([binary, "train", path], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if run.returncode not in (0, 3):  # 3: not certified
-            raise ValueError("pacsgp train: " + message(run.stderr))
+            raise ValueError("pacsgp train: " + "\n".join(said(run.stderr, "ERROR")))
+        return said(run.stderr, "WARN")
 
 
-def message(log):
-    """The last message of a log, of which each line is JSON."""
-    last = log.strip().rpartition("\n")[2]
-    try:
-        return json.loads(last)["msg"]
-    except (ValueError, KeyError, TypeError):
-        return last
+def said(log, level):
+    """The messages of a level in a log of which each line is JSON, and lines that are none."""
+    lines = [json.loads(line) if line.startswith("{") else {"level": level, "msg": line} for line in log.splitlines()]
+    return [line["msg"] + (f" (hint: {line['hint']})" if "hint" in line else "") for line in lines if line["level"] == level]
