@@ -9,7 +9,7 @@ import (
 )
 
 // A Change is a difference between the files and the schema that the job declares, which the job
-// notes and does not refuse. It is the maker's word.
+// notes and does not refuse. It is the maker's word, but for ranges of columns that the model uses.
 type Change struct {
 	Column string     `json:"column"`
 	Kind   ChangeKind `json:"change"`

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,11 +149,52 @@ func (d SchemaDecl) changes(src Source, rows []certify.Change) []certify.Change 
 	return certify.SortChanges(all)
 }
 
-// noted demands that a certificate notes changes only of a job that does.
+// noted demands that a certificate notes changes only of a job that does, and such as its schema can have.
 func (d SchemaDecl) noted(all []certify.Change) error {
 	if len(all) > 0 && !d.Note {
 		return fmt.Errorf("the certificate notes changes of columns, and the job has none noted (schema.on_change)")
 	}
+	for _, c := range all {
+		i := slices.IndexFunc(d.Columns, func(pinned ColumnDecl) bool { return pinned.Column == c.Column })
+		can := i >= 0
+		switch c.Kind {
+		case certify.ChangeGone:
+		case certify.ChangeNew:
+			can = d.Strict && i < 0
+		case certify.ChangeType:
+			can = can && d.Columns[i].Type != ""
+		case certify.ChangeRange:
+			can = can && d.Columns[i].Range != nil
+		}
+		if !can {
+			return fmt.Errorf("the certificate notes the change %q of the column %q, which the schema of the job cannot have", c.Kind, c.Column)
+		}
+	}
+	return nil
+}
+
+// ranges demands that a certificate notes which columns leave their ranges on these rows.
+func (v *Verification) ranges(ctx context.Context, src Source, c certify.Certificate, job Job, res Resources) error {
+	if newRangeCheck(job.Schema, src.Columns()) == nil {
+		return nil
+	}
+	s, err := v.surveyAgain(ctx, src, job, res)
+	if errors.Is(err, ErrData) {
+		return fmt.Errorf("%w: the job stops at these rows: %w", ErrRefused, err)
+	}
+	if err != nil {
+		return err
+	}
+	var stated []certify.Change
+	for _, change := range c.Declared.Changes {
+		if change.Kind == certify.ChangeRange && slices.Contains(src.Columns(), change.Column) {
+			stated = append(stated, change)
+		}
+	}
+	if found := certify.SortChanges(s.changes); !slices.Equal(found, stated) {
+		return fmt.Errorf("%w: the columns that leave their ranges are %v, the certificate notes %v", ErrRefused, found, stated)
+	}
+	v.note("values outside the ranges of the schema are in the columns that the certificate notes, and in no other")
 	return nil
 }
 

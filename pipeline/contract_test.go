@@ -47,6 +47,21 @@ func TestRangesOfASchema(t *testing.T) {
 	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); err == nil {
 		t.Error("a certificate notes a change that its job does not note")
 	}
+	changed := func(all ...certify.Change) func(ev *certify.Evidence) {
+		return func(ev *certify.Evidence) { ev.Declared.Changes = all }
+	}
+	for name, f := range map[string]func(ev *certify.Evidence){
+		"removed":            changed(),
+		"of a column within": changed(certify.Change{Column: "b", Kind: certify.ChangeRange}),
+		"of no range":        changed(certify.Change{Column: "a", Kind: certify.ChangeRange}, certify.Change{Column: "c", Kind: certify.ChangeRange}),
+		"of no type":         changed(certify.Change{Column: "a", Kind: certify.ChangeRange}, certify.Change{Column: "a", Kind: certify.ChangeType}),
+		"of a new column":    changed(certify.Change{Column: "a", Kind: certify.ChangeNew}, certify.Change{Column: "a", Kind: certify.ChangeRange}),
+		"that stops":         func(ev *certify.Evidence) { ev.Declared.Changes = nil; reword(t, ev, `"note":true,`, "") },
+	} {
+		if _, err := p.verify(t, forge(t, c, f), p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("a change %s: %v", name, err)
+		}
+	}
 }
 
 // The columns of a file are compared with the schema by name and type.

@@ -79,6 +79,10 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if err := v.rows(c, m, modelDigest, job, found); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+	if err := v.ranges(ctx, src, c, job, res); err != nil {
+		return nil, err
+	}
+	job.Schema = SchemaDecl{} // of other columns it is the maker's word
 	if err := v.features(ctx, m, job, open, res); err != nil {
 		return nil, err
 	}

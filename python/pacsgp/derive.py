@@ -30,6 +30,7 @@ def derive(model, job, raw, cert, found, jitter):
     if changes := cert["declared"].get("changes"):
         keys = [(c["column"].encode(), c["change"]) for c in changes]
         need(keys == sorted({*keys}) and job.get("schema", {}).get("note"), "the certificate notes changes of columns out of order, or the job notes none")
+        need(all(can_change(job["schema"], c) for c in changes), "the certificate notes changes that the schema of the job cannot have")
         declared["changes"] = [{k: c[k] for k in ("column", "change")} for c in changes]
     declared.update(members(("snapshot", cert["declared"].get("snapshot"))))
     need(1 <= declared["attempt"]["on_these_rows"] <= declared["attempt"]["in_this_log"], "the attempts do not count from 1")
@@ -65,6 +66,12 @@ def derive(model, job, raw, cert, found, jitter):
     for g in document["guarantees"]:
         g["method"], g["headline"], g["statement"] = g["method"] or NAMES[g["id"]], words.headline(g), words.statement(g)
     return document
+
+
+def can_change(schema, change):
+    """Whether the schema can have a change."""
+    pinned = {c["column"]: c for c in schema.get("columns", [])}.get(change["column"])
+    return {"gone": pinned is not None, "new": pinned is None and "strict" in schema}.get(change["change"], pinned is not None and change["change"] in pinned)
 
 
 def place(job, stated):

@@ -206,9 +206,10 @@ class Survey:
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())
         self.wanted, kept = np.union1d(self.start, self.reference), []
-        digests = Digests(lake, len(columns))
+        digests, self.beyond = Digests(lake, len(columns)), set()  # columns that leave their ranges
         for shard, first, block in lake.blocks(columns):
             digests.add(shard, first, block)
+            self.beyond |= leaving(job.get("schema", {}), columns, block, self.is_open(first, block.shape[1]))
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         found.read.same(self.digest)
@@ -248,6 +249,13 @@ class Survey:
                 found[-1] = 0.0, found[-1][1]
             return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
         return declared_scaling(self.job, columns)
+
+
+def leaving(schema, columns, block, of):
+    """The columns that leave the ranges of a schema: where it notes changes, in reference and train rows."""
+    ranges = {c["column"]: c["range"] for c in schema.get("columns", []) if "range" in c}
+    rows = block[:, of] if schema.get("note") else block
+    return {name for name, column in zip(columns, rows) if name in ranges and ((column < ranges[name][0]) | (column > ranges[name][1])).any()}
 
 
 def declared_scaling(job, columns):

@@ -90,12 +90,21 @@ def check_rows(model, cert, document, job, raw, jitter, paths):
     found["baseline"], found["mean"], same, seen["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, document, derive(model, job, raw, cert, found, jitter))
     ok("derived again from model, rows and configuration, the certificate is the same to the last byte")
+    check_ranges(cert, job, survey)
     check_default_features(model, job, lake, survey)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
     if by_rule(job):
         check_rule(model, job, survey, jitter["holds"])
     return same, unplaced, seen
+
+
+def check_ranges(cert, job, survey):
+    """The certificate notes which columns leave their ranges on these rows."""
+    if any("range" in c for c in job.get("schema", {}).get("columns", [])):
+        stated = {c["column"] for c in cert["declared"].get("changes", []) if c["change"] == "range" and c["column"] in survey.columns}
+        need(survey.beyond == stated, f"the columns that leave their ranges are {sorted(survey.beyond)}, the certificate notes {sorted(stated)}")
+        ok("values outside the ranges of the schema are in the columns that the certificate notes, and in no other")
 
 
 def check_losses(model, cert, survey, constant, holds, found):
