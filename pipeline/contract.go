@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -57,8 +58,8 @@ func (j Job) checkSchema(fault func(string, ...any)) {
 		if c.Column == j.Target && c.Unit != "" && j.Loss.Unit != "" && c.Unit != j.Loss.Unit {
 			fault("%s.unit: it is %s, and loss.unit is %s", key, c.Unit, j.Loss.Unit)
 		}
-		if r := c.Range; r != nil && !(r[0] <= r[1]) { // written so that NaN fails
-			fault("%s.range: want [least, largest]", key)
+		if r := c.Range; r != nil && !(-math.MaxFloat64 <= r[0] && r[0] <= r[1] && r[1] <= math.MaxFloat64) { // NaN fails
+			fault("%s.range: want [least, largest], finite numbers", key)
 		}
 	}
 }

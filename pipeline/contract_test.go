@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,18 @@ func TestRangesOfASchema(t *testing.T) {
 	} {
 		if _, err := p.verify(t, forge(t, c, f), p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 			t.Errorf("a change %s: %v", name, err)
+		}
+	}
+}
+
+// A range has two finite numbers, the least first.
+func TestRangeOfASchema(t *testing.T) {
+	for _, limits := range [][2]float64{{0, 0}, {-9, 1e300}, {1, 0}, {0, math.Inf(1)}, {math.Inf(-1), 0}, {math.NaN(), 0}} {
+		right := limits[0] <= limits[1] && limits[1]-limits[0] < math.Inf(1)
+		j := job(t, tiny)
+		j.Schema = pipeline.SchemaDecl{Columns: []pipeline.ColumnDecl{{Column: "a", Range: &limits}}}
+		if _, err := j.WithDefaults(); (err == nil) != right {
+			t.Errorf("range %v: %v", limits, err)
 		}
 	}
 }
