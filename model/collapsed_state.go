@@ -11,7 +11,7 @@ import (
 )
 
 // collapsedFormat begins every state of a [Collapsed] and names its version.
-const collapsedFormat = "pacsgp-collapsed/2"
+const collapsedFormat = "pacsgp-collapsed/3"
 
 // MarshalBinary returns the whole state between two passes. A resumed trainer repeats the passes
 // of an unfinished evaluation. It is an error to call it between Begin and End.

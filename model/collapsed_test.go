@@ -355,3 +355,39 @@ func TestCollapsedConfigIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// Coordinates keep their limits, find a value again, and have the slopes of differences.
+func TestCoordinates(t *testing.T) {
+	for _, c := range []struct {
+		coordinate
+		least, most float64
+	}{{ofAlpha, 0, 1}, {ofNoise, ofNoise.least, ofNoise.most}, {logarithms{-6, 6}, -6, 6}} {
+		for _, part := range []float64{0.01, 0.3, 0.5, 0.62, 0.99} {
+			v := c.least + part*(c.most-c.least)
+			u := c.free(v)
+			got, slope := c.value(u)
+			if !(math.Abs(got-v) <= 1e-9*(c.most-c.least)) {
+				t.Errorf("%+v: %g comes back as %g", c.coordinate, v, got)
+			}
+			h := 1e-6 * max(1, math.Abs(u))
+			above, _ := c.value(u + h)
+			below, _ := c.value(u - h)
+			if want := (above - below) / (2 * h); !(math.Abs(slope-want) <= 1e-5*math.Abs(want)+1e-12) {
+				t.Errorf("%+v at %g: slope %g, differences give %g", c.coordinate, v, slope, want)
+			}
+		}
+		for _, u := range []float64{-1e3, 1e300, math.Inf(1), math.Inf(-1)} {
+			if v, slope := c.value(u); !(c.least <= v && v <= c.most) || !(slope >= 0) {
+				t.Errorf("%+v at u = %g: %g, slope %g", c.coordinate, u, v, slope)
+			}
+		}
+		for _, v := range []float64{c.least - 1, c.least, c.most, c.most + 1} {
+			if u := c.free(v); math.IsNaN(u) || math.IsInf(u, 0) {
+				t.Errorf("%+v: %g has the coordinate %g", c.coordinate, v, u)
+			}
+		}
+	}
+	if v, slope := (logarithms{2, 2}).value(5); v != 2 || slope != 0 {
+		t.Errorf("a fixed parameter moves: %g, %g", v, slope)
+	}
+}

@@ -14,37 +14,62 @@ type parameters struct {
 	z       linalg.Mat
 }
 
+// A coordinate gives a parameter to a search as a free number u.
+type coordinate interface {
+	value(u float64) (v, slope float64)
+	free(v float64) (u float64) // of a value moved a little inside its limits
+}
+
 // A box keeps a parameter within limits: value = middle + half·tanh((u−middle)/half), nearly u
 // in its middle.
 type box struct{ middle, half float64 }
 
-func boxOf(least, most float64) box { return box{0.5 * (least + most), 0.5 * (most - least)} }
-
 func (b box) value(u float64) (v, slope float64) {
-	if b.half == 0 {
-		return b.middle, 0
-	}
 	t := math.Tanh((u - b.middle) / b.half)
 	return b.middle + b.half*t, 1 - t*t
 }
 
-// free returns u for a value, moved a little inside.
 func (b box) free(v float64) float64 {
-	if b.half == 0 {
-		return b.middle
-	}
 	const edge = 0.999
 	return b.middle + b.half*math.Atanh(max(-edge, min(edge, (v-b.middle)/b.half)))
 }
 
+// logarithms are the limits of the logarithm v of a positive parameter,
+//
+//	exp v = exp least + ln(1 + exp u),
+//
+// flat behind most. Coordinates of published experiments (GPflow): a long first step makes a variance
+// large, and not exponentially large. With v itself as coordinate most searches on boston ended at a
+// variance of the noise that gives most rows up.
+type logarithms struct{ least, most float64 }
+
+func (l logarithms) value(u float64) (v, slope float64) {
+	positive := math.Exp(l.least) + max(0, u) + math.Log1p(math.Exp(-math.Abs(u)))
+	if v = math.Log(positive); v >= l.most {
+		return l.most, 0
+	}
+	return v, 1 / (1 + math.Exp(-u)) / positive
+}
+
+func (l logarithms) free(v float64) float64 {
+	const edge = 1e-3
+	inside := edge * (l.most - l.least)
+	if inside == 0 {
+		return 0
+	}
+	x := math.Exp(max(l.least+inside, min(l.most-inside, v))) - math.Exp(l.least)
+	return x + math.Log(-math.Expm1(-x))
+}
+
 var (
-	noiseBox = boxOf(math.Log(1e-8), math.Log(1e8))
-	alphaBox = boxOf(0, 1)
+	ofNoise = logarithms{math.Log(1e-8), math.Log(1e8)}
+	ofAlpha = box{0.5, 0.5}
 )
 
-func (c *Collapsed) thetaBox(i int) box {
+// ofTheta is the coordinate of parameter i.
+func (c *Collapsed) ofTheta(i int) coordinate {
 	g := c.cfg.Grids[i]
-	return boxOf(g.Min, g.Value(g.Count-1))
+	return logarithms{g.Min, g.Value(g.Count - 1)}
 }
 
 // free returns the coordinates of a place: those of θ, ln σ_n², α if it is free, and Z if it
@@ -52,11 +77,11 @@ func (c *Collapsed) thetaBox(i int) box {
 func (c *Collapsed) free(p place) []float64 {
 	var u []float64
 	for i, v := range p.theta {
-		u = append(u, c.thetaBox(i).free(v))
+		u = append(u, c.ofTheta(i).free(v))
 	}
-	u = append(u, noiseBox.free(p.lnNoise))
+	u = append(u, ofNoise.free(p.lnNoise))
 	if c.cfg.FreeAlpha {
-		u = append(u, alphaBox.free(p.alpha))
+		u = append(u, ofAlpha.free(p.alpha))
 	}
 	if !c.cfg.Exact {
 		u = append(u, p.z.Data...)
@@ -80,13 +105,13 @@ func scaleColumns(z, unit []float64, divide bool) {
 func (c *Collapsed) parametersAt(u []float64) parameters {
 	p := parameters{theta: make([]float64, c.cfg.Parameters()), alpha: c.cfg.Alpha, z: c.start.z}
 	for i := range p.theta {
-		p.theta[i], _ = c.thetaBox(i).value(u[i])
+		p.theta[i], _ = c.ofTheta(i).value(u[i])
 	}
 	u = u[len(p.theta):]
-	p.lnNoise, _ = noiseBox.value(u[0])
+	p.lnNoise, _ = ofNoise.value(u[0])
 	u = u[1:]
 	if c.cfg.FreeAlpha {
-		p.alpha, _ = alphaBox.value(u[0])
+		p.alpha, _ = ofAlpha.value(u[0])
 		u = u[1:]
 	}
 	if !c.cfg.Exact {
@@ -100,14 +125,14 @@ func (c *Collapsed) parametersAt(u []float64) parameters {
 func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byLnNoise, byAlpha float64) evaluation {
 	out := evaluation{value: value}
 	for i, v := range g.theta {
-		_, slope := c.thetaBox(i).value(point[i])
+		_, slope := c.ofTheta(i).value(point[i])
 		out.gradient = append(out.gradient, v*slope)
 	}
 	i := len(g.theta)
-	_, slope := noiseBox.value(point[i])
+	_, slope := ofNoise.value(point[i])
 	out.gradient = append(out.gradient, byLnNoise*slope)
 	if c.cfg.FreeAlpha {
-		_, slope := alphaBox.value(point[i+1])
+		_, slope := ofAlpha.value(point[i+1])
 		out.gradient = append(out.gradient, byAlpha*slope)
 	}
 	if !c.cfg.Exact {

@@ -109,6 +109,18 @@ func table(t *testing.T, path string) [][]string {
 }
 
 // The page has a place for the result of each experiment, so that all of them can be written.
+// The published start alone ends where the paper's does. With logarithms as coordinates of the search
+// the second split ended at 0.596.
+func TestPublishedStart(t *testing.T) {
+	o := options{data: data(t), reps: 2, evaluations: 1000, out: t.TempDir(), only: "ε 0.4 kl"}
+	fatal.If(t, run(t.Context(), "boston", o))
+	records := table(t, filepath.Join(o.out, "boston.csv"))
+	at := slices.Index(records[0], "B")
+	if b, err := strconv.ParseFloat(records[1][at], 64); err != nil || !(b < 0.49) {
+		t.Errorf("the mean of two bounds is %v, %v, want 0.4835", b, err)
+	}
+}
+
 func TestPageHasAPlaceForEach(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "paper.md"))
 	fatal.If(t, err)
