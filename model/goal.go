@@ -85,6 +85,6 @@ func (t *Trainer) startPolish() {
 	t.settleFlat, t.settleFailed = 0, 0
 	t.limit = polishMost * t.best.Bound
 	t.best.value = t.value(t.best)
-	t.rate, t.worth = t.settleMost(), polishFirst
+	t.rate, t.worth = settleRate, polishFirst
 	t.weigh(t.best)
 }

@@ -70,8 +70,7 @@ func (t *Trainer) whiten() {
 //	Λ ← (1−r)Λ + r(I + 2b ΣwφφᵀN/n),  m ← m − r S(m + b ΣgφN/n)
 //
 // with the new S. Negative curvature w may remain as long as Λ stays positive definite and the
-// diagonal of its factor above pivotFloor. Otherwise, or if the mean moves and its step is not
-// trusted, r is halved.
+// diagonal of its factor above pivotFloor. Otherwise, or if the step is not trusted, r is halved.
 // That ends, since the old Λ is positive definite and the step shrinks with r. The sums are
 // whitened; scale is N/n.
 //
@@ -89,7 +88,7 @@ func (t *Trainer) naturalStep(rate, scale float64) (taken float64) {
 			}
 			solveLower(t.factor, step)
 			solveLowerTrans(t.factor, step)
-			if t.meanStays() || t.trusted(rate, step) {
+			if t.trusted(rate, step) {
 				t.mixPrecision(rate, scale, t.precision)
 				t.pool.Mirror(t.precision)
 				t.factored = true

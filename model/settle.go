@@ -52,26 +52,14 @@ func (t *Trainer) endSettle() error {
 		return t.halfway()
 	}
 	t.worth *= polishMore
-	t.rate = min(t.settleMost(), settleMore*t.rate)
+	t.rate = min(settleRate, settleMore*t.rate)
 	t.weigh(t.last)
 	t.whiten()
 	taken := t.naturalStep(t.rate, scale)
-	if !t.meanStays() {
+	if t.phase != Polish || t.cfg.Goal != GoalELBO {
 		t.moveMean(taken)
 	}
 	return nil
-}
-
-// meanStays reports whether this phase refines the covariance of q alone.
-func (t *Trainer) meanStays() bool { return t.phase == Polish && t.cfg.Goal == GoalELBO }
-
-// settleMost is the greatest rate of a step of this phase. For a given noise a whole step ends at
-// the optimum of the evidence bound; and whole steps of the covariance alone are stable.
-func (t *Trainer) settleMost() float64 {
-	if t.cfg.Goal == GoalELBO {
-		return 1
-	}
-	return settleRate
 }
 
 // settled returns to the best state, and ends training or starts to polish it.
@@ -159,7 +147,7 @@ func (t *Trainer) onGrid(i int) float64 {
 
 // toGrid begins to settle: from here on q is fitted with the θ of the certificate.
 func (t *Trainer) toGrid() {
-	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, t.settleMost(), 1
+	t.phase, t.step, t.rate, t.keepNegative = Settle, 0, settleRate, 1
 	t.best = Progress{value: math.Inf(1)}
 }
 

@@ -119,7 +119,7 @@ func operations(c model.Config) (least, most float64) {
 	step := func(batch int) float64 { return (3*float64(batch) + 7*m) * m * m }
 	starts := min(float64(c.N), startRows)
 	estimate := min(starts, float64(c.Plan.EstimateRows))
-	const estimateSteps, noises, scored = 20, 5, 2048
+	const estimateSteps, noises, scored = 50, 5, 2048
 	start := estimateSteps*1.5*estimate*estimate*estimate +
 		2*starts*m*m + noises*(3*m+2*min(starts, scored))*m*m
 	const fewestJoint, fewestSettle = 15, 3 // steps, before convergence ends them

@@ -241,9 +241,14 @@ func (of taken) Open(_ context.Context, c pipeline.Choice) (pipeline.Opened, err
 	if slices.Contains(c.Features, of.lacks) {
 		return nil, fmt.Errorf("%q is text", of.lacks)
 	}
-	return nil, nil
+	return noFiles{}, nil
 }
 func (taken) Release(bool) error { return nil }
+
+// noFiles are rows that nobody reads.
+type noFiles struct{ pipeline.Opened }
+
+func (noFiles) Files() []pipeline.File { return nil }
 
 // A lake has files by path.
 type lake struct {
