@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -48,69 +47,27 @@ const (
 
 func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) (Estimated, error) {
 	e := newEvidence(pool, rows, family, scales)
-	at, err := e.ascend(estimateSteps)
-	return e.estimated(at), err
-}
-
-// The first steps of Adam pass the plateaus on which L-BFGS ends, and it then needs fewer
-// evaluations: twenty in all lead at least as far as estimateSteps.
-const (
-	startSteps       = 5
-	startEvaluations = 15
-)
-
-// startEstimate is estimate as start of a search, where its bits are no part of a format: the
-// first steps of the same search, and then L-BFGS.
-func startEstimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) (Estimated, error) {
-	e := newEvidence(pool, rows, family, scales)
-	at, err := e.ascend(startSteps)
-	if err != nil {
-		return Estimated{}, err
+	theta := make([]float64, e.parameters+1)                    // the noise is last
+	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // typical distance 1 in whitened units
+	for i := range e.parameters - 1 {
+		theta[i] = start
 	}
-	from := slices.Clone(at) // θ = lnRange·tanh(u/lnRange)
-	for i, v := range at {
-		from[i] = lnRange * math.Atanh(v/lnRange)
-	}
-	search := newDescent(from, startEvaluations)
-	defer search.stop()
-	best := math.Inf(1)
-	theta, gradient := slices.Clone(at), make([]float64, len(at))
-	for point := search.next(); point != nil; point = search.next() {
-		for i, u := range point {
-			theta[i] = lnRange * math.Tanh(u/lnRange)
-		}
-		value, ok := e.negativeLogPosterior(theta, gradient)
-		if !ok {
-			search.answer(evaluation{}.orUnusable(len(point)))
-			continue
-		}
-		if value < best {
-			best = value
-			copy(at, theta)
-		}
-		slope := make([]float64, len(point))
-		for i, g := range gradient {
-			part := theta[i] / lnRange
-			slope[i] = g * (1 - float64(part*part))
-		}
-		search.answer(evaluation{value: value, gradient: slope})
-	}
-	return e.estimated(at), nil
-}
-
-// ascend makes the first steps of the estimate's search, and returns the best θ.
-func (e *evidence) ascend(steps int) ([]float64, error) {
-	theta := e.start()
+	theta[e.parameters] = math.Log(0.1)
 	opt := newAdam(len(theta))
-	best, at := math.Inf(1), slices.Clone(theta)
+	best, at := math.Inf(1), append([]float64(nil), theta...)
 	gradient := make([]float64, len(theta))
-	for step := range steps {
-		value, ok := e.negativeLogPosterior(theta, gradient)
+	for step := range estimateSteps {
+		nll, ok := e.negativeLog(theta, gradient)
 		if !ok {
-			return at, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", e.rows.Len(), theta, ErrNotPositiveDefinite)
+			return Estimated{}, fmt.Errorf("model: kernel matrix of %d rows is not positive definite at ln θ = %v: %w", rows.Len(), theta, ErrNotPositiveDefinite)
 		}
-		if value < best {
-			best = value
+		for i := range e.parameters - 1 {
+			off := (theta[i] - start) / lnDeviation
+			nll += 0.5 * float64(off*off)
+			gradient[i] += off / lnDeviation
+		}
+		if nll < best {
+			best = nll
 			copy(at, theta)
 		}
 		rate := estimateRate * (1 - 0.8*float64(step)/estimateSteps)
@@ -120,35 +77,7 @@ func (e *evidence) ascend(steps int) ([]float64, error) {
 		}
 		theta[e.parameters] = max(math.Log(1e-4), theta[e.parameters])
 	}
-	return at, nil
-}
-
-// start is the start of a search: a typical distance is one in lengthscales. The noise is last.
-func (e *evidence) start() []float64 {
-	theta := make([]float64, e.parameters+1)
-	for i := range e.parameters - 1 {
-		theta[i] = e.usual
-	}
-	theta[e.parameters] = math.Log(0.1)
-	return theta
-}
-
-// negativeLogPosterior is negativeLog with the prior on the lengthscales.
-func (e *evidence) negativeLogPosterior(theta, gradient []float64) (value float64, ok bool) {
-	value, ok = e.negativeLog(theta, gradient)
-	if !ok {
-		return 0, false
-	}
-	for i := range e.parameters - 1 {
-		off := (theta[i] - e.usual) / lnDeviation
-		value += 0.5 * float64(off*off)
-		gradient[i] += off / lnDeviation
-	}
-	return value, true
-}
-
-func (e *evidence) estimated(theta []float64) Estimated {
-	return Estimated{Theta: theta[:e.parameters], LnNoise: theta[e.parameters], Rows: e.rows.Len()}
+	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters], Rows: rows.Len()}, nil
 }
 
 // evidence computes the exact process's negative log evidence with gradient.
@@ -156,9 +85,8 @@ type evidence struct {
 	pool       *linalg.Pool
 	profile    *linalg.Profile
 	rows       Rows
-	of         []int   // [d]: the parameter of each input's lengthscale
-	parameters int     // lengthscales and variance, without the noise
-	usual      float64 // ln lengthscale
+	of         []int // [d]: the parameter of each input's lengthscale
+	parameters int   // lengthscales and variance, without the noise
 	invScale   []float64
 	x          linalg.Mat // [n×d]
 	origin     []float64  // [d]: of the kernel block
@@ -175,7 +103,6 @@ func newEvidence(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Sca
 	n, d := rows.Len(), rows.Dim
 	e := &evidence{
 		pool: pool, profile: family.Profile, rows: rows, of: scales.of(d), parameters: scales.lengthscales(d) + 1,
-		usual:    0.5 * math.Log(float64(scales.features(rows.Dim))),
 		invScale: make([]float64, d),
 		x:        linalg.Mat{Rows: n, Cols: d, Stride: d, Data: rows.X},
 		ones:     withOnes(rows),

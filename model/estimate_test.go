@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/model/internal/linalg"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
@@ -31,33 +30,6 @@ func TestEstimateFindsTheScale(t *testing.T) {
 		}
 		if sd := math.Exp(e.LnNoise / 2); !(sd > 0.07 && sd < 0.14) {
 			t.Errorf("noise estimated as %g, drawn with 0.1", sd)
-		}
-	})
-}
-
-// The start values' search leads at least as low as the estimate's, in fewer evaluations.
-func TestStartEstimate(t *testing.T) {
-	eachFamily(t, func(t *testing.T, f *kernel.Family) {
-		for _, seed := range []uint64{60, 61, 62} {
-			rows := testRows(200, 4, seed)
-			pool := linalg.NewPool(2)
-			defer pool.Close()
-			e := newEvidence(pool, rows, f, Scales{ARD: true})
-			value := func(estimate func(*linalg.Pool, Rows, *kernel.Family, Scales) (Estimated, error)) float64 {
-				at, err := estimate(pool, rows, f, Scales{ARD: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				theta := append(slices.Clone(at.Theta), at.LnNoise)
-				v, ok := e.negativeLogPosterior(theta, make([]float64, len(theta)))
-				if !ok {
-					t.Fatalf("no value at %v", theta)
-				}
-				return v / float64(rows.Len())
-			}
-			if adam, searched := value(estimate), value(startEstimate); !(searched <= adam+0.01) {
-				t.Errorf("seed %d: %.4f nats a row, the estimate has %.4f", seed, searched, adam)
-			}
 		}
 	})
 }

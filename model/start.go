@@ -26,7 +26,7 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 func (t *Trainer) startValues(rows Rows, grow bool) error {
 	rows = usualRows(rows)
 	some := clipped(rows)
-	e, err := startEstimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales)
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales)
 	if err != nil {
 		return err
 	}
