@@ -131,13 +131,18 @@ certificate = [name for name in os.listdir("encoded") if name.startswith("certif
 model = [name for name in os.listdir("plain") if name.startswith("model")][0]
 refused(lambda: pacsgp.Model("plain/" + model, "encoded/" + certificate))
 refused(lambda: pacsgp.Model("lake"))
+for damaged in (b"", b"[1]", b"{}", b"\xff\xfe"):
+    os.makedirs("damaged", exist_ok=True)
+    with open("damaged/current.json", "wb") as f:
+        f.write(damaged)
+    refused(lambda: pacsgp.Model("damaged"))
 refused(lambda: encoded.predict(np.zeros((2, 3))))
 refused(lambda: plain.predict(np.zeros((2, 3))))
 refused(lambda: plain.predict(table.select(["gap"])))
 print([name for name in ("scipy", "sklearn") if name in sys.modules])
 `, dir)
 	for _, want := range []string{
-		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/3 64", "the certificate is about another model file", "there is no current.json", "the levels of the model are texts", "have the shape (2, 3), want [n, 1]",
+		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/3 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "the levels of the model are texts", "have the shape (2, 3), want [n, 1]",
 		"the rows lack the columns ['a']", "\n[]",
 	} {
 		if !strings.Contains(out, want) {
