@@ -225,3 +225,12 @@ func (r *RunState) End(out Output, s State, exit *int, fault string, now time.Ti
 	r.State, r.Ended, r.Exit, r.Fault = s, &now, exit, fault
 	return out.PutRun(r)
 }
+
+// PointTo moves the pointer of an output to one of its artifacts, unless it is there
+// already.
+func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Judge, now time.Time) error {
+	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
+		return nil
+	}
+	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Status: who.Of(c).Status, Since: now.UTC().Truncate(time.Millisecond)})
+}

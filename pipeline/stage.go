@@ -492,12 +492,3 @@ func (s *stage) tidy(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// PointTo moves the pointer of an output to one of its artifacts, unless it is there
-// already.
-func PointTo(out Pointer, c certify.Certificate, a ArtifactRef, who Judge, now time.Time) error {
-	if old, err := out.Current(); err == nil && old != nil && old.ID == a.ID && old.Predictor == who {
-		return nil
-	}
-	return out.Point(Current{ArtifactRef: a, Predictor: who, Bound: who.Of(c).Bound, Status: who.Of(c).Status, Since: now.UTC().Truncate(time.Millisecond)})
-}

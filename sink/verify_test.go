@@ -138,15 +138,13 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
 		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		if policy == pipeline.CopiesDropped {
-			p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Copies.Policy = policy })
-			conditional["copies left out of hold-out rows"] = true
-			names, calls = append(names, "copies left out of hold-out rows"), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		} else {
-			p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Roles.By = pipeline.RolesByContent })
-			conditional["copies, roles by content"] = true
-			names, calls = append(names, "copies, roles by content"), append(calls, []string{"verify", p.model, p.certificate, p.data})
+		what, change := "copies left out of hold-out rows", func(j *pipeline.Job) { j.Copies.Policy = policy }
+		if policy == pipeline.CopiesIndependent {
+			what, change = "copies, roles by content", func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent }
 		}
+		p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); change(j) })
+		conditional[what] = true
+		names, calls = append(names, what), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
 	for _, policy := range []certify.CopiesPolicy{"", pipeline.CopiesDropped} {
 		columns := lakeWaves()
