@@ -97,6 +97,10 @@ func square(a []float64, m int) linalg.Mat {
 	return linalg.Mat{Rows: m, Cols: m, Stride: m, Data: a}
 }
 
+// Arithmetic names the bits of the scores of rows: programs with one value give the same, with every
+// instruction set.
+const Arithmetic = "1"
+
 // InstructionSet names the processor's instruction set that the linear algebra
 // uses. Results may depend on it in their last bits.
 func InstructionSet() string { return linalg.InstructionSet() }

@@ -16,13 +16,14 @@ import (
 )
 
 // HandoverFormat names the version of the document.
-const HandoverFormat = "pacsgp-handover/1"
+const HandoverFormat = "pacsgp-handover/2"
 
 // A Handover passes the results of training, beside the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
 // everything else anew. As JSON it lets other processes make the pass, in parts.
 type Handover struct {
 	Format        string          `json:"format"`
+	Arithmetic    string          `json:"arithmetic"`         // of the program; parts have the same
 	Configuration json.RawMessage `json:"configuration"`      // of the job
 	Model         string          `json:"model"`              // SHA-256 of its bytes
 	Sample        string          `json:"sample"`             // digest of the rows that training read
@@ -63,6 +64,9 @@ func ParseHandover(data []byte) (*Handover, error) {
 	}
 	if h.Format != HandoverFormat {
 		return nil, fmt.Errorf("pipeline: handover of format %q, want %s", h.Format, HandoverFormat)
+	}
+	if err := sameArithmetic("the model was trained", h.Arithmetic); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, h.Configuration); err != nil {

@@ -2,6 +2,8 @@ package pipeline_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -204,6 +206,26 @@ func TestDamagedPartsAreRefused(t *testing.T) {
 		refused(fmt.Sprintf("cut after %d bytes", at), data[:at])
 	}
 	refused("a byte more", append(bytes.Clone(data), 0))
+}
+
+// What was made with another arithmetic is refused by its name: a part when it is read, and what
+// training left before any row is.
+func TestAnotherArithmeticIsRefused(t *testing.T) {
+	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
+	data := encode(t, passOver(t, h, env, []int{1}))
+	body := data[:len(data)-sha256.Size]
+	body[bytes.IndexByte(body, '\n')+1+8] = '0' // behind the format and the name's length
+	sum := sha256.Sum256(body)
+	var p pipeline.Pass
+	if err := p.UnmarshalBinary(append(body, sum[:]...)); !errors.Is(err, pipeline.ErrPart) || !strings.Contains(err.Error(), `arithmetic "0"`) {
+		t.Errorf("a part: %v", err)
+	}
+	h.Arithmetic = "0"
+	left, err := json.Marshal(h)
+	fatal.If(t, err)
+	if _, err := pipeline.ParseHandover(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
+		t.Errorf("a handover: %v", err)
+	}
 }
 
 // Rows that change between training and a part are noticed when it is certified.

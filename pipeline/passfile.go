@@ -13,10 +13,12 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/frame"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // A pass as bytes is the content of a [frame]:
 //
+//	arithmetic its name (its length as u64, then the text)
 //	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
@@ -25,7 +27,18 @@ import (
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/6"
+const partFormat = "pacsgp-part/7"
+
+// longestArithmetic bounds the name of an arithmetic.
+const longestArithmetic = 64
+
+// sameArithmetic returns an error unless something was made with the arithmetic of this program.
+func sameArithmetic(made, with string) error {
+	if with == model.Arithmetic {
+		return nil
+	}
+	return fmt.Errorf("%s by a program with arithmetic %q, and this one has %q: one certificate needs training, parts and merging by programs with the same", made, with, model.Arithmetic)
+}
 
 // MarshalBinary returns the bytes of the pass. They do not depend on parts and workers.
 func (p *Pass) MarshalBinary() ([]byte, error) {
@@ -47,6 +60,7 @@ func (p *Pass) UnmarshalBinary(data []byte) error {
 // Write writes the bytes of the pass without holding them in memory.
 func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e := encoder{frame.NewWriter(out, partFormat)}
+	e.Text(model.Arithmetic)
 	e.subject(p.of)
 	e.Integers(int64(len(p.shards)))
 	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
@@ -140,6 +154,9 @@ func (d decoder) natural() int64 { return d.UpTo(math.MaxInt64) }
 func (d decoder) index() int { return int(d.UpTo(math.MaxInt32)) }
 
 func (d decoder) pass(in io.ReaderAt) *Pass {
+	if err := sameArithmetic("it was made", d.Text(longestArithmetic)); err != nil {
+		d.Failf("%w", err)
+	}
 	p := &Pass{of: d.subject(), shards: map[int]*shardPass{}}
 	rows, last := int64(0), -1
 	for range d.Count(8) {

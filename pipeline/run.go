@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // ErrChanged says that rows or the bytes of the model have changed since training.
@@ -210,7 +211,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 		return nil, err
 	}
 	h := &Handover{
-		Format: HandoverFormat, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
+		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: slices.Concat(job.Schema.noticed(filesOf(src)), s.Notices), SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}

@@ -14,8 +14,11 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
+// instructions hide instruction sets from a process: none, AVX-512, AVX2 too.
+var instructions = []string{"", "GODEBUG=cpu.avx512f=off", "GODEBUG=cpu.avx2=off"}
+
 // trainedParts trains a job without its last pass, and makes the given number of parts,
-// each by a process of its own, at the same time.
+// each by a process of its own, at the same time, with instruction sets in turn.
 func trainedParts(t *testing.T, job, dir string, n int) []string {
 	t.Helper()
 	succeed(t, "train", "-c", job, "--no-pass")
@@ -23,7 +26,7 @@ func trainedParts(t *testing.T, job, dir string, n int) []string {
 	var running sync.WaitGroup
 	for i := range n {
 		paths[i] = filepath.Join(dir, fmt.Sprintf("part-%d", i+1))
-		cmd := child(t, order{Args: []string{"pass", "-c", job, "--part", fmt.Sprintf("%d/%d", i+1, n), "-o", paths[i]}})
+		cmd := child(t, order{Args: []string{"pass", "-c", job, "--part", fmt.Sprintf("%d/%d", i+1, n), "-o", paths[i]}}, instructions[i%len(instructions)])
 		running.Go(func() {
 			if log, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("part %d: %v: %s", i+1, err, log)
@@ -34,10 +37,14 @@ func trainedParts(t *testing.T, job, dir string, n int) []string {
 	return paths
 }
 
-// Several processes that each make a part of the last pass, and one that certifies from
-// their files, in any order, publish what one process does, byte for byte.
+// Several processes that each make a part of the last pass, on several instruction sets, and one
+// that certifies from their files, in any order, publish what one process does, byte for byte.
 func TestPartsGiveTheSameBytes(t *testing.T) {
 	t.Parallel()
+	version, err := child(t, order{Args: []string{"version"}}, instructions[2]).Output()
+	if err != nil || !strings.Contains(string(version), "instruction set portable") {
+		t.Fatalf("without AVX2: %s, %v", version, err)
+	}
 	dir := t.TempDir()
 	smallLake(t, dir)
 	for name, job := range map[string]jobFile{"copies counted": {}, "copies dropped": {"copies": "drop"}} {

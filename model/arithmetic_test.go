@@ -1,0 +1,92 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/model/loss"
+)
+
+// The bits of all scores under [Arithmetic]. If they have changed on purpose, give Arithmetic its
+// next value: parts of one pass with old and new bits must not be merged.
+const arithmeticBits = "1 9be64e108783d5bf2829ceda59e3d0b7f38da88cb716c194be3b49c3c8d49395"
+
+// The scores of rows have the bits that belong to the name of the arithmetic, with every
+// instruction set.
+func TestArithmeticNamesItsBits(t *testing.T) {
+	before := linalg.InstructionSet()
+	t.Cleanup(func() { fatal.If(t, linalg.UseInstructionSet(before)) })
+	for _, set := range linalg.InstructionSets() {
+		fatal.If(t, linalg.UseInstructionSet(set))
+		sum := sha256.New()
+		for _, f := range kernel.Families() {
+			scoreInto(t, sum, f)
+		}
+		if got := Arithmetic + " " + hex.EncodeToString(sum.Sum(nil)); got != arithmeticBits {
+			t.Errorf("%s: name and bits of the arithmetic are %q, want %q", set, got, arithmeticBits)
+		}
+	}
+}
+
+// scoreInto hashes laws and losses of some rows.
+func scoreInto(t *testing.T, sum hash.Hash, f *kernel.Family) {
+	t.Helper()
+	const rows, d = 300, 3
+	rng := rand.New(rand.NewPCG(31, 1))
+	p := plainPosterior(rng, f, d)
+	x, y := make([]float64, rows*d), make([]float64, rows)
+	for i := range x {
+		x[i] = 4*rng.Float64() - 2
+	}
+	for i := range y {
+		y[i] = 2*rng.Float64() - 1
+	}
+	predictor, err := NewPredictor(p, 1)
+	fatal.If(t, err)
+	defer predictor.Close()
+	for _, kind := range loss.Kinds() {
+		l, err := loss.New(kind, 0.6, 0.5, 0.7, 0.1)
+		fatal.If(t, err)
+		for _, score := range []func(loss.Loss, float64, []float64, []float64, Laws, []float64) error{predictor.PredictLoss, predictor.PredictMeanLoss} {
+			laws, hi := NewLaws(rows), make([]float64, rows)
+			fatal.If(t, score(l, 1e-6, x, y, laws, hi))
+			for _, each := range [][]float64{laws.Mean, laws.MeanError, laws.Variance, laws.VarianceError, hi} {
+				fatal.If(t, binary.Write(sum, binary.LittleEndian, each))
+			}
+		}
+	}
+}
+
+// plainPosterior is a posterior whose numbers owe nothing to package linalg.
+func plainPosterior(rng *rand.Rand, f *kernel.Family, d int) *Posterior {
+	const m = 70
+	p := &Posterior{
+		Kernel: kernel.Kernel{Family: f, Lengthscales: []float64{0.5, 1, 2}[:d], Variance: 1.5}, Jitter: 1e-6,
+		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
+	}
+	for i := range p.Z {
+		p.Z[i] = 4*rng.Float64() - 2
+	}
+	for i := range m {
+		p.Mean[i] = 2*rng.Float64() - 1
+		for j := range i + 1 {
+			s := p.Kernel.At(p.Z[i*d:(i+1)*d], p.Z[j*d:(j+1)*d])
+			for k := range j {
+				s -= float64(p.L[i*m+k] * p.L[j*m+k])
+			}
+			p.L[i*m+j], p.Factor[i*m+j] = s/p.L[j*m+j], 0.01*(2*rng.Float64()-1)
+			if i == j {
+				p.L[i*m+i], p.Factor[i*m+i] = math.Sqrt(s+p.Jitter), 0.3
+			}
+		}
+	}
+	return p
+}
