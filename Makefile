@@ -5,7 +5,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench build demo ci nightly notices release vulncheck clean
+.PHONY: help test lint fmt bench compare build demo ci nightly notices release vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ fmt: ## gofumpt and the order of imports, in place
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
 	go run ./bench $(ARGS)
 
+compare: ## benchmarks of two commits in turns: OLD=v1.0 NEW=HEAD PKG=./model/...
+	@.ci/compare $(OLD) $(or $(NEW),HEAD) $(PKG)
+
 build: ## the static binary ./pacsgp
 	CGO_ENABLED=0 go build -trimpath -o pacsgp $(ARGS) ./cmd/pacsgp
 
@@ -31,7 +34,7 @@ demo: ## from generated rows to a verified certificate, in a minute
 ci: ## all that must hold before a change lands; 20 minutes on two cores
 	@.ci/run
 
-nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 9, all, or that of the day
+nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 10, all, or that of the day
 	@.ci/nightly $(PART)
 
 notices: ## THIRD_PARTY.txt, from the modules that are linked
