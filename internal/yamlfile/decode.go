@@ -92,7 +92,11 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 		meant := d.meant(name, key, v.Type())
 		text := fmt.Sprintf("unknown field %q; %s lists the keys", name, d.Kind.Page)
 		if meant != "" {
-			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, listIndex.ReplaceAllString(meant, ""), d.Kind.Page)
+			place := listIndex.ReplaceAllString(meant, "")
+			if key != "" && !strings.Contains(place, ".") {
+				place += " outside of " + key
+			}
+			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, place, d.Kind.Page)
 		}
 		if d.Kind.Misplaced != nil {
 			if section := d.Kind.Misplaced(key); section != "" && d.everywhere().places[name] != "" {
