@@ -71,6 +71,8 @@ func (l Loss) tolerance() string {
 		return plain(l.Below) + " below to " + plain(l.Above) + " above"
 	case OneTolerance:
 		return plain(l.Epsilon)
+	case ShareTolerance:
+		return l.Share()
 	case NoTolerance:
 	}
 	return "none"

@@ -32,8 +32,11 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Loss, ev.Declared.Unit = TargetLoss{Loss: Loss{Kind: LossExponential, Epsilon: .25}, Target: "delay"}, ""
 		}),
 		"relative": change(func(ev *Evidence) { ev.Loss = TargetLoss{Loss: Loss{Kind: LossRelative}, Target: "delay"} }),
-		"vacuous":  change(func(ev *Evidence) { ev.KL = 20_000 }),
-		"worse":    change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).Risk }),
+		"share": change(func(ev *Evidence) {
+			ev.Loss = TargetLoss{Loss: Loss{Kind: LossRelativeZeroOne, Epsilon: .1}, Target: "delay"}
+		}),
+		"vacuous": change(func(ev *Evidence) { ev.KL = 20_000 }),
+		"worse":   change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).Risk }),
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),

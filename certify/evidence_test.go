@@ -126,6 +126,11 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"band NaN": func(ev *Evidence) {
 			ev.Loss = TargetLoss{Loss: Loss{Kind: LossBand, Below: nan, Above: 1}, Target: "delay"}
 		},
+		"share too large": func(ev *Evidence) {
+			ev.Loss.Kind, ev.Loss.Epsilon = LossRelativeZeroOne, MostShare+1
+		},
+		"share NaN":             func(ev *Evidence) { ev.Loss.Kind, ev.Loss.Epsilon = LossRelativeZeroOne, nan },
+		"share and below":       func(ev *Evidence) { ev.Loss.Kind, ev.Loss.Below = LossRelativeZeroOne, 1 },
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {

@@ -11,11 +11,12 @@ type LossKind string
 
 // The losses.
 const (
-	LossZeroOne     LossKind = "zero-one"    // 1 if |f−y| > Epsilon, else 0
-	LossBand        LossKind = "band"        // 0 if −Below ≤ f−y ≤ Above, else 1
-	LossSquared     LossKind = "squared"     // min(((f−y)/Epsilon)², 1)
-	LossExponential LossKind = "exponential" // 1 − exp(−((f−y)/Epsilon)²)
-	LossRelative    LossKind = "relative"    // min(|f−y|/|y|, 1)
+	LossZeroOne         LossKind = "zero-one"          // 1 if |f−y| > Epsilon, else 0
+	LossBand            LossKind = "band"              // 0 if −Below ≤ f−y ≤ Above, else 1
+	LossRelativeZeroOne LossKind = "relative-zero-one" // 1 if |f−y| > Epsilon·|y|, else 0
+	LossSquared         LossKind = "squared"           // min(((f−y)/Epsilon)², 1)
+	LossExponential     LossKind = "exponential"       // 1 − exp(−((f−y)/Epsilon)²)
+	LossRelative        LossKind = "relative"          // min(|f−y|/|y|, 1)
 )
 
 // Tolerances says which tolerances a loss takes.
@@ -23,10 +24,14 @@ type Tolerances int
 
 // The tolerances of losses.
 const (
-	NoTolerance  Tolerances = iota
-	OneTolerance            // Epsilon
-	TwoSided                // Below and Above
+	NoTolerance    Tolerances = iota
+	OneTolerance              // Epsilon
+	ShareTolerance            // Epsilon, a share of |y|
+	TwoSided                  // Below and Above
 )
+
+// MostShare is the largest share of the target that a tolerance may be.
+const MostShare = 1000
 
 // A lossForm has the words and the form of a kind of loss.
 type lossForm struct {
@@ -46,6 +51,9 @@ var lossForms = []lossForm{
 	}},
 	{kind: LossBand, counts: true, tolerances: TwoSided, words: func(l Loss, amount func(float64) string) string {
 		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below), amount(l.Above))
+	}},
+	{kind: LossRelativeZeroOne, counts: true, tolerances: ShareTolerance, words: func(l Loss, _ func(float64) string) string {
+		return "off by more than " + l.Share()
 	}},
 	{kind: LossSquared, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
 		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon))
@@ -89,10 +97,13 @@ func unknownLoss(k LossKind) error {
 	return fmt.Errorf("loss %q is unknown, want one of %q", k, LossKinds())
 }
 
+// Relative reports whether the loss is relative to the size of the target.
+func (k LossKind) Relative() bool { return k == LossRelative || k == LossRelativeZeroOne }
+
 // A Loss is a loss with its tolerances, in raw units of the target.
 type Loss struct {
 	Kind    LossKind `json:"kind"`
-	Epsilon float64  `json:"epsilon,omitempty"` // zero-one, squared, exponential: > 0
+	Epsilon float64  `json:"epsilon,omitempty"` // zero-one, squared, exponential: > 0; relative-zero-one: a share
 	Below   float64  `json:"below,omitempty"`   // band: > 0
 	Above   float64  `json:"above,omitempty"`   // band: > 0
 }
@@ -108,6 +119,10 @@ func (l Loss) Validate() error {
 		if !(positive(l.Epsilon) && l.Below == 0 && l.Above == 0) {
 			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
 		}
+	case ShareTolerance:
+		if !(positive(l.Epsilon) && l.Epsilon <= MostShare && l.Below == 0 && l.Above == 0) {
+			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes one tolerance epsilon > 0, a share of the target, at most %d", l.Kind, l.Epsilon, l.Below, l.Above, MostShare)
+		}
 	case TwoSided:
 		if !(positive(l.Below) && positive(l.Above) && positive(l.Below+l.Above) && l.Epsilon == 0) {
 			return fmt.Errorf("loss %q with epsilon %g, below %g, above %g: it takes below > 0 and above > 0, in units of the target", l.Kind, l.Epsilon, l.Below, l.Above)
@@ -119,6 +134,9 @@ func (l Loss) Validate() error {
 	}
 	return nil
 }
+
+// Share prints a tolerance that is a share of the target.
+func (l Loss) Share() string { return PercentDeclared(l.Epsilon) + " of the target" }
 
 // A Width is what the tolerances of a curve are multiples of.
 type Width string

@@ -113,11 +113,12 @@ func TestStatementsOfOtherLosses(t *testing.T) {
 		"band":        {`are more than 2 too low or more than 3 too high with probability at most`},
 		"squared":     {"have an expected loss of at most", `costs (e / 15 "minutes")^2, but at most 1`},
 		"exponential": {"have an expected loss of", "costs 1 - exp(-(e / 0.25)^2)"},
+		"share":       {"are off by more than 10 % of the target with probability at most"},
 		"relative":    {"have an expected loss of", "|e| / |target|, but at most 1"},
 	} {
 		g := guarantee(t, certificate(t, all[name]), GuaranteeDraw)
 		mustHold(t, g.Statement, parts...)
-		if name != "band" {
+		if name != "band" && name != "share" {
 			mustNotHold(t, g.Statement, "with probability", "misses")
 		}
 	}
@@ -320,6 +321,7 @@ func TestHeadlines(t *testing.T) {
 		"band":        `predictions (the mean of Q) of "delay" are more than 2 too low or more than 3 too high in at most PERCENT of fresh rows, 99 % confidence`,
 		"squared":     `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs (e / 15 "minutes")^2, but at most 1, 99 % confidence`,
 		"exponential": `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs 1 - exp(-(e / 0.25)^2), 99 % confidence`,
+		"share":       `predictions (the mean of Q) of "delay" are off by more than 10 % of the target in at most PERCENT of fresh rows, 99 % confidence`,
 		"relative":    `predictions (the mean of Q) of "delay" are off by at most PERCENT of the target on average over fresh rows (each counted as 100 % at most), 99 % confidence`,
 		"vacuous":     `nothing is promised about predictions (the mean of Q) of "delay": the bound is 1, which holds for every predictor`,
 		"worse":       `nothing useful is promised about predictions (the mean of Q) of "delay": the bound, PERCENT, is not below YARDSTICK, what the formula gives for a constant`,

@@ -295,11 +295,12 @@ func TestMeanLosesAtMostTwiceADraw(t *testing.T) {
 		return 0
 	}
 	for kind, loss := range map[LossKind]func(f float64) float64{
-		LossZeroOne:     func(f float64) float64 { return indicator(math.Abs(f-y) > .6) },
-		LossBand:        func(f float64) float64 { return indicator(f-y < -.2 || f-y > 1.1) },
-		LossSquared:     func(f float64) float64 { return clip((f - y) * (f - y) / .36) },
-		LossExponential: func(f float64) float64 { return -math.Expm1(-(f - y) * (f - y) / .36) },
-		LossRelative:    func(f float64) float64 { return clip(math.Abs(f-y) / y) },
+		LossZeroOne:         func(f float64) float64 { return indicator(math.Abs(f-y) > .6) },
+		LossBand:            func(f float64) float64 { return indicator(f-y < -.2 || f-y > 1.1) },
+		LossSquared:         func(f float64) float64 { return clip((f - y) * (f - y) / .36) },
+		LossExponential:     func(f float64) float64 { return -math.Expm1(-(f - y) * (f - y) / .36) },
+		LossRelativeZeroOne: func(f float64) float64 { return indicator(math.Abs(f-y) > .4*y) },
+		LossRelative:        func(f float64) float64 { return clip(math.Abs(f-y) / y) },
 	} {
 		for m := -3.; m <= 4; m += .05 {
 			for _, s := range []float64{.01, .3, 1, 5} {

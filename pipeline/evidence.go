@@ -96,6 +96,8 @@ func accuracy(l certify.Loss, target Affine) float64 {
 		return l.Epsilon * accuracyPart
 	case certify.TwoSided:
 		return min(l.Below, l.Above) * accuracyPart
+	case certify.ShareTolerance:
+		return l.Epsilon * target.Scale * accuracyPart
 	case certify.NoTolerance:
 	}
 	return target.Scale * accuracyPart

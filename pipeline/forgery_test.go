@@ -379,6 +379,7 @@ func TestBaselineCoversTheEdges(t *testing.T) {
 	}{
 		"zero-one":       {pipeline.LossDecl{Epsilon: 1}, [2]float64{0, 2}},
 		"band":           {pipeline.LossDecl{Kind: "band", Below: 5.5, Above: 1}, [2]float64{0, 6}},
+		"relative":       {pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.5}, [2]float64{-6, -2}},
 		"decimal values": {pipeline.LossDecl{Epsilon: 0.1}, [2]float64{0.3, 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -423,6 +424,7 @@ func TestEveryChangeOfTheConfigurationIsRefused(t *testing.T) {
 		"plain":    func(j *pipeline.Job) { j.Loss.Unit, j.Features = "volts", []string{"a", "b"} },
 		"peaked":   func(j *pipeline.Job) { j.Grid.Prior, j.Kernel.Isotropic = "peaked", true },
 		"declared": declared,
+		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} },
 	} {
 		p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); change(j) })
 		accepted, refused := map[string]bool{}, 0

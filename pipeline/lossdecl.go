@@ -11,7 +11,7 @@ import (
 // A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
 type LossDecl struct {
 	Kind       certify.LossKind `json:"kind"`                  // default zero-one
-	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target
+	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target, or a share of it
 	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
 	Below      float64          `json:"below,omitempty"`       // band, raw units
 	Above      float64          `json:"above,omitempty"`
@@ -85,6 +85,10 @@ func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
 			fault("loss.epsilon: give it in raw units or in standard deviations, not both")
 		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
 			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
+		}
+	case certify.ShareTolerance:
+		if l.EpsilonStd != 0 || !(0 < l.Epsilon && l.Epsilon <= certify.MostShare) {
+			fault("loss.epsilon: the %s loss takes a share of the target, above 0 and at most %d: 0.1 makes a prediction a miss when it is off by more than 10 %% of the target", l.Kind, certify.MostShare)
 		}
 	case certify.TwoSided:
 		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {

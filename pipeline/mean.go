@@ -69,8 +69,8 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	if j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column) {
 		fault("mean.column: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
 	}
-	if j.Loss.Kind.Tolerances() == certify.NoTolerance {
-		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; declare a tolerance", j.Loss.Kind)
+	if j.Loss.Kind.Relative() {
+		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 	}
 	if j.Roles.By == RolesByContent {
 		fault("mean.column: it does not go with roles.by %s, of which nobody knows the hold-out rows before the column is fitted", RolesByContent)

@@ -301,7 +301,8 @@ func TestMeanDeclarations(t *testing.T) {
 		"roles.outside: 0.01 is no share":          func(j *pipeline.Job) { j.Roles.Outside = 0.01 },
 		`mean.column: "y" is the target`:           func(j *pipeline.Job) { j.Mean.Column = "y" },
 		`mean.column: "a" is the target or a`:      func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
-		"mean.column: the loss relative":           func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
+		"mean.column: the loss relative ":          func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
+		"mean.column: the loss relative-zero-one":  func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelativeZeroOne, Epsilon: 0.1} },
 		"train rows, so that they certify nothing": func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} },
 	} {
 		j := pipeline.Job{Target: "y", Mean: pipeline.MeanDecl{Column: "p"}, Loss: pipeline.LossDecl{Epsilon: 1}, Delta: 0.01}

@@ -11,7 +11,11 @@ import (
 
 // scaledLoss is a model's loss in scaled units.
 func scaledLoss(spec certify.Loss, target Affine) (loss.Loss, error) {
-	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon/target.Scale, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
+	epsilon := spec.Epsilon / target.Scale
+	if spec.Kind.Tolerances() == certify.ShareTolerance {
+		epsilon = spec.Epsilon
+	}
+	l, err := loss.New(loss.Kind(spec.Kind), epsilon, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}

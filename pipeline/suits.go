@@ -91,23 +91,31 @@ func (j Job) BearsBetween(least, most float64) error {
 	// The mean is at least as far from 0 as the nearest value; the standard
 	// deviation, which a tolerance can be a multiple of, is at most half the range.
 	nearest := max(least, -most, 0)
-	if tolerance := j.lossSpec(Affine{Scale: (most - least) / 2}); fineEnough(Affine{Centre: nearest}, tolerance) {
+	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
+	if writable(nearest, j.lossSpec(widest), widest) {
 		return nil
 	}
-	return j.bears(Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2})
+	return j.bears(widest)
 }
 
 // fineEnough reports whether raw predictions can be written down without
 // spoiling the loss: their rounding must be less than a billionth of the
 // tolerance. docs/proofs.md, section 10.
 func fineEnough(target Affine, l certify.Loss) bool {
-	size := math.Abs(target.Centre) + 10*target.Scale
+	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
+}
+
+// writable is fineEnough of predictions up to a size.
+func writable(size float64, l certify.Loss, target Affine) bool {
 	rounding := math.Nextafter(size, math.Inf(1)) - size
 	tolerance := math.Inf(1) // relative: in proportion to the target
 	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
 		if t > 0 {
 			tolerance = min(tolerance, t)
 		}
+	}
+	if l.Kind.Tolerances() == certify.ShareTolerance {
+		tolerance *= target.Scale
 	}
 	return rounding <= 1e-9*tolerance
 }

@@ -45,6 +45,7 @@ func kinds(y float64) []pipeline.LossDecl {
 		{Kind: "squared", Epsilon: 0.9 * y},
 		{Kind: "exponential", Epsilon: 0.7 * y},
 		{Kind: "relative"},
+		{Kind: "relative-zero-one", Epsilon: 0.1},
 	}
 }
 
@@ -53,7 +54,7 @@ func kinds(y float64) []pipeline.LossDecl {
 func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
 	columns := waves(250, 0.2, 50)
 	for i := range columns[2] {
-		columns[2][i] += 3 // for the relative loss
+		columns[2][i] += 3 // for the relative losses
 	}
 	for k, loss := range kinds(1) {
 		t.Run(fmt.Sprint(k, " ", loss.Kind), func(t *testing.T) {
@@ -67,7 +68,11 @@ func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
 				if !slices.Equal(invariant(got), invariant(want)) {
 					t.Errorf("units %v: numbers are\n%v, want\n%v", u.a, invariant(got), invariant(want))
 				}
-				if g, w := got.Guarantees[0].Loss.Epsilon, want.Guarantees[0].Loss.Epsilon*u.a[2]; g != w {
+				factor := u.a[2]
+				if loss.Kind == certify.LossRelativeZeroOne {
+					factor = 1
+				}
+				if g, w := got.Guarantees[0].Loss.Epsilon, want.Guarantees[0].Loss.Epsilon*factor; g != w {
 					t.Errorf("units %v: epsilon is %v, want %v", u.a, g, w)
 				}
 				if g, w := got.Baseline.Constant, want.Baseline.Constant*u.a[2]; g != w {
@@ -78,7 +83,7 @@ func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
 	}
 }
 
-// Other units and, but for the relative loss, other origins change roundings
+// Other units and, but for the relative losses, other origins change roundings
 // only: of the scaled rows by some 10⁻¹⁵, which training may amplify.
 func TestBoundIsTheSameInOtherUnits(t *testing.T) {
 	columns := waves(250, 0.2, 51)
@@ -94,7 +99,7 @@ func TestBoundIsTheSameInOtherUnits(t *testing.T) {
 				{a: [3]float64{1, 1, 3.7}},
 				{a: [3]float64{1, -7, 1.8}, b: [3]float64{0, 100, 32}},
 			} {
-				if loss.Kind == "relative" {
+				if loss.Kind.Relative() {
 					u.b[2] = 0
 				}
 				got := publish(t, newLake(u.apply(columns), 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = kinds(u.a[2])[k] }).certificate

@@ -28,6 +28,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 		{"declared scaling", declared},
 		{"all-rows scaling", func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }},
 		{"relative loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} }},
+		{"relative zero-one loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} }},
 		{"band loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -330,7 +330,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		row.DeclaredUnit = &c.Declared.Unit
 	}
 	switch draw.Loss.Kind.Tolerances() {
-	case certify.OneTolerance:
+	case certify.OneTolerance, certify.ShareTolerance:
 		row.Epsilon = &draw.Loss.Epsilon
 	case certify.TwoSided:
 		row.Below, row.Above = &draw.Loss.Below, &draw.Loss.Above

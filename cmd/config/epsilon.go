@@ -15,6 +15,7 @@ import (
 type Epsilon struct {
 	Raw, std float64
 	given    bool // 0 included
+	percent  bool // Raw was given in percent
 }
 
 // zero reports whether it is given as 0.
@@ -26,11 +27,15 @@ func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 	if err := yaml.NodeToValue(node, &e.Raw); err == nil {
 		return nil
 	}
+	if share, text, err := shareAt(node); err == nil && strings.HasSuffix(text, "%") {
+		e.Raw, e.percent = share, true
+		return nil
+	}
 	var form struct {
 		Std *float64 `yaml:"std"`
 	}
 	if err := yaml.NodeToValue(node, &form, yaml.Strict()); err != nil || form.Std == nil {
-		return yamlfile.At(node, "want a number in the target's units, or {std: number}")
+		return yamlfile.At(node, "want a number in the target's units, {std: number}, or a share of the target as in 10 %")
 	}
 	e.std = *form.Std
 	return nil
@@ -38,6 +43,9 @@ func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 
 // parseEpsilon reads the flag's form: a number, or a number followed by "std".
 func parseEpsilon(s string) (Epsilon, error) {
+	if share, err := shareOf(s); err == nil && strings.HasSuffix(s, "%") {
+		return Epsilon{Raw: share, given: true, percent: true}, nil
+	}
 	number, inStd := strings.CutSuffix(s, "std")
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	switch {

@@ -191,7 +191,7 @@ func (brokerList) schema() schema {
 
 func (Epsilon) schema() schema {
 	std := schema{"type": "object", "additionalProperties": false, "required": []string{"std"}, "properties": schema{"std": orVariable(schema{"type": "number"})}}
-	return schema{"anyOf": []schema{{"type": "number"}, std}}
+	return schema{"anyOf": []schema{{"type": "number"}, std, {"type": "string", "pattern": strings.Replace(sharePattern.String(), "(%?)", "%", 1)}}}
 }
 
 func (tolerance) schema() schema { return schema{"type": "number", "exclusiveMinimum": 0} }

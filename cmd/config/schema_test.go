@@ -150,6 +150,7 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
 		{"loss": "{tolerance: any, width: deviation}"},
 		{"loss": "{kind: band, below: 1, above: 2}"},
+		{"loss": "{kind: relative-zero-one, epsilon: 10 %}"},
 		{"kernel": "{family: [matern-3/2, matern-5/2], isotropic: true}"},
 		{"kernel": "{family: matern-5/2}"},
 		{"grid": "paper"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -62,10 +63,17 @@ func (c JobFile) alternatives() []pipeline.Alternative {
 	return all
 }
 
-// zeros adds the faults of tolerances given as 0, which the job's own check takes for missing.
-func (c JobFile) zeros(faults *yamlfile.Faults) {
+// tolerances adds the faults that the job's own check cannot see: 0, which it takes for missing, and
+// percents, which are a share of the target.
+func (c JobFile) tolerances(faults *yamlfile.Faults) {
+	check := func(key string, e Epsilon) {
+		faults.Unless(!e.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), key, "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
+	}
+	check("loss.epsilon", c.Loss.Epsilon)
 	for i, a := range c.Sweep {
-		faults.Unless(!a.Loss.Epsilon.zero(), fmt.Sprintf("sweep[%d].loss.epsilon", i), "0 is not positive")
+		key := fmt.Sprintf("sweep[%d].loss.epsilon", i)
+		faults.Unless(!a.Loss.Epsilon.zero(), key, "0 is not positive")
+		check(key, a.Loss.Epsilon)
 	}
 }
 

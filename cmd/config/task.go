@@ -113,7 +113,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	job, err := c.job().WithDefaults()
 	var faults yamlfile.Faults
 	c.join(err, &faults)
-	c.zeros(&faults)
+	c.tolerances(&faults)
 	c.Source.letters = c.BadRows.To.topic
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)

@@ -134,6 +134,8 @@ func lossWords(l certify.Loss) string {
 		return fmt.Sprintf("%s, from %g below to %g above the target", l.Kind, l.Below, l.Above)
 	case certify.OneTolerance:
 		return fmt.Sprintf("%s, tolerance %g", l.Kind, l.Epsilon)
+	case certify.ShareTolerance:
+		return fmt.Sprintf("%s, tolerance %s", l.Kind, l.Share())
 	case certify.NoTolerance:
 	}
 	return string(l.Kind)

@@ -47,7 +47,7 @@ func figure(r *pipeline.Result) report.Figure {
 		Target: draw.Loss.Target,
 		Bound:  draw.Bound, Baseline: c.Baseline.Bound,
 		Unit: "steps", PointsTitle: "Reference rows",
-		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above),
+		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above), Relative: draw.Loss.Kind.Relative(),
 	}
 	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
 		f.Subtitles = append(f.Subtitles, c.OtherJobs()+" tried on these rows before.")

@@ -12,11 +12,12 @@ type Kind string
 
 // The losses, by the names that they have in configurations and certificates.
 const (
-	ZeroOne     Kind = "zero-one"    // 1 if |v−y| ≥ ε, else 0
-	Band        Kind = "band"        // 0 if −below < v−y < above, else 1
-	Squared     Kind = "squared"     // min(((v−y)/ε)², 1)
-	Exponential Kind = "exponential" // 1 − exp(−((v−y)/ε)²)
-	Relative    Kind = "relative"    // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
+	ZeroOne         Kind = "zero-one"          // 1 if |v−y| ≥ ε, else 0
+	Band            Kind = "band"              // 0 if −below < v−y < above, else 1
+	RelativeZeroOne Kind = "relative-zero-one" // 1 if |v−y| ≥ ε|y|, with y in raw units, else 0
+	Squared         Kind = "squared"           // min(((v−y)/ε)², 1)
+	Exponential     Kind = "exponential"       // 1 − exp(−((v−y)/ε)²)
+	Relative        Kind = "relative"          // min(|v−y|/|y|, 1), with y in raw units; 1 if y = 0
 )
 
 // MinVariance is the smallest variance of a prediction, in scaled units: losses raise smaller
@@ -62,6 +63,7 @@ var losses = []struct {
 }{
 	{ZeroOne, func(p parameters) (Loss, error) { return p.tolerant(band{ZeroOne, p.epsilon, p.epsilon}) }},
 	{Band, newBand},
+	{RelativeZeroOne, newShare},
 	{Squared, func(p parameters) (Loss, error) { return p.tolerant(squared{p.epsilon}) }},
 	{Exponential, func(p parameters) (Loss, error) { return p.tolerant(exponential{p.epsilon}) }},
 	{Relative, newRelative},
@@ -79,8 +81,8 @@ func Kinds() []Kind {
 // New returns the named loss. All parameters are in scaled units (raw units
 // divided by the target's scale): epsilon > 0 for zero-one, squared and
 // exponential; below, above > 0 for band; offset = centre/scale of the target
-// for relative, whose |y| is that of the raw target. Parameters that the loss
-// does not have are ignored.
+// for the relative losses, whose |y| is that of the raw target. The epsilon of
+// relative-zero-one is a share. Parameters that the loss does not have are ignored.
 func New(kind Kind, epsilon, below, above, offset float64) (Loss, error) {
 	for _, l := range losses {
 		if l.kind == kind {

@@ -56,7 +56,7 @@ func TestExpectedIsTheIntegralOfPoint(t *testing.T) {
 			y, m, s := 2*rng.NormFloat64(), 2*rng.NormFloat64(), 0.1+rng.Float64()
 			size := math.Abs(y + offset)
 			cuts := []float64{
-				m - 12*s, y - size, y - eps, y - 0.7*eps, y, y + 1.4*eps, y + eps, y + size, m + 12*s,
+				m - 12*s, y - size, y - eps*size, y - eps, y - 0.7*eps, y, y + 1.4*eps, y + eps, y + eps*size, y + size, m + 12*s,
 			}
 			want := 0.0
 			density := func(v float64) float64 {
@@ -223,8 +223,8 @@ func TestNaNStaysNaN(t *testing.T) {
 	}
 }
 
-// The relative loss does not change under y → a·y when the scale follows; a
-// target of zero costs 1.
+// The relative losses do not change under y → a·y when the scale follows; a
+// target of zero costs 1, but for a lower bound where it is hit.
 func TestRelativeLossIsInRawUnits(t *testing.T) {
 	// Raw: centre 3, scale 2, y = 4, prediction 5 ± 0.6: loss of |5−4|/4.
 	for _, a := range []float64{1, 1000, -7} {
@@ -234,10 +234,26 @@ func TestRelativeLossIsInRawUnits(t *testing.T) {
 		if got := l.Point((4*a-centre)/scale, (5*a-centre)/scale); !(math.Abs(got-0.25) <= 1e-14) {
 			t.Errorf("relative loss at scale %g = %g, want 0.25", a, got)
 		}
+		for epsilon, want := range map[float64]float64{0.24: 1, 0.26: 0, 2: 0} {
+			l, err := loss.New(loss.RelativeZeroOne, epsilon, 0, 0, centre/scale)
+			fatal.If(t, err)
+			if got := l.Point((4*a-centre)/scale, (5*a-centre)/scale); got != want {
+				t.Errorf("a quarter off at scale %g loses %g within %g, want %g", a, got, epsilon, want)
+			}
+		}
 	}
-	l := mustNew(t, loss.Relative, 0)
-	if e := l.Expected(-offset, -offset, 0.01); e != 1 {
-		t.Errorf("relative loss of a zero target = %g, want 1", e)
+	for _, kind := range []loss.Kind{loss.Relative, loss.RelativeZeroOne} {
+		l := mustNew(t, kind, 0.2)
+		if e, p := l.Expected(-offset, -offset, 0.01), l.Point(-offset, -offset); e != 1 || p != 1 {
+			t.Errorf("%s loss of a zero target = %g, of its exact prediction %g, want 1", kind, e, p)
+		}
+	}
+	raw, err := loss.New(loss.RelativeZeroOne, 0.1, 0, 0, 0)
+	fatal.If(t, err)
+	for _, c := range []struct{ y, f, want float64 }{{0, 0, 0}, {0, 1e-300, 1}, {-30, -33, 0}, {30, 26.9, 1}} {
+		if got := raw.Least(c.y, c.f); got != c.want {
+			t.Errorf("Least(%g, %g) = %g, want %g", c.y, c.f, got, c.want)
+		}
 	}
 }
 
@@ -275,6 +291,9 @@ func TestNewRefusesBadParameters(t *testing.T) {
 		{loss.Band, 1, 0, 1, 0},
 		{loss.Band, 1, 1, nan, 0},
 		{loss.Relative, 0, 0, 0, nan},
+		{loss.RelativeZeroOne, 0, 1, 1, 0},
+		{loss.RelativeZeroOne, nan, 1, 1, 0},
+		{loss.RelativeZeroOne, 0.1, 1, 1, inf},
 	} {
 		if _, err := loss.New(c.kind, c.eps, c.below, c.above, c.shift); err == nil {
 			t.Errorf("New(%q, %g, %g, %g, %g) succeeded", c.kind, c.eps, c.below, c.above, c.shift)

@@ -116,18 +116,24 @@ func (l Laws) deviations(i int) (least, most float64) {
 	return math.Sqrt(max(0, v-e)), math.Sqrt(max(0, v+e))
 }
 
+// edges are those of a band: its middle is so far above the target, and half its width, less the
+// accuracy, is at least inner.
+type edges struct {
+	middle float64
+	inner  func(y, accuracy float64) float64
+}
+
 // The expectation of a band at distance g from its middle, with half its width w, is
 //
 //	Φ((g−w)/s) + Φ(−(g+w)/s)
 //
 // and each term is monotone in g, in w and, on each side of its sign, in s.
-func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
+func (d edges) draws(r *Upper, laws Laws, room, hi []float64) {
 	n := len(laws.Y)
-	middle, half := (l.above-l.below)/2, (l.above+l.below)/2
-	inner := half - r.accuracy
 	args := r.take(0, 2*n)
 	for i, y := range laws.Y {
-		least, most := reach(laws.Mean[i]-y-middle, room[i])
+		inner := d.inner(y, r.accuracy)
+		least, most := reach(laws.Mean[i]-y-d.middle, room[i])
 		small, large := laws.deviations(i)
 		args[2*i] = (most - inner) / pick(most > inner, small, large)
 		args[2*i+1] = -(least + inner) / large
@@ -135,20 +141,28 @@ func (l band) draws(r *Upper, laws Laws, room, hi []float64) {
 	linalg.NormCDF(args, args)
 	for i := range n {
 		hi[i] = args[2*i] + args[2*i+1] + rounding
-		if !(inner > 0) {
+		if !(d.inner(laws.Y[i], r.accuracy) > 0) {
 			hi[i] = 1
 		}
 	}
 }
 
 // A prediction within the accuracy is inside if the mean is inside by so much.
-func (l band) points(r *Upper, laws Laws, room, hi []float64) {
-	middle, half := (l.above-l.below)/2, (l.above+l.below)/2
+func (d edges) points(r *Upper, laws Laws, room, hi []float64) {
 	for i, y := range laws.Y {
-		_, most := reach(laws.Mean[i]-y-middle, room[i])
-		hi[i] = pick(most < half-r.accuracy, 0, 1)
+		_, most := reach(laws.Mean[i]-y-d.middle, room[i])
+		hi[i] = pick(most < d.inner(y, r.accuracy), 0, 1)
 	}
 }
+
+func (l band) edges() edges {
+	half := (l.above + l.below) / 2
+	return edges{(l.above - l.below) / 2, func(_, accuracy float64) float64 { return half - accuracy }}
+}
+
+func (l band) draws(r *Upper, laws Laws, room, hi []float64) { l.edges().draws(r, laws, room, hi) }
+
+func (l band) points(r *Upper, laws Laws, room, hi []float64) { l.edges().points(r, laws, room, hi) }
 
 func (l band) size() float64 { return l.above + l.below }
 

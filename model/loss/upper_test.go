@@ -37,7 +37,7 @@ func randomLaw(rng *rand.Rand) law {
 	if rng.IntN(8) == 0 {
 		s = 0
 	}
-	edge := []float64{0, l.eps, -l.eps, 0.7 * l.eps, 1.4 * l.eps, math.Abs(y + l.off), 10 * l.eps}[rng.IntN(7)]
+	edge := []float64{0, l.eps, -l.eps, 0.7 * l.eps, 1.4 * l.eps, math.Abs(y + l.off), l.eps * math.Abs(y+l.off), 10 * l.eps}[rng.IntN(8)]
 	m := y + edge + sign()*[]float64{0, s, 1e-9, 5 * s}[rng.IntN(4)]
 	l.accuracy = l.eps * []float64{0, 0x1p-20, 0.01}[rng.IntN(3)]
 	l.meanError = l.eps * []float64{0, 1e-12, 1e-8, 1e-3}[rng.IntN(4)]
@@ -127,6 +127,28 @@ func TestPointsAreAboveTheExactLoss(t *testing.T) {
 		}
 	}
 	wantNear(t, near, rows)
+}
+
+// The tolerance of a target near 0 is what is left of two large numbers: its rounding costs, and hides nothing.
+func TestShareOfASmallTarget(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	within := 0
+	for range 4000 {
+		off := 1e4 * (1 + rng.Float64())
+		gap := off * math.Exp(-24-12*rng.Float64())
+		l := law{eps: 100, off: off, computed: [3]float64{gap - off}}
+		l.y = new(big.Float).SetPrec(loss.Precision).Mul(exact(gap-off), moved(exact(1), 2*0x1p-53*float64(1-2*rng.IntN(2))))
+		l.computed[1] = l.computed[0] + l.eps*gap*(1-0x1p-10*rng.Float64())
+		hi, of, err := l.bound(loss.RelativeZeroOne, (*loss.Upper).Points)
+		fatal.If(t, err)
+		if e := of.Reference(l.y, exact(l.computed[1]), exact(0)); hi < 1 && e.Sign() > 0 {
+			t.Fatalf("%+v: within, by a wrong tolerance", l)
+		}
+		within += 1 - int(hi)
+	}
+	if within < 200 || within > 3800 {
+		t.Errorf("%d of 4000 are within: want some of both", within)
+	}
 }
 
 // Where law and accuracy are exact, the bound is above the loss by rounding alone.

@@ -6,7 +6,7 @@ from .encode import fits as fits_encodings
 from .forms import KERNEL
 from .groups import right_texts, right_values
 from .jsontext import compact
-from .losses import KINDS
+from .losses import KINDS, MOST_SHARE
 from .methods import METHODS
 from .refusal import need
 
@@ -122,7 +122,8 @@ def check_job(job):
     column, outside = mean_column(job), job["roles"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted = KINDS[loss["kind"]].tolerances
-    right = tolerances == wanted or wanted == {"epsilon"} and tolerances == {"epsilon_std"}
+    share = loss["kind"] == "relative-zero-one"
+    right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share
     for what, right in (
             ("the loss takes other tolerances", right),
             ("the families of kernels are no list without repetition", 1 <= len(job["kernel"]["family"]) == len({*job["kernel"]["family"]})),
@@ -148,7 +149,7 @@ def check_job(job):
             ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if any(METHODS[m].role == "holdout" for m in methods) else held == 0),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
-            ("the settings do not go with a column of the mean", column is None or bool(wanted) and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
+            ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative and by(job) != "content" and job["train"]["mode"] != "arrival" and job["scaling"].get("target", {"centre": 0})["centre"] == 0),
             ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or any(METHODS[m].role == "holdout" for m in methods)),
             ("the settings do not go with units", unit.check(job)),
             ("the shuffle buffer is empty", "method" in job["train"] or job["train"].get("buffer", 0) >= 1),

@@ -9,6 +9,7 @@ from .kernels import U, in_order
 from .refusal import need
 
 UNIT = 1 << 60            # losses are counted in units of 2^-60
+MOST_SHARE = 1000         # of the target that a tolerance may be
 ROUNDING = 2e-13          # of a few values of Φ and φ
 
 
@@ -18,15 +19,17 @@ class Kind(NamedTuple):
     draws: str = "slope"                # what of Losses bounds it
     tolerances: frozenset = frozenset({"epsilon"})
     counts: bool = False                # 0 or 1 for each row
+    relative: bool = False              # to the size of the target
     average: str = ""                   # a headline of its own, with the bound and the fresh rows
 
 
 KINDS = {
     "zero-one": Kind(lambda l, amount: f"off by more than {amount(l['epsilon'])}", "band", counts=True),
     "band": Kind(lambda l, amount: f"more than {amount(l['below'])} too low or more than {amount(l['above'])} too high", "band", frozenset({"below", "above"}), counts=True),
+    "relative-zero-one": Kind(lambda l, amount: f"off by more than {amount(l['epsilon'])}", "band", counts=True, relative=True),
     "squared": Kind(lambda l, amount: f"(e / {amount(l['epsilon'])})^2, but at most 1"),
     "exponential": Kind(lambda l, amount: f"1 - exp(-(e / {amount(l['epsilon'])})^2)", "exponential"),
-    "relative": Kind(lambda l, amount: "|e| / |target|, but at most 1 (and 1 for a target of 0)", tolerances=frozenset(),
+    "relative": Kind(lambda l, amount: "|e| / |target|, but at most 1 (and 1 for a target of 0)", tolerances=frozenset(), relative=True,
                      average="off by at most {} of the target on average over {} (each counted as 100 % at most)")}
 
 
@@ -41,9 +44,16 @@ class Losses:
         loss, self.scale = model.loss, model.target["scale"]
         self.kind, self.model = loss["kind"], model
         self.tau = model.tau() / self.scale * (1 + 2.0 ** -40)
-        self.below, self.above = (loss.get(k, loss.get("epsilon", 0.0)) / self.scale for k in ("below", "above"))
+        self.share = loss["epsilon"] if self.kind == "relative-zero-one" else None
+        self.below, self.above = (loss.get(k, loss.get("epsilon", 0.0)) / self.scale if self.share is None else 0.0 for k in ("below", "above"))
         self.offset = model.target["centre"] / self.scale
         self.size = abs(self.offset) if self.kind == "relative" else self.below + self.above
+
+    def inner(self, y):
+        """At most half the width of a band, less tau."""
+        if self.share is None:
+            return (self.below + self.above) / 2 - self.tau
+        return self.share * (np.abs(y + self.offset) - 8 * U * (np.abs(y) + abs(self.offset))) - self.tau
 
     def points(self, y, mean, mean_error):
         """The same of the means: of every prediction that is within tau of the exact one."""
@@ -52,7 +62,7 @@ class Losses:
         most = np.abs(mean - (y + (self.above - self.below) / 2 if two_sided else y)) + (room if two_sided else room + self.tau)
         with np.errstate(all="ignore"):
             if two_sided:
-                high = np.where(most < (self.below + self.above) / 2 - self.tau, 0.0, 1.0)
+                high = np.where(most < self.inner(y), 0.0, 1.0)
             elif self.kind == "exponential":
                 high = ROUNDING - np.expm1(-(most / self.below) ** 2)
             elif self.kind == "squared":
@@ -67,7 +77,8 @@ class Losses:
         with np.errstate(all="ignore"):
             r = mean - y
             if KINDS[self.kind].counts:
-                lost = np.where((-self.below < r) & (r < self.above), 0.0, 1.0)
+                below, above = (self.below, self.above) if self.share is None else (self.share * np.abs(y + self.offset),) * 2
+                lost = np.where((-below < r) & (r < above), 0.0, 1.0)
             elif self.kind == "exponential":
                 lost = -np.expm1(-(r / self.below) ** 2)
             elif self.kind == "squared":
@@ -94,8 +105,9 @@ class Losses:
     def band(self, y, least, most, small, large):
         """Φ((g−w)/s) + Φ(−(g+w)/s): each term is monotone in g, w and, on each side of
         its zero, in s."""
-        inner = (self.below + self.above) / 2 - self.tau
-        return special.ndtr((most - inner) / np.where(most > inner, small, large)) + special.ndtr(-(least + inner) / large) + ROUNDING
+        inner = self.inner(y)
+        high = special.ndtr((most - inner) / np.where(most > inner, small, large)) + special.ndtr(-(least + inner) / large) + ROUNDING
+        return np.where(inner > 0, high, 1.0)
 
     def exponential(self, y, _, most, small, large):
         """1 − ε/√k·exp(−g²/k), k = 2s² + ε²: both factors are monotone in g and in k."""
@@ -141,7 +153,7 @@ def constant_loss(loss, y, c):
     """A lower bound on the loss of predicting the constant c, in raw units (format.md, 5.4)."""
     r, kind = c - y, loss["kind"]
     if KINDS[kind].counts:
-        below, above = (loss["epsilon"],) * 2 if kind == "zero-one" else (loss["below"], loss["above"])
+        below, above = (loss["below"], loss["above"]) if kind == "band" else (loss["epsilon"] * (np.abs(y) if KINDS[kind].relative else 1),) * 2
         return np.where((-below * 1.000000001 <= r) & (r <= above * 1.000000001), 0.0, 1.0)
     with np.errstate(all="ignore"):
         if kind == "relative":
@@ -161,6 +173,8 @@ def best_constant(loss, targets):
     """The best of 512 candidates on these targets (format.md, 6.4)."""
     ordered, width = np.sort(targets), max(loss.get("epsilon", 0.0), loss.get("above", 0.0))
     places = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
+    if loss["kind"] == "relative-zero-one":
+        width = loss["epsilon"] * np.abs(places)
     candidates = np.stack([places, places + width], axis=1).ravel()
     sums = [in_order(0.0, constant_loss(loss, targets, c)) for c in candidates]
     return float(candidates[int(np.argmin(sums))])

@@ -10,6 +10,7 @@ from .encode import inputs, right, unscaled, width
 from .forms import METADATA, ROW_RULES
 from .job import affine, encoding, floats, grid_count, mean_column, members
 from .jsontext import fits, read_json
+from .losses import KINDS
 from .plainfile import read_plain, text_of
 from .refusal import need
 
@@ -78,18 +79,21 @@ class Model:
 
     def tau(self):
         """How near to the exact mean a reader's prediction has to be, in raw units (format.md, 5.3)."""
-        part = 2.0 ** -20
-        if self.loss["kind"] == "band":
-            return min(self.loss["below"], self.loss["above"]) * part
-        return (self.target["scale"] if self.loss["kind"] == "relative" else self.loss["epsilon"]) * part
+        return tolerance(self.loss, self.target) * 2.0 ** -20
+
+
+def tolerance(loss, target):
+    """The tolerance that accuracy is a part of, in raw units."""
+    if loss["kind"] == "band":
+        return min(loss["below"], loss["above"])
+    return loss.get("epsilon", 1.0) * (target["scale"] if KINDS[loss["kind"]].relative else 1.0)
 
 
 def fine_enough(target, loss):
     """Whether predictions can be written down without spoiling the loss: their rounding is
     less than a billionth of the tolerance (proofs.md, 10)."""
     size = abs(target["centre"]) + 10 * target["scale"]
-    tolerance = min((loss[k] for k in ("epsilon", "below", "above") if loss.get(k, 0) > 0), default=math.inf)
-    return math.nextafter(size, math.inf) - size <= 1e-9 * tolerance
+    return math.nextafter(size, math.inf) - size <= 1e-9 * (math.inf if loss["kind"] == "relative" else tolerance(loss, target))
 
 
 def rows_of(column, size):

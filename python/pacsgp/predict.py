@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 from .encode import LARGEST, fills, may_be_text, texts, value
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
+from .model import tolerance
 from .refusal import need, ok
 
 FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
@@ -35,8 +36,7 @@ class Predictor:
     def __init__(self, model):
         self.model, self.laws = model, Laws(model, check_jitter(model))
         self.noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
-        loss = model.loss
-        self.tolerance = {"band": min(loss.get("below", 0), loss.get("above", 0)), "relative": model.target["scale"]}.get(loss["kind"], loss.get("epsilon"))
+        self.tolerance = tolerance(model.loss, model.target)
         filled = fills(model.encode.values())
         self.strict = [name not in filled for name in model.inputs]
 

@@ -83,9 +83,11 @@ class Sentences:
         self.example = "unit" if self.units else "row"
 
     def amount(self, x, digits, loss=()):
-        """A number with its unit: that of the target, or deviations where the tolerances of the loss are such."""
+        """A number with its unit: that of the target, or deviations or a share of it where the tolerances of the loss are such."""
         if "width" in loss:
             return digits(x) + (" predictive deviation" if digits(x) == "1" else " predictive deviations")
+        if "kind" in loss and loss["kind"] == "relative-zero-one":
+            return in_percent(decimal_fraction(x)) + " of the target"
         return digits(x) + (f' "{self.unit}"' if self.unit else "")
 
     def subject(self, g):

@@ -165,6 +165,8 @@ func lossWords(l certify.Loss, unit string) string {
 	switch tolerances := l.Kind.Tolerances(); {
 	case tolerances == certify.TwoSided:
 		return "more than " + number(l.Below) + " under or " + number(l.Above) + " over" + unit
+	case tolerances == certify.ShareTolerance:
+		return "off by more than " + l.Share()
 	case l.Kind.Counts():
 		return "off by more than " + number(l.Epsilon) + unit
 	case tolerances == certify.OneTolerance:

@@ -48,6 +48,7 @@ type Figure struct {
 	Points       []Point
 	PointsTitle  string  // names the rows of Points
 	Below, Above float64 // tolerance, raw units: no loss if −Below ≤ predicted − observed ≤ Above; 0, 0 means no band
+	Relative     bool    // Below and Above are shares of |observed|
 }
 
 // Size of a figure, in points.

@@ -68,11 +68,7 @@ func (f Figure) rowsPanel() panel {
 		y: axis{label: name + ", predicted (mean of Q)", lo: lo, hi: hi, ticks: ticks(5, lo, hi)},
 	}
 	if f.Below > 0 || f.Above > 0 {
-		below, above := min(f.Below, hi-lo), min(f.Above, hi-lo)
-		p.marks = append(p.marks, mark{name: "tolerance " + f.tolerance(), color: band, at: []xy{
-			{lo, lo}, {lo + below, lo}, {hi, hi - below}, // cut off at the axes
-			{hi, hi}, {hi - above, hi}, {lo, lo + above},
-		}})
+		p.marks = append(p.marks, mark{name: "tolerance " + f.tolerance(), color: band, at: f.band(lo, hi)})
 	}
 	p.marks = append(p.marks, mark{color: green, at: []xy{{lo, lo}, {hi, hi}}, width: 0.8})
 	for _, m := range []mark{
@@ -85,6 +81,27 @@ func (f Figure) rowsPanel() panel {
 		}
 	}
 	return p
+}
+
+// band is the outline of the tolerance, cut off at the axes.
+func (f Figure) band(lo, hi float64) []xy {
+	const parts = 512
+	outline := make([]xy, 2*(parts+1))
+	for i := range parts + 1 {
+		x := lo + float64(i)/parts*(hi-lo)
+		below, above := f.within(x)
+		outline[i] = xy{x, max(lo, x-below)}
+		outline[len(outline)-1-i] = xy{x, min(hi, x+above)}
+	}
+	return outline
+}
+
+// within returns how far below and above an observation a prediction may be.
+func (f Figure) within(observed float64) (below, above float64) {
+	if f.Relative {
+		return f.Below * math.Abs(observed), f.Above * math.Abs(observed)
+	}
+	return f.Below, f.Above
 }
 
 // span returns the common range of the axes: all points, and a margin.
@@ -107,7 +124,8 @@ func (f Figure) span() (lo, hi float64) {
 func (f Figure) split() (within, outside []xy) {
 	for _, p := range f.Points {
 		at := xy{p.Observed, p.Predicted}
-		if miss := p.Predicted - p.Observed; (f.Below > 0 || f.Above > 0) && !(-f.Below <= miss && miss <= f.Above) {
+		below, above := f.within(p.Observed)
+		if miss := p.Predicted - p.Observed; (f.Below > 0 || f.Above > 0) && !(-below <= miss && miss <= above) {
 			outside = append(outside, at)
 		} else {
 			within = append(within, at)
@@ -117,6 +135,9 @@ func (f Figure) split() (within, outside []xy) {
 }
 
 func (f Figure) tolerance() string {
+	if f.Relative {
+		return fmt.Sprintf("±%.3g %%", 100*f.Above)
+	}
 	if f.Below == f.Above {
 		return fmt.Sprintf("±%.3g", f.Above)
 	}
