@@ -57,16 +57,23 @@ const (
 	patience       = 2    // doublings without a gain: too few points may all say nothing
 )
 
-// grow starts with a sixteenth of the points that the configuration has at most, or
-// with about fewestInducing of them, and doubles them while it is worthwhile.
-func (t *Trainer) grow(rows Rows, theta []float64) error {
-	doublings := mostDoublings
-	for doublings > 0 && t.cfg.Inducing>>doublings < fewestInducing {
-		doublings--
+// Doublings are the numbers of inducing points that a trainer without a given number tries, up to
+// the most: first a sixteenth of them, or about 30.
+func Doublings(most int) []int {
+	sizes := []int{most}
+	for len(sizes) <= mostDoublings && most>>len(sizes) >= fewestInducing {
+		sizes = slices.Insert(sizes, 0, most>>len(sizes))
 	}
+	return sizes
+}
+
+// grow doubles the number of inducing points while it is worthwhile.
+func (t *Trainer) grow(rows Rows, theta []float64) error {
 	least, enough, without := math.Inf(1), 0, 0
-	for ; doublings >= 0 && without < patience; doublings-- {
-		m := t.cfg.Inducing >> doublings
+	for _, m := range Doublings(t.cfg.Inducing) {
+		if without == patience {
+			break
+		}
 		if err := t.startAt(m, rows, theta); err != nil {
 			return err
 		}

@@ -76,3 +76,12 @@ func TestHeavyTailsDoNotSpoilTheStart(t *testing.T) {
 		t.Errorf("training starts at a risk of %g, where %d of %d targets are far away", p.Risk, lost, rows.Len())
 	}
 }
+
+// Start values try sizes from a sixteenth of the most on, but no fewer than fewestInducing.
+func TestDoublings(t *testing.T) {
+	for most, want := range map[int][]int{812: {50, 101, 203, 406, 812}, 121: {30, 60, 121}, 40: {40}, 1: {1}} {
+		if got := Doublings(most); !slices.Equal(got, want) {
+			t.Errorf("Doublings(%d) = %v, want %v", most, got, want)
+		}
+	}
+}

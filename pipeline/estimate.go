@@ -12,14 +12,20 @@ import (
 
 // An Estimate is the expected cost of a run, before any row is read.
 type Estimate struct {
-	Inducing int     `json:"inducing"` // the largest candidate
-	Steps    int     `json:"steps"`    // planned, of that candidate
-	Batch    int     `json:"batch"`    // rows of a step
+	Inducing int     `json:"inducing"`                 // the largest candidate
+	Fewest   int     `json:"inducing_least,omitempty"` // that start values may choose
+	Steps    int     `json:"steps"`                    // planned, of that candidate
+	Batch    int     `json:"batch"`                    // rows of a step
 	Bytes    int64   `json:"peak_memory_bytes"`
-	Least    float64 `json:"seconds_least"` // if training converges early, on the machine at its fastest
+	Seconds  float64 `json:"seconds"`       // usual, with the largest candidates
+	Least    float64 `json:"seconds_least"` // with the fewest points and steps, on the machine at its fastest
 	Most     float64 `json:"seconds_most"`  // with all planned steps, or up to train.time, on the machine at its slowest
 	Rate     float64 `json:"operations_per_second"`
 }
+
+// A cost is a number of operations: the least, the usual and the most. The unit is an operation of
+// the last pass with many inducing points, which takes M² a row.
+type cost struct{ least, usual, most float64 }
 
 // A Sample has the facts about the rows of a job that are known before any is read.
 type Sample struct {
@@ -37,35 +43,44 @@ type Sample struct {
 func NewEstimate(job Job, s Sample, res Resources) (Estimate, error) {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	e := Estimate{Bytes: PeakMemory(job, s, res)}
-	var least, most float64 // operations
-	n := s.train(job)
+	grown := len(job.Inducing) == 0 && job.Train.Method == MethodFreeForm
+	var all cost
 	for _, c := range candidates(job, s) {
-		a, b := job.Train.operations(c)
-		least, most = least+a, most+b
+		sizes := []int{c.Inducing}
+		if grown {
+			sizes = model.Doublings(c.Inducing)
+		}
+		passes := func(m int) float64 { return rowWork(m, float64(s.train(job))) }
+		each := job.Train.operations(c, sizes, res.Workers)
+		all.least += each.least + passes(sizes[0])
+		all.usual += each.usual + passes(c.Inducing)
+		all.most += each.most + passes(c.Inducing)
 		if c.Inducing >= e.Inducing {
 			e.Inducing, e.Steps, e.Batch = c.Inducing, c.Plan.Joint+refinements(c), c.Plan.Batch
 		}
+		if grown {
+			e.Fewest = sizes[0]
+		}
 	}
-	m := float64(e.Inducing)
-	passes := m * m * float64(n)
-	measured, err := rates(min(e.Inducing, 500), s.inputs(job), res.Workers)
+	measured, err := rates(s.inputs(job), res.Workers)
 	if err != nil {
 		return e, err
 	}
-	e.time(least+passes, most+passes, measured, time.Duration(job.Train.Time))
+	e.time(all, measured, time.Duration(job.Train.Time))
 	return e, nil
 }
 
-// time sets the times of the least and the most operations at the rates, in ascending order. A
-// limit of training, unless it is 0, is followed by the least operations.
-func (e *Estimate) time(least, most float64, rates []float64, limit time.Duration) {
+// time sets the times of a cost at the rates, in ascending order. A limit of training, unless it
+// is 0, is followed by the least operations.
+func (e *Estimate) time(c cost, rates []float64, limit time.Duration) {
 	// Half a second does not show other load, or a warm processor that slows down.
 	const slower = 1.5
 	quarter := len(rates) / 4 // of the readings at either end are left out as outliers
 	slow, fast := rates[quarter]/slower, rates[len(rates)-1-quarter]
 	e.Rate = rates[len(rates)/2]
-	if e.Least, e.Most = least/fast, most/slow; limit > 0 {
-		e.Most = min(e.Most, limit.Seconds()+least/slow)
+	if e.Least, e.Seconds, e.Most = c.least/fast, c.usual/e.Rate, c.most/slow; limit > 0 {
+		e.Seconds = min(e.Seconds, limit.Seconds()+c.least/e.Rate)
+		e.Most = min(e.Most, limit.Seconds()+c.least/slow)
 	}
 }
 
@@ -112,20 +127,59 @@ func candidates(job Job, s Sample) []model.Config {
 	return all
 }
 
-// operations bounds the operations of training, start values included, in the unit of [rates]: a row
-// of the last pass has M². A step takes about 3 M² a row and 7 M³ for the square matrices.
-func operations(c model.Config) (least, most float64) {
-	m := float64(c.Inducing)
-	step := func(batch int) float64 { return (3*float64(batch) + 7*m) * m * m }
-	starts := min(float64(c.N), startRows)
-	estimate := min(starts, float64(c.Plan.EstimateRows))
-	const estimateSteps, noises, scored = 50, 5, 2048
-	start := estimateSteps*1.5*estimate*estimate*estimate +
-		2*starts*m*m + noises*(3*m+2*min(starts, scored))*m*m
-	const fewestJoint, fewestSettle = 15, 3 // steps, before convergence ends them
-	least = start/2 + float64(min(c.Plan.Joint, fewestJoint))*step(c.Plan.Batch) + float64(min(c.Plan.Settle, fewestSettle))*step(c.Plan.SettleBatch)
-	most = start + float64(c.Plan.Joint)*step(c.Plan.Batch) + float64(refinements(c))*step(c.Plan.SettleBatch)
-	return least, most
+// The operations beside those of M² a row and M³ were measured, in the unit of [cost], with 30 to
+// 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows: of a row for its loss and for each
+// inducing point, and of a step for each element of a square matrix, on one processor.
+const (
+	rowCost, pointCost, elementCost = 14_000, 200, 1200
+)
+
+// rowWork is the cost of the mean, the variance and the loss of rows with m inducing points.
+func rowWork(m int, rows float64) float64 {
+	return rows * (float64(m)*float64(m) + pointCost*float64(m) + rowCost)
+}
+
+// operations are the operations of training, start values included, with the largest of the sizes
+// or, at least, the smallest: start values try some or all. A step takes about 3 M² a row and 7 M³
+// for the square matrices, without the gradient of θ and Z 1 M² and 6 M³.
+func operations(c model.Config, sizes []int, workers int) cost {
+	step := func(m, batch int, gradient float64) float64 {
+		square := float64(m) * float64(m)
+		squares := 2*gradient*float64(batch) + (6+gradient)*float64(m) + elementCost*float64(workers)*gradient
+		return rowWork(m, float64(batch)) + squares*square
+	}
+	const noises, scored, rounds = 5, 4096, 8
+	rows := int(min(c.N, startRows))
+	start := func(m int) float64 {
+		return float64(rows*(rounds*m*pointCost+rowCost)) + rowWork(m, float64(rows)) +
+			noises*step(m, min(rows, scored), 0)
+	}
+	estimate := estimateWork(float64(min(rows, c.Plan.EstimateRows)))
+	fewest, most := sizes[0], sizes[len(sizes)-1]
+	var tried, some float64
+	for i, m := range sizes {
+		tried += start(m)
+		if i <= 2 { // two sizes without a gain end the search
+			some = tried
+		}
+	}
+	if len(sizes) > 1 {
+		some += start(fewest)
+	}
+	const few, usual = 3, 12 // steps, before convergence ends the last phases
+	settle := func(m, steps int) float64 { return float64(steps) * step(m, c.Plan.SettleBatch, 0) }
+	joint := float64(c.Plan.Joint) * step(most, c.Plan.Batch, 1)
+	return cost{
+		least: estimate + some + float64(c.Plan.Fewest(c.Goal))*step(fewest, c.Plan.Batch, 1) + settle(fewest, min(c.Plan.Settle, few)),
+		usual: estimate + tried + joint + settle(most, min(refinements(c), usual)),
+		most:  estimate + tried + joint + settle(most, refinements(c)),
+	}
+}
+
+// estimateWork is the cost of the estimate of the hyper-parameters on rows.
+func estimateWork(rows float64) float64 {
+	const steps = 50
+	return steps * (1.5*rows + pointCost) * rows * rows
 }
 
 // refinements is the largest number of steps after θ is on its grid.
@@ -136,9 +190,10 @@ func refinements(c model.Config) int {
 	return 2 * c.Plan.Settle
 }
 
-// rates measures the speed of the last pass with m inducing points several times, because it
-// varies. The rates, in operations a second, are in ascending order.
-func rates(m, d, workers int) ([]float64, error) {
+// rates measures the speed of the last pass several times, because it varies, with so many inducing
+// points that M² operations a row are most of it. The rates, in operations a second, are in ascending order.
+func rates(d, workers int) ([]float64, error) {
+	const m = 500
 	p := &model.Posterior{
 		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,
 		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
@@ -166,7 +221,7 @@ func rates(m, d, workers int) ([]float64, error) {
 			}
 			done += rows
 		}
-		found = append(found, float64(m)*float64(m)*float64(done)/time.Since(began).Seconds())
+		found = append(found, m*m*float64(done)/time.Since(began).Seconds())
 	}
 	slices.Sort(found)
 	return found, nil

@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"math"
+
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -158,5 +160,6 @@ func (s Sample) curves(job Job, res Resources) int64 {
 // looked are the numbers of reference rows and of start rows, which stay in memory.
 func (s Sample) looked(job Job) (reference, starts int64) {
 	reference = job.rule(s.Rows).references(s.Rows)
-	return reference, min(max(startRows, reference), s.Rows)
+	apart := float64(s.apart(job, job.Roles.Holdout)) // no start row; fewer by chance
+	return reference, min(max(startRows, reference), s.Rows-int64(max(0, apart-4*math.Sqrt(apart))))
 }

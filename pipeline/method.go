@@ -227,23 +227,22 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	return c
 }
 
-// operations bounds the operations of training, in the unit of [rates]. A gradient takes
-// about 6 M² a row and 12 M³ for the square matrices; L-BFGS rarely converges before the
-// twentieth.
-func (t TrainDecl) operations(c model.Config) (least, most float64) {
+// operations are the operations of training. A gradient takes about 6 M² a row and 12 M³ for the
+// square matrices; L-BFGS rarely converges before the twentieth.
+func (t TrainDecl) operations(c model.Config, sizes []int, workers int) cost {
 	if t.Method == MethodFreeForm {
-		return operations(c)
+		return operations(c, sizes, workers)
 	}
 	m := float64(c.Inducing)
 	if t.Method == MethodRule {
-		const rounds, steps = 8, 50 // of k-means, and of the estimate
+		const rounds = 8 // of k-means
 		starts := min(float64(c.N), startRows)
-		estimate := min(starts, model.RuleRows)
-		all := steps*1.5*estimate*estimate*estimate + rounds*starts*m*float64(c.Dim) + (float64(c.N)+3*m)*m*m
-		return all, all
+		all := estimateWork(min(starts, model.RuleRows)) + rounds*starts*m*pointCost + (float64(c.N)+3*m)*m*m
+		return cost{all, all, all}
 	}
 	gradient := (6*float64(c.N) + 12*m) * m * m
-	return float64(min(20, c.Plan.Joint)) * gradient, float64(c.Plan.Joint) * gradient
+	least, most := float64(min(20, c.Plan.Joint))*gradient, float64(c.Plan.Joint)*gradient
+	return cost{least, math.Sqrt(least * most), most}
 }
 
 const (

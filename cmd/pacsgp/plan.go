@@ -90,7 +90,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	defer show.end()
 	jobs := p.Job.Alternatives()
 	var out planned
-	var least, most float64
+	var total pipeline.Estimate
 	var need needs
 	var faults columnFaults
 	for _, job := range jobs {
@@ -101,7 +101,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 			}
 			return err
 		}
-		least, most = least+each.Estimate.Least, most+each.Estimate.Most
+		total.Least, total.Seconds, total.Most = total.Least+each.Estimate.Least, total.Seconds+each.Estimate.Seconds, total.Most+each.Estimate.Most
 		need = needs{max(need.reading, each.reading), max(need.memory, each.Estimate.Bytes), max(need.disk, each.Disk)}
 		if job.Number <= 1 {
 			out = each
@@ -113,7 +113,8 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		}
 		faults = faults.and(each.faults)
 	}
-	out.Estimate.Least, out.Estimate.Most, out.Estimate.Bytes, out.Disk, out.faults = least, most, need.memory, need.disk, faults
+	out.Estimate.Least, out.Estimate.Seconds, out.Estimate.Most = total.Least, total.Seconds, total.Most
+	out.Estimate.Bytes, out.Disk, out.faults = need.memory, need.disk, faults
 	if asJSON {
 		err = printJSON(w.stdout, out)
 	} else {
@@ -263,8 +264,12 @@ func (p planned) print(w io.Writer) error {
 	if p.Disk > 0 {
 		_, _ = fmt.Fprintf(w, "disk       at most %s in %s while copies are counted (none with memory: %[1]s), beside the results\n", machine.Bytes(p.Disk), os.TempDir())
 	}
-	_, _ = fmt.Fprintf(w, "time       %s to %s: at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
-		seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
+	with := fmt.Sprintf(" with M = %d", p.Estimate.Inducing)
+	if p.Estimate.Fewest > 0 && p.Estimate.Fewest < p.Estimate.Inducing {
+		with += fmt.Sprintf(", less if the start values find fewer enough, down to M = %d", p.Estimate.Fewest)
+	}
+	_, _ = fmt.Fprintf(w, "time       about %s%s (%s to %s): at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
+		seconds(p.Estimate.Seconds), with, seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
 	if p.Horizon > 0 {
 		dearer := int64(1)
