@@ -200,6 +200,8 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		"too coarse for deviation": {lines(40).with("y", high), jobFile{"loss": "{epsilon: {std: 0.5}}"}, exitFailure, "too coarse"},
 		"too small a tolerance":    {lines(40).with("y", around), jobFile{"loss": "{epsilon: 1e-9}"}, exitFailure, "declare a larger one"},
 		"relative":                 {lines(40).with("y", high), jobFile{"loss": "{kind: relative}"}, 0, ""},
+		"a share of the target":    {lines(40).with("y", around), jobFile{"loss": "{kind: relative-zero-one, epsilon: 1 %}"}, 0, ""},
+		"too coarse for a share":   {lines(40).with("y", high), jobFile{"loss": "{kind: relative-zero-one, epsilon: 1 %}"}, exitFailure, "too coarse"},
 		"another judge":            {lines(40), jobFile{"judge": "median"}, exitConfig, "judge"},
 		"epsilon of 0":             {lines(40), jobFile{"loss": "{epsilon: 0}"}, exitConfig, "not positive"},
 		"a name that reverses":     {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},

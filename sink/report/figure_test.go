@@ -82,6 +82,7 @@ func TestFigureOfDegenerateData(t *testing.T) {
 		"one point":         func(f *Figure) { f.Points = f.Points[:1] },
 		"no tolerance":      func(f *Figure) { f.Below, f.Above = 0, 0 },
 		"one-sided":         func(f *Figure) { f.Below = 0 },
+		"shares of 0":       func(f *Figure) { f.Relative, f.Points = true, []Point{{0, 0}, {0, 1}} },
 		"a huge tolerance":  func(f *Figure) { f.Below, f.Above = 1e9, 1e9 },
 		"all bounds are 0":  func(f *Figure) { f.Bound, f.Baseline, f.Steps = 0, 0, nil },
 		"equal points":      func(f *Figure) { f.Points = []Point{{5, 5}, {5, 5}} },
@@ -95,6 +96,20 @@ func TestFigureOfDegenerateData(t *testing.T) {
 		var b bytes.Buffer
 		if err := f.WritePNG(&b); err != nil || b.Len() == 0 {
 			t.Errorf("%s: %v, %d bytes", name, err, b.Len())
+		}
+	}
+}
+
+// A share of the observation is within at the edge, on both sides of 0, and the band narrows to 0 there.
+func TestFigureOfAShare(t *testing.T) {
+	f := Figure{Below: 0.1, Above: 0.1, Relative: true, Points: []Point{{-30, -33}, {30, 26.9}, {10, 11}, {0, 1e-9}, {-1, -0.8}}}
+	if within, outside := f.split(); len(within) != 2 || len(outside) != 3 || f.tolerance() != "±10 %" {
+		t.Errorf("within %v, outside %v, by %s", within, outside, f.tolerance())
+	}
+	outline := f.band(-40, 40)
+	for i, at := range outline {
+		if other := outline[len(outline)-1-i]; at.X != other.X || math.Abs(at.X) < 36 && math.Abs(math.Abs(at.Y-other.Y)-0.2*math.Abs(at.X)) > 1e-12 || math.Abs(at.Y) > 40 {
+			t.Errorf("the band at %g is from %g to %g", at.X, at.Y, other.Y)
 		}
 	}
 }
