@@ -52,6 +52,8 @@ type CollapsedConfig struct {
 	// noise of 1, and the result of [Estimate] or, if a bound is minimised over Z, of a [Trainer]
 	// on mini-batches of the start rows.
 	Starts []Start
+	// Z are the inducing points of all Starts, [M×Dim] in scaled units. Nil means k-means centres.
+	Z []float64
 	// Evaluations is the greatest number of gradients on all rows. Zero means 1,000.
 	Evaluations int
 }
@@ -89,6 +91,9 @@ func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
 	}
 	if c.Evaluations < 1 {
 		faults = append(faults, fmt.Errorf("model: %d evaluations", c.Evaluations))
+	}
+	if c.Z != nil && len(c.Z) == 0 || len(c.Z)%max(1, c.Dim) != 0 || firstNotFinite(c.Z) >= 0 || c.Z != nil && (c.Exact || len(c.Starts) == 0) {
+		faults = append(faults, fmt.Errorf("model: %d coordinates of inducing points of %d features: want finite numbers, of starts of a sparse process", len(c.Z), c.Dim))
 	}
 	for i, s := range c.Starts {
 		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {

@@ -128,7 +128,11 @@ func (c CollapsedConfig) fingerprint() string {
 	if c.PosteriorAlpha != nil {
 		posterior = *c.PosteriorAlpha
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %x %t %t %x %t %x %d", c.Config.fingerprint(), c.Objective, c.Alpha, c.FreeAlpha, c.PosteriorAlpha != nil, posterior, c.Exact, c.Starts, c.Evaluations))
+	text := fmt.Appendf(nil, "%s %d %x %t %t %x %t %x %d", c.Config.fingerprint(), c.Objective, c.Alpha, c.FreeAlpha, c.PosteriorAlpha != nil, posterior, c.Exact, c.Starts, c.Evaluations)
+	if c.Z != nil {
+		text = fmt.Appendf(text, " %x", c.Z)
+	}
+	sum := sha256.Sum256(text)
 	return string(sum[:])
 }
 

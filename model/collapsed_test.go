@@ -333,6 +333,33 @@ func TestCollapsedGoesOnFromTheBestStart(t *testing.T) {
 	}
 }
 
+// A search may start with given inducing points.
+func TestCollapsedStartsFromGivenPoints(t *testing.T) {
+	rows := testRows(60, 2, 8)
+	c := CollapsedConfig{Config: testConfig(t, rows, false), Alpha: 1, Starts: []Start{{make([]float64, 2), 0}}}
+	usual := newTestCollapsed(t, c, rows).cfg.fingerprint()
+	c.Z = []float64{0, 1, 9, -9, 0.5, 0.25}
+	tr := newTestCollapsed(t, c, rows)
+	if got := tr.StartInducing(); tr.Inducing() != 3 || !slices.Equal(got, c.Z) {
+		t.Errorf("started from %v, want %v", got, c.Z)
+	}
+	if tr.cfg.fingerprint() == usual {
+		t.Error("a search from other points may resume this one")
+	}
+	for name, change := range map[string]func(*CollapsedConfig){
+		"odd":    func(c *CollapsedConfig) { c.Z = c.Z[:3] },
+		"NaN":    func(c *CollapsedConfig) { c.Z = []float64{0, math.NaN()} },
+		"exact":  func(c *CollapsedConfig) { c.Exact = true },
+		"no one": func(c *CollapsedConfig) { c.Starts = nil },
+	} {
+		bad := c
+		change(&bad)
+		if _, err := NewCollapsed(bad, rows); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v, want ErrConfig", name, err)
+		}
+	}
+}
+
 // What is impossible is refused with its reason.
 func TestCollapsedConfigIsChecked(t *testing.T) {
 	rows := testRows(40, 2, 12)

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
@@ -56,12 +57,16 @@ func (c *Collapsed) places(rows, usual Rows) ([]place, error) {
 	return append(all, c.placeOf(s, rows, usual)), err
 }
 
-// placeOf returns the place of a start, with k-means centres by its lengthscales or all
-// rows as inducing points.
+// placeOf returns the place of a start: with the configured inducing points, k-means centres by
+// its lengthscales, or all rows.
 func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
 	p := c.newPlace(parameters{theta: s.Theta, lnNoise: s.LnNoise, alpha: c.cfg.Alpha})
 	if c.cfg.Exact {
 		p.z = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
+		return p
+	}
+	if c.cfg.Z != nil {
+		p.z = linalg.Mat{Rows: len(c.cfg.Z) / rows.Dim, Cols: rows.Dim, Stride: rows.Dim, Data: slices.Clone(c.cfg.Z)}
 		return p
 	}
 	invScale := make([]float64, c.cfg.Dim)
