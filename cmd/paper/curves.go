@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"image/color"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 )
@@ -24,35 +25,21 @@ func fitCollapsed(ctx context.Context, rows model.Rows, epsilon float64, inducin
 		return nil, nil, err
 	}
 	grid := model.Grid{Min: -6, Step: 0.01, Count: 1201}
-	c := model.CollapsedConfig{Evaluations: o.evaluations, Alpha: 1}
-	c.Config = model.Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: 0.01, Loss: l, Grids: []model.Grid{grid, grid}, Inducing: inducing, Workers: runtime.NumCPU()}
+	c := model.CollapsedConfig{Evaluations: o.evaluations, Alpha: 1, Starts: []model.Start{{Theta: make([]float64, 2)}}}
+	c.Config = model.Config{Dim: rows.Dim, N: int64(rows.Len()), Delta: delta, Loss: l, Grids: []model.Grid{grid, grid}, Inducing: inducing, Workers: runtime.NumCPU()}
 	change(&c)
-	t, err := model.NewCollapsed(c, rows)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer t.Close()
-	for !t.Done() {
-		if err := errors.Join(ctx.Err(), t.Begin()); err != nil {
-			return nil, nil, err
-		}
-		if err := errors.Join(t.Add(rows.X, rows.Y), t.End()); err != nil {
-			return nil, nil, err
-		}
-	}
-	p, _, err := t.Result()
-	return t, p, err
+	return minimised(ctx, c, rows)
 }
 
-// snelsonRows are the rows of the one-dimensional set, every step-th of them.
+// snelsonRows are the raw rows of the one-dimensional set, every step-th of them.
 func snelsonRows(ctx context.Context, o options, step int) (model.Rows, error) {
-	t, err := readTable(ctx, o.data, "snelson")
+	t, err := measured.ReadDataset(ctx, filepath.Join(o.data, "snelson", "train.parquet"))
 	if err != nil {
 		return model.Rows{}, err
 	}
 	rows := model.Rows{Dim: 1}
 	for i := 0; i < t.Rows(); i += step {
-		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i])
+		rows.X, rows.Y = append(rows.X, t.Columns[0][i]), append(rows.Y, t.Columns[1][i]) // x, y
 	}
 	return rows, nil
 }

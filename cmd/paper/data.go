@@ -12,16 +12,12 @@ import (
 )
 
 // targets are the targets of the data sets.
-var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sarcos": "y", "snelson": "y"}
+var targets = map[string]string{"boston": "MEDV", "pol": "y", "kin40k": "y", "sarcos": "y"}
 
 // readTable reads the files of a data set below a folder. All its columns have mean 0 and
 // deviation 1 over all rows, train and test, as in the published experiments.
 func readTable(ctx context.Context, data, name string) (measured.Dataset, error) {
-	path := filepath.Join(data, name)
-	if name == "snelson" {
-		path = filepath.Join(path, "train.parquet")
-	}
-	all, err := measured.ReadDataset(ctx, path)
+	all, err := measured.ReadDataset(ctx, filepath.Join(data, name))
 	if err != nil {
 		return measured.Dataset{}, err
 	}

@@ -8,9 +8,6 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/measured"
@@ -39,7 +36,7 @@ func runDiscretisation(ctx context.Context, o options) error {
 			}
 			rows = append(rows, row{unit: unit{
 				Table: "discretisation", Dataset: "generated", Loss: "01", Epsilon: discretisedEpsilon, Method: "kl-PAC-SGP", ARD: true,
-				Alpha: -1, Inducing: min(o.inducing, discretisedInducing), Most: min(o.evaluations, 200), Limit: limit, Digits: digits,
+				Alpha: -1, Inducing: min(o.inducing, discretisedInducing), Most: min(o.evaluations, 200), Limit: limit, Digits: digits, Start: published,
 			}})
 		}
 	}
@@ -116,9 +113,6 @@ func (r row) lnTheta() float64 {
 }
 
 func writeDiscretisation(rows []row, o options) error {
-	quantities := []struct{ name, title string }{
-		{"B", "bound B"}, {"R_train", "training risk"}, {"kl_per_n", "KL/N"}, {"R_test", "test risk"},
-	}
 	records := [][]string{{"limit", "digits", "ln_theta", "repetitions"}}
 	for _, q := range quantities {
 		records[0] = append(records[0], q.name, q.name+"_se")
@@ -130,35 +124,8 @@ func writeDiscretisation(rows []row, o options) error {
 		}
 		records = append(records, line)
 	}
-	var panels []*plot.Plot
-	for i, q := range quantities {
-		p := newPanel("", "ln |Θ|", q.title)
-		for l, limit := range []int{1, 2, 4, 8} {
-			var points plotter.XYs
-			bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: palette[l], Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
-			for _, r := range rows {
-				if r.Limit == limit { // in the order of their digits
-					points = append(points, plotter.XY{X: r.lnTheta(), Y: r.ours[q.name].mean})
-					se := r.ours[q.name].se
-					if math.IsNaN(se) {
-						se = 0
-					}
-					bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{-se, se})
-				}
-			}
-			if len(points) == 0 {
-				continue
-			}
-			line, dots := addSeries(p, points, 2.2, palette[l])
-			bars.XYs = points
-			p.Add(bars)
-			if i == 0 {
-				p.Legend.Add(fmt.Sprintf("L = %d", limit), line, dots)
-			}
-		}
-		panels = append(panels, p)
-	}
-	return writeFigure("discretisation", records, records, [][]*plot.Plot{panels[:2], panels[2:]}, 560, 440, o)
+	panels := curves("", "ln |Θ|", rows, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	return writeFigure("discretisation", records, records, [][]*plot.Plot{panels}, 1150, 260, o)
 }
 
 // written is a number of a CSV file, none of NaN.

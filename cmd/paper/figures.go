@@ -88,14 +88,19 @@ func addSeries(p *plot.Plot, points plotter.XYs, radius float64, c color.Color) 
 	return line, dots
 }
 
+// ofSet is the title of a panel.
+func (r row) ofSet() string {
+	if r.ARD {
+		return r.Dataset + ", ARD"
+	}
+	return r.Dataset
+}
+
 // grouped are rows by a title, and the titles in their order.
 func grouped(rows []row, title func(r row) string) (order []string, groups map[string][]row) {
 	groups = map[string][]row{}
 	for _, r := range rows {
 		key := title(r)
-		if r.ARD {
-			key += ", ARD"
-		}
 		if groups[key] == nil {
 			order = append(order, key)
 		}
@@ -104,16 +109,89 @@ func grouped(rows []row, title func(r row) string) (order []string, groups map[s
 	return order, groups
 }
 
+// quantities are the panels of a figure.
+var quantities = []struct{ name, title string }{
+	{"B", "bound B"}, {"R_train", "training risk"}, {"R_test", "test risk"}, {"mse", "squared error"}, {"kl_per_n", "KL/N"},
+}
+
+// curves draws a panel for each quantity over x, with standard errors: a line a series, and the
+// paper's numbers as crosses. Rows are in the order of x.
+func curves(title, xTitle string, rows []row, x func(row) float64, series func(row) string) []*plot.Plot {
+	var panels []*plot.Plot
+	for i, q := range quantities {
+		p := newPanel(q.title, xTitle, "")
+		if i == 0 {
+			p.Y.Label.Text = title
+		}
+		order, groups := grouped(rows, series)
+		for s, name := range order {
+			col := palette[s%len(palette)]
+			var points, marks plotter.XYs
+			bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: col, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
+			for _, r := range groups[name] {
+				ours := r.ours[q.name]
+				if math.IsNaN(ours.se) {
+					ours.se = 0
+				}
+				points = append(points, plotter.XY{X: x(r), Y: ours.mean})
+				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{-ours.se, ours.se})
+				if paper, ok := r.paper[q.name]; ok && !r.extra() && !math.IsNaN(paper.mean) {
+					marks = append(marks, plotter.XY{X: x(r), Y: paper.mean})
+				}
+			}
+			line, dots := addSeries(p, points, 2.2, col)
+			bars.XYs = points
+			p.Add(bars)
+			if len(marks) > 0 {
+				p.Add(newDots(marks, draw.CrossGlyph{}, 4, grey))
+			}
+			if i == 0 {
+				p.Legend.Add(name, line, dots)
+			}
+		}
+		p.Y.Min = 0
+		panels = append(panels, p)
+	}
+	return panels
+}
+
+// oneScale gives the panels of a column the same vertical scale.
+func oneScale(panels [][]*plot.Plot) {
+	for j := range panels[0] {
+		top := 0.0
+		for _, line := range panels {
+			top = max(top, line[j].Y.Max)
+		}
+		for _, line := range panels {
+			line[j].Y.Max = top
+		}
+	}
+}
+
+// drawTable draws the rows of boston over the tolerance, and those of another table as bars.
+func drawTable(name string, rows []row, out string) error {
+	if name == "boston" {
+		panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
+		return saveBoth(filepath.Join(out, name), panels, vg.Points(1150), vg.Points(260))
+	}
+	return drawBars(name, rows, out)
+}
+
 // drawBars draws the bounds of a table as bars, one panel a data set and tolerance, the
 // paper's numbers as marks.
 func drawBars(name string, rows []row, out string) error {
-	order, groups := grouped(rows, func(r row) string { return fmt.Sprintf("%s, ε = %g", r.Dataset, r.Epsilon) })
+	order, groups := grouped(rows, func(r row) string { return fmt.Sprintf("%s, ε = %g", r.ofSet(), r.Epsilon) })
 	if len(order) == 0 {
 		return nil
 	}
 	var line []*plot.Plot
+	top := 0.0
 	for i, key := range order {
 		line = append(line, barPanel(key, groups[key], i == 0))
+		top = max(top, line[i].Y.Max)
+	}
+	for _, p := range line {
+		p.Y.Max = top
 	}
 	return saveBoth(filepath.Join(out, name), [][]*plot.Plot{line}, vg.Length(len(line))*vg.Points(230), vg.Points(300))
 }
@@ -129,7 +207,10 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 	var marks plotter.XYs
 	for i, r := range rows {
 		label := r.Method
-		if r.Alpha >= 0 {
+		if r.Start == pretrained {
+			label += ", " + pretrained
+		}
+		if r.Method == "VFE" {
 			label += fmt.Sprintf(", α %g", r.Alpha)
 		}
 		if r.Method == freeForm && r.Inducing > 0 {
@@ -140,9 +221,10 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 		p.Add(
 			&plotter.BarChart{Values: plotter.Values{bound}, Width: vg.Points(16), XMin: float64(i), Color: color.NRGBA{0x9c, 0xb8, 0xd8, 0xff}},
 			&plotter.BarChart{Values: plotter.Values{risk}, Width: vg.Points(16), XMin: float64(i), Color: palette[0]},
+			errorBar(float64(i), r.ours["B"]),
 		)
 		p.Y.Max = max(p.Y.Max, 1.15*bound, 1.15*risk)
-		if v := r.paper["B"].mean; !math.IsNaN(v) && r.Method != freeForm {
+		if v := r.paper["B"].mean; !math.IsNaN(v) && v > 0 && !r.extra() {
 			marks = append(marks, plotter.XY{X: float64(i), Y: v})
 			p.Y.Max = max(p.Y.Max, 1.15*v)
 		}
@@ -157,4 +239,15 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 	p.NominalX(labels...)
 	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/5, draw.XRight, draw.YCenter
 	return p
+}
+
+// errorBar is the standard error of a bar.
+func errorBar(x float64, e estimate) *plotter.YErrorBars {
+	if math.IsNaN(e.se) {
+		e.se = 0
+	}
+	bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: grey, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
+	bars.XYs = plotter.XYs{{X: x, Y: e.mean}}
+	bars.YErrors = plotter.YErrors{{Low: -e.se, High: e.se}}
+	return bars
 }

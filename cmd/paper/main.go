@@ -1,7 +1,7 @@
 // Paper repeats the experiments of Reeb et al. 2018 (NeurIPS): the same splits, the same
 // protocol, every row of its tables, and its figures.
 //
-//	go run ./cmd/paper NAME [-data DIR] [-reps R] [-out DIR]
+//	go run ./cmd/paper NAME [flags]
 //
 // NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. Results in -out
 // are not computed again: an interrupted run resumes.
@@ -23,12 +23,17 @@ import (
 // options are the choices of a user.
 type options struct {
 	data, out, only, page       string
+	start                       string
+	grid                        float64
 	reps, evaluations, inducing int
 	stored, write               bool
 }
 
-// defaultEvaluations is the limit of the published experiments.
-const defaultEvaluations = 1000
+// Those of the published experiments.
+const (
+	defaultEvaluations = 1000
+	defaultInducing    = 500
+)
 
 // An experiment is one table or figure of the paper.
 type experiment struct {
@@ -63,9 +68,11 @@ func main() {
 	flags.StringVar(&o.only, "only", "", "only rows of a table whose name this regular expression finds, as in 'pol.*VFE'")
 	flags.IntVar(&o.reps, "reps", 10, "splits; starts of overfit are ten times as many")
 	flags.IntVar(&o.evaluations, "evaluations", defaultEvaluations, "gradients of a minimisation, at most; of an evidence, which are cheaper, up to three times as many")
-	flags.IntVar(&o.inducing, "inducing", 500, "inducing points of the sparse methods")
+	flags.IntVar(&o.inducing, "inducing", defaultInducing, "inducing points of the sparse methods")
+	flags.StringVar(&o.start, "start", "", "only rows with this start of the search: published or pre-trained")
+	flags.Float64Var(&o.grid, "grid", 0, "step of the grid of ln θ; 0: 0.01, as in the paper")
 	flags.BoolVar(&o.stored, "stored", false, "compute nothing: of tables, show what is there")
-	flags.BoolVar(&o.write, "write", false, "put the results into the page; all does so")
+	flags.BoolVar(&o.write, "write", false, "put the results into the page and paper-results.csv beside it, in the place of the same rows; all does so")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "paper.md"), "the page")
 	usage := "usage: paper " + strings.Join(append(names, "all"), "|") + " [flags]"
 	flags.Usage = func() {

@@ -53,14 +53,22 @@ func runOverfit(ctx context.Context, o options) error {
 		p := newPanel(m.name, "learned noise variance σ_n²", m.axis)
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
 		p.Add(newDots(points, draw.CircleGlyph{}, 2, faint(palette[i])))
+		best := newDots(plotter.XYs{lowest(points)}, draw.CrossGlyph{}, 5, palette[i])
+		p.Add(best)
+		p.Legend.Add("lowest", best)
 		panels = append(panels, p)
 	}
 	return writeFigure("overfit", records, ends, [][]*plot.Plot{panels}, 640, 280, o)
 }
 
+// lowest is the end with the lowest objective.
+func lowest(points plotter.XYs) plotter.XY {
+	return slices.MinFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
+}
+
 // summary says where searches have ended.
 func summary(points plotter.XYs) []string {
-	best := slices.MinFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
+	best := lowest(points)
 	near, small := 0, 0
 	for _, p := range points {
 		if p.Y <= best.Y+0.01 {

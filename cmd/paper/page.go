@@ -6,11 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
@@ -18,23 +20,19 @@ import (
 
 // writeFigure writes the numbers of a figure, the figure, and its section of the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
+	text := fmt.Sprintf("%s\n`%s`; %s", markdownTable(shown), o.command(name), measured.Machine(model.InstructionSet()))
 	return errors.Join(
 		writeCSV(filepath.Join(o.out, name+".csv"), records),
 		saveBoth(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)),
-		o.onPage(name, markdownTable(shown), nil),
+		o.onPage(name, text),
 	)
 }
 
 // onPage writes a section of the page and its figure, with -write.
-func (o options) onPage(name, text string, rows []row) error {
+func (o options) onPage(name, text string) error {
 	if !o.write {
 		return nil
 	}
-	set := model.InstructionSet()
-	for _, r := range rows {
-		set = r.instructions
-	}
-	text += fmt.Sprintf("\n`%s`; %s\n", o.command(name), measured.Machine(set))
 	figure, err := os.ReadFile(filepath.Join(o.out, name+".png")) //nolint:gosec // below the folder that the user named
 	if err != nil {
 		return err
@@ -42,7 +40,14 @@ func (o options) onPage(name, text string, rows []row) error {
 	if err := durable.WriteFile(durable.OS{}, filepath.Join(filepath.Dir(o.page), "paper-"+name+".png"), figure); err != nil {
 		return err
 	}
-	return measured.ReplaceSection(o.page, "paper "+name, strings.TrimSuffix(text, "\n"))
+	if err := measured.ReplaceSection(o.page, "paper "+name, text); err != nil {
+		return err
+	}
+	table, err := o.conclusions()
+	if err != nil {
+		return err
+	}
+	return measured.ReplaceSection(o.page, "paper conclusions", strings.TrimSuffix(table, "\n"))
 }
 
 // command is the command that makes a section.
@@ -51,62 +56,93 @@ func (o options) command(name string) string {
 	if name == "exp" {
 		words[1] = "exp-loss"
 	}
-	if name != "snelson" {
-		words = append(words, fmt.Sprintf("-reps %d", o.reps))
+	say := func(differs bool, format string, value any) {
+		if differs {
+			words = append(words, fmt.Sprintf(format, value))
+		}
 	}
-	if o.evaluations != defaultEvaluations {
-		words = append(words, fmt.Sprintf("-evaluations %d", o.evaluations))
-	}
-	if o.only != "" {
-		words = append(words, fmt.Sprintf("-only '%s'", o.only))
-	}
+	say(name != "snelson", "-reps %d", o.reps)
+	say(o.evaluations != defaultEvaluations, "-evaluations %d", o.evaluations)
+	say(o.inducing != defaultInducing, "-inducing %d", o.inducing)
+	say(o.data != measured.Data(), "-data %s", o.data)
+	say(o.start != "", "-start %s", o.start)
+	say(o.grid != 0, "-grid %g", o.grid)
+	say(o.only != "", "-only '%s'", o.only)
 	return strings.Join(words, " ")
 }
 
-// markdown is the comparison for readers.
-func markdown(rows []row) string {
-	names := map[string]string{"B_pin": "B by Pinsker", "R_train": "R train", "R_test": "R test", "mse": "MSE", "kl_per_n": "KL/N", "sigma2": "σ_n²"}
-	head := []string{"row", "splits", "verdict on B"}
-	for _, c := range columns {
-		if names[c.name] == "" {
-			names[c.name] = c.name
-		}
-		head = append(head, names[c.name])
+// section is a table of the page, made from the stored results and the paper's.
+func (o options) section(name string) (rows []row, text string, err error) {
+	if rows, err = o.results(name); err != nil {
+		return nil, "", err
 	}
-	head = append(head, "s")
-	lines := [][]string{head}
+	after := map[unit]row{}
 	for _, r := range rows {
-		difference, _, words := r.verdict("B")
-		switch {
-		case r.Method == freeForm:
-			words = fmt.Sprintf("%+.4f from kl-PAC", difference)
-		case words == "lower" || words == "higher":
-			words = fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
+		if r.Start == pretrained {
+			after[r.setting()] = r
 		}
-		line := []string{r.label(), fmt.Sprint(r.reps), words}
-		for _, c := range columns {
-			line = append(line, r.cell(c.name))
-		}
-		lines = append(lines, append(line, fmt.Sprintf("%.0f", r.seconds)))
 	}
-	return markdownTable(lines)
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Start == pretrained })
+	if len(rows) == 0 {
+		return nil, "No result of the present code is stored.", nil
+	}
+	lines := [][]string{{"row", "splits", "B", "paper", "verdict on B", "B with ξ(N)", "M", "without rows", "gradients", "cut off", "pre-training", "s"}}
+	detail := [][]string{{"row", "cell", "ours", "paper", "difference", "in standard errors"}}
+	var made []string
+	for _, r := range rows {
+		gain := ""
+		if p, ok := after[r.setting()]; ok && r.Start == published {
+			gain = fmt.Sprintf("%.4f (%+.4f)", p.ours["B"].mean, p.ours["B"].mean-r.ours["B"].mean)
+		}
+		of := func(name string) string { return fmt.Sprintf("%.0f", r.ours[name].mean) }
+		cut := fmt.Sprintf("%.0f of %d", math.Round(r.ours["cut_off"].mean*float64(r.reps)), r.reps)
+		if r.Method == freeForm {
+			cut = ""
+		}
+		lines = append(lines, []string{
+			r.label(), fmt.Sprint(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.words(), r.ours["B_xi"].text(4), of("M"), of("empty"),
+			of("gradients"), cut, gain, of("seconds"),
+		})
+		for _, c := range columns[:cells] {
+			line := []string{r.label(), c.name, r.ours[c.name].text(4), "", "", ""}
+			if difference, off, _ := r.verdict(c.name); !r.extra() && !math.IsNaN(difference) {
+				line[3], line[4], line[5] = r.paper[c.name].text(3), fmt.Sprintf("%+.4f", difference), fmt.Sprintf("%+.1f", signed(off, difference))
+			}
+			detail = append(detail, line)
+		}
+		if !slices.Contains(made, r.made) {
+			made = append(made, r.made)
+		}
+	}
+	return rows, fmt.Sprintf("%s\n<details><summary>All cells, ours and the paper's, with standard errors</summary>\n\n%s\n</details>\n\n%s",
+		markdownTable(lines), markdownTable(detail), strings.Join(made, "\n")), nil
 }
 
-// cell is one of ours, the paper's, and the difference in standard errors.
-func (r row) cell(name string) string {
-	ours := r.ours[name]
-	if math.IsNaN(ours.mean) {
+// extra reports whether the paper has no such row.
+func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && r.Alpha == 0 }
+
+// words compares the row's bound with the paper's.
+func (r row) words() string {
+	difference, _, words := r.verdict("B")
+	switch {
+	case r.extra():
+		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
+	case words == "lower" || words == "higher":
+		return fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
+	}
+	return words
+}
+
+// text is a mean with its standard error, if there is one.
+func (e estimate) text(digits int) string {
+	if math.IsNaN(e.mean) {
 		return ""
 	}
-	text := fmt.Sprintf("%.4f", ours.mean)
-	if !math.IsNaN(ours.se) {
-		text += fmt.Sprintf(" ± %.4f", ours.se)
+	text := fmt.Sprintf("%.*f", digits, e.mean)
+	if !math.IsNaN(e.se) {
+		text += fmt.Sprintf(" ± %.*f", digits, e.se)
 	}
-	if r.Method == freeForm || math.IsNaN(r.paper[name].mean) {
-		return text
-	}
-	difference, off, _ := r.verdict(name)
-	return text + fmt.Sprintf(" · %.3f · %+.1f", r.paper[name].mean, signed(off, difference))
+	return text
 }
 
 // signed is a size, rounded as it is shown, with the sign of a difference; 0 has no sign.
@@ -127,4 +163,42 @@ func markdownTable(lines [][]string) string {
 		}
 	}
 	return out.String()
+}
+
+// conclusions compares the paper's bounds with what holding out a fifth of the train rows gives for
+// its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
+func (o options) conclusions() (string, error) {
+	const higher = 1.15
+	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "its baseline", "test risk", "hold-out rows", "hold-out bound"}}
+	for _, s := range []struct {
+		table, dataset, baseline string
+		epsilon                  float64
+		ard                      bool
+		rows                     float64 // for training
+	}{{"boston", "boston", "full-GP", 0.6, false, 404}, {"sparse", "pol", "VFE", 0.6, true, 12000}, {"sparse", "kin40k", "VFE", 0.6, true, 32000}} {
+		theirs, err := publishedRows(s.table)
+		if err != nil {
+			return "", err
+		}
+		stored, err := o.results(s.table)
+		if err != nil {
+			return "", err
+		}
+		is := func(method string) func(r row) bool {
+			return func(r row) bool {
+				return r.Dataset == s.dataset && r.Epsilon == s.epsilon && r.ARD == s.ard && strings.HasPrefix(r.Method, method) && r.Start != pretrained
+			}
+		}
+		ours := ""
+		if i := slices.IndexFunc(stored, is("kl-")); i >= 0 {
+			ours = stored[i].ours["B"].text(4)
+		}
+		best, base := theirs[slices.IndexFunc(theirs, is("kl-"))], theirs[slices.IndexFunc(theirs, is(s.baseline))]
+		risk, n := base.paper["R_test"].mean, math.Floor(s.rows/5)
+		lines = append(lines, []string{
+			fmt.Sprintf("%s, ε = %g", s.dataset, s.epsilon), best.paper["B"].text(3), ours, fmt.Sprintf("%s %.3f", s.baseline, base.paper["B"].mean),
+			fmt.Sprintf("%.3f", risk), fmt.Sprintf("%.0f", n), fmt.Sprintf("%.3f", certify.KLInverse(higher*risk, -math.Log(delta)/n)),
+		})
+	}
+	return markdownTable(lines), nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
+var page = filepath.Join("..", "..", "docs", "paper.md")
+
 // data is the folder of the real data, without which a test is skipped.
 func data(t *testing.T) string {
 	t.Helper()
@@ -34,7 +36,7 @@ func data(t *testing.T) string {
 // Each experiment, as short as can be, writes tables of finite numbers and figures that
 // open; and what is there already is not computed again.
 func TestExperiments(t *testing.T) {
-	base := options{data: data(t), reps: 1, evaluations: 2, inducing: 20}
+	base := options{data: data(t), reps: 1, evaluations: 2, inducing: 20, page: page}
 	for name, c := range map[string]struct {
 		only string
 		rows int // of the table, without its head
@@ -108,7 +110,6 @@ func table(t *testing.T, path string) [][]string {
 	return records
 }
 
-// The page has a place for the result of each experiment, so that all of them can be written.
 // The published start alone ends where the paper's does. With logarithms as coordinates of the search
 // the second split ended at 0.596.
 func TestPublishedStart(t *testing.T) {
@@ -121,13 +122,48 @@ func TestPublishedStart(t *testing.T) {
 	}
 }
 
+// The page says what the paper's cells and the stored results say.
+func TestPageIsMadeFromWhatIsStored(t *testing.T) {
+	text, err := os.ReadFile(page)
+	fatal.If(t, err)
+	o := options{page: page}
+	want := map[string]string{}
+	for _, name := range []string{"boston", "sparse", "exp"} {
+		_, want[name], err = o.section(name)
+		fatal.If(t, err)
+	}
+	want["conclusions"], err = o.conclusions()
+	fatal.If(t, err)
+	for name, section := range want {
+		if !strings.Contains(string(text), "<!-- paper "+name+": begin -->\n"+strings.TrimSuffix(section, "\n")+"\n<!-- paper "+name+": end -->") {
+			t.Errorf("the section %s is not what the stored results give:\n%s", name, section)
+		}
+	}
+}
+
+// Results of some rows leave those of others in their place.
+func TestWriteKeepsOtherRows(t *testing.T) {
+	o := options{page: filepath.Join(t.TempDir(), "paper.md"), write: true}
+	of := func(method, made string) row {
+		return row{unit: unit{Table: "boston", Dataset: "boston", Loss: "01", Epsilon: 0.6, Method: method, Alpha: -1, Start: published}, made: made}
+	}
+	fatal.If(t, o.keep([]row{of("kl-PAC-GP", "first"), of("full-GP", "first")}))
+	fatal.If(t, o.keep([]row{of("kl-PAC-GP", "second")}))
+	rows, err := o.results("boston")
+	fatal.If(t, err)
+	if len(rows) != 2 || rows[0].made != "second" || rows[1].made != "first" || !(rows[0].paper["B"].mean == 0.333) {
+		t.Errorf("%d rows, %+v", len(rows), rows)
+	}
+}
+
+// The page has a place for the result of each experiment, so that all of them can be written.
 func TestPageHasAPlaceForEach(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "paper.md"))
+	text, err := os.ReadFile(page)
 	fatal.If(t, err)
 	for _, name := range []string{"boston", "sparse", "exp", "inducing", "snelson", "overfit", "discretisation"} {
-		page := filepath.Join(t.TempDir(), "paper.md")
-		fatal.If(t, os.WriteFile(page, text, 0o600))
-		if err := measured.ReplaceSection(page, "paper "+name, "nothing"); err != nil {
+		written := filepath.Join(t.TempDir(), "paper.md")
+		fatal.If(t, os.WriteFile(written, text, 0o600))
+		if err := measured.ReplaceSection(written, "paper "+name, "nothing"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -136,7 +172,7 @@ func TestPageHasAPlaceForEach(t *testing.T) {
 // The tables have the rows that the paper prints.
 func TestPublishedRows(t *testing.T) {
 	for name, want := range map[string]int{"boston": 15, "sparse": 24, "exp": 12} {
-		rows, err := published(name)
+		rows, err := publishedRows(name)
 		if err != nil || len(rows) != want {
 			t.Errorf("%s has %d rows, %v; want %d", name, len(rows), err, want)
 		}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	_ "embed" // for the paper's tables
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -18,16 +18,12 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
-
-// The tables of the supplement of Reeb et al. 2018, means over ten splits and their
-// standard errors.
-//
-//go:embed testdata/paper-tables.csv
-var paperTables []byte
 
 // A column is one number of a row, and its value in a finding.
 type column struct {
@@ -36,8 +32,8 @@ type column struct {
 }
 
 var columns = []column{
-	{"B", func(f finding) float64 { return f.Bound }},
-	{"B_pin", func(f finding) float64 { return f.Pinsker }},
+	{"B", func(f finding) float64 { return certify.KLInverse(f.Train, f.printed()) }},
+	{"B_pin", func(f finding) float64 { return certify.Pinsker(f.Train, f.printed()) }},
 	{"R_train", func(f finding) float64 { return f.Train }},
 	{"R_test", func(f finding) float64 { return f.Test }},
 	{"mse", func(f finding) float64 { return f.MSE }},
@@ -48,7 +44,21 @@ var columns = []column{
 		}
 		return f.Noise
 	}},
+	{"B_xi", func(f finding) float64 { return f.Bound }}, // of the certificate; no number of the paper
+	{"M", func(f finding) float64 { return float64(f.Points) }},
+	{"empty", func(f finding) float64 { return float64(f.Empty) }},
+	{"gradients", func(f finding) float64 { return float64(f.Steps) }},
+	{"cut_off", func(f finding) float64 {
+		if f.cut() {
+			return 1
+		}
+		return 0
+	}},
+	{"seconds", func(f finding) float64 { return f.Seconds }},
 }
+
+// cells is the number of columns that the paper has.
+const cells = 7
 
 // An estimate is a mean with its standard error; NaN where there is none.
 type estimate struct{ mean, se float64 }
@@ -58,44 +68,90 @@ type row struct {
 	unit
 	paper, ours map[string]estimate
 	reps        int
-	seconds     float64
-
-	instructions string
+	made        string // the command, and the machine
 }
 
-// published reads the paper's rows of a table.
-func published(table string) ([]row, error) {
-	records, err := csv.NewReader(bytes.NewReader(paperTables)).ReadAll()
+// readRows reads rows from CSV: numbers and their standard errors.
+func readRows(text, table string) ([]row, error) {
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.Comment = '#'
+	records, err := reader.ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	at := map[string]int{}
-	for i, name := range records[0] {
-		at[name] = i
-	}
 	var rows []row
 	for _, r := range records[1:] {
-		if r[at["table"]] != table {
-			continue
+		cell := func(name string) string {
+			if i := slices.Index(records[0], name); i >= 0 {
+				return r[i]
+			}
+			return ""
 		}
 		number := func(name string) float64 {
-			v, err := strconv.ParseFloat(r[at[name]], 64)
-			if err != nil {
-				return math.NaN()
+			if v, err := strconv.ParseFloat(cell(name), 64); err == nil {
+				return v
 			}
-			return v
+			return math.NaN()
 		}
-		out := row{paper: map[string]estimate{}}
+		whole := func(name string) int { v, _ := strconv.Atoi(cell(name)); return v }
+		if cell("table") != table {
+			continue
+		}
+		out := row{reps: whole("repetitions"), made: cell("made"), ours: map[string]estimate{}}
 		out.unit = unit{
-			Table: table, Dataset: r[at["dataset"]], Loss: r[at["loss"]], Epsilon: number("epsilon"),
-			Method: r[at["method"]], ARD: r[at["ard"]] == "yes", Alpha: -1,
+			Table: table, Dataset: cell("dataset"), Loss: cell("loss"), Epsilon: number("epsilon"), Method: cell("method"), ARD: cell("ard") == "yes",
+			Alpha: -1, Inducing: whole("inducing"), Most: whole("evaluations"), Start: cell("start"),
+		}
+		if v := number("alpha"); !math.IsNaN(v) {
+			out.Alpha = v
+		}
+		if v := number("step"); !math.IsNaN(v) {
+			out.Step = v
 		}
 		for _, c := range columns {
-			out.paper[c.name] = estimate{number(c.name), number(c.name + "_se")}
+			out.ours[c.name] = estimate{number(c.name), number(c.name + "_se")}
 		}
 		rows = append(rows, out)
 	}
 	return rows, nil
+}
+
+// writeRows writes rows as readRows reads them.
+func writeRows(path string, rows []row) error {
+	records := [][]string{{"table", "dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "evaluations", "start", "step", "repetitions", "made"}}
+	for _, c := range columns {
+		records[0] = append(records[0], c.name, c.name+"_se")
+	}
+	for _, r := range rows {
+		alpha, step, ard := "", "", "no"
+		if r.Alpha >= 0 {
+			alpha = written(r.Alpha)
+		}
+		if r.Step > 0 {
+			step = written(r.Step)
+		}
+		if r.ARD {
+			ard = "yes"
+		}
+		record := []string{
+			r.Table, r.Dataset, r.Loss, written(r.Epsilon), r.Method, ard, alpha, strconv.Itoa(r.Inducing), strconv.Itoa(r.Most), r.Start, step,
+			strconv.Itoa(r.reps), r.made,
+		}
+		for _, c := range columns {
+			record = append(record, written(r.ours[c.name].mean), written(r.ours[c.name].se))
+		}
+		records = append(records, record)
+	}
+	return writeCSV(path, records)
+}
+
+// publishedRows are the paper's rows of a table.
+func publishedRows(table string) ([]row, error) {
+	rows, err := readRows(docs.Paper, table)
+	for i := range rows {
+		rows[i].paper, rows[i].ours = rows[i].ours, nil
+	}
+	return rows, err
 }
 
 // freeForm is how a job names the method that is its default.
@@ -105,24 +161,30 @@ const freeForm = "free-form"
 // Q.
 var more = map[string]int{"pol": 3, "kin40k": 6}
 
-// tableRows are the paper's rows of a table, those with the posterior that the published
-// code evaluates, and our default in the same protocol.
+// tableRows are the paper's rows of a table, those after pre-training, VFE with its own posterior,
+// and our default in the same protocol.
 func tableRows(table string, o options) ([]row, error) {
-	rows, err := published(table)
+	rows, err := publishedRows(table)
 	if err != nil {
 		return nil, err
 	}
 	var all []row
 	for _, r := range rows {
-		if r.Most = o.evaluations; r.byEvidence() {
+		r.Most, r.Start, r.Step = o.evaluations, published, o.grid
+		if r.byEvidence() {
 			r.Most = min(3*o.evaluations, max(o.evaluations, model.DefaultEvaluations)) // each costs a third or two
 		}
 		if table != "boston" {
 			r.Inducing = o.inducing
 		}
-		all = append(all, r)
-		if r.Method == "VFE" {
+		if r.Method == "VFE" { // the published code evaluates the posterior of FITC
 			r.Alpha = 1
+			all = append(all, r)
+			r.Alpha = 0
+		}
+		all = append(all, r)
+		if r.Inducing > 0 && !r.byEvidence() {
+			r.Start = pretrained
 			all = append(all, r)
 		}
 	}
@@ -130,14 +192,17 @@ func tableRows(table string, o options) ([]row, error) {
 		if !strings.HasPrefix(r.Method, "kl-") {
 			continue
 		}
-		r.Method, r.Inducing = freeForm, 0
+		r.Method, r.Step = freeForm, o.grid
+		r.Inducing = 0
 		all = append(all, r)
-		if many := more[r.Dataset]; many > 0 && table == "sparse" && r.ARD {
-			r.Inducing = many * o.inducing
-			all = append(all, r)
+		for _, m := range []int{1, more[r.Dataset]} {
+			if table == "sparse" && m > 0 && (m == 1 || r.ARD) {
+				r.Inducing = m * o.inducing
+				all = append(all, r)
+			}
 		}
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(r row) bool { return o.start != "" && r.Start != o.start }), nil
 }
 
 // runTable computes the missing units of a table and writes it.
@@ -148,6 +213,9 @@ func runTable(ctx context.Context, table string, o options) error {
 	}
 	if rows, err = o.made(ctx, rows); err != nil {
 		return err
+	}
+	for i := range rows {
+		rows[i].made = fmt.Sprintf("`%s`; %s", o.command(table), measured.Machine(rows[i].made))
 	}
 	return writeTable(table, here(rows), o)
 }
@@ -223,13 +291,13 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 			}
 		}
 	}
-	began := time.Now()
+	began, fits := time.Now(), fitter{}
 	for i, u := range todo {
 		train, test, err := split(u)
 		if err != nil {
 			return err
 		}
-		f, err := u.fit(ctx, train, test)
+		f, err := fits.fit(ctx, u, train, test)
 		if err != nil {
 			return err
 		}
@@ -252,8 +320,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 // gather takes the mean over splits.
 func (r *row) gather(found []finding) {
 	for _, f := range found {
-		r.seconds += f.Seconds / float64(len(found))
-		r.instructions = f.Instructions
+		r.made = f.Instructions
 	}
 	r.ours, r.reps = map[string]estimate{}, len(found)
 	for _, c := range columns {
@@ -278,8 +345,14 @@ func (r row) label() string {
 	if r.ARD {
 		words = append(words, "ARD")
 	}
-	if r.Alpha >= 0 {
+	if r.Alpha >= 0 && r.Method == "VFE" { // the published code evaluates the posterior of FITC
 		words = append(words, fmt.Sprintf("α %g", r.Alpha))
+	}
+	if r.Start == pretrained {
+		words = append(words, pretrained)
+	}
+	if r.Step > 0 {
+		words = append(words, fmt.Sprintf("step %g", r.Step))
 	}
 	if r.Method == freeForm && r.Inducing > 0 {
 		words = append(words, fmt.Sprintf("M %d", r.Inducing))
@@ -315,36 +388,84 @@ func (r row) verdict(name string) (difference, off float64, words string) {
 	return difference, off, words
 }
 
-// writeTable writes the table as CSV, and the comparison with the paper's, cell by cell.
+// writeTable writes the rows, their figure and, with -write, the stored results and the page.
 func writeTable(name string, rows []row, o options) error {
-	head := []string{"dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "repetitions", "seconds"}
-	for _, c := range columns {
-		head = append(head, c.name, c.name+"_se")
+	if err := errors.Join(writeRows(filepath.Join(o.out, name+".csv"), rows), o.keep(rows)); err != nil {
+		return err
 	}
-	table, cells := [][]string{head}, [][]string{{"dataset", "loss", "epsilon", "method", "ard", "alpha", "cell", "ours", "ours_se", "paper", "paper_se", "difference", "standard_errors", "verdict"}}
-	for _, r := range rows {
-		alpha := ""
-		if r.Alpha >= 0 {
-			alpha = written(r.Alpha)
-		}
-		same := []string{r.Dataset, r.Loss, written(r.Epsilon), r.Method, strconv.FormatBool(r.ARD), alpha}
-		line := slices.Concat(same, []string{strconv.Itoa(r.Inducing), strconv.Itoa(r.reps), written(r.seconds)})
-		for _, c := range columns {
-			line = append(line, written(r.ours[c.name].mean), written(r.ours[c.name].se))
-			difference, off, words := r.verdict(c.name)
-			cells = append(cells, slices.Concat(same, []string{
-				c.name, written(r.ours[c.name].mean), written(r.ours[c.name].se),
-				written(r.paper[c.name].mean), written(r.paper[c.name].se), written(difference), written(off), words,
-			}))
-		}
-		table = append(table, line)
+	if !o.write {
+		return drawTable(name, rows, o.out)
 	}
-	return errors.Join(
-		writeCSV(filepath.Join(o.out, name+".csv"), table),
-		writeCSV(filepath.Join(o.out, name+"-compared.csv"), cells),
-		drawBars(name, rows, o.out),
-		o.onPage(name, markdown(rows), rows),
-	)
+	rows, text, err := o.section(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(drawTable(name, rows, o.out), o.onPage(name, text))
+}
+
+// keep puts rows into the stored results, in the place of those of the same units.
+func (o options) keep(rows []row) error {
+	if !o.write {
+		return nil
+	}
+	var all []row
+	for _, table := range []string{"boston", "sparse", "exp"} {
+		stored, err := o.results(table)
+		if err != nil {
+			return err
+		}
+		stored = slices.DeleteFunc(stored, func(r row) bool {
+			return slices.ContainsFunc(rows, func(s row) bool { return s.unit == r.unit })
+		})
+		all = append(all, stored...)
+		for _, r := range rows {
+			if r.Table == table {
+				all = append(all, r)
+			}
+		}
+	}
+	return writeRows(o.resultsFile(), all)
+}
+
+// resultsFile is beside the page.
+func (o options) resultsFile() string {
+	return filepath.Join(filepath.Dir(o.page), "paper-results.csv")
+}
+
+// results are the stored rows of a table, with the paper's numbers.
+func (o options) results(table string) ([]row, error) {
+	text, err := os.ReadFile(o.resultsFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	rows, err := readRows(string(text), table)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := publishedRows(table)
+	place := func(r row) int {
+		return slices.IndexFunc(theirs, func(p row) bool { return p.setting() == r.setting() })
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(place(a), place(b)) })
+	for i, r := range rows {
+		if at := place(r); at >= 0 {
+			rows[i].paper = theirs[at].paper
+		}
+	}
+	return rows, err
+}
+
+// setting is the row of the paper that a row is compared with.
+func (r row) setting() unit {
+	s := unit{Table: r.Table, Dataset: r.Dataset, Loss: r.Loss, Epsilon: r.Epsilon, Method: r.Method, ARD: r.ARD}
+	if s.Method == freeForm && s.Table == "boston" {
+		s.Method = "kl-PAC-GP"
+	} else if s.Method == freeForm {
+		s.Method = "kl-PAC-SGP"
+	}
+	return s
 }
 
 func writeCSV(path string, records [][]string) error {

@@ -32,11 +32,22 @@ type unit struct {
 	Inducing int     `json:"inducing"`
 	Most     int     `json:"evaluations"`
 	Seed     int     `json:"seed"`
+	Start    string  `json:"start,omitempty"` // of a method of the paper
+	Step     float64 `json:"step,omitempty"`  // of the grid, if not the paper's
 
 	// Of the experiment on discretisation: ln θ is rounded to so many digits within ±Limit.
 	Limit  int `json:"limit,omitempty"`
 	Digits int `json:"digits,omitempty"`
 }
+
+// The starts: the published one, and the better one of it and what pre-training finds.
+const (
+	published  = "published"
+	pretrained = "pre-trained"
+)
+
+// delta is the paper's δ.
+const delta = 0.01
 
 // name is the unit's file name.
 func (u unit) name() string {
@@ -48,7 +59,25 @@ func (u unit) name() string {
 	if u.Limit > 0 {
 		grid = fmt.Sprintf("-l%d-r%d", u.Limit, u.Digits)
 	}
+	if u.Step > 0 {
+		grid = fmt.Sprintf("-g%g", u.Step)
+	}
+	if u.Start != "" {
+		grid += "-" + u.Start
+	}
 	return fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d%s-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, grid, u.Seed)
+}
+
+// grid is the grid of each hyper-parameter.
+func (u unit) grid() pipeline.GridDecl {
+	g := pipeline.PaperGrid
+	if u.Limit > 0 {
+		g.Min, g.Max, g.Step = -float64(u.Limit), float64(u.Limit), math.Pow10(-u.Digits)
+	}
+	if u.Step > 0 {
+		g.Step = u.Step
+	}
+	return g
 }
 
 // byEvidence reports whether the method maximises an evidence.
@@ -61,16 +90,29 @@ type finding struct {
 	unit
 	N            int64   `json:"n"`
 	Bound        float64 `json:"bound"`
-	Pinsker      float64 `json:"bound_pinsker"`
 	Train        float64 `json:"risk_train"`
 	Test         float64 `json:"risk_test"` // Gibbs, 0-1, as in all tables of the paper
 	MSE          float64 `json:"mse"`
 	KL           float64 `json:"kl_per_n"`
+	Weight       float64 `json:"ln_inverse_weight"` // of θ
 	Noise        float64 `json:"noise_variance"`
+	Points       int     `json:"points"` // M
+	Empty        int     `json:"empty"`  // points that are the centres of no row at the start
 	Steps        int     `json:"steps"`
 	Seconds      float64 `json:"seconds"`
 	Instructions string  `json:"instruction_set"`
 }
+
+// exponent is that of a bound, (KL + ln 1/p_θ + ln ξ/δ)/N.
+func (f finding) exponent(lnXi float64) float64 {
+	return f.KL + (f.Weight+lnXi-math.Log(delta))/float64(f.N)
+}
+
+// printed is the exponent by the paper's formula, which has 2√N in place of ξ(N).
+func (f finding) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
+
+// cut reports whether the limit of gradients has ended a search.
+func (f finding) cut() bool { return f.Method != freeForm && f.Steps >= f.Most }
 
 // stored reads a unit's finding, if there is one.
 func stored(dir string, u unit) (finding, bool, error) {
@@ -101,8 +143,8 @@ func (f finding) store(dir string) error {
 func (u unit) job(names []string) pipeline.Job {
 	target := names[len(names)-1]
 	j := pipeline.Job{
-		Target: target, Delta: 0.01, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
-		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: pipeline.PaperGrid,
+		Target: target, Delta: delta, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
+		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
 		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
 		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesIndependent},
 		Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}},
@@ -114,9 +156,6 @@ func (u unit) job(names []string) pipeline.Job {
 	if u.Loss == "exp" {
 		j.Loss.Kind = certify.LossExponential
 	}
-	if u.Limit > 0 {
-		j.Grid = pipeline.GridDecl{Min: -float64(u.Limit), Max: float64(u.Limit), Step: math.Pow10(-u.Digits), Prior: certify.PriorFlat}
-	}
 	if u.Inducing > 0 {
 		j.Inducing = []int{u.Inducing}
 	}
@@ -126,14 +165,23 @@ func (u unit) job(names []string) pipeline.Job {
 	switch {
 	case j.Train.Method == pipeline.MethodFreeForm:
 		j.Train.Evaluations = 0
-	case u.Table == "boston":
-		j.Train.Noise = []float64{1} // the published start
+	case u.Start == published:
+		j.Train.Noise = []float64{1}
 	}
 	return j
 }
 
-// fit trains and certifies the unit, and then looks at the test rows.
-func (u unit) fit(ctx context.Context, train, test measured.Dataset) (finding, error) {
+// fit trains and certifies the unit, and then looks at the test rows. The published start of a
+// sparse method has inducing points that no job can name.
+func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
+	if u.Start == published && u.Inducing > 0 {
+		return f.published(ctx, u, train, test)
+	}
+	return u.certified(ctx, train, test)
+}
+
+// certified runs the unit as a job.
+func (u unit) certified(ctx context.Context, train, test measured.Dataset) (finding, error) {
 	job, err := u.job(train.Names).WithDefaults()
 	if err != nil {
 		return finding{}, err
@@ -153,8 +201,8 @@ func (u unit) fit(ctx context.Context, train, test measured.Dataset) (finding, e
 	}
 	draw := r.Certificate.About(certify.PredictorDraw)
 	f := finding{
-		unit: u, N: draw.N, Bound: draw.Bound, Pinsker: draw.BoundPinsker, Train: draw.EmpiricalRisk.Upper, KL: draw.KL / float64(draw.N),
-		Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
+		unit: u, N: draw.N, Bound: draw.Bound, Train: draw.EmpiricalRisk.Upper, KL: draw.KL / float64(draw.N), Weight: draw.LnInverseWeight,
+		Points: r.Training.Inducing, Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
 	}
 	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.
 	r.Model.Meta.Loss = certify.Loss{Kind: certify.LossZeroOne, Epsilon: u.Epsilon}

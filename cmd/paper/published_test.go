@@ -1,0 +1,29 @@
+package main
+
+import (
+	"math"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+)
+
+// The wanted centres and counts are those of scipy 1.17:
+//
+//	kmeans2(X_train, 500, seed=int(abs(X_train[0, 0])))
+func TestPublishedCentres(t *testing.T) {
+	for name, want := range map[string]struct {
+		empty       int
+		first, last float64
+	}{
+		"pol":    {236, 1.6189406, -0.59599578},
+		"kin40k": {9, 1.15190359, 0.60391399},
+	} {
+		all, err := readTable(t.Context(), data(t), name)
+		fatal.If(t, err)
+		in, _ := split(all, 0)
+		z, empty := publishedCentres(matrix(all.Pick(in)), 500)
+		if last := z[499*len(z)/500]; empty != want.empty || !(math.Abs(z[0]-want.first) < 1e-7) || !(math.Abs(last-want.last) < 1e-7) {
+			t.Errorf("%s: %d empty, %v to %v, want %+v", name, empty, z[0], last, want)
+		}
+	}
+}
