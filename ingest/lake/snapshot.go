@@ -4,12 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -53,12 +54,8 @@ func (l *lister) listed(ctx context.Context, path string) ([]string, error) {
 	}
 	l.exact = true
 	var list fileList
-	decoder := json.NewDecoder(io.NewSectionReader(file, 0, min(file.Size(), maxList)))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(&list)
-	if _, end := decoder.Token(); err == nil && !errors.Is(end, io.EOF) {
-		err = errors.New("there is more behind it")
-	}
+	// Readers differ in which of two equal names they take: this one refuses them.
+	err = json.UnmarshalRead(io.NewSectionReader(file, 0, min(file.Size(), maxList)), &list, json.RejectUnknownMembers(true))
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, fmt.Errorf("lake: %s is no list of files: %w (hint: see source.files in docs/job.md)", path, err)
 	}

@@ -40,13 +40,14 @@ func TestFileList(t *testing.T) {
 		fmt.Sprintf(`{"path": "data/b.parquet", "bytes": %d, "sha256": "00"}`, len(data)): {"data/b.parquet has changed: sha256"},
 		fmt.Sprintf(`{"path": "data/b.parquet", "bytes": %d, "footer": "00"}`, len(data)): {"data/b.parquet has changed: footer"},
 		`{"path": "data/gone.parquet", "bytes": 7}`:                                       {path + " lists", "gone.parquet, which cannot be read"},
+		`{"path": "data/b.parquet", "bytes": 7, "bytes": 8}`:                              {"is no list of files", "duplicate", "bytes"},
 		`{"path": "data/b.parquet"}`:                                                      {"file 1 of the list has no path or no bytes"},
 		`{"path": "data/b.parquet", "size": 7}`:                                           {"is no list of files", "size"},
 		``:                                                                                {"is no list of files"},
 		`{"path": "data/b.parquet", "bytes": 7, "sha256": "00"}, {"path": "data/b.parquet", ` + good + `}`: {"data/b.parquet has changed: bytes"},
 		`{"path": "data/b.parquet", ` + good + `}, {"path": "./data/b.parquet", ` + good + `}`:             {"data/b.parquet is listed, and was read before"},
 		`{"path": "data/b.parquet", ` + good + `}, {"path": "other.parquet", ` + good + `}`:                {"other.parquet is listed, and was read before"},
-		`{"path": "data/b.parquet", ` + good + `}]} {"files": [{"path": "data/c.parquet", ` + good + `}`:   {"is no list of files", "behind it"},
+		`{"path": "data/b.parquet", ` + good + `}]} {"files": [{"path": "data/c.parquet", ` + good + `}`:   {"is no list of files", "after top-level value"},
 	} {
 		list(text)
 		_, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
