@@ -51,7 +51,8 @@ print(sum(r["status"] == "passed" for r in results) >= 45)
 	}
 }
 
-// What the program says of a failed fit, and of one that promises nothing, reaches the caller.
+// What the program says of a failed fit, of one that promises nothing and of one with notices
+// reaches the caller.
 func TestPythonRegressorSaysWhy(t *testing.T) {
 	needScikitLearn(t)
 	programForPython(t)
@@ -67,11 +68,34 @@ for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
         print("promised", quick.fit(X[rows], y[rows]).bound_ < 1)
     except Exception as err:
         print(type(err).__name__, err)
+twins = pacsgp.PACSGPRegressor(epsilon=0.1, job={**quick.job, "attempts": sys.argv[1] + "2"})
+try:
+    twins.fit(np.hstack([X, X]), y)
+except UserWarning as w:
+    print(type(w).__name__, w)
 `, filepath.Join(t.TempDir(), "attempts.jsonl"))
-	for _, want := range []string{"NotCertified nothing is certified", "an earlier job looked at some of them", "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
+	for _, want := range []string{`UserWarning columns "x0" and "x1" are equal`, "NotCertified nothing is certified", "an earlier job looked at some of them", "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// The independent verifier reads no list of files, and says what to give it.
+func TestPythonRefusesLists(t *testing.T) {
+	verifytest.Need(t)
+	path := filepath.Join(t.TempDir(), "list.json")
+	writeFile(t, path, []byte("{}"))
+	out := verifytest.Script(t, `
+import sys
+from pacsgp.listing import Listing
+try:
+    Listing(sys.argv[1:])
+except Exception as err:
+    print(err)
+`, path)
+	if want := path + " is a list of files: give the files that it names, in its order"; out != want {
+		t.Errorf("got %q, want %q", out, want)
 	}
 }
 

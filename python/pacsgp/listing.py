@@ -37,6 +37,7 @@ class Listing:
             need(found or self.again, f"{path} holds no data file")
             return found
         need(stat.S_ISREG(mode), f"{path} is neither a file nor a directory")
+        need(not path.lower().endswith(".json"), f"{path} is a list of files: give the files that it names, in its order")
         return [path]
 
     def folder(self, path, above):

@@ -63,6 +63,8 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
         self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.least
         self.bound_ = self.guarantee_["bound"] if self.guarantee_ else 1.0
+        if self.guarantee_ and notices:
+            warnings.warn("\n".join(notices), stacklevel=2)
         if not self.guarantee_:
             warnings.warn("\n".join(["nothing is certified about the predictions", *notices]), NotCertified, stacklevel=2)
         return self
