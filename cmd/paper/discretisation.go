@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -59,7 +60,22 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return writeDiscretisation(rows, o)
+	panels := curves("", "ln |Θ|", rows, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	if len(rows) == 0 {
+		return errors.New("no row has such a name")
+	}
+	last := rows[len(rows)-1]
+	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B − B of the last row", "R_test − R_test of it"}, rows, func(r row) []string {
+		var bound, risk []float64 // function by function
+		for _, f := range r.found {
+			for _, g := range last.found {
+				if f.Seed == g.Seed {
+					bound, risk = append(bound, columns[0].of(f)-columns[0].of(g)), append(risk, f.Test-g.Test)
+				}
+			}
+		}
+		return []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), estimated(bound).text(5), estimated(risk).text(5)}
+	}, [][]*plot.Plot{panels}, o)
 }
 
 // generated draws a function from a Gaussian process with a squared exponential kernel of
@@ -110,22 +126,6 @@ func generated(seed int) measured.Dataset {
 // lnTheta is ln |Θ| of a row: four hyper-parameters on its grid.
 func (r row) lnTheta() float64 {
 	return (discretisedFeatures + 1) * math.Log(1+2*float64(r.Limit)*math.Pow10(r.Digits))
-}
-
-func writeDiscretisation(rows []row, o options) error {
-	records := [][]string{{"limit", "digits", "ln_theta", "repetitions"}}
-	for _, q := range quantities {
-		records[0] = append(records[0], q.name, q.name+"_se")
-	}
-	for _, r := range rows {
-		line := []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), strconv.Itoa(r.reps)}
-		for _, q := range quantities {
-			line = append(line, written(r.ours[q.name].mean), written(r.ours[q.name].se))
-		}
-		records = append(records, line)
-	}
-	panels := curves("", "ln |Θ|", rows, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
-	return writeFigure("discretisation", records, records, [][]*plot.Plot{panels}, 1150, 260, o)
 }
 
 // written is a number of a CSV file, none of NaN.

@@ -31,17 +31,6 @@ func runInducing(ctx context.Context, o options) error {
 		return err
 	}
 	rows = here(rows)
-	records := [][]string{{"dataset", "ard", "method", "M", "repetitions"}}
-	for _, q := range quantities {
-		records[0] = append(records[0], q.name)
-	}
-	for _, r := range rows {
-		line := []string{r.Dataset, strconv.FormatBool(r.ARD), r.Method, strconv.Itoa(r.Inducing), strconv.Itoa(r.reps)}
-		for _, q := range quantities {
-			line = append(line, r.ours[q.name].text(4))
-		}
-		records = append(records, line)
-	}
 	for i := range rows {
 		rows[i].paper = nil // of 500 points alone
 	}
@@ -54,5 +43,7 @@ func runInducing(ctx context.Context, o options) error {
 		return nil
 	}
 	oneScale(panels)
-	return writeFigure("inducing", records, records, panels, 1150, 240*float64(len(panels)), o)
+	return writeCurves("inducing", []string{"dataset", "ard", "method", "M"}, rows, func(r row) []string {
+		return []string{r.Dataset, strconv.FormatBool(r.ARD), r.Method, strconv.Itoa(r.Inducing)}
+	}, panels, o)
 }

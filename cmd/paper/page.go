@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -26,6 +27,22 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 		saveBoth(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)),
 		o.onPage(name, text),
 	)
+}
+
+// writeCurves writes a figure of panels as curves draws them; of names a row.
+func writeCurves(name string, head []string, rows []row, of func(row) []string, panels [][]*plot.Plot, o options) error {
+	records := [][]string{append(head, "repetitions")}
+	for _, q := range quantities {
+		records[0] = append(records[0], q.name)
+	}
+	for _, r := range rows {
+		line := append(of(r), strconv.Itoa(r.reps))
+		for _, q := range quantities {
+			line = append(line, r.ours[q.name].text(4))
+		}
+		records = append(records, line)
+	}
+	return writeFigure(name, records, records, panels, 1150, 250*float64(len(panels)), o)
 }
 
 // onPage writes a section of the page and its figure, with -write.

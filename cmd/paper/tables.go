@@ -69,6 +69,7 @@ type row struct {
 	paper, ours map[string]estimate
 	reps        int
 	made        string // the command, and the machine
+	found       []finding
 }
 
 // readRows reads rows from CSV: numbers and their standard errors.
@@ -322,18 +323,23 @@ func (r *row) gather(found []finding) {
 	for _, f := range found {
 		r.made = f.Instructions
 	}
-	r.ours, r.reps = map[string]estimate{}, len(found)
+	r.ours, r.reps, r.found = map[string]estimate{}, len(found), found
 	for _, c := range columns {
 		var values []float64
 		for _, f := range found {
 			values = append(values, c.of(f))
 		}
-		mean, deviation := stat.MeanStdDev(values, nil)
-		if r.reps < 2 {
-			deviation = math.NaN()
-		}
-		r.ours[c.name] = estimate{mean, deviation / math.Sqrt(float64(r.reps))}
+		r.ours[c.name] = estimated(values)
 	}
+}
+
+// estimated is the mean of independent values.
+func estimated(values []float64) estimate {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	if len(values) < 2 {
+		deviation = math.NaN()
+	}
+	return estimate{mean, deviation / math.Sqrt(float64(len(values)))}
 }
 
 // label names a row for people.
