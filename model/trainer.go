@@ -22,7 +22,7 @@ type PassKind int
 
 // The kinds of passes.
 const (
-	FullPass  PassKind = iota // every train row once, in the fixed order
+	FullPass  PassKind = iota // every row that is fitted once, in the fixed order
 	MiniBatch                 // the next Rows rows of the shuffled stream
 )
 
@@ -131,8 +131,8 @@ func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.of(t.cfg.Dim), t.cfg.Jitter, m)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
-	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.N))
-	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
+	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.FitRows()))
+	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.FitRows()))
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
@@ -162,8 +162,8 @@ func (t *Trainer) Want() Pass {
 	if t.phase != Joint {
 		n = t.cfg.Plan.SettleBatch
 	}
-	if int64(n) >= t.cfg.N {
-		return Pass{Kind: FullPass, Rows: int(t.cfg.N)}
+	if all := t.cfg.FitRows(); int64(n) >= all {
+		return Pass{Kind: FullPass, Rows: int(all)}
 	}
 	return Pass{Kind: MiniBatch, Rows: n}
 }

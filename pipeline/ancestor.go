@@ -59,7 +59,7 @@ func (t *training) mostInducing() int {
 	if t.job.Train.Mode == TrainArrival {
 		n = max(1, Sample{Rows: t.job.planned(t.survey.Roles.Rows)}.train(t.job))
 	}
-	return model.Config{N: n, Dim: t.start.Dim}.Scheduled().Inducing
+	return model.Config{N: n, Fitted: t.job.Train.fitted(n), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 func namesOf(columns []Affine) []string {

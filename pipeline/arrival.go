@@ -27,9 +27,6 @@ import (
 func (j Job) checkArrival(fault func(string, ...any)) {
 	t := j.Train
 	if t.Mode != TrainArrival {
-		if t.Rows != 0 {
-			fault("train.rows: the planned number of rows belongs to train.mode %s", TrainArrival)
-		}
 		return
 	}
 	if t.Method != MethodFreeForm {

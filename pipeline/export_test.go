@@ -26,7 +26,11 @@ func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, err
 	if err != nil {
 		return Feed{}, err
 	}
-	f, err := newFeed(ctx, src, s, res.WithDefaults())
+	roles, err := s.Roles.fitting(ctx, job, res.WithDefaults())
+	if err != nil {
+		return Feed{}, err
+	}
+	f, err := newFeed(ctx, src, s, roles, res.WithDefaults())
 	return Feed{f}, err
 }
 

@@ -147,7 +147,7 @@ type TrainDecl struct {
 	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
 
 	Mode   TrainMode `json:"mode"`
-	Rows   int64     `json:"rows,omitempty"`         // of mode arrival: the planned number, which spaces its steps; 0: that of the sample
+	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all. Of mode arrival: the planned number, which spaces its steps; 0: that of the sample
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
@@ -241,6 +241,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkArrival(fault)
+	j.checkFitting(fault)
 	j.checkMean(fault)
 	j.checkRule(fault)
 	j.checkUnit(fault)

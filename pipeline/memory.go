@@ -20,7 +20,8 @@ func process(living int64) int64 { return programBytes + living + living*heapSla
 // PeakMemory is the peak memory, in bytes, of a run of a job with its defaults filled in.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
-	n := s.train(job)
+	train := s.train(job)
+	n := job.Train.fitted(train)
 	reference, starts := s.looked(job)
 
 	// Both passes: batches decoded in advance, the marks of all rows, the reference and
@@ -28,9 +29,12 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
 	found := s.bytes(reference) + s.bytes(starts)
 	found += s.Rows / 8 * job.Roles.sets() // a bit a row for hold-out rows, and for outside rows
+	if n < train {
+		found += s.Rows / 8 // a bit a row for those that Q is not fitted to
+	}
 	most := reading + counting + found
 
-	// Training: the train rows, or their readers; start rows, scaled; the shuffle buffer
+	// Training: the rows that Q is fitted to, or their readers; start rows, scaled; the shuffle buffer
 	// and a batch.
 	scaled := s
 	scaled.Features = s.inputs(job)

@@ -18,6 +18,7 @@ import (
 type Training struct {
 	Kernel    string     `json:"kernel"`                  // of the chosen candidate
 	Inducing  int        `json:"inducing"`                // of the chosen candidate
+	Rows      int64      `json:"rows,omitempty"`          // that Q was fitted to; 0: all train rows
 	Steps     int        `json:"steps"`                   // made by the chosen candidate
 	StoppedBy string     `json:"stopped_by"`              // plan (its end, or no more gain) or time
 	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
@@ -86,7 +87,11 @@ type training struct {
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
 	declared := job
 	job = job.ForRows(s.Roles.Rows)
-	f, err := newFeed(ctx, src, s, env.Resources)
+	roles, err := s.Roles.fitting(ctx, job, env.Resources)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFeed(ctx, src, s, roles, env.Resources)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +153,7 @@ func (t *training) nominate() error {
 		}
 		for _, m := range numbers {
 			c.config.Inducing = m
-			c.config.Plan = plan(t.job.Train, c.config.N, c.config.Dim, m)
+			c.config.Plan = plan(t.job.Train, c.config.FitRows(), c.config.Dim, m)
 			if t.begins(c.config) && t.job.Train.Passes == 0 && t.job.Train.Mode != TrainArrival {
 				c.config.Plan.Joint = warmSteps(c.config)
 			}
@@ -175,6 +180,10 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
 	}
+	if n := t.feed.roles.Train(); n < c.N {
+		c.Fitted = n
+		t.env.Observer.event(fmt.Sprintf("Q is fitted to %s of %s; all of them certify", certify.Count(n, "row"), certify.Count(c.N, "train row")))
+	}
 	for _, p := range theta {
 		g, err := priced(p.Grid)
 		if err != nil {
@@ -185,7 +194,7 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 	return candidate{config: c, theta: theta}, nil
 }
 
-// plan translates the training declaration for n train rows of d features and
+// plan translates the training declaration for n rows to fit, of d features and
 // a candidate of m inducing points (0: the trainer's rule).
 func plan(t TrainDecl, n int64, d, m int) model.Plan {
 	p := model.Plan{Batch: t.Batch}
@@ -380,7 +389,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 	return chosen, nil
 }
 
-// bound is the bound of a model on the train rows, before the last pass.
+// bound is the bound of a model before the last pass, by its risk on the rows that it was fitted to.
 func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	s, err := newScorer(m, t.env.Resources.Workers)
 	if err != nil {
@@ -413,7 +422,7 @@ func (t *training) bound(ctx context.Context, m Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: risk.Count(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.survey.Roles.Train(), Delta: t.job.Delta, Share: t.job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 
@@ -450,7 +459,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{
-		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
+		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Rows: c.config.Fitted, Steps: trainer.Progress().Step, StoppedBy: "plan",
 		Hurried: t.state.Hurried, Machine: machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.warm != nil {

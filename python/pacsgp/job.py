@@ -196,10 +196,10 @@ def fits_method(job):
 
 
 def fits_arrival(job):
-    """Whether the settings allow a training that begins before all rows are there, if they name one."""
+    """Whether the settings allow a training that begins before all rows are there, or is of a part of them, if they name one."""
     train = job["train"]
     if train["mode"] != "arrival":
-        return "rows" not in train
+        return "rows" not in train or "method" not in train and "unit" not in job and 100 <= train["rows"] <= 1 << 30
     return ("method" not in train and by(job) == "first" and "last" not in job["roles"] and len(job["kernel"]["family"]) == 1 and len(job.get("inducing", [])) <= 1
             and job["copies"]["policy"] != "drop" and "time_seconds" not in train
             and ("rows" not in train or job["roles"]["reference"] < train["rows"] <= 1 << 30))
