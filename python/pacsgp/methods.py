@@ -17,7 +17,7 @@ from .losses import KINDS, UNIT, units
 from .refusal import need, ok
 
 AGREEMENT = 1e-7          # of mean losses whose bounds were proven in two ways
-WIDEST = 1e-5             # what this program's own errors may add to that
+WIDEST = 1e-5             # what errors may add to that, this program's own or those of who states more
 
 
 class Losses:
@@ -62,7 +62,7 @@ class Losses:
             self.high, self.width = self.sums.means(0, True), self.sums.means(1, True)
         room, more = Fraction(AGREEMENT) * one, max(0, found["unproven " + self.id] - self.unproven) * UNIT
         own = min(self.width, Fraction(WIDEST) * one)
-        wider = room * (1 if self.ids is None else 10)  # rows of small units weigh more; a larger risk promises less
+        wider = Fraction(WIDEST) * one if self.role == "train" else room * (1 if self.ids is None else 10)  # a larger risk promises less
         need(-room - own <= stated - self.high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
         return found["unproven " + self.id] == self.unproven
