@@ -59,6 +59,14 @@ apps/v1 StatefulSet:
     volumeClaimTemplates:
       - metadata: {name: string}
         spec: {accessModes: [string], resources: {requests: {storage: string}}}
+batch/v1 Job:
+  spec:
+    completionMode: string
+    completions: uint64
+    parallelism: uint64
+    backoffLimit: uint64
+    podFailurePolicy: &failures {rules: [{action: string, onExitCodes: {containerName: string, operator: string, values: [uint64]}}]}
+    template: *pod
 batch/v1 CronJob:
   spec:
     schedule: string
@@ -69,7 +77,7 @@ batch/v1 CronJob:
       spec:
         backoffLimit: uint64
         activeDeadlineSeconds: uint64
-        podFailurePolicy: {rules: [{action: string, onExitCodes: {containerName: string, operator: string, values: [uint64]}}]}
+        podFailurePolicy: *failures
         template: *pod
 `
 

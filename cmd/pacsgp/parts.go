@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,15 +86,15 @@ func flagsOf(cmd *cobra.Command, names map[string]string) func(string) bool {
 	}
 }
 
-// parsePart reads a part as in 1/2.
+// parsePart reads a part as in 1/2. For tasks that are counted from 0 the last part is 0/2 too.
 func parsePart(text string) (pipeline.Part, error) {
 	number, of, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(number)
 	k, err2 := strconv.Atoi(of)
-	if err != nil || err2 != nil || n < 1 || n > k || k > 1e6 {
+	if err != nil || err2 != nil || n < 0 || n > k || k < 1 || k > 1e6 {
 		return pipeline.Part{}, fmt.Errorf("--part: %q: want the number of a part and how many there are, as in 1/2", text)
 	}
-	return pipeline.Part{Number: n, Of: k}, nil
+	return pipeline.Part{Number: cmp.Or(n, k), Of: k}, nil
 }
 
 func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, output string) (err error) {

@@ -72,6 +72,38 @@ func TestPartsGiveTheSameBytes(t *testing.T) {
 	}
 }
 
+// The commands of the Indexed Job, as processes, make all parts of the pass.
+func TestIndexedJob(t *testing.T) {
+	t.Parallel()
+	dir, whole := t.TempDir(), t.TempDir()
+	smallLake(t, dir)
+	job := tiny(nil).write(t, dir)
+	succeed(t, "train", "-c", job, "-o", whole)
+	succeed(t, "train", "-c", job, "--no-pass")
+	fatal.If(t, os.Mkdir(filepath.Join(dir, "parts"), 0o700))
+	spec := at(t, manifests(t, "parts/last-pass.yaml")["Job"], "spec")
+	certify := []string{"certify", "-c", job}
+	var running sync.WaitGroup
+	for i := range at(t, spec, "completions").(uint64) {
+		var args []string
+		for _, arg := range at(t, spec, "template.spec.containers.0.args").([]any) {
+			args = append(args, strings.NewReplacer("$(JOB_COMPLETION_INDEX)", fmt.Sprint(i), "/pass/", dir+"/").Replace(arg.(string)))
+		}
+		certify = append(certify, args[len(args)-1])
+		cmd := child(t, order{Args: args})
+		running.Go(func() {
+			if log, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%q: %v: %s", args, err, log)
+			}
+		})
+	}
+	running.Wait()
+	succeed(t, certify...)
+	if diff := cmp.Diff(published(t, whole), published(t, filepath.Join(dir, "out"))); diff != "" {
+		t.Errorf("other bytes than in one piece (-want +got):\n%.2000s", diff)
+	}
+}
+
 // What is wrong with parts is told with the file, and nothing is published.
 func TestWrongPartsAreRefused(t *testing.T) {
 	repeats(t)
@@ -102,7 +134,8 @@ func TestWrongPartsAreRefused(t *testing.T) {
 		"absent":              {[]string{"certify", "-c", job, parts[0], filepath.Join(dir, "nothing")}, exitFailure, "nothing"},
 		"of none":             {[]string{"certify", "-c", job}, exitUsage, "PART"},
 		"part beyond":         {[]string{"pass", "-c", job, "--part", "3/2", "-o", cut}, exitUsage, "--part"},
-		"part 0":              {[]string{"pass", "-c", job, "--part", "0/2", "-o", cut}, exitUsage, "--part"},
+		"part below":          {[]string{"pass", "-c", job, "--part", "-1/2", "-o", cut}, exitUsage, "--part"},
+		"part of none":        {[]string{"pass", "-c", job, "--part", "0/0", "-o", cut}, exitUsage, "--part"},
 		"no output":           {[]string{"pass", "-c", job, "--part", "1/2"}, exitUsage, "-o"},
 		"another job":         {[]string{"pass", "-c", job, "--delta", "0.02", "-o", cut}, exitConfig, "trained for another job than this one: delta is 0.02 here, and 0.05 was there"},
 		"nothing was trained": {[]string{"pass", "-c", job, "--from", t.TempDir(), "-o", cut}, exitFailure, "--no-pass"},
