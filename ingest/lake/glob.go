@@ -59,7 +59,7 @@ func expand(ctx context.Context, from Store, pattern string) ([]string, error) {
 				return nil, err
 			}
 			if match {
-				matches = append(matches, join(folder, name))
+				matches = append(matches, objects.Join(folder, name))
 			}
 		}
 		if len(matches) > maxMatches {

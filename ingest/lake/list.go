@@ -145,7 +145,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if err := oneLine(path); err != nil {
 		return nil, err
 	}
-	path, l.exact = clean(path), false
+	path, l.exact = objects.Clean(path), false
 	info, err := l.store.Stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():
@@ -253,7 +253,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	var found []string
 	for _, e := range entries {
-		path := join(dir, e.Name())
+		path := objects.Join(dir, e.Name())
 		if hidden(e.Name()) {
 			continue
 		}
@@ -323,20 +323,29 @@ func hidden(name string) bool {
 // or "". It compares places as they are written, and with their links followed as far as they
 // exist; it does not search for links below a declared path.
 func Finds(paths []string, file string) string {
-	written, followed := absolute(file), resolved(file)
+	far := objects.IsAddress(file)
+	ways := []func(string) string{absolute, resolved}
+	if far {
+		ways = []func(string) string{func(address string) string { return strings.TrimPrefix(objects.Clean(address), "s3:/") }}
+	}
 	for _, p := range paths {
-		if p != "" && !objects.IsAddress(p) && (reaches(absolute(p), written) || reaches(resolved(p), followed)) {
-			return p
+		for _, way := range ways {
+			if p != "" && objects.IsAddress(p) == far && reaches(way(p), way(file), far) {
+				return p
+			}
 		}
 	}
 	return ""
 }
 
 // reaches reports whether the declared path means the file, or a directory above that is
-// searched down to it. Both paths are absolute.
-func reaches(declared, file string) bool {
-	_, err := os.Stat(declared)
-	pattern := errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(declared, "*?[")
+// searched down to it. Both paths are absolute, or far, in a store.
+func reaches(declared, file string, far bool) bool {
+	pattern := strings.ContainsAny(declared, "*?[")
+	if !far {
+		_, err := os.Stat(declared)
+		pattern = pattern && errors.Is(err, fs.ErrNotExist)
+	}
 	isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(file)))
 	for at := file; ; at = filepath.Dir(at) {
 		meant := at == declared

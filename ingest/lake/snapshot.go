@@ -78,7 +78,7 @@ func (l *lister) listed(ctx context.Context, path string) ([]string, error) {
 			return nil, err
 		}
 		if !filepath.IsAbs(at) && !objects.IsAddress(at) {
-			at = join(parent(path), at)
+			at = objects.Join(objects.Dir(path), at)
 		}
 		info, err := l.store.Stat(ctx, at)
 		switch {

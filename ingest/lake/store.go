@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
@@ -87,30 +86,6 @@ func (a anywhere) RealPath(path string) (string, error) {
 		return a.machine.RealPath(path)
 	}
 	return objects.Clean(path), nil
-}
-
-// clean is filepath.Clean, for addresses too.
-func clean(path string) string {
-	if objects.IsAddress(path) {
-		return objects.Clean(path)
-	}
-	return filepath.Clean(path)
-}
-
-// join is filepath.Join of a folder and a name, for addresses too.
-func join(folder, name string) string {
-	if objects.IsAddress(folder) {
-		return objects.Join(folder, name)
-	}
-	return filepath.Join(folder, name)
-}
-
-// parent is filepath.Dir, for addresses too.
-func parent(path string) string {
-	if objects.IsAddress(path) {
-		return path[:strings.LastIndexByte(path, '/')]
-	}
-	return filepath.Dir(path)
 }
 
 // CheckPath returns an error for a declared path that cannot be read, wherever its files are: an

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -15,13 +16,28 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 // IsAddress reports whether a path is the address of something in a store, readable or not.
 func IsAddress(path string) bool { return scheme.MatchString(path) }
 
-// Join is the address of an entry of a folder.
-func Join(folder, name string) string { return strings.TrimRight(folder, "/") + "/" + name }
+// Join is filepath.Join of a folder and a name, for addresses too.
+func Join(folder, name string) string {
+	if IsAddress(folder) {
+		return strings.TrimRight(folder, "/") + "/" + name
+	}
+	return filepath.Join(folder, name)
+}
 
-// Clean is an address without slashes at its end.
-func Clean(address string) string {
-	begin := scheme.FindString(address)
-	return begin + strings.TrimRight(address[len(begin):], "/")
+// Clean is filepath.Clean; an address has no slashes at its end.
+func Clean(path string) string {
+	if begin := scheme.FindString(path); begin != "" {
+		return begin + strings.TrimRight(path[len(begin):], "/")
+	}
+	return filepath.Clean(path)
+}
+
+// Dir is filepath.Dir, for addresses too.
+func Dir(path string) string {
+	if IsAddress(path) {
+		return path[:strings.LastIndexByte(path, '/')]
+	}
+	return filepath.Dir(path)
 }
 
 // Shown is an address for messages: without what may be a secret.
@@ -66,6 +82,14 @@ func Check(address string) error {
 }
 
 var errSecret = errors.New("an address with a user, a query or a fragment is not read: it would be in outputs with its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
+
+// CheckOutput returns an error for an address that cannot be written to.
+func CheckOutput(address string) error {
+	if !strings.HasPrefix(address, "s3://") {
+		return errors.New("want a path of this machine or s3://BUCKET/PATH: outputs in other stores are not written")
+	}
+	return Check(address)
+}
 
 // oneWay returns an error for a key with an empty name or a dot between slashes: as a path it would
 // be that of another key.

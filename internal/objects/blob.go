@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const (
@@ -41,6 +43,28 @@ type window struct {
 	data []byte
 }
 
+// A File is a file or an object.
+type File interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// OpenFile opens a regular file or an object, and returns its size.
+func OpenFile(ctx context.Context, path string) (File, int64, error) {
+	if !IsAddress(path) {
+		f, size, err := durable.OpenRegular(path)
+		if err != nil {
+			return nil, 0, err
+		}
+		return f, size, nil
+	}
+	b, err := NewView().Open(ctx, path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return b, b.size, nil
+}
+
 // Open opens an object. Its reads end with ctx.
 func (v *View) Open(ctx context.Context, address string) (*Blob, error) {
 	address = Clean(address)
@@ -51,10 +75,14 @@ func (v *View) Open(ctx context.Context, address string) (*Blob, error) {
 	if at.IsDir() {
 		return nil, fmt.Errorf("%s is a folder", address)
 	}
+	return v.client.blob(ctx, address, at), nil
+}
+
+func (c *client) blob(ctx context.Context, address string, at *Info) *Blob {
 	within, cancel := context.WithCancel(ctx)
 	return &Blob{size: at.size, cancel: cancel, piece: func(p []byte, from int64) error {
-		return v.client.get(within, address, at, p, from)
-	}}, nil
+		return c.get(within, address, at, p, from)
+	}}
 }
 
 // get fills p with the bytes of an object from an offset on.
@@ -62,7 +90,7 @@ func (c *client) get(ctx context.Context, address string, at *Info, p []byte, fr
 	span := fmt.Sprintf("%d-%d", from, from+int64(len(p))-1)
 	header := http.Header{"Range": {"bytes=" + span}, "If-Match": {at.tag}}
 	size := strconv.FormatInt(at.size, 10)
-	err := c.do(ctx, http.MethodGet, address, nil, header, func(resp *http.Response) error {
+	err := c.do(ctx, call{method: http.MethodGet, address: address, header: header}, func(resp *http.Response) error {
 		part := resp.Header.Get("Content-Range")
 		whole := from == 0 && int64(len(p)) == at.size && resp.ContentLength == at.size
 		switch {

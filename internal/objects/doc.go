@@ -5,6 +5,8 @@
 // object that has changed is an error with its name. Parts of an object are read in ranges, some
 // ahead of their use ([Blob.Ahead]). Requests that fail for a reason that may pass are repeated.
 //
+// [Files] publishes to S3: each file is one conditional write, and a lease says who may write.
+//
 // Endpoint, region and credentials come from the variables and files of AWS's tools and never from
 // an address, which is part of outputs and messages:
 //

@@ -376,7 +376,7 @@ func TestHostsOfAWS(t *testing.T) {
 		"s3://rows/a b":   "https://rows.s3.eu-central-1.amazonaws.com/a%20b",
 		"s3://rows.old/a": "https://s3.eu-central-1.amazonaws.com/rows.old/a",
 	} {
-		req, err := a.request(t.Context(), http.MethodGet, address, nil, nil)
+		req, err := a.request(t.Context(), call{method: http.MethodGet, address: address})
 		fatal.If(t, err)
 		if got := req.URL.String(); got != want || !strings.HasPrefix(req.Header.Get("Authorization"), "AWS4-HMAC-SHA256 Credential="+objectstest.Key+"/") {
 			t.Errorf("%s is asked for at %s, want %s, signed", address, got, want)

@@ -87,10 +87,45 @@ type brief struct{ error }
 
 func (e brief) Unwrap() error { return e.error }
 
+// A call is a request, as often as it is made.
+type call struct {
+	method, address string
+	query           url.Values
+	header          http.Header
+	body            payload
+}
+
+// A payload is the body of a request.
+type payload struct {
+	data io.ReaderAt // nil: nothing
+	size int64
+	sum  string // SHA-256 in hexadecimal
+}
+
+// nothing is the sum of no bytes.
+const nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// request makes a request to a server.
+func (w call) request(ctx context.Context, at string) (*http.Request, error) {
+	var body io.Reader
+	if w.body.size > 0 {
+		body = io.NewSectionReader(w.body.data, 0, w.body.size)
+	}
+	req, err := http.NewRequestWithContext(ctx, w.method, at, body)
+	if err == nil {
+		req.ContentLength = w.body.size
+		maps.Copy(req.Header, w.header)
+	}
+	return req, err
+}
+
+// slowest is the rate, in bytes a second, below which sending a payload is given up.
+const slowest = 256 << 10
+
 // do makes a request until it succeeds, and gives the answer to use. Its errors are about the address.
-func (c *client) do(ctx context.Context, method, address string, query url.Values, header http.Header, use func(*http.Response) error) error {
+func (c *client) do(ctx context.Context, w call, use func(*http.Response) error) error {
 	for n, wait := 1, c.wait; ; n, wait = n+1, 2*wait {
-		err := c.try(ctx, method, address, query, header, use)
+		err := c.try(ctx, w, use)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -99,7 +134,7 @@ func (c *client) do(ctx context.Context, method, address string, query url.Value
 				err = fmt.Errorf("%w, after %d tries", err, n)
 			}
 			if err != nil {
-				err = fmt.Errorf("%s: %w", address, err)
+				err = fmt.Errorf("%s: %w", w.address, err)
 			}
 			return err
 		}
@@ -111,10 +146,11 @@ func (c *client) do(ctx context.Context, method, address string, query url.Value
 	}
 }
 
-func (c *client) try(ctx context.Context, method, address string, query url.Values, header http.Header, use func(*http.Response) error) error {
-	within, cancel := context.WithTimeout(ctx, c.one)
+func (c *client) try(ctx context.Context, w call, use func(*http.Response) error) error {
+	patience := c.one + time.Duration(w.body.size/slowest)*time.Second
+	within, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, who, err := c.request(within, method, address, query, header)
+	req, who, err := c.request(within, w)
 	if err != nil {
 		return err
 	}
@@ -129,25 +165,22 @@ func (c *client) try(ctx context.Context, method, address string, query url.Valu
 		err = brief{of.Err}
 	}
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return brief{fmt.Errorf("no whole answer within %v", c.one)}
+		return brief{fmt.Errorf("no whole answer within %v", patience)}
 	}
 	return err
 }
 
 // request makes a request; for S3 it is signed for the account.
-func (c *client) request(ctx context.Context, method, address string, query url.Values, header http.Header) (*http.Request, *account, error) {
-	if strings.HasPrefix(address, "s3://") {
+func (c *client) request(ctx context.Context, w call) (*http.Request, *account, error) {
+	if strings.HasPrefix(w.address, "s3://") {
 		who, err := c.account()
 		if err != nil {
 			return nil, nil, err
 		}
-		req, err := who.request(ctx, method, address, query, header)
+		req, err := who.request(ctx, w)
 		return req, who, err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, nil)
-	if err == nil {
-		maps.Copy(req.Header, header)
-	}
+	req, err := w.request(ctx, w.address)
 	return req, nil, err
 }
 
@@ -168,7 +201,7 @@ func answer(resp *http.Response, who *account, use func(*http.Response) error) (
 	switch e.code {
 	case http.StatusPreconditionFailed:
 		return ErrChanged
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return brief{e}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -55,8 +54,8 @@ const credentialsTime = 5 * time.Second
 func environment() (*account, error) { return accountOf(os.Getenv) }
 
 // request makes a signed request.
-func (a *account) request(ctx context.Context, method, address string, query url.Values, header http.Header) (*http.Request, error) {
-	bucket, key := bucketKey(address)
+func (a *account) request(ctx context.Context, w call) (*http.Request, error) {
+	bucket, key := bucketKey(w.address)
 	u := url.URL{Scheme: "https", Host: "s3." + a.region + ".amazonaws.com", Path: "/" + bucket + "/" + key}
 	switch {
 	case a.endpoint != nil:
@@ -64,13 +63,12 @@ func (a *account) request(ctx context.Context, method, address string, query url
 	case !strings.Contains(bucket, "."): // the certificates of AWS have no names with dots
 		u.Host, u.Path = bucket+"."+u.Host, "/"+key
 	}
-	u.RawPath, u.RawQuery = s3utils.EncodePath(u.Path), s3utils.QueryEncode(query)
-	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
+	u.RawPath, u.RawQuery = s3utils.EncodePath(u.Path), s3utils.QueryEncode(w.query)
+	req, err := w.request(ctx, u.String())
 	if err != nil {
 		return nil, errors.New("it makes no address of the endpoint")
 	}
-	maps.Copy(req.Header, header)
-	req.Header.Set("X-Amz-Content-Sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855") // of nothing
+	req.Header.Set("X-Amz-Content-Sha256", cmp.Or(w.body.sum, nothing))
 	who, err := a.credentials(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ func newView(by *client) *View {
 // An Info describes an object or a folder.
 type Info struct {
 	name, tag string
+	mark      string // of its write, if [Files] wrote it
 	size      int64
 	modified  time.Time
 }
@@ -121,6 +123,19 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 	return folder, nil
 }
 
+// IsFolder reports whether there is a folder at a path or an address.
+func IsFolder(ctx context.Context, path string) (bool, error) {
+	if !IsAddress(path) {
+		at, err := os.Stat(path)
+		return err == nil && at.IsDir(), nil
+	}
+	at, err := NewView().Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && at.IsDir(), err
+}
+
 // ReadDir lists a folder of S3, in the order of names. All objects below it are known afterwards.
 func (v *View) ReadDir(ctx context.Context, address string) ([]fs.DirEntry, error) {
 	v.mu.Lock()
@@ -142,18 +157,24 @@ func (v *View) ReadDir(ctx context.Context, address string) ([]fs.DirEntry, erro
 // head describes an object.
 func (c *client) head(ctx context.Context, address string) (*Info, error) {
 	var at *Info
-	err := c.do(ctx, http.MethodHead, address, nil, nil, func(resp *http.Response) error {
-		at = &Info{name: path.Base(address), tag: resp.Header.Get("ETag"), size: resp.ContentLength}
-		at.modified, _ = http.ParseTime(resp.Header.Get("Last-Modified")) // zero: unknown
-		if at.tag == "" || strings.HasPrefix(at.tag, "W/") {
-			return errors.New("the server gives no strong ETag for it, by which a change would be noticed; copy the file")
-		}
-		if at.size < 0 {
-			return errors.New("the server does not tell its size; copy the file")
-		}
-		return nil
+	err := c.do(ctx, call{method: http.MethodHead, address: address}, func(resp *http.Response) (err error) {
+		at, err = infoOf(address, resp)
+		return err
 	})
 	return at, err
+}
+
+// infoOf is what an answer says of an object.
+func infoOf(address string, resp *http.Response) (*Info, error) {
+	at := &Info{name: path.Base(address), tag: resp.Header.Get("ETag"), mark: resp.Header.Get(markHeader), size: resp.ContentLength}
+	at.modified, _ = http.ParseTime(resp.Header.Get("Last-Modified")) // zero: unknown
+	if at.tag == "" || strings.HasPrefix(at.tag, "W/") {
+		return nil, errors.New("the server gives no strong ETag for it, by which a change would be noticed; copy the file")
+	}
+	if at.size < 0 {
+		return nil, errors.New("the server does not tell its size; copy the file")
+	}
+	return at, nil
 }
 
 // mostListed bounds the objects of a listing, all of which are kept.
@@ -184,7 +205,7 @@ func (v *View) list(ctx context.Context, folder string) error {
 	v.folders[folder] = map[string]*Info{}
 	for n := 0; ; {
 		var p page
-		err := v.client.do(ctx, http.MethodGet, "s3://"+bucket, query, nil, func(resp *http.Response) error {
+		err := v.client.do(ctx, call{method: http.MethodGet, address: "s3://" + bucket, query: query}, func(resp *http.Response) error {
 			p = page{}
 			if err := xml.NewDecoder(io.LimitReader(resp.Body, mostPage)).Decode(&p); err != nil {
 				return brief{fmt.Errorf("its list of objects: %w", err)}

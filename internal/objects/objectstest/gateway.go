@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,6 +63,9 @@ func (g *Gateway) Start(t testing.TB) {
 
 // URL is the endpoint of the server.
 func (g *Gateway) URL() string { return "http://" + g.address }
+
+// Folder has the objects, as files.
+func (g *Gateway) Folder() string { return filepath.Join(g.objects, Bucket) }
 
 // Kill ends the server at once, as kill -9 does.
 func (g *Gateway) Kill() {

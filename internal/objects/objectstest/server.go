@@ -1,12 +1,14 @@
-// Package objectstest has a store for tests: as much of S3 as is read, over HTTP, with the faults
+// Package objectstest has a store for tests: as much of S3 as is used, over HTTP, with the faults
 // that a test asks for.
 package objectstest
 
 import (
 	"bytes"
 	"crypto/md5" //nolint:gosec // as stores do
+	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +39,7 @@ type Server struct {
 type object struct {
 	data []byte
 	tag  string
+	meta string
 	at   time.Time
 }
 
@@ -85,7 +88,7 @@ func (s *Server) Put(key string, data []byte) {
 		delete(s.objects, key)
 		return
 	}
-	s.objects[key] = object{data, fmt.Sprintf("\"%x\"", md5.Sum(data)), time.Now()} //nolint:gosec // as stores do
+	s.objects[key] = object{data, fmt.Sprintf("\"%x\"", md5.Sum(data)), "", time.Now()} //nolint:gosec // as stores do
 }
 
 // Retag gives an object another ETag, as writing the same bytes in other parts does.
@@ -138,12 +141,56 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !isObject:
 		s.list(w, r.URL.Query())
+	case r.Method == http.MethodPut, r.Method == http.MethodDelete:
+		s.Write(w, r)
 	case !found:
 		Refuse(w, http.StatusNotFound, "NoSuchKey")
 	default:
 		w.Header().Set("ETag", o.tag)
+		w.Header().Set(metaHeader, o.meta)
 		http.ServeContent(w, r, "", o.at, bytes.NewReader(o.data))
 	}
+}
+
+const metaHeader = "X-Amz-Meta-Pacsgp"
+
+// Write does a PUT or DELETE. A fault that calls it, and then breaks the connection, loses the answer.
+func (s *Server) Write(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	key := strings.TrimPrefix(r.URL.Path, "/"+Bucket+"/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, found := s.objects[key]
+	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+	switch {
+	case err != nil || fmt.Sprintf("%x", sha256.Sum256(data)) != r.Header.Get("X-Amz-Content-Sha256"):
+		Refuse(w, http.StatusBadRequest, "XAmzContentSHA256Mismatch")
+	case match != "" && !found:
+		Refuse(w, http.StatusNotFound, "NoSuchKey")
+	case match != "" && match != o.tag, none == "*" && found:
+		Refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
+	case r.Method == http.MethodDelete:
+		delete(s.objects, key)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		o = object{data, fmt.Sprintf("\"%x\"", md5.Sum(data)), r.Header.Get(metaHeader), time.Now()} //nolint:gosec // as stores do
+		s.objects[key] = o
+		w.Header().Set("ETag", o.tag)
+	}
+}
+
+// Keys are the keys of all objects.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
+// Content is the content of an object, nil if there is none.
+func (s *Server) Content(key string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[key].data
 }
 
 // Refuse answers with an error of S3. Its message quotes the secret, as a bad server may.

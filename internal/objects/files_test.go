@@ -1,0 +1,375 @@
+package objects
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/objects/objectstest"
+)
+
+// hasty are files that wait little, and whose leases expire soon.
+func hasty() *Files {
+	f := newFiles(quick().client)
+	f.beat, f.expires = 20*time.Millisecond, 500*time.Millisecond
+	return f
+}
+
+// lost loses the answer of each nth write of an object, the first one included.
+func lost(s *objectstest.Server, nth int) objectstest.Fault {
+	var mu sync.Mutex
+	writes := map[string]int{}
+	return func(_ http.ResponseWriter, r *http.Request, _ int) bool {
+		if r.Method != http.MethodPut && r.Method != http.MethodDelete {
+			return false
+		}
+		mu.Lock()
+		writes[r.URL.Path]++
+		n := writes[r.URL.Path]
+		mu.Unlock()
+		if (n-1)%nth != 0 {
+			return false
+		}
+		s.Write(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Files are whole, also if answers to writes are lost and the writes are made again.
+func TestFilesAreWhole(t *testing.T) {
+	s := objectstest.New(t)
+	for name, fault := range map[string]objectstest.Fault{"": nil, "lost answers": lost(s, 2)} {
+		s.Break(nil)
+		f, dir := hasty(), s.Address("out"+strconv.Itoa(len(name)))
+		s.Break(fault)
+		fatal.If(t, f.MkdirAll(dir))
+		if _, err := f.List(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("List of a folder that is not there: %v", err)
+		}
+		held, err := f.Lock(Join(dir, leaseName))
+		fatal.If(t, err)
+		large := noise(smallObject + 5)
+		want := map[string][]byte{"a": []byte("new"), "large": large, "log": []byte("one\ntwo\n"), "short": []byte("lo")}
+		_, err = f.Open(Join(dir, "a"))
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Open of a file that is not there: %v", err)
+		}
+		p, err := durable.Stage(f, Join(dir, "a"), []byte("old"))
+		fatal.If(t, err)
+		if got := readAll(t, f, p.Name()); string(got) != "old" {
+			t.Errorf("an unpublished file has %q", got)
+		}
+		fatal.If(t, p.Commit())
+		fatal.If(t, durable.WriteFile(f, Join(dir, "a"), want["a"]))
+		fatal.If(t, durable.WriteFile(f, Join(dir, "large"), large))
+		fatal.If(t, durable.WriteFile(f, Join(dir, "short"), []byte("long")))
+		fatal.If(t, f.Truncate(Join(dir, "short"), 2))
+		fatal.If(t, durable.WriteFile(f, Join(dir, "gone"), nil))
+		fatal.If(t, f.Remove(Join(dir, "gone")))
+		for _, line := range []string{"one\n", "two\n"} {
+			file, err := f.Append(Join(dir, "log"))
+			fatal.If(t, err)
+			_, err = file.Write([]byte(line))
+			fatal.If(t, errors.Join(err, file.Sync(), file.Sync(), file.Close()))
+		}
+		fatal.If(t, held.Close())
+		names, err := f.List(dir)
+		fatal.If(t, err)
+		if !slices.Equal(names, []string{leaseName, "a", "large", "log", "short"}) {
+			t.Errorf("%s: List = %q", name, names)
+		}
+		for file, data := range want {
+			if got := readAll(t, f, Join(dir, file)); !bytes.Equal(got, data) {
+				t.Errorf("%s: %s has %d bytes, %.20q", name, file, len(got), got)
+			}
+		}
+		if len(f.temps) > 0 {
+			t.Errorf("%d temporary files are left", len(f.temps))
+		}
+	}
+}
+
+func readAll(t *testing.T, f *Files, name string) []byte {
+	t.Helper()
+	data, err := f.content(name)
+	fatal.If(t, err)
+	return data
+}
+
+// An object that another process has written since it was seen is not written, even if both write
+// the same bytes.
+func TestFilesNoticeOtherWriters(t *testing.T) {
+	s := objectstest.New(t)
+	name := s.Address("out/numbers")
+	for _, before := range [][]byte{nil, []byte("1")} {
+		for what, then := range map[string]func(f *Files) error{
+			"write":  func(f *Files) error { return durable.WriteFile(f, name, []byte("2")) },
+			"append": func(f *Files) error { return appended(f, name, "2") },
+			"read": func(f *Files) error {
+				_, err := f.Open(name)
+				return err
+			},
+		} {
+			s.Put("out/numbers", before)
+			one, other := hasty(), hasty()
+			for _, f := range []*Files{one, other} {
+				_, err := f.Lock(name)
+				fatal.If(t, err)
+				if _, err := f.content(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
+			fatal.If(t, durable.WriteFile(other, name, []byte("2")))
+			if err := then(one); !errors.Is(err, durable.ErrLocked) || !strings.Contains(err.Error(), name+": another process") {
+				t.Errorf("%s after another process has written: %v, want ErrLocked", what, err)
+			}
+			if got := s.Content("out/numbers"); string(got) != "2" {
+				t.Errorf("%s: %q is there", what, got)
+			}
+		}
+	}
+}
+
+func appended(f *Files, name, text string) error {
+	file, err := f.Append(name)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write([]byte(text))
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// Of writers that race for numbers no two take the same one, whoever holds what lease, though answers
+// are lost, and with a real server, too.
+func TestNoNumberIsTakenTwice(t *testing.T) {
+	t.Run("server", func(t *testing.T) {
+		s := objectstest.New(t)
+		s.Break(lost(s, 5))
+		race(t)
+	})
+	t.Run("versitygw", func(t *testing.T) {
+		g := objectstest.NewGateway(t)
+		objectstest.Environment(t, g.URL())
+		race(t)
+	})
+}
+
+func race(t *testing.T) {
+	t.Helper()
+	const writers, each = 4, 10
+	name := "s3://" + objectstest.Bucket + "/out/numbers"
+	var mu sync.Mutex
+	var taken []int
+	var work sync.WaitGroup
+	for range writers {
+		work.Go(func() {
+			f := hasty()
+			f.md5 = true // as a lease finds out
+			for mine, began := 0, time.Now(); mine < each; {
+				if time.Since(began) > time.Minute {
+					t.Error("no number is free for a minute")
+					return
+				}
+				lock, err := f.Lock(name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				n, err := f.content(name)
+				next, _ := strconv.Atoi(string(n)) // none is 0
+				if err == nil || errors.Is(err, fs.ErrNotExist) {
+					next++
+					err = durable.WriteFile(f, name, []byte(strconv.Itoa(next)))
+				}
+				switch {
+				case err == nil:
+					mu.Lock()
+					taken = append(taken, next)
+					mu.Unlock()
+					mine++
+				case !errors.Is(err, durable.ErrLocked):
+					t.Error(err)
+					return
+				}
+				fatal.If(t, lock.Close())
+			}
+		})
+	}
+	work.Wait()
+	slices.Sort(taken)
+	for i, n := range slices.Compact(slices.Clone(taken)) {
+		// A write whose answer was lost, and which somebody has overwritten before it was made again,
+		// has taken its number for nobody.
+		if n < i+1 {
+			t.Errorf("number %d is the %dth", n, i+1)
+		}
+	}
+	if len(slices.Compact(slices.Clone(taken))) != writers*each {
+		t.Errorf("%d numbers for %d writes: %v", len(slices.Compact(taken)), writers*each, taken)
+	}
+}
+
+// A lease is refused while its holder lives, is free when it is given back, and is taken from one
+// that is dead, whose writes are refused if it lives nevertheless.
+func TestLease(t *testing.T) {
+	s := objectstest.New(t)
+	name := s.Address("out/" + leaseName)
+	one, other := hasty(), hasty()
+	held, err := one.Lock(name)
+	fatal.If(t, err)
+	if _, err := other.Lock(name); !errors.Is(err, durable.ErrLocked) {
+		t.Errorf("Lock of a lease that is held: %v, want ErrLocked", err)
+	}
+	fatal.If(t, held.Close())
+	if text := string(s.Content("out/" + leaseName)); text != free {
+		t.Errorf("it is given back as %q", text)
+	}
+	_, err = other.Lock(name)
+	fatal.If(t, err)
+	fatal.If(t, durable.WriteFile(other, s.Address("out/a"), []byte("other")))
+	other.lease.stop() // as a process that is killed, or stopped
+	began := time.Now()
+	taken, err := one.Lock(name)
+	fatal.If(t, err)
+	if waited := time.Since(began); waited < one.expires {
+		t.Errorf("a lease without a sign of life was taken after %v, want %v or more", waited, one.expires)
+	}
+	for what, err := range map[string]error{
+		"write":  durable.WriteFile(other, s.Address("out/a"), []byte("late")),
+		"remove": other.Remove(s.Address("out/a")),
+		"again":  durable.WriteFile(other, s.Address("out/new"), nil),
+	} {
+		if !errors.Is(err, durable.ErrLocked) {
+			t.Errorf("%s without the lease that was lost: %v, want ErrLocked", what, err)
+		}
+	}
+	if got := s.Content("out/a"); string(got) != "other" {
+		t.Errorf("it has changed to %q", got)
+	}
+	fatal.If(t, taken.Close())
+}
+
+// A lease outlives answers that are lost and a store that is away for some time.
+func TestLeaseOutlivesFaults(t *testing.T) {
+	s := objectstest.New(t)
+	f := hasty()
+	held, err := f.Lock(s.Address("out/" + leaseName))
+	fatal.If(t, err)
+	var refused atomic.Int64
+	for _, fault := range []objectstest.Fault{lost(s, 1), func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+		refused.Add(1)
+		objectstest.Refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return true
+	}} {
+		s.Break(fault)
+		time.Sleep(f.expires)
+		s.Break(nil)
+		fatal.If(t, durable.WriteFile(f, s.Address("out/a"), []byte(strconv.FormatInt(refused.Load(), 10))))
+	}
+	if refused.Load() == 0 {
+		t.Error("no sign of life was tried")
+	}
+	fatal.If(t, held.Close())
+}
+
+// A store that ignores a condition is refused before anything is published there.
+func TestStoresWithoutConditions(t *testing.T) {
+	s := objectstest.New(t)
+	for _, header := range []string{"If-Match", "If-None-Match"} {
+		s.Break(func(_ http.ResponseWriter, r *http.Request, _ int) bool {
+			if r.Method == http.MethodPut {
+				r.Header.Del(header)
+			}
+			return false
+		})
+		_, err := hasty().Lock(s.Address("out/" + leaseName))
+		if !errors.Is(err, ErrUnconditional) {
+			t.Errorf("a store without %s: %v, want ErrUnconditional", header, err)
+		}
+		silent(t, err)
+	}
+	s.Break(nil)
+	held, err := hasty().Lock(s.Address("out/" + leaseName))
+	fatal.If(t, err)
+	fatal.If(t, held.Close())
+}
+
+// If nobody knows whether the last of some files was written, the others stay; if it was refused,
+// none do.
+func TestCommitAllInAStore(t *testing.T) {
+	s := objectstest.New(t)
+	for name, fault := range map[string]objectstest.Fault{
+		"lost": func(_ http.ResponseWriter, r *http.Request, _ int) bool {
+			if strings.HasSuffix(r.URL.Path, "/last") {
+				s.Write(httptest.NewRecorder(), r)
+				panic(http.ErrAbortHandler)
+			}
+			return false
+		},
+		"refused": func(w http.ResponseWriter, r *http.Request, _ int) bool {
+			if strings.HasSuffix(r.URL.Path, "/last") && r.Method == http.MethodPut {
+				objectstest.Refuse(w, http.StatusForbidden, "AccessDenied")
+				return true
+			}
+			return false
+		},
+	} {
+		s.Break(nil)
+		f := hasty()
+		var files []*durable.Pending
+		for _, each := range []string{"first", "last"} {
+			p, err := durable.Stage(f, s.Address(name+"/"+each), []byte(each))
+			fatal.If(t, err)
+			files = append(files, p)
+			_, err = f.Lock(s.Address(name + "/" + each))
+			fatal.If(t, err)
+			_, err = f.Open(s.Address(name + "/" + each))
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		s.Break(fault)
+		err := durable.CommitAll(files...)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		silent(t, err)
+		there := fmt.Sprint(s.Content(name+"/first") != nil, s.Content(name+"/last") != nil)
+		if want := map[string]string{"lost": "true true", "refused": "false false"}[name]; there != want {
+			t.Errorf("%s: first and last are there: %s, want %s", name, there, want)
+		}
+	}
+}
+
+// An output is refused in other places than stores of S3, and in a bucket that does not exist.
+func TestOutputsThatAreRefused(t *testing.T) {
+	s := objectstest.New(t)
+	for address, want := range map[string]string{
+		"https://me:hunter2@host/out": "want a path of this machine", "s3://me:hunter2@rows/out": "an address with a user", "gs://rows/out": "want a path",
+	} {
+		err := hasty().MkdirAll(address)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("MkdirAll(%s): %v, want %q", address, err, want)
+		}
+		silent(t, err)
+	}
+	s.Break(func(w http.ResponseWriter, _ *http.Request, _ int) bool {
+		objectstest.Refuse(w, http.StatusNotFound, "NoSuchBucket")
+		return true
+	})
+	if _, err := hasty().Lock(s.Address("out/" + leaseName)); err == nil || !strings.Contains(err.Error(), "no bucket") {
+		t.Errorf("Lock in a bucket that does not exist: %v", err)
+	}
+}
