@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/machine"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -45,10 +44,10 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 		}
 		return sink.CertificateIn(reference, a.Document)
 	}
-	if err := errors.Join(ctx.Err(), Local(reference)); err != nil {
-		return certify.Certificate{}, "", err
+	data, err := ReadArtifact(ctx, reference)
+	if err == nil && len(data) > MaxCertificate {
+		err = fmt.Errorf("%s: it is a model; want its certificate", reference)
 	}
-	data, err := durable.ReadSmall(reference, "a certificate", MaxCertificate)
 	if err != nil {
 		return certify.Certificate{}, "", err
 	}
@@ -64,7 +63,7 @@ func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, 
 	}
 	a, ok, err := OnTopics(ctx, reference)
 	if !ok && err == nil {
-		a.Signatures, err = sinklake.Signatures(nil, filepath.Dir(reference), id)
+		a.Signatures, err = sinklake.Signatures(nil, objects.Dir(reference), id)
 	}
 	if err != nil {
 		return "", err
@@ -81,7 +80,7 @@ func Sign(fsys durable.FS, certificate, id string, c certify.Certificate, key *s
 	if strings.HasPrefix(certificate, "kafka:") {
 		return "", Argument(errors.New("--sign: a signature goes beside the file of a certificate; pull it first"))
 	}
-	return sinklake.Sign(fsys, filepath.Dir(certificate), id, c.Model.Digest, key)
+	return sinklake.Sign(fsys, objects.Dir(certificate), id, c.Model.Digest, key)
 }
 
 // ReadArtifact returns the bytes of a certificate or a model, at most the size of a
@@ -90,10 +89,10 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
 		return a.Document, err
 	}
-	if err := errors.Join(ctx.Err(), Local(reference)); err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, size, err := durable.OpenRegular(reference)
+	f, size, err := objects.OpenFile(ctx, reference)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +106,7 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", reference, err)
 	}
 	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
+	if _, err := f.ReadAt(data, 0); err != nil {
 		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
 	}
 	return data, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -24,8 +25,12 @@ const (
 	CurrentFile  = sinklake.CurrentFile
 )
 
-// Noticed are the notices of the run of a certificate, by the record in its folder.
-var Noticed = sinklake.Noticed
+var (
+	// Noticed are the notices of the run of a certificate, by the record in its folder.
+	Noticed = sinklake.Noticed
+	// CurrentPaths are the paths of what is current in an output.
+	CurrentPaths = sinklake.CurrentPaths
+)
 
 // OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }
@@ -93,7 +98,7 @@ func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfi
 	how := p.RunConfig()
 	path := p.Attempts
 	if path == "" {
-		path = filepath.Join(p.Output, sinklake.AttemptsFile)
+		path = objects.Join(p.Output, sinklake.AttemptsFile)
 	}
 	log := sinklake.NewAttemptLog(path, fsys)
 	log.Notice, how.Attempts = notice, log
@@ -112,7 +117,7 @@ func hides(from Origin, output string) string {
 		return ""
 	}
 	for _, name := range []string{sinklake.ModelName("0"), sinklake.RowName("0")} {
-		if found := from.Finds(filepath.Join(output, name)); found != "" {
+		if found := from.Finds(objects.Join(output, name)); found != "" {
 			return found
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -57,7 +57,7 @@ func Sampled(ctx context.Context, data Origin, named, certificate string, c cert
 	}
 	path := named
 	if path == "" {
-		path = filepath.Join(filepath.Dir(certificate), sinklake.ManifestName(id))
+		path = objects.Join(objects.Dir(certificate), sinklake.ManifestName(id))
 	}
 	list, err := sinklake.ReadManifest(nil, path, c, id)
 	if named == "" && errors.Is(err, fs.ErrNotExist) {

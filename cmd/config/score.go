@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -169,7 +170,7 @@ func (c ScoreFile) canKeep(name string) error {
 func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	k := c.Model.Kafka
 	if reflect.ValueOf(k).IsZero() {
-		faults.Unless(c.Model.Folder != "" && !isRemote(c.Model.Folder), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
+		faults.Unless(c.Model.Folder != "" && (!isRemote(c.Model.Folder) || objects.CheckOutput(c.Model.Folder) == nil), "model", "name the output directory of the job, in which current.json says which model to use, or topics, as in {kafka: {name: delays}}")
 		return
 	}
 	const key = "model.kafka"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
@@ -95,21 +95,14 @@ type FolderPointers string
 
 // Current reads the pointer.
 func (f FolderPointers) Current(context.Context) (pipeline.Current, error) {
-	p, err := sinklake.ReadPointer(nil, string(f))
-	if err == nil && p == nil {
-		err = fmt.Errorf("%s: nothing is current", filepath.Join(string(f), sinklake.CurrentFile))
-	}
-	if err != nil {
-		return pipeline.Current{}, err
-	}
-	return *p, nil
+	return sinklake.CurrentIn(string(f))
 }
 
 // Artifact reads the files that a pointer names.
 func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a score.Artifact, err error) {
-	a.Certificate, a.ID, err = ReadCertificate(ctx, filepath.Join(string(f), sinklake.CertificateName(p.ID)))
+	a.Certificate, a.ID, err = ReadCertificate(ctx, objects.Join(string(f), sinklake.CertificateName(p.ID)))
 	if err == nil {
-		a.Model, a.Digest, err = ReadModel(ctx, filepath.Join(string(f), sinklake.ModelName(p.Model)))
+		a.Model, a.Digest, err = ReadModel(ctx, objects.Join(string(f), sinklake.ModelName(p.Model)))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = score.Later(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -129,7 +129,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	for name, f := range c.Fill {
 		faults.Unless(f.Given, yamlfile.Join("fill", name), columns.WantFill)
 	}
-	faults.Unless(!isRemote(c.Output), "output", "%s: "+wantLocal, c.Output)
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
 	faults.Unless(!isRemote(c.Sign.Key), "sign.key", "%s: "+wantLocal, c.Sign.Key)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
@@ -162,18 +161,20 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)
+	if isRemote(c.Output) {
+		faults.Unless(objects.CheckOutput(c.Output) == nil, "output", "%s: want a path of this machine or s3://BUCKET/PATH, without a user or a query", objects.Shown(c.Output))
+		faults.Unless(files && !c.Source.scheduled && !p.goesOn(), "output", "%s: only a job of files that pacsgp train runs publishes to a store; name a directory", objects.Shown(c.Output))
+	}
 	if p.goesOn() && !c.Source.scheduled {
 		p.mustGoOn(&faults)
 	}
 	return p, faults
 }
 
-const wantLocal = "want a path of this machine: stores are read as sources, and nothing else of a job is in one; mount it, or copy the files"
-
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+const wantLocal = "want a path of this machine: only sources and outputs are in stores; mount it, or copy the files"
 
 // isRemote reports whether a path is the address of a store.
-func isRemote(path string) bool { return scheme.MatchString(path) }
+func isRemote(path string) bool { return objects.IsAddress(path) }
 
 // insideSource is the format of a fault about an output directory and the source.
 func insideSource(source string) string {

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -110,9 +110,9 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 func (f *watchedFiles) sampled(ctx context.Context, src pipeline.Source, by *score.Predictor, workers int) (bool, error) {
 	folder, name := f.of.Model.Folder, sinklake.ManifestName(by.ID)
 	if f.of.Files.Certificate != "" {
-		folder = filepath.Dir(f.of.Files.Certificate)
+		folder = objects.Dir(f.of.Files.Certificate)
 	}
-	list, err := sinklake.ReadManifest(f.of.FS, filepath.Join(folder, name), by.Certificate, by.ID)
+	list, err := sinklake.ReadManifest(f.of.FS, objects.Join(folder, name), by.Certificate, by.ID)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		f.notice(fmt.Sprintf("certificate %.12s…: there is no %s beside it, so that files of its sample would be counted as if they came later", by.ID, name))
 		return false, nil

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -25,13 +25,11 @@ func inspectCommand(w system) *cobra.Command {
 		Short: "Print a model or a certificate for people, or as JSON for machines",
 		Args:  exactly(1, "FILE: a model (.parquet) or a certificate (.json, or its row as .parquet), or an output directory DIR for the certificate that is current in it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := args[0]
-			if at, err := os.Stat(path); err == nil && at.IsDir() {
-				if _, path, _, err = artifactPaths(cmd.Context(), args); err != nil {
-					return err
-				}
+			_, current, _, err := config.CurrentPaths(cmd.Context(), args[0])
+			if err != nil {
+				return err
 			}
-			return inspect(cmd.Context(), w, path, asJSON)
+			return inspect(cmd.Context(), w, cmp.Or(current, args[0]), asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -60,7 +58,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 		if err := inspectCertificate(w, path, c, asJSON); err != nil {
 			return err
 		}
-		for _, text := range config.Noticed(filepath.Dir(path), id) {
+		for _, text := range config.Noticed(objects.Dir(path), id) {
 			newDisplay(w).notice("noticed by its run: " + text)
 		}
 		return nil

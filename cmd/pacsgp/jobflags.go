@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // environment is the environment of job files.
@@ -59,12 +56,9 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 // artifactPaths are the model and the certificate that arguments begin with, and the arguments after
 // them. An output directory stands for what is current in it.
 func artifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
-	if at, err := os.Stat(args[0]); err == nil && at.IsDir() {
-		current, err := config.FolderPointers(args[0]).Current(ctx)
-		if err != nil {
-			return "", "", nil, err
-		}
-		return filepath.Join(args[0], pipeline.ModelName(current.Model)), filepath.Join(args[0], pipeline.CertificateName(current.ID)), args[1:], nil
+	model, certificate, folder, err := config.CurrentPaths(ctx, args[0])
+	if folder || err != nil {
+		return model, certificate, args[1:], err
 	}
 	if len(args) < 2 {
 		return "", "", nil, config.Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], config.CurrentFile))

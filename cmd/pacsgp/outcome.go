@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -93,7 +93,7 @@ func (o *outcome) report(w system) error {
 	if err := asFirstLook(w, c); err != nil {
 		return err
 	}
-	path := func(name string) string { return completed(filepath.Join(o.task.Output, name)) }
+	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
 	retrain := ""
 	if len(c.Conditional()) > 0 {
 		retrain = " --retrain"
@@ -110,8 +110,13 @@ func (o *outcome) report(w system) error {
 
 var digest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
 
-// completed is a path with 12 digits of each digest, and a star by which a shell completes it.
-func completed(path string) string { return digest.ReplaceAllString(path, "$1*") }
+// completed is a path with 12 digits of each digest, and a star by which a shell completes it; an address is whole.
+func completed(path string) string {
+	if objects.IsAddress(path) {
+		return path
+	}
+	return digest.ReplaceAllString(path, "$1*")
+}
 
 // printJSON prints a document for machines: snake_case, times in seconds, lists
 // that are empty as [].

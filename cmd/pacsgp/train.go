@@ -55,6 +55,9 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 	if _, piped := p.Source.(*config.Stdin); piped && noPass {
 		return nil, config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
 	}
+	if err := config.Local(p.Output); noPass && err != nil {
+		return nil, err
+	}
 	show, out := newDisplay(w), p.Place(w.fs)
 	defer show.end()
 	how := howTo(w, show, p, out, nil)

@@ -2,7 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -39,8 +39,7 @@ type AttemptLog struct {
 
 // NewAttemptLog returns the log of that path, which may be absent. A nil FS means [durable.OS].
 func NewAttemptLog(path string, fsys durable.FS) *AttemptLog {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
-	return &AttemptLog{fs: fsys, path: path}
+	return &AttemptLog{fs: objects.FilesOf(fsys, path), path: path}
 }
 
 // AttemptLog returns the log of this directory.
@@ -53,7 +52,7 @@ func (l *AttemptLog) Path() string { return l.path }
 // of different attempts up to and including this one, on rows of these targets and in all. It
 // waits for other processes that record at the same time.
 func (l *AttemptLog) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
-	if err := l.fs.MkdirAll(filepath.Dir(l.path)); err != nil {
+	if err := l.fs.MkdirAll(objects.Dir(l.path)); err != nil {
 		return 0, 0, durable.Explain(l.path, 0, err)
 	}
 	lock, err := lockLog(ctx, l.fs, l.path)

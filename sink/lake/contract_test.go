@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/internal/objects/objectstest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
@@ -16,9 +17,17 @@ func TestPorts(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "folder")
 		return func(*testing.T) pipeline.Output { return lake.NewOutput(dir, nil) }
 	})
+	pipelinetest.TestOutput(t, func(t *testing.T) func(*testing.T) pipeline.Output {
+		address := objectstest.New(t).Address("out/put")
+		return func(*testing.T) pipeline.Output { return lake.NewOutput(address, nil) }
+	})
 	pipelinetest.TestAttempts(t, func(t *testing.T) func(*testing.T) pipeline.Attempts {
 		path := filepath.Join(t.TempDir(), "folder", "attempts.jsonl")
 		return func(*testing.T) pipeline.Attempts { return lake.NewAttemptLog(path, nil) }
+	})
+	pipelinetest.TestAttempts(t, func(t *testing.T) func(*testing.T) pipeline.Attempts {
+		address := objectstest.New(t).Address("out/put/attempts.jsonl")
+		return func(*testing.T) pipeline.Attempts { return lake.NewAttemptLog(address, nil) }
 	})
 }
 

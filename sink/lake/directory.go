@@ -2,7 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -41,11 +41,11 @@ type Directory struct {
 // Open makes the directory if it is absent, locks it, and removes unfinished files of a killed
 // job. It returns [pipeline.ErrHeld] while another job works there. A nil FS means [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
+	fsys = objects.FilesOf(fsys, path)
 	if err := fsys.MkdirAll(path); err != nil {
 		return nil, durable.Explain(path, 0, err)
 	}
-	lock, err := fsys.Lock(filepath.Join(path, lockName))
+	lock, err := fsys.Lock(objects.Join(path, lockName))
 	if errors.Is(err, durable.ErrLocked) {
 		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, pipeline.ErrHeld)
 	}
@@ -72,7 +72,7 @@ func (d *Directory) Close() error {
 }
 
 // Path returns the path of an entry of the directory.
-func (d *Directory) Path(name string) string { return filepath.Join(d.path, name) }
+func (d *Directory) Path(name string) string { return objects.Join(d.path, name) }
 
 // Put publishes one file under a plain name, and replaces an older one.
 func (d *Directory) Put(name string, data []byte) error {

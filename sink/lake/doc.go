@@ -6,6 +6,9 @@
 // moment, or met a full disk, leaves only hidden files, which the next [Open]
 // removes. Run again, the job writes the same bytes.
 //
+// An address s3://bucket/prefix is such a directory in a store: an object takes the place of a file, and
+// the lock is a lease ([objects.Files]).
+//
 // The directory of a job:
 //
 //	model-<sha256>.parquet         by the SHA-256 of its bytes

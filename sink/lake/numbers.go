@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -28,7 +28,7 @@ type sequences struct {
 
 // sequences reads the file. An absent file has no sequences.
 func (o *Output) sequences() (sequences, error) {
-	path := filepath.Join(o.path, SequencesFile)
+	path := objects.Join(o.path, SequencesFile)
 	var all sequences
 	err := readJSON(o.fs, path, maxSequences, &all)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, e
 	ids, err := Certificates(o.fs, o.path)
 	found := map[int64]string{}
 	for _, id := range ids {
-		path := filepath.Join(o.path, CertificateName(id))
+		path := objects.Join(o.path, CertificateName(id))
 		document, err := readDocument(ctx, o.fs, path)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

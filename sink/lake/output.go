@@ -1,7 +1,6 @@
 package lake
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -50,8 +50,7 @@ var _ pipeline.Output = (*Output)(nil)
 
 // NewOutput returns the output in a folder, which may be absent. A nil FS means [durable.OS].
 func NewOutput(path string, fsys durable.FS) *Output {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
-	return &Output{fs: fsys, path: path}
+	return &Output{fs: objects.FilesOf(fsys, path), path: path}
 }
 
 // Folder is the path of the directory.
@@ -117,7 +116,7 @@ func (o *Output) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
 
 // GetCertificate reads a certificate that was published here.
 func (o *Output) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
-	c, _, err := readCertificate(ctx, o.fs, filepath.Join(o.path, CertificateName(id)))
+	c, _, err := readCertificate(ctx, o.fs, objects.Join(o.path, CertificateName(id)))
 	return c, err
 }
 
@@ -215,15 +214,14 @@ func (o *Output) PutManifest(m pipeline.Manifest) error {
 
 // GetManifest reads the manifest of a certificate.
 func (o *Output) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
-	return ReadManifest(o.fs, filepath.Join(o.path, ManifestName(id)), c, id)
+	return ReadManifest(o.fs, objects.Join(o.path, ManifestName(id)), c, id)
 }
 
 // ReadManifest reads the manifest of a certificate. One of another sample is an error. A nil FS
 // means [durable.OS].
 func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string) (pipeline.Manifest, error) {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
 	var m pipeline.Manifest
-	data, err := readAtMost(fsys, path, maxManifest)
+	data, err := readAtMost(objects.FilesOf(fsys, path), path, maxManifest)
 	if err != nil {
 		return m, err
 	}

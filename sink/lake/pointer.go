@@ -1,15 +1,15 @@
 package lake
 
 import (
-	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -35,10 +35,9 @@ type pointer struct {
 
 // ReadPointer reads the pointer of a folder, nil if there is none. A nil FS means [durable.OS].
 func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
-	path := filepath.Join(folder, CurrentFile)
+	path := objects.Join(folder, CurrentFile)
 	var p pointer
-	err := readJSON(fsys, path, maxPointer, &p)
+	err := readJSON(objects.FilesOf(fsys, folder), path, maxPointer, &p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -53,6 +52,27 @@ func ReadPointer(fsys durable.FS, folder string) (*pipeline.Current, error) {
 		return nil, fmt.Errorf("%s: %q and %q are not the names of a certificate and a model beside it", path, p.Certificate, p.Model)
 	}
 	return &pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: p.ID, Model: digest}, Predictor: p.Predictor, Bound: p.Bound, Status: p.Status, Since: p.Since}, nil
+}
+
+// CurrentIn reads the pointer of a folder, which must be set.
+func CurrentIn(folder string) (pipeline.Current, error) {
+	p, err := ReadPointer(nil, folder)
+	if err == nil && p == nil {
+		err = fmt.Errorf("%s: nothing is current", objects.Join(folder, CurrentFile))
+	}
+	if err != nil {
+		return pipeline.Current{}, err
+	}
+	return *p, nil
+}
+
+// CurrentPaths returns the paths of what is current in a folder; false if the path is no folder.
+func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
+	if ok, err = objects.IsFolder(ctx, path); err != nil || !ok {
+		return "", "", false, err
+	}
+	p, err := CurrentIn(path)
+	return objects.Join(path, ModelName(p.Model)), objects.Join(path, CertificateName(p.ID)), true, err
 }
 
 // Current reads the pointer.

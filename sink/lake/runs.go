@@ -1,17 +1,16 @@
 package lake
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
-	"path/filepath"
 	"regexp"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -37,7 +36,7 @@ func (o *Output) Runs() (iter.Seq[*pipeline.RunState], error) { return Runs(o.fs
 // Runs returns the records of runs in a folder, the newest first. It reads each one on demand, and
 // skips unreadable ones. A nil FS means [durable.OS].
 func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
+	fsys = objects.FilesOf(fsys, folder)
 	names, err := fsys.List(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -49,7 +48,7 @@ func Runs(fsys durable.FS, folder string) (iter.Seq[*pipeline.RunState], error) 
 				continue
 			}
 			var r pipeline.RunState
-			err := readJSON(fsys, filepath.Join(folder, name), maxRecord, &r)
+			err := readJSON(fsys, objects.Join(folder, name), maxRecord, &r)
 			if err != nil || r.Format != pipeline.RunStateFormat || RunStateName(&r) != name {
 				continue
 			}
@@ -140,7 +139,7 @@ func Noticed(folder, id string) []string {
 			Notices []string `json:"notices"`
 		} `json:"diagnostics"`
 	}
-	data, err := readAtMost(durable.OS{}, filepath.Join(folder, RunFile), maxRecord)
+	data, err := readAtMost(objects.FilesOf(nil, folder), objects.Join(folder, RunFile), maxRecord)
 	if err != nil || json.Unmarshal(data, &record) != nil || record.ID != id {
 		return nil
 	}

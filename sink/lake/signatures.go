@@ -1,15 +1,14 @@
 package lake
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -26,13 +25,13 @@ func SignatureName(id string, signature []byte) string {
 // file of a signature, but has the name of one, is empty: it must not stand in the way of a good one. A
 // nil FS means [durable.OS].
 func Signatures(fsys durable.FS, folder, id string) (all [][]byte, err error) {
-	fsys = cmp.Or[durable.FS](fsys, durable.OS{})
+	fsys = objects.FilesOf(fsys, folder)
 	names, err := fsys.List(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, name := range signaturesOf(names, id) {
-		data, fault := readAtMost(fsys, filepath.Join(folder, name), sign.MaxBytes)
+		data, fault := readAtMost(fsys, objects.Join(folder, name), sign.MaxBytes)
 		if fault != nil {
 			data = nil
 		}
@@ -56,6 +55,6 @@ func signaturesOf(names []string, id string) (found []string) {
 // of the signature. A nil FS means [durable.OS].
 func Sign(fsys durable.FS, folder, id, model string, key *sign.Key) (path string, err error) {
 	signature := key.Sign(id, model)
-	path = filepath.Join(folder, SignatureName(id, signature))
-	return path, durable.WriteFile(cmp.Or[durable.FS](fsys, durable.OS{}), path, signature)
+	path = objects.Join(folder, SignatureName(id, signature))
+	return path, durable.WriteFile(objects.FilesOf(fsys, folder), path, signature)
 }
