@@ -45,6 +45,10 @@ type Config struct {
 	// Workers is the number of goroutines that compute. It changes no
 	// result. Zero means 1.
 	Workers int
+
+	// Starting is told the progress of start values: evaluations, and the most that there will be.
+	// It must not block. Nil means that nobody is told.
+	Starting func(done, most int)
 }
 
 // Plan is the schedule of a [Trainer]. A shorter one gives a looser bound

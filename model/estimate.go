@@ -35,7 +35,7 @@ func Estimate(rows Rows, family *kernel.Family, scales Scales, workers int) (Est
 	}
 	pool := linalg.NewPool(max(1, workers))
 	defer pool.Close()
-	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), family, scales)
+	return estimate(pool, rows.Slice(0, min(rows.Len(), EstimateRows)), family, scales, func() {})
 }
 
 const (
@@ -45,7 +45,8 @@ const (
 	lnDeviation   = 2.0 // of the prior on ln lengthscales
 )
 
-func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales) (Estimated, error) {
+// estimate is [Estimate] on all rows. It calls stepped after each step.
+func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales, stepped func()) (Estimated, error) {
 	e := newEvidence(pool, rows, family, scales)
 	theta := make([]float64, e.parameters+1)                    // the noise is last
 	start := 0.5 * math.Log(float64(scales.features(rows.Dim))) // typical distance 1 in whitened units
@@ -76,6 +77,7 @@ func estimate(pool *linalg.Pool, rows Rows, family *kernel.Family, scales Scales
 			theta[i] = max(-lnRange, min(lnRange, theta[i]-rate*gradient[i]))
 		}
 		theta[e.parameters] = max(math.Log(1e-4), theta[e.parameters])
+		stepped()
 	}
 	return Estimated{Theta: at[:e.parameters], LnNoise: at[e.parameters], Rows: rows.Len()}, nil
 }

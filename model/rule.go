@@ -78,7 +78,7 @@ func NewRule(cfg Config, start, first Rows) (*Rule, error) {
 
 // begin finds θ, σ_n² and Z, and L.
 func (r *Rule) begin(start Rows) error {
-	e, err := estimate(r.pool, start.Slice(0, min(start.Len(), RuleRows)), r.cfg.Kernel, r.cfg.Scales)
+	e, err := estimate(r.pool, start.Slice(0, min(start.Len(), RuleRows)), r.cfg.Kernel, r.cfg.Scales, func() {})
 	if err != nil {
 		return err
 	}

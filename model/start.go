@@ -24,9 +24,15 @@ var noiseCandidates = [...]float64{0.15, 0.3, 0.6, 1.2, 2.4}
 // startValues sets θ to its estimate, and then Z and q for the configured number of inducing points
 // or, with grow, for the number that grow finds.
 func (t *Trainer) startValues(rows Rows, grow bool) error {
+	t.mostStarts = estimateSteps + len(noiseCandidates)
+	var sizes []int
+	if grow {
+		sizes = Doublings(t.cfg.Inducing)
+		t.mostStarts += len(sizes) * len(noiseCandidates) // and the best of them again
+	}
 	rows = usualRows(rows)
 	some := clipped(rows)
-	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales)
+	e, err := estimate(t.pool, some.Slice(0, min(rows.Len(), t.cfg.Plan.EstimateRows)), t.cfg.Kernel, t.cfg.Scales, t.started)
 	if err != nil {
 		return err
 	}
@@ -42,9 +48,17 @@ func (t *Trainer) startValues(rows Rows, grow bool) error {
 		theta[i] = g.clamp(theta[i])
 	}
 	if grow {
-		return t.grow(rows, theta)
+		return t.grow(sizes, rows, theta)
 	}
 	return t.startAt(t.cfg.Inducing, rows, theta)
+}
+
+// started tells that an evaluation of start values is done.
+func (t *Trainer) started() {
+	t.starts++
+	if t.cfg.Starting != nil {
+		t.cfg.Starting(t.starts, t.mostStarts)
+	}
 }
 
 // Inducing points are doubled while that lowers the bound of the start posterior by a worthwhile
@@ -68,9 +82,9 @@ func Doublings(most int) []int {
 }
 
 // grow doubles the number of inducing points while it is worthwhile.
-func (t *Trainer) grow(rows Rows, theta []float64) error {
+func (t *Trainer) grow(sizes []int, rows Rows, theta []float64) error {
 	least, enough, without := math.Inf(1), 0, 0
-	for _, m := range Doublings(t.cfg.Inducing) {
+	for _, m := range sizes {
 		if without == patience {
 			break
 		}
@@ -139,6 +153,7 @@ func (t *Trainer) startPosterior(rows Rows) error {
 			t.best = t.last
 			t.keepBest()
 		}
+		t.started()
 	}
 	t.restoreBest()
 	t.last = t.best

@@ -85,3 +85,24 @@ func TestDoublings(t *testing.T) {
 		}
 	}
 }
+
+// The evaluations of start values are told one by one, up to the most: to all of it with a given number
+// of inducing points.
+func TestStartValuesTellProgress(t *testing.T) {
+	rows := testRows(200, 2, 3)
+	for _, inducing := range []int{0, 20} {
+		c := testConfig(t, rows, false)
+		var told []int
+		c.Inducing, c.Starting = inducing, func(done, most int) {
+			if told = append(told, done); done != len(told) || done > most || inducing > 0 && most != estimateSteps+len(noiseCandidates) {
+				t.Fatalf("M = %d: told of %d evaluations of %d after %d", inducing, done, most, len(told)-1)
+			}
+		}
+		tr, err := NewTrainer(c, rows)
+		fatal.If(t, err)
+		tr.Close()
+		if len(told) < estimateSteps+len(noiseCandidates) {
+			t.Errorf("M = %d: told of %d evaluations", inducing, len(told))
+		}
+	}
+}

@@ -80,6 +80,8 @@ type Trainer struct {
 
 	state
 
+	starts, mostStarts int // evaluations of start values, and the most that there will be
+
 	among int64 // number of rows that the next pass is a sample of; 0: all N
 
 	// Derived from the state by Begin.

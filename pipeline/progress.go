@@ -54,6 +54,9 @@ type Observer struct {
 	Notice   func(text string) // a caution, which is no error
 	Event    func(text string) // a step done as planned
 	Spooled  func(rows int64)  // number of rows in a spool; several goroutines call it
+
+	// Starting gets the evaluations of start values that are done, and the most that there will be.
+	Starting func(done, most int)
 }
 
 func (o Observer) progress(p Progress) {

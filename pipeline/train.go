@@ -178,7 +178,7 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 	c := model.Config{
 		Dim: t.start.Dim, N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
 		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
-		Seed: job.Train.Seed, Workers: t.env.Resources.Workers,
+		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
 	}
 	if n := t.feed.roles.Train(); n < c.N {
 		c.Fitted = n

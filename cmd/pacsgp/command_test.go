@@ -81,8 +81,8 @@ func TestPlanReadsFooters(t *testing.T) {
 		if err := json.Unmarshal([]byte(doc), &p); err != nil {
 			t.Fatalf("%v in %s", err, doc)
 		}
-		p.Estimate.Rate, p.Estimate.Least, p.Estimate.Most = 0, 0, 0 // measured
-		p.Estimate.Bytes = 0                                         // by the headers of pages
+		p.Estimate.Rate, p.Estimate.Least, p.Estimate.Seconds, p.Estimate.Most = 0, 0, 0, 0 // measured
+		p.Estimate.Bytes = 0                                                                // by the headers of pages
 		return p, succeed(t, "plan", "-c", job).stdout
 	}
 	said := func(p planned) string {

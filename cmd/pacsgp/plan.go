@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -269,7 +268,7 @@ func (p planned) print(w io.Writer) error {
 		with += fmt.Sprintf(", less if the start values find fewer enough, down to M = %d", p.Estimate.Fewest)
 	}
 	_, _ = fmt.Fprintf(w, "time       about %s%s (%s to %s): at most %s of %s, one last pass, at %.1f GFLOP/s measured just now; %s\n",
-		seconds(p.Estimate.Seconds), with, seconds(p.Estimate.Least), seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
+		machine.Seconds(p.Estimate.Seconds), with, machine.Seconds(p.Estimate.Least), machine.Seconds(p.Estimate.Most), certify.Count(p.Estimate.Steps, "training step"), certify.Count(p.Estimate.Batch, "row"), p.Estimate.Rate/1e9, readingWords(p.Kept))
 	_, _ = fmt.Fprintf(w, "price      %.1f nats for the grid of the hyper-parameters, %.1f nats for N and δ\n", p.LnInverseWeight, p.Confidence)
 	if p.Horizon > 0 {
 		dearer := int64(1)
@@ -386,19 +385,4 @@ func (p planned) bounds(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintf(table, "\t%s%s\n", header, lines)
 	return table.Flush()
-}
-
-// seconds are a time in words, to two digits.
-func seconds(s float64) string {
-	d := time.Duration(s * float64(time.Second))
-	switch {
-	case d < time.Second:
-		return "1s"
-	case d < 100*time.Second:
-		return d.Round(time.Second).String()
-	case d < 100*time.Minute:
-		return fmt.Sprintf("%.0fm", d.Minutes())
-	default:
-		return fmt.Sprintf("%.0fh", d.Hours())
-	}
 }

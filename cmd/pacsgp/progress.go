@@ -47,7 +47,8 @@ type display struct {
 	stage string
 	shown time.Time // the last step
 
-	spooling sync.Mutex // of spooled
+	spooling sync.Mutex // of counted
+	counts   time.Time  // the last number of it
 }
 
 func newDisplay(w system) *display {
@@ -66,7 +67,7 @@ const stepEvery = time.Second
 
 // observer shows progress; watch gets each step as well.
 func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
-	return pipeline.Observer{Notice: d.notice, Event: d.event, Progress: func(p pipeline.Progress) {
+	return pipeline.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Progress: func(p pipeline.Progress) {
 		d.progress(p)
 		for _, also := range watch {
 			if also != nil {
@@ -116,22 +117,35 @@ func (d *display) progress(p pipeline.Progress) {
 
 // spooled shows the number of spooled rows. Several goroutines may call it.
 func (d *display) spooled(rows int64) {
+	d.counted("spool", certify.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
+}
+
+// starting shows the progress of start values.
+func (d *display) starting(done, most int) {
+	words := fmt.Sprintf("%d of at most %d evaluations", done, most)
+	d.counted(string(pipeline.PhaseStart), words, int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
+}
+
+// counted shows a number, and its largest value or -1.
+func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 	d.spooling.Lock()
 	defer d.spooling.Unlock()
-	if time.Since(d.shown) < stepEvery || !d.shows(slog.LevelInfo) {
+	if time.Since(d.counts) < stepEvery || !d.shows(slog.LevelInfo) {
 		return
 	}
-	d.shown = time.Now()
+	d.counts = time.Now()
 	switch {
 	case d.log != nil:
-		d.record(slog.LevelInfo, "spool", slog.Int64("rows", rows))
+		d.record(slog.LevelInfo, what, attrs...)
 	case d.w.terminal == 0:
-		d.line("spool: " + certify.Count(rows, "row"))
+		d.line(what + ": " + words)
 	default:
-		if d.bar == nil {
-			d.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription("spool: rows"))
+		if d.bar == nil || d.stage != what {
+			d.end()
+			d.stage = what
+			d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.w.screen), progressbar.OptionShowCount(), progressbar.OptionSetDescription(what))
 		}
-		_ = d.bar.Set64(rows) // a broken terminal stops no run
+		_ = d.bar.Set64(n) // a broken terminal stops no run
 	}
 }
 
