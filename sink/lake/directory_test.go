@@ -448,3 +448,14 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 		}
 	}
 }
+
+// A path that ends like a directory, and is none, is no model.
+func TestCurrentPathsOfNoDirectory(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	if _, _, folder, err := lake.CurrentPaths(t.Context(), missing); folder || err != nil {
+		t.Errorf("a path that may be a file: folder %v, %v", folder, err)
+	}
+	if _, _, _, err := lake.CurrentPaths(t.Context(), missing+"/"); err == nil || !strings.Contains(err.Error(), missing+"/: there is no such directory") {
+		t.Errorf("a directory that is missing: %v", err)
+	}
+}

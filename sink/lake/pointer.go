@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -66,9 +67,13 @@ func CurrentIn(folder string) (pipeline.Current, error) {
 	return *p, nil
 }
 
-// CurrentPaths returns the paths of what is current in a folder; false if the path is no folder.
+// CurrentPaths returns the paths of what is current in a folder; false if the path is no folder. It
+// is an error if the path ends like one.
 func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
 	if ok, err = objects.IsFolder(ctx, path); err != nil || !ok {
+		if err == nil && strings.HasSuffix(path, "/") {
+			err = fmt.Errorf("%s: there is no such directory", path)
+		}
 		return "", "", false, err
 	}
 	p, err := CurrentIn(path)
