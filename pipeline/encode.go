@@ -328,7 +328,7 @@ func (e Encodings) seen(columns []string, reference rawRows) (Encodings, error) 
 		}
 		levels := frequent(values, frequentLevel, fewestRows, frequentLevels)
 		if levels == nil {
-			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: list the levels", ErrData, one.Column, frequentLevel, fewestRows)
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: list the levels, or leave out (exclude) an identifier, whose values are all different", ErrData, one.Column, frequentLevel, fewestRows)
 		}
 		return levels, nil
 	})

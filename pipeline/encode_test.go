@@ -147,7 +147,7 @@ func TestEncodingsOfAJob(t *testing.T) {
 		says string
 	}{
 		"a column that is not there": {pipeline.Encoding{Column: "wind"}, `no column "wind"`},
-		"no frequent value":          {pipeline.Encoding{Column: "a"}, "list the levels"},
+		"no frequent value":          {pipeline.Encoding{Column: "a"}, "list the levels, or leave out (exclude) an identifier"},
 		"one value":                  {pipeline.Encoding{Column: "one"}, "has one value"},
 	} {
 		l := stations(900, 4)
