@@ -89,7 +89,7 @@ func TestStepsAreToldOnceASecond(t *testing.T) {
 		began := time.Now()
 		log := finished(t, append([]string{"train", "-c", tiny(nil).write(t, dir)}, args...)...)
 		for line := range strings.Lines(log) {
-			if strings.Contains(line, `"steps"`) || strings.Contains(line, " of ") && strings.HasPrefix(line, "train M=") {
+			if strings.Contains(line, `"msg":"train"`) && strings.Contains(line, `"steps"`) || strings.Contains(line, " of ") && strings.HasPrefix(line, "train M=") {
 				steps++
 			}
 		}
