@@ -75,6 +75,9 @@ func (j Job) bears(target Affine) error {
 	if fineEnough(Affine{Scale: target.Scale}, l) {
 		advice = "subtract a constant near to it where the column is made, before it is rounded to a float64; in a column that is float64 already what is lost does not come back"
 	}
+	if l.Kind.Tolerances() == certify.ShareTolerance {
+		advice = "loss: {kind: zero-one, epsilon: …} takes a tolerance in units of the target"
+	}
 	return fmt.Errorf("%w: the target %q lies around %.6g, give or take %.3g: float64 numbers of that size are too coarse for the declared tolerance: %s",
 		ErrData, j.Target, target.Centre, target.Scale, advice)
 }
