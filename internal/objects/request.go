@@ -129,6 +129,9 @@ func (c *client) do(ctx context.Context, w call, use func(*http.Response) error)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if errors.Is(err, io.EOF) { // of a connection: readers take it for the end of the object
+			err = brief{errors.New(err.Error())}
+		}
 		if _, again := errors.AsType[brief](err); !again || n == tries {
 			if again {
 				err = fmt.Errorf("%w, after %d tries", err, n)
