@@ -21,15 +21,15 @@ import (
 // publishedCentres are the inducing points at which the published searches start: scipy's
 // kmeans2 with its defaults, ten rounds from draws of a Gaussian with the mean and covariance of
 // the rows, by numpy's generator with the seed of the published code. A centre without rows stays
-// where it is: empty is their number.
-func publishedCentres(rows model.Rows, m int) (z []float64, empty int) {
+// where it is: empty is their number. Rows whose features depend on each other are an error.
+func publishedCentres(rows model.Rows, m int) (z []float64, empty int, err error) {
 	d := rows.Dim
 	x := mat.NewDense(rows.Len(), d, rows.X)
 	var covariance mat.SymDense
 	stat.CovarianceMatrix(&covariance, x, nil)
 	var cholesky mat.Cholesky
 	if !cholesky.Factorize(&covariance) {
-		panic("paper: features depend on each other")
+		return nil, 0, errors.New("the published start needs features that do not depend on each other, and none that is constant")
 	}
 	var lower mat.TriDense
 	cholesky.LTo(&lower)
@@ -44,7 +44,7 @@ func publishedCentres(rows model.Rows, m int) (z []float64, empty int) {
 	for range 10 {
 		empty = recentre(rows, centres)
 	}
-	return centres.RawMatrix().Data, empty
+	return centres.RawMatrix().Data, empty, nil
 }
 
 // recentre moves each centre to the mean of the rows that it is nearest to, and counts those of
@@ -99,7 +99,10 @@ func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, row
 	}
 	began := time.Now()
 	var found searched
-	found.z, found.empty = publishedCentres(rows, u.Inducing)
+	var err error
+	if found.z, found.empty, err = publishedCentres(rows, u.Inducing); err != nil {
+		return found, err
+	}
 	c.Z, c.Starts, c.Evaluations = found.z, []model.Start{{Theta: make([]float64, c.Parameters())}}, u.Most
 	t, p, err := minimised(ctx, c, rows)
 	if err != nil {

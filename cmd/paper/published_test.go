@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // The wanted centres and counts are those of scipy 1.17:
@@ -21,9 +22,17 @@ func TestPublishedCentres(t *testing.T) {
 		all, err := readTable(t.Context(), data(t), name)
 		fatal.If(t, err)
 		in, _ := split(all, 0)
-		z, empty := publishedCentres(matrix(all.Pick(in)), 500)
+		z, empty, err := publishedCentres(matrix(all.Pick(in)), 500)
+		fatal.If(t, err)
 		if last := z[499*len(z)/500]; empty != want.empty || !(math.Abs(z[0]-want.first) < 1e-7) || !(math.Abs(last-want.last) < 1e-7) {
 			t.Errorf("%s: %d empty, %v to %v, want %+v", name, empty, z[0], last, want)
 		}
+	}
+}
+
+func TestPublishedCentresOfAConstant(t *testing.T) {
+	rows := model.Rows{Dim: 2, X: []float64{1, 5, 2, 5, 3, 5}, Y: []float64{1, 2, 3}}
+	if _, _, err := publishedCentres(rows, 2); err == nil {
+		t.Error("a constant feature is taken")
 	}
 }
