@@ -5,8 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding"
 	"errors"
-	"runtime"
 	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/allocated"
 )
 
 // A state that is resumed from is the state that the trainer writes, whatever its
@@ -47,11 +48,9 @@ func resumes(t *testing.T, body []byte, most uint64, resume func(state []byte) (
 	t.Helper()
 	sum := sha256.Sum256(body)
 	state := append(bytes.Clone(body), sum[:]...)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	tr, err := resume(state)
-	runtime.ReadMemStats(&after)
-	if used := after.TotalAlloc - before.TotalAlloc; used > most {
+	var tr resumed
+	var err error
+	if used := allocated.By(func() { tr, err = resume(state) }); used > most {
 		t.Errorf("%d bytes were allocated for %d", used, len(body))
 	}
 	if err != nil {

@@ -3,9 +3,10 @@ package pipeline
 import (
 	"bytes"
 	"crypto/sha256"
-	"runtime"
 	"testing"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/allocated"
 )
 
 // Any bytes are an error or a checkpoint that, written and read again, stays as it
@@ -30,13 +31,9 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sum := sha256.Sum256(data)
 		data = append(bytes.Clone(data), sum[:]...)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		c, err := decodeCheckpoint(data)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 16*uint64(len(data))+1<<20 {
-			t.Errorf("%d bytes were allocated for %d", used, len(data))
-		}
+		var c checkpoint
+		var err error
+		allocated.Within(t, 16*uint64(len(data))+1<<20, func() { c, err = decodeCheckpoint(data) })
 		if err != nil {
 			return
 		}

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -42,14 +42,12 @@ func FuzzPass(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		sum := sha256.Sum256(data)
 		data = append(bytes.Clone(data), sum[:]...)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		var p Pass
-		err := p.UnmarshalBinary(data)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 64*uint64(len(data))+1<<20 {
-			t.Errorf("%d bytes were allocated for %d", used, len(data))
-		}
+		var err error
+		allocated.Within(t, 64*uint64(len(data))+1<<20, func() {
+			p = Pass{}
+			err = p.UnmarshalBinary(data)
+		})
 		if err != nil {
 			return
 		}

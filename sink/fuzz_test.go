@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,19 +11,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/sink"
 )
-
-// allocatedBy is how many bytes f allocates.
-func allocatedBy(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // forgedFooter is a file with another footer, sealed anew, as anybody can make.
 func forgedFooter(t testing.TB, file []byte, change func(*format.FileMetaData)) []byte {
@@ -102,7 +93,7 @@ func TestForgedSizesAreNotAllocated(t *testing.T) {
 			"codec": forgedFooter(t, file, func(m *format.FileMetaData) { m.RowGroups[0].Columns[0].MetaData.Codec = format.Zstd }),
 		} {
 			var err error
-			used := allocatedBy(func() {
+			used := allocated.By(func() {
 				if name == "model" {
 					_, err = sink.DecodeModel(forged)
 				} else {
@@ -141,7 +132,7 @@ func FuzzDecodeModel(f *testing.F) {
 			return
 		}
 		m, err := sink.DecodeModel(data)
-		if used := allocatedBy(func() { _, _ = sink.DecodeModel(data) }); used > 64*uint64(len(data))+1<<20 {
+		if used := allocated.By(func() { _, _ = sink.DecodeModel(data) }); used > 64*uint64(len(data))+1<<20 {
 			t.Errorf("%d KiB were allocated for %d bytes: %v", used>>10, len(data), err)
 		}
 		if err != nil {
@@ -202,7 +193,7 @@ func FuzzCertificateRow(f *testing.F) {
 			data = resealed(data)
 		}
 		c, err := sink.DecodeCertificateRow(data)
-		if used := allocatedBy(func() { _, _ = sink.DecodeCertificateRow(data) }); used > 256*uint64(len(data))+1<<20 {
+		if used := allocated.By(func() { _, _ = sink.DecodeCertificateRow(data) }); used > 256*uint64(len(data))+1<<20 {
 			t.Errorf("%d KiB were allocated for %d bytes: %v", used>>10, len(data), err)
 		}
 		if err != nil {

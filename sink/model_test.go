@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -314,16 +314,11 @@ func refusesDamage(t *testing.T, good []byte, times int, want error, decode func
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range times {
 		bad := damage(rng, good, i)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := decode(bad)
-		runtime.ReadMemStats(&after)
-		if !errors.Is(err, want) {
-			t.Fatalf("damage %d: %v, want %v", i, err, want)
-		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<16 {
-			t.Errorf("damage %d: %d bytes are allocated for a damaged file of %d", i, used, len(good))
-		}
+		allocated.Within(t, 1<<16, func() {
+			if err := decode(bad); !errors.Is(err, want) {
+				t.Fatalf("damage %d of a file of %d bytes: %v, want %v", i, len(good), err, want)
+			}
+		})
 	}
 }
 

@@ -5,13 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -108,13 +108,8 @@ func FuzzJobFile(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
 		c, read := parsed(text, noVariables)
-		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<12*uint64(len(text))+1<<20 {
-			t.Errorf("%d bytes were allocated for %d", used, len(text))
-		}
+		allocated.Within(t, 1<<12*uint64(len(text))+1<<20, func() { parsed(text, noVariables) })
 		for _, f := range read.Faults {
 			if strings.TrimSpace(f.Text) == "" {
 				t.Errorf("%#v has no words", f)
