@@ -122,7 +122,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(files || job.Encode.Texts() == nil, "encode", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(files || !job.Schema.Given(), "schema", "it is of files; take a job of files, or leave it out")
-	faults.Unless(c.Schema.Known(), "schema.on_change", "%q is neither %s", c.Schema.OnChange, strings.Join(columns.OnChange, " nor "))
+	c.Schema.Check(&faults)
 	for name, e := range c.Encode {
 		faults.Unless(e.Given(), yamlfile.Join("encode", name), columns.WantEncoding)
 	}

@@ -3,10 +3,12 @@ package columns
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -51,8 +53,15 @@ const (
 // OnChange are the values of the key on_change.
 var OnChange = []string{changeError, changeNote}
 
-// Known reports whether the value of on_change is one of the words, or none.
-func (s Schema) Known() bool { return s.OnChange == "" || slices.Contains(OnChange, s.OnChange) }
+// Check finds words that are none.
+func (s Schema) Check(faults *yamlfile.Faults) {
+	faults.Unless(s.OnChange == "" || slices.Contains(OnChange, s.OnChange), "schema.on_change", "%q is neither %s", s.OnChange, strings.Join(OnChange, " nor "))
+	for name, of := range s.Columns {
+		if err := ingestlake.CheckType(of.Type); of.Type != "" && err != nil {
+			faults.Add(yamlfile.Join("schema.columns", name)+".type", "%v", err)
+		}
+	}
+}
 
 // Declared is the schema of a job.
 func (s Schema) Declared() pipeline.SchemaDecl {
