@@ -65,8 +65,19 @@ func (d Declared) doubts() []string {
 	return []string{"Its maker notes columns that are not as the schema of the job has them: " + changed(d.Changes) + ". Model and bounds are of the rows as they are."}
 }
 
-// Changed names the noted changes, for the maker's word; "" if there are none.
-func (d Declared) Changed() string { return changed(d.Changes) }
+// Changed names the noted changes, "" for none: those that a check against the rows finds again,
+// which are ranges of columns of the sample, and those that are the maker's word.
+func (c Certificate) Changed() (inRows, byWord string) {
+	var found, word []Change
+	for _, change := range c.Declared.Changes {
+		if change.Kind == ChangeRange && slices.Contains(c.Sample.Columns, change.Column) {
+			found = append(found, change)
+		} else {
+			word = append(word, change)
+		}
+	}
+	return changed(found), changed(word)
+}
 
 // SortChanges puts changes into the order of a certificate, each once.
 func SortChanges(all []Change) []Change {

@@ -270,8 +270,9 @@ def declared(cert):
         words["scaling"] = f"constants of {counted(len(said['scaling']), 'column')} were declared, not computed from rows"
     if "snapshot" in said:
         words["snapshot"] = f'"{said["snapshot"]}", of the list of files'
-    if said.get("changes"):
-        words["schema"] = f"columns differ from it: {changed(said['changes'])}"
+    # Those of ranges of its columns were held to the rows.
+    if noted := [c for c in said.get("changes", []) if c["change"] != "range" or c["column"] not in cert["sample"]["columns"]]:
+        words["schema"] = f"columns differ from it: {changed(noted)}"
     if s := cert["delta"].get("sequence"):
         words["sequence"] = f'number {s["number"]} of "{s["name"]}": delta_policy {s["policy"]}' + (", by which the bounds depend on the number" if s["policy"] == "sequence" else "")
     return words.items()

@@ -282,7 +282,7 @@ func record(c certify.Certificate) []Field {
 	for i, id := range c.RowRules {
 		rules[i] = certify.RowRuleText(id)
 	}
-	return []Field{
+	fields := []Field{
 		{"rows", fmt.Sprintf("%d in %s: %d reference, %d train, %d holdout, %d copies left out, %d bad", l.Rows, certify.Count(c.Sample.Shards, "shard"), l.Reference, l.Train, l.Holdout, l.Copies, l.Bad) + outside(l)},
 		{"row rules", strings.Join(rules, "; ")},
 		{"copies", copies(c.Copies)},
@@ -297,6 +297,10 @@ func record(c certify.Certificate) []Field {
 		{"model", c.Model.Digest},
 		{"configuration", c.Configuration.Digest},
 	}
+	if found, _ := c.Changed(); found != "" {
+		fields = append(fields, Field{"schema", "reference or train rows leave it: " + found})
+	}
+	return fields
 }
 
 // segments describes the offsets of a sample in a log, by partition.
@@ -362,8 +366,8 @@ func declared(c certify.Certificate) []Field {
 	if d.Snapshot != "" {
 		fields = append(fields, Field{"snapshot", "\"" + d.Snapshot + "\", of the list of files"})
 	}
-	if len(d.Changes) > 0 {
-		fields = append(fields, Field{"schema", "columns differ from it: " + d.Changed()})
+	if _, word := c.Changed(); word != "" {
+		fields = append(fields, Field{"schema", "columns differ from it: " + word})
 	}
 	if s := c.Delta.Sequence; s != nil {
 		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
