@@ -55,11 +55,10 @@ func ReadCertificate(ctx context.Context, reference string) (certify.Certificate
 }
 
 // SignedBy returns which key, of a file or folder of trusted ones, has signed the certificate of a
-// reference with this id. Signatures are beside it.
+// reference with this id; "" if none is demanded. Signatures are beside it.
 func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, trusted string) (string, error) {
-	keys, err := sign.ReadTrusted(trusted)
-	if err != nil {
-		return "", Argument(fmt.Errorf("--trusted: %w", err))
+	if trusted == "" {
+		return "", nil
 	}
 	a, ok, err := OnTopics(ctx, reference)
 	if !ok && err == nil {
@@ -68,7 +67,15 @@ func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, 
 	if err != nil {
 		return "", err
 	}
-	by, err := keys.Check(id, c.Model.Digest, a.Signatures)
+	return signedBy(id, c, a.Signatures, trusted)
+}
+
+func signedBy(id string, c certify.Certificate, signatures [][]byte, trusted string) (string, error) {
+	keys, err := sign.ReadTrusted(trusted)
+	if err != nil {
+		return "", Argument(fmt.Errorf("--trusted: %w", err))
+	}
+	by, err := keys.Check(id, c.Model.Digest, signatures)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", pipeline.ErrRefused, err)
 	}

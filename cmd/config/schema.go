@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -44,7 +43,7 @@ func pageOf(kind string) string {
 func schemaOf[T any](page string, required ...string) schema {
 	of := reflect.TypeFor[T]()
 	kind := kindOf(of).Name
-	s := (&schemer{kind, described(page)}).of("", of)
+	s := (&schemer{kind, docs.Meanings(page)}).of("", of)
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "pacsgp " + kind
 	s["required"] = required
@@ -273,47 +272,4 @@ func (guaranteesConfig) schema() schema {
 	method := schema{"enum": certify.Methods()}
 	weights := schema{"type": "object", "propertyNames": method, "additionalProperties": schema{"type": "integer", "not": schema{"const": 0}}}
 	return schema{"anyOf": []schema{method, {"type": "array", "items": method}, weights}}
-}
-
-var (
-	nameInTable = regexp.MustCompile("`([a-z_.\\[\\]]+)`")
-	keyTable    = regexp.MustCompile("^\\| key(?: of `([a-z_.]+)`)? \\|")
-	mdLink      = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-)
-
-// described are the meanings of keys, from the tables of a page.
-func described(page string) map[string]string {
-	said := map[string]string{}
-	section, inTable := "", false
-	for line := range strings.Lines(page) {
-		line = strings.TrimSpace(line)
-		head := keyTable.FindStringSubmatch(line)
-		switch {
-		case head != nil:
-			section, inTable = head[1], true
-			continue
-		case !strings.HasPrefix(line, "| `"):
-			inTable = inTable && strings.HasPrefix(line, "|--")
-			continue
-		case !inTable:
-			continue
-		}
-		cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), " |")
-		text := mdLink.ReplaceAllString(strings.Join(cells[2:len(cells)-1], " |"), "$1")
-		text = strings.TrimSpace(strings.ReplaceAll(text, "\x00", "|"))
-		if value := strings.TrimSpace(strings.TrimPrefix(cells[1], "|")); value != "" {
-			text += ". Default: " + mdLink.ReplaceAllString(value, "$1")
-		}
-		above := ""
-		for i, name := range nameInTable.FindAllStringSubmatch(cells[0], -1) {
-			key := strings.TrimPrefix(strings.ReplaceAll(name[1], "[]", ""), ".")
-			if at := strings.LastIndexByte(key, '.'); i == 0 && at > 0 {
-				above = key[:at]
-			} else if at < 0 {
-				key = yamlfile.Join(above, key) // of the same section as the first
-			}
-			said[yamlfile.Join(section, key)] = text
-		}
-	}
-	return said
 }

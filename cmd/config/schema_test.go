@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
@@ -243,7 +244,7 @@ func TestSchemaSaysWhatKeysAre(t *testing.T) {
 func keysAreSaid(t *testing.T, kind string) {
 	var shown map[string]any
 	fatal.If(t, json.Unmarshal(printed(t, kind), &shown))
-	said, all, ofWords := described(pageOf(kind)), map[string]bool{}, map[string]bool{}
+	said, all, ofWords := docs.Meanings(pageOf(kind)), map[string]bool{}, map[string]bool{}
 	leaves("", shown, func(key string, words []any) {
 		all[key], ofWords[key] = true, words != nil
 		known := slices.ContainsFunc(slices.Collect(maps.Keys(said)), func(other string) bool {

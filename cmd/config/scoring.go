@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -29,6 +30,7 @@ type Scoring struct {
 
 	FS       durable.FS
 	Once     bool          // end when no row is left
+	Trusted  string        // public keys, by one of which models are signed; "": by any or none
 	Patience time.Duration // default time to wait for absent brokers
 	Sent     int64         // rows of files in one transaction of predictions; 0: the default
 
@@ -49,6 +51,11 @@ const filesAtOnce = 3
 
 // Run predicts until ctx is done or, with Once, no row is left, and counts failed files.
 func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
+	if s.Trusted != "" {
+		if _, err := sign.ReadTrusted(s.Trusted); err != nil {
+			return 0, Argument(fmt.Errorf("--trusted: %w", err))
+		}
+	}
 	pointers, closePointers, err := s.pointers()
 	if err != nil {
 		return 0, err
@@ -110,10 +117,27 @@ func (f FolderPointers) Artifact(ctx context.Context, p pipeline.Current) (a sco
 	return a, err
 }
 
+// ready makes a model ready that a trusted key has signed. The keys are read anew for each.
+func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Ready, err error) {
+	if s.Trusted != "" && s.Model.Folder != "" {
+		a.Signatures, err = sinklake.Signatures(nil, s.Model.Folder, a.ID)
+	}
+	if s.Trusted != "" && err == nil {
+		_, err = signedBy(a.ID, a.Certificate, a.Signatures, s.Trusted)
+	}
+	if err != nil && !errors.Is(err, pipeline.ErrRefused) {
+		err = score.Later(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return score.Verified(s.Resources())(ctx, a)
+}
+
 // follower follows the pointers.
 func (s *Scoring) follower(from score.Pointers, keeps func() string, anew string) *score.Follower {
 	return score.NewFollower(score.Config{
-		Pointers: from, Ready: score.Verified(s.Resources()), Notice: s.Noticed, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
+		Pointers: from, Ready: s.ready, Notice: s.Noticed, Cautions: s.Cautions, Keeps: keeps, Anew: anew,
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 func completions(root *cobra.Command) {
 	jobs, folders := cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt), cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	flags := map[string]cobra.CompletionFunc{
-		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders, "state": folders,
+		"config": jobs, "source": jobs, "kafka": jobs, "from": folders, "output": folders, "state": folders, "trusted": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		"log-format": words(logText, logJSON), "format": words(formatText, formatJSON), "log-level": words("debug", "info", "warn", "error"),
 		"judge": words(string(pipeline.JudgeMean)+"\tof Q, which predict writes", string(pipeline.JudgeDraw)+"\tof Q"),
 	}

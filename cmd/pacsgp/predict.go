@@ -16,10 +16,11 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func predictCommand(w system) *cobra.Command {
-	var output, job string
+	var output, job, trusted string
 	var within budget
 	var asJSON bool
 	var share float64
@@ -58,18 +59,19 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, model, certificate, from, output, share, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, share, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
+	cmd.Flags().StringVar(&trusted, "trusted", "", trustedKeys)
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
-func predict(ctx context.Context, w system, modelPath, certificatePath string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, modelPath, certificatePath, trusted string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
 	m, digest, err := config.ReadModel(ctx, modelPath)
 	if err != nil {
 		return err
@@ -79,6 +81,9 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 		return err
 	}
 	show := newDisplay(w)
+	if _, err := config.SignedBy(ctx, certificatePath, id, c, trusted); err != nil {
+		return err
+	}
 	if err := (needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}).met(w, res.Memory, ""); err != nil {
 		return err
 	}
@@ -90,7 +95,7 @@ func predict(ctx context.Context, w system, modelPath, certificatePath string, f
 		return err
 	}
 	id = pipeline.CarriedID(c, id)
-	for _, text := range cautions(c) {
+	for _, text := range report.Cautions(c) {
 		show.notice(text)
 	}
 	src, err := from.Open(ctx, pipeline.Choice{Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
@@ -241,30 +246,4 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	}
 	notice("the predictions in " + output + " are replaced when the new ones are complete")
 	return nil
-}
-
-// cautions are the notices of predict, score and promote about a certificate, which they check
-// against its model alone.
-func cautions(c certify.Certificate) []string {
-	var said []string
-	switch mean := c.About(certify.PredictorMean); {
-	case mean.Status == certify.StatusCertified:
-	case len(c.Conditional()) > 0 && c.Ledger.Holdout == 0: // for the column of the mean
-	case len(c.Conditional()) > 0:
-		check := "pacsgp verify --retrain checks the first, pacsgp audit the second"
-		if c.Mean != nil || c.Roles.Last || c.Declared.Training.Ancestor != nil { // which an audit refuses
-			check = "pacsgp verify --retrain checks the first"
-		}
-		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them ("+check+")")
-	default:
-		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
-	}
-	if m := c.Mean; m != nil && len(c.Conditional()) > 0 {
-		said = append(said, fmt.Sprintf("what the certificate says of predictions is conditional: that the column %q is a function of the features that was fixed without the rows that certify is its maker's word, and no command checks it", m.Column))
-	}
-	if c.Roles.ByContent {
-		said = append(said, "roles follow from features, and rows are not told by them here: the certificate's id stands beside all predictions, and each of its numbers speaks only of rows whose features have its role")
-	}
-	said = append(said, "the certificate was not checked against rows: how often the model missed is its maker's word (pacsgp verify with the data checks it)")
-	return append(said, c.Doubts()...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func scheduleCommand(w system) *cobra.Command {
@@ -336,7 +337,7 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	if err != nil {
 		return err
 	}
-	cautions := cautions(c)
+	cautions := report.Cautions(c)
 	alarm, err := schedule.AlarmOf(out, whole)
 	if alarm != "" {
 		cautions = append(cautions, alarm)

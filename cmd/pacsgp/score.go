@@ -9,10 +9,11 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func scoreCommand(w system) *cobra.Command {
-	var path string
+	var path, trusted string
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "score score.yaml",
@@ -29,22 +30,23 @@ func scoreCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runScore(cmd.Context(), w, c, once)
+			return runScore(cmd.Context(), w, c, trusted, once)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
+	f.StringVar(&trusted, "trusted", "", trustedKeys)
 	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
 	return cmd
 }
 
 // runScore predicts the rows that are there and, unless once is set, those that come.
-func runScore(ctx context.Context, w system, c config.ScoreFile, once bool) (err error) {
+func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string, once bool) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
-		ScoreFile: c, FS: w.fs, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions,
+		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions,
 	}
 	s.Looked = e.metrics.looked
 	if !once && (c.OnTopics() || c.ToTopic()) {

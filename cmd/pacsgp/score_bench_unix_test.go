@@ -43,7 +43,7 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 		way{"score", func() {
 			n++
 			c.Output.Folder = filepath.Join(dir, fmt.Sprintf("scored%d", n))
-			fatal.If(b, runScore(b.Context(), w, c, true))
+			fatal.If(b, runScore(b.Context(), w, c, "", true))
 		}})
 }
 
@@ -65,7 +65,7 @@ func scoreFilesToTopic(b *testing.B, inducing, rows int) {
 			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\noutput: {kafka: {topic: %s, brokers: [%q]}}\n", topic, s.Address))
 			c, err := loadScore(b.Context(), file, w)
 			if err == nil {
-				err = runScore(b.Context(), w, c, true)
+				err = runScore(b.Context(), w, c, "", true)
 			}
 			fatal.If(b, err)
 		}})
@@ -106,7 +106,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 			writeFile(b, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
 			c, err := loadScore(b.Context(), path, w)
 			if err == nil {
-				err = runScore(b.Context(), w, c, true)
+				err = runScore(b.Context(), w, c, "", true)
 			}
 			fatal.If(b, err)
 		}})

@@ -36,6 +36,37 @@ func anotherKey(t *testing.T, dir string) (private, public string) {
 	return private, public
 }
 
+// trustedPredictions demands that predict and score take the model of a trusted key alone, from an
+// output and from topics.
+func trustedPredictions(t *testing.T, a artifact, public, other, broker string) {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "p.parquet")
+	for _, reference := range [][]string{{a.out}, {a.model, a.certificate}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
+		call := append(append([]string{"predict"}, reference...), a.lake, "-o", to, "--trusted")
+		pacsgp(t, append(call, other)...).says(t, exitFailure, "refused", "not among the trusted ones")
+		if _, err := os.Stat(to); err == nil {
+			t.Errorf("%q wrote predictions", call)
+		}
+		pacsgp(t, append(call, filepath.Dir(other))...).says(t, exitUsage, "--trusted", "readers must not have")
+		succeed(t, append(call, public)...)
+		fatal.If(t, os.Remove(to))
+	}
+	for _, model := range []string{a.out, "{kafka: {brokers: [" + broker + "], name: m}}"} {
+		dir := t.TempDir()
+		score := filepath.Join(dir, "score.yaml")
+		writeFile(t, score, []byte("model: "+model+"\nsource: {paths: ["+a.lake+"]}\noutput: scored\n"))
+		pacsgp(t, "score", score, "--once", "--trusted", filepath.Dir(other)).says(t, exitUsage, "--trusted", "readers must not have")
+		pacsgp(t, "score", score, "--once", "--trusted", other).says(t, exitFailure, "refused", "not among the trusted ones")
+		if found := scored(t, dir); len(found) > 0 {
+			t.Errorf("%s: a model without a trusted signature has predicted %d files", model, len(found))
+		}
+		succeed(t, "score", score, "--once", "--trusted", public)
+		if found := scored(t, dir); len(found) == 0 {
+			t.Errorf("%s: nothing is predicted", model)
+		}
+	}
+}
+
 // TestSigned: a job signs what it publishes, in its output and on topics, and a reader who names
 // the keys that he trusts takes nothing else.
 func TestSigned(t *testing.T) {
@@ -67,6 +98,8 @@ func TestSigned(t *testing.T) {
 	if got := readFile(t, filepath.Join(pulled, filepath.Base(signatures[0]))); string(got) != string(signed) {
 		t.Errorf("the signature is another one after pull: %s", got)
 	}
+
+	trustedPredictions(t, a, public, other, broker)
 
 	// What else is there under such a name does no harm.
 	beside := filepath.Join(a.out, sinklake.SignatureName(a.id, nil))

@@ -66,7 +66,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
-	cmd.Flags().StringVar(&v.trusted, "trusted", "", "public keys, a file or a folder of some: demand a signature by one of them")
+	cmd.Flags().StringVar(&v.trusted, "trusted", "", trustedKeys)
 	cmd.Flags().StringVar((*string)(&v.sign), "sign", "", "a private key: sign the certificate if nothing contradicts it")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
@@ -75,6 +75,9 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
 	return cmd
 }
+
+// trustedKeys is what the flag --trusted means.
+const trustedKeys = "public keys, a file or a folder of some: demand a signature by one of them"
 
 // A verification says what to check, and against which rows.
 type verification struct {

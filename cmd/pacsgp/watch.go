@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func watchCommand(w system) *cobra.Command {
@@ -84,7 +85,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
 	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: cautions, Told: e.counted,
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions, Told: e.counted,
 	}
 	if follow {
 		watching.Patience = config.ServicePatience

@@ -16,7 +16,8 @@ type Artifact struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate that was read
 	Model       pipeline.Model
-	Digest      string // of the model's bytes
+	Digest      string   // of the model's bytes
+	Signatures  [][]byte // on topics, where they are with the certificate
 }
 
 // Pointers reads the pointer and its artifact.

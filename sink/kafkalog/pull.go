@@ -261,5 +261,5 @@ func (t *Pointers) Artifact(ctx context.Context, p pipeline.Current) (score.Arti
 		return score.Artifact{}, err
 	}
 	m, err := sink.DecodeModel(a.Model)
-	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: digest(a.Model)}, err
+	return score.Artifact{Certificate: c, ID: p.ID, Model: m, Digest: digest(a.Model), Signatures: a.Signatures}, err
 }
