@@ -26,6 +26,9 @@ func (s *ordinalSet) add(ordinal int64) {
 
 // seal ends the additions: members can be counted then.
 func (s *ordinalSet) seal() {
+	if s == nil {
+		return
+	}
 	for i, w := range s.words {
 		if i%groupWords == 0 {
 			s.before = append(s.before, s.n)

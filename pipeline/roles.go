@@ -170,7 +170,8 @@ type roleRule interface {
 	heldOut(rank) bool
 	outside(rank) bool
 	// first returns at most k of n rows, but those that are left out, in the order in
-	// which they become reference rows and start rows.
+	// which they become reference rows and start rows. It calls without for all rows, unless
+	// the rule keeps none apart.
 	first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error)
 }
 
@@ -249,7 +250,10 @@ func (p byPosition) outside(x rank) bool { return x.ordinal >= p.count && p.hash
 // of their rank, then the others of the early ones.
 func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
 	early := min(n, p.early)
-	found, err := firstByHash(ctx, p.hash.key, early, early, without, workers)
+	if p.hash.held == 0 && p.hash.without == 0 && p.hash.last >= n {
+		n = early
+	}
+	found, err := firstByHash(ctx, p.hash.key, n, early, func(x rank) bool { return without(x) || x.ordinal >= early }, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -271,24 +275,37 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 	rule := job.rule(n)
 	reference := rule.references(n)
 	r := Roles{Rows: n, out: out}
-	var err error
 	if job.Roles.Holdout > 0 {
-		if r.holdout, err = keptApart(ctx, job.Roles.Key, n, rule.heldOut, out, workers); err != nil {
-			return r, err
-		}
+		r.holdout = newOrdinalSet(n)
 	}
 	if job.Roles.Outside > 0 {
-		if r.outside, err = keptApart(ctx, job.Roles.Key, n, rule.outside, out, workers); err != nil {
-			return r, err
-		}
+		r.outside = newOrdinalSet(n)
 	}
-	apart := func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
-	unused := func(x rank) bool { return apart(x) || out.has(x.ordinal) }
-	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil || !job.Scaling.byReference() {
+	// One reading of the hashes, of which there are as many as rows, finds all roles.
+	unused := func(x rank) bool {
+		switch {
+		case out.has(x.ordinal):
+		case rule.heldOut(x):
+			r.holdout.add(x.ordinal)
+		case rule.outside(x):
+			r.outside.add(x.ordinal)
+		default:
+			return false
+		}
+		return true
+	}
+	var err error
+	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil {
 		return r, err
+	}
+	r.holdout.seal()
+	r.outside.seal()
+	if !job.Scaling.byReference() {
+		return r, nil
 	}
 	first := r.order
 	if !out.none() {
+		apart := func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
 		if first, err = rule.first(ctx, n, reference, apart, workers); err != nil {
 			return r, err
 		}
