@@ -217,7 +217,9 @@ func race(t *testing.T) {
 					taken = append(taken, next)
 					mu.Unlock()
 					mine++
-				case !errors.Is(err, durable.ErrLocked):
+				case errors.Is(err, durable.ErrLocked), strings.Contains(err.Error(), "is not that of its content"):
+					// Somebody was faster, or is writing, for longer than a hasty client tries.
+				default:
 					t.Error(err)
 					return
 				}
