@@ -162,7 +162,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)
 	if isRemote(c.Output) {
-		faults.Unless(objects.CheckOutput(c.Output) == nil, "output", "%s: want a path of this machine or s3://BUCKET/PATH, without a user or a query", objects.Shown(c.Output))
+		faults.Unless(objects.CheckOutput(c.Output) == nil, "output", "%s: want a path of this machine or s3://BUCKET/PATH, with two slashes and without a user or a query", objects.Shown(c.Output))
 		faults.Unless(files && !c.Source.scheduled && !p.goesOn(), "output", "%s: only a job of files that pacsgp train runs publishes to a store; name a directory", objects.Shown(c.Output))
 	}
 	if p.goesOn() && !c.Source.scheduled {

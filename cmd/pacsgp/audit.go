@@ -74,7 +74,7 @@ func auditCommand(w system) *cobra.Command {
 // auditFolder is the folder of an audit: the output, or a temporary one.
 func auditFolder(output string) (dir string, remove func(), err error) {
 	if output != "" {
-		return output, func() {}, nil
+		return output, func() {}, config.Local(output)
 	}
 	dir, err = os.MkdirTemp("", "pacsgp-audit-")
 	return dir, func() { _ = os.RemoveAll(dir) }, err

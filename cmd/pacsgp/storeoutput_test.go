@@ -50,7 +50,13 @@ func TestStoreAsOutput(t *testing.T) {
 	held := sinklake.NewOutput(out, nil)
 	release, err := held.Hold()
 	fatal.If(t, err)
-	pacsgp(t, "train", "-c", job, "-o", out).says(t, exitFailure, "in use by another process")
+	met := pacsgp(t, "train", "-c", job, "-o", out)
+	met.says(t, exitFailure, "in use by another process")
+	if !strings.Contains(met.message+met.log, "waiting until ") {
+		t.Errorf("the wait for the lease is silent: %s", met.message+met.log)
+	}
+	pacsgp(t, "audit", near, lake, "-o", out).says(t, exitUsage, "want a path of this machine")
+	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "did you mean "+out+"?")
 	fatal.If(t, release())
 	secretless(t, g, said)
 }

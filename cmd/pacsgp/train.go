@@ -60,6 +60,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 	}
 	show, out := newDisplay(w), p.Place(w.fs)
 	defer show.end()
+	out.Told = show.notice
 	how := howTo(w, show, p, out, nil)
 	if noPass {
 		if err := pipeline.TrainForParts(ctx, p.Job, p.Source, out, how); err != nil {

@@ -11,7 +11,19 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+// scheme is the beginning of an address, or of what was to be one and lacks a slash.
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:/|s3:|https?:|gs:)/`)
+
+// oneSlash cuts the address that lacks a slash.
+var oneSlash = regexp.MustCompile(`^(s3|https?|gs):/([^/].*)$`)
+
+// meant returns an error for an address that lacks a slash.
+func meant(address string) error {
+	if m := oneSlash.FindStringSubmatch(address); m != nil {
+		return fmt.Errorf("did you mean %s?", Shown(m[1]+"://"+m[2]))
+	}
+	return nil
+}
 
 // IsAddress reports whether a path is the address of something in a store, readable or not.
 func IsAddress(path string) bool { return scheme.MatchString(path) }
@@ -50,8 +62,11 @@ func Shown(address string) string {
 	return address
 }
 
-// Check returns an error for an address that cannot be read. The error does not repeat it.
+// Check returns an error for an address that cannot be read. The error repeats no secret of it.
 func Check(address string) error {
+	if err := meant(address); err != nil {
+		return err
+	}
 	kind, rest, _ := strings.Cut(address, "://")
 	host, path, _ := strings.Cut(rest, "/")
 	switch kind {
@@ -85,6 +100,12 @@ var errSecret = errors.New("an address with a user, a query or a fragment is not
 
 // CheckOutput returns an error for an address that cannot be written to.
 func CheckOutput(address string) error {
+	if err := meant(address); err != nil {
+		return err
+	}
+	if strings.ContainsAny(address, "?#") {
+		return errSecret
+	}
 	if !strings.HasPrefix(address, "s3://") {
 		return errors.New("want a path of this machine or s3://BUCKET/PATH: outputs in other stores are not written")
 	}

@@ -30,6 +30,8 @@ import (
 // has written in between, the error is [durable.ErrLocked]. So of two processes that read a list of
 // numbers at most one can take the next number, whoever holds the lease.
 type Files struct {
+	Told func(text string) // gets a notice of the wait for a lease; nil drops it
+
 	client        *client
 	writer        string        // of what is written here
 	beat, expires time.Duration // of leases
@@ -53,12 +55,16 @@ func newFiles(by *client) *Files {
 	return &Files{client: by, writer: rand.Text(), beat: leaseBeat, expires: leaseExpires, temps: map[string]*temporary{}, seen: map[string]string{}, unsure: map[string]bool{}}
 }
 
-// FilesOf returns the file system for a path: that of stores for an address, else fsys, and
-// [durable.OS] for a nil one.
+// FilesOf returns the file system for a path: new [Files] for an address, with the notices of earlier
+// ones; else fsys, and [durable.OS] for a nil one.
 func FilesOf(fsys durable.FS, path string) durable.FS {
 	switch {
 	case IsAddress(path):
-		return NewFiles()
+		far := NewFiles()
+		if of, ok := fsys.(*Files); ok {
+			far.Told = of.Told
+		}
+		return far
 	case fsys == nil:
 		return durable.OS{}
 	}

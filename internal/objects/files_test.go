@@ -261,8 +261,13 @@ func TestLease(t *testing.T) {
 	fatal.If(t, durable.WriteFile(other, s.Address("out/a"), []byte("other")))
 	other.lease.stop() // as a process that is killed, or stopped
 	began := time.Now()
+	var told []string
+	one.Told = func(text string) { told = append(told, text) }
 	taken, err := one.Lock(name)
 	fatal.If(t, err)
+	if len(told) != 1 || !strings.Contains(told[0], name+" is held by "+other.writer) || !strings.Contains(told[0], "waiting until "+began.Add(one.expires).Format("15:04:")) {
+		t.Errorf("of the wait is said %q, want who holds it, and until when", told)
+	}
 	if waited := time.Since(began); waited < one.expires {
 		t.Errorf("a lease without a sign of life was taken after %v, want %v or more", waited, one.expires)
 	}
@@ -378,6 +383,7 @@ func TestOutputsThatAreRefused(t *testing.T) {
 	s := objectstest.New(t)
 	for address, want := range map[string]string{
 		"https://me:hunter2@host/out": "want a path of this machine", "s3://me:hunter2@rows/out": "an address with a user", "gs://rows/out": "want a path",
+		"s3:/rows/out": "did you mean s3://rows/out?", "s3://rows/out?versionId=1": "a query", "s3://rows/out#a": "a fragment",
 	} {
 		err := hasty().MkdirAll(address)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,6 +92,12 @@ func (f *Files) acquire(name string) (*lease, error) {
 		return nil, err
 	}
 	if at != nil && string(text) != free {
+		if f.Told != nil {
+			var holder string
+			_, _ = fmt.Sscanf(string(text), "held by %40s ", &holder)
+			f.Told(fmt.Sprintf("%s is held by %s, a run that wrote it last at %s by the clock of the store: waiting until %s for a sign of its life, then it is taken",
+				name, cmp.Or(holder, "another"), at.modified.Format(time.TimeOnly), time.Now().Add(f.expires).Format(time.TimeOnly)))
+		}
 		if err := f.watch(ctx, name, at.tag); err != nil {
 			return nil, err
 		}

@@ -161,6 +161,10 @@ func TestFaults(t *testing.T) {
 	}{
 		"two internal errors": {status(500, "InternalError", 2), "", 3},
 		"slow down":           {status(503, "SlowDown", forEver), "503 Service Unavailable, SlowDown, after 8 tries", 8},
+		"an object above":     {status(409, "ObjectParentIsFile", forEver), "409 Conflict, ObjectParentIsFile (hint: what should be a folder", 1},
+		"writes at a time":    {status(409, "OperationAborted", 2), "", 3},
+		"no bucket":           {status(404, "NoSuchBucket", forEver), "or is gone", 1},
+		"bad request":         {status(400, "InvalidArgument", forEver), "400 Bad Request, InvalidArgument", 1},
 		"forbidden":           {status(403, "AccessDenied", forEver), "403 Forbidden, AccessDenied", 1},
 		"half of it":          {func(w http.ResponseWriter, _ *http.Request, n int) bool { return half(w, n, 3) }, "", 4},
 		"always half of it":   {func(w http.ResponseWriter, _ *http.Request, n int) bool { return half(w, n, forEver) }, "50000 of 2000000 bytes came: unexpected EOF, after 8 tries", 8},
@@ -353,6 +357,9 @@ func TestCheck(t *testing.T) {
 		"https://host/x?X-Amz-Signature=hunter2": "an address with a user",
 		"https://host/*.parquet":                 "each file",
 		"https://host":                           "https://HOST/PATH",
+		"s3:/rows/a/b":                           "did you mean s3://rows/a/b?",
+		"s3:/me:hunter2@rows/x":                  "did you mean s3://…?",
+		"https:/host/x?hunter2":                  "did you mean https://…?",
 		"gs://rows/x":                            "AWS_ENDPOINT_URL=https://storage.googleapis.com",
 		"abfss://hunter2@account/x":              "only s3://",
 	} {
@@ -362,6 +369,9 @@ func TestCheck(t *testing.T) {
 		}
 		silent(t, err)
 		silent(t, errors.New(Shown(address)))
+		if !IsAddress(address) {
+			t.Errorf("%s is taken for a path", address)
+		}
 	}
 	for _, endpoint := range []string{"http://me:hunter2@host", "host:9000", "http://host/hunter2", "http://host?hunter2"} {
 		_, err := accountOf(func(name string) string { return map[string]string{"AWS_ENDPOINT_URL": endpoint}[name] })

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -165,7 +166,9 @@ func (c *client) try(ctx context.Context, w call, use func(*http.Response) error
 	if err == nil {
 		err = answer(resp, who, use)
 	} else if of, ok := errors.AsType[*url.Error](err); ok { // the address of a redirection may have a secret
-		err = brief{of.Err}
+		if err = of.Err; !untrusted(err) {
+			err = brief{err}
+		}
 	}
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return brief{fmt.Errorf("no whole answer within %v", patience)}
@@ -204,11 +207,21 @@ func answer(resp *http.Response, who *account, use func(*http.Response) error) (
 	switch e.code {
 	case http.StatusPreconditionFailed:
 		return ErrChanged
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError,
+	case http.StatusConflict: // of two writes at a time, but for what has another name
+		if e.name == "" || e.name == "ConditionalRequestConflict" || e.name == "OperationAborted" {
+			return brief{e}
+		}
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return brief{e}
 	}
 	return e
+}
+
+// untrusted reports whether an error is the refusal of a server's certificate, which stays.
+func untrusted(err error) bool {
+	_, is := errors.AsType[*tls.CertificateVerificationError](err)
+	return is
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z]{1,60}$`)

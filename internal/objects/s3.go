@@ -100,6 +100,8 @@ func (a *account) hint(of *statusError) string {
 		return fmt.Sprintf(" (hint: AWS_REGION=%s)", of.region)
 	case of.code == http.StatusForbidden && a.anonymous:
 		return " (hint: no credentials were found in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws or the role of the machine)"
+	case of.name == "ObjectParentIsFile":
+		return " (hint: what should be a folder of the address is an object; choose another address, or remove it)"
 	default:
 		return ""
 	}

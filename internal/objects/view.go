@@ -118,7 +118,11 @@ func (v *View) stat(ctx context.Context, address string) (*Info, error) {
 	}
 	if len(v.folders[address]) == 0 {
 		delete(v.folders, address)
-		return nil, cmp.Or(refusal, error(&fs.PathError{Op: "list", Path: address, Err: fs.ErrNotExist}))
+		err := cmp.Or(refusal, error(&fs.PathError{Op: "list", Path: address, Err: fs.ErrNotExist}))
+		if strings.ContainsAny(address, "?#") {
+			err = fmt.Errorf("%w (hint: in an s3 address ? and # are letters of the key; no query is read, and of versions the latest)", err)
+		}
+		return nil, err
 	}
 	return folder, nil
 }
