@@ -183,8 +183,9 @@ func Entries(node ast.Node) []*ast.MappingValueNode {
 	}
 }
 
-// decimal is a number as people write it: YAML takes 010 for 8 and 1_0 for 10.
-var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*)$`)
+// decimal is a number as people write it, maybe with its digits in threes, as in 2_000_000. YAML takes
+// 010 for 8 and 1_0 for 10.
+var decimal = regexp.MustCompile(`^[+-]?(0|[1-9][0-9]*|[1-9][0-9]{0,2}(_[0-9]{3})+)$`)
 
 // WholeNumber returns the value of a node that is a whole number in the range of
 // int64, or of uint64 as its bits.
