@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // A Job is an output, or a stream with the outputs of its windows.
@@ -27,6 +28,9 @@ type Job struct {
 
 	level int // of its worst finding, 0 for the worst of all
 }
+
+// words are the folder in a command.
+func (j *Job) words() string { return report.Shell(j.Folder) }
 
 // Key names the job in addresses.
 func (j *Job) Key() string { return keyOf(j.Folder) }
@@ -107,17 +111,17 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	was, by := j.promoted()
 	switch p := j.Pointer; {
 	case was != "" && p.ID == "":
-		add(bad, fmt.Sprintf("Which model is current cannot be told: %s. By the record of %s it was %s.", cmp.Or(p.Fault, "the pointer, "+lake.CurrentFile+", is gone"), lowered(by), short(was)), fmt.Sprintf("If pacsgp promote has named none since then: pacsgp promote %s %s writes the pointer anew. Else name that one.", short(was), j.Folder))
+		add(bad, fmt.Sprintf("Which model is current cannot be told: %s. By the record of %s it was %s.", cmp.Or(p.Fault, "the pointer, "+lake.CurrentFile+", is gone"), lowered(by), short(was)), fmt.Sprintf("If pacsgp promote has named none since then: pacsgp promote %s %s writes the pointer anew. Else name that one.", short(was), j.words()))
 	case p.Fault != "":
-		add(bad, "Which model is current cannot be told: "+p.Fault, "pacsgp promote ID "+j.Folder+" writes the pointer anew. ID is a certificate below that is certified.")
+		add(bad, "Which model is current cannot be told: "+p.Fault, "pacsgp promote ID "+j.words()+" writes the pointer anew. ID is a certificate below that is certified.")
 	case p.ID != "" && j.Current == nil:
-		add(bad, "The pointer names certificate "+short(p.ID)+", which is not here, or cannot be read.", "Restore it from a copy, or name another one: pacsgp promote ID "+j.Folder)
+		add(bad, "The pointer names certificate "+short(p.ID)+", which is not here, or cannot be read.", "Restore it from a copy, or name another one: pacsgp promote ID "+j.words())
 	}
 	if fault := j.Pointer.ModelFault; fault != "" {
-		add(bad, "The current model cannot be used: "+fault, "Restore the file from a copy, or make another model current: pacsgp promote ID "+j.Folder)
+		add(bad, "The current model cannot be used: "+fault, "Restore the file from a copy, or make another model current: pacsgp promote ID "+j.words())
 	}
 	if t := j.Test; t != nil && t.Alarm {
-		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed. If it has, train when there are rows from after the change: "+j.again()+". To roll back: pacsgp promote ID "+j.Folder)
+		add(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed. If it has, train when there are rows from after the change: "+j.again()+". To roll back: pacsgp promote ID "+j.words())
 	}
 	last := j.ended()
 	if last != nil {
@@ -139,7 +143,7 @@ func (j *Job) findings(now time.Time) (all []Finding) {
 	if all == nil && j.Current != nil {
 		add(good, "There is no record of runs.", "")
 	} else if all == nil {
-		add(warn, "No model is current, and there is no record of runs.", "pacsgp promote ID "+j.Folder+" makes a certified one current.")
+		add(warn, "No model is current, and there is no record of runs.", "pacsgp promote ID "+j.words()+" makes a certified one current.")
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(rank(a.Level), rank(b.Level))
@@ -177,7 +181,7 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 	if quiet {
 		stays = "The current model stays, and nothing has to be done tonight."
 	}
-	promote := fmt.Sprintf("The current model stays. pacsgp promote %s %s makes this one current.", short(r.certificate()), j.Folder)
+	promote := fmt.Sprintf("The current model stays. pacsgp promote %s %s makes this one current.", short(r.certificate()), j.words())
 	if why != "" {
 		why = ": " + why
 	}
@@ -191,7 +195,7 @@ func (j *Job) fromRun(r *Run, quiet bool) Finding {
 	case id == j.Pointer.ID && j.raised(r):
 		return Finding{
 			bad, fmt.Sprintf("Alarm: the rows of %s contradict the model before. The one that it made is current, and no new rows have tested it.", lowered(r.Title())),
-			"See whether the source has changed. If it has, take the files from before the change out of the source, or the faulty ones, and run again: " + j.again() + ". To roll back: pacsgp promote ID " + j.Folder,
+			"See whether the source has changed. If it has, take the files from before the change out of the source, or the faulty ones, and run again: " + j.again() + ". To roll back: pacsgp promote ID " + j.words(),
 		}
 	case id == j.Pointer.ID:
 		return Finding{good, "The model of the last run is current.", ""}

@@ -13,6 +13,20 @@ import (
 // \u001b. Names of columns and files, keys and certificates may come from anybody.
 func Escape(words string) string { return escape(words, "") }
 
+// Shell returns a word of a command as a shell takes it: in quotes where it needs them.
+func Shell(word string) string {
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// special reports whether a character may mean something else to a shell. Those of globs are none: the
+// program takes them too.
+func special(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("\"'`\\$&|;<>(){}!#~", r)
+}
+
 // escape is Escape, except for the characters of keep.
 func escape(words, keep string) string {
 	if strings.IndexFunc(words, hidden) < 0 && utf8.ValidString(words) {

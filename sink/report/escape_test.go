@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode"
@@ -62,4 +63,19 @@ func FuzzEscapeKeepsJSON(f *testing.F) {
 			t.Errorf("%q is passed on", escaped)
 		}
 	})
+}
+
+// A shell gives back each word.
+func TestShell(t *testing.T) {
+	for word, want := range map[string]string{
+		"out/model-0123*.parquet": "out/model-0123*.parquet", "s3://b/a": "s3://b/a", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$HOME": "'$HOME'", "a;b": "'a;b'", "#a": "'#a'", "é": "é",
+	} {
+		got := Shell(word)
+		if got != want {
+			t.Errorf("Shell(%q) = %s, want %s", word, got, want)
+		}
+		if back, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+got).Output(); err == nil && string(back) != word {
+			t.Errorf("a shell makes %q of %s", back, got)
+		}
+	}
 }
