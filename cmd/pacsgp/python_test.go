@@ -99,6 +99,25 @@ except Exception as err:
 	}
 }
 
+// Nor does it read stores, and says how to get at what is in them.
+func TestPythonRefusesStores(t *testing.T) {
+	verifytest.Need(t)
+	out := verifytest.Script(t, `
+import pacsgp
+from pacsgp.__main__ import quiet
+for call in ["verify", "s3://u:hunter2@b/m.parquet", "c.json"], ["verify", "m.parquet", "c.json", "s3://b/lake"], ["predict", "https://h/m.parquet", "out", "lake"]:
+    print(quiet(call)["refused"])
+try:
+    pacsgp.Model("s3://b/out")
+except Exception as err:
+    print(err)
+`)
+	const want = "://… is in a store, and this package reads files of this machine: copy them here, as by aws s3 cp "
+	if strings.Count(out, want) != 4 || strings.Contains(out, "hunter2") {
+		t.Errorf("want %q each time, without a secret:\n%s", want, out)
+	}
+}
+
 // The example fits, keeps its promise on fresh rows, and reads the same model back.
 func TestPythonExample(t *testing.T) {
 	needScikitLearn(t)

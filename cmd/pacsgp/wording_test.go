@@ -133,6 +133,15 @@ func TestArgumentsInErrors(t *testing.T) {
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out).says(t, exitFailure, "is a link to a folder that does not exist")
 }
 
+// A folder that does not exist is no model, whose certificate would be the data.
+func TestNoSuchFolder(t *testing.T) {
+	a := trained(t)
+	none := filepath.Join(a.dir, "nosuch")
+	for _, args := range [][]string{{"predict", none, a.lake, "-o", none + ".parquet"}, {"verify", none, a.lake}, {"verify", none}, {"audit", none, a.lake}} {
+		pacsgp(t, args...).says(t, exitFailure, none, "no such file or directory")
+	}
+}
+
 // A shell takes the commands of a report from a folder with spaces as they are printed.
 func TestCommandsAreForAShell(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's a folder")

@@ -31,7 +31,7 @@ import sys
 from .certificate import read_certificate
 from .model import Model
 from .predict import write_predictions
-from .refusal import Refused
+from .refusal import Refused, here
 from .verify import check_files, mean_statuses, show, verify
 
 
@@ -59,6 +59,7 @@ def arguments(call):
 
 def run(args):
     """Carries out a call. Returns what is to be said of it."""
+    here(args.model, args.certificate or "", *args.data)
     if args.command == "verify":
         report = verify(args.model, args.certificate, args.data, args.id)
         show(report)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from .curve import at_the_tolerance
 from .encode import texts
 from .predict import Predictor, rows_for
-from .refusal import Refused, need
+from .refusal import Refused, here, need
 
 
 class Model:
@@ -34,6 +34,7 @@ class Model:
         from .certificate import read_certificate
         from .model import Model as ModelFile
         from .verify import check_files
+        here(path, certificate or "")
         if certificate is None:
             path, certificate = current(path)
         model = ModelFile(path)
