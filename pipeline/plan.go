@@ -15,6 +15,7 @@ type Plan struct {
 	Rows            int64       `json:"rows"`
 	Reference       int64       `json:"reference"`
 	Train           int64       `json:"train"`             // the N of the bound, unless there are units
+	Fitted          int64       `json:"fitted,omitempty"`  // approximate: to so many of the train rows Q is fitted; 0: all
 	Holdout         int64       `json:"holdout"`           // approximate: the hash of each row decides
 	Outside         int64       `json:"outside,omitempty"` // approximate
 	Features        int         `json:"features"`
@@ -25,7 +26,7 @@ type Plan struct {
 	Units           *PlanUnits  `json:"units,omitempty"`
 	Curve           []PlanCurve `json:"curve,omitempty"`  // of the hold-out rows
 	Groups          []PlanGroup `json:"groups,omitempty"` // of them, by size, where the job asks for groups
-	KeptBytes       int64       `json:"kept_bytes"`       // memory of the train rows
+	KeptBytes       int64       `json:"kept_bytes"`       // memory of the rows to fit
 	Kept            bool        `json:"kept"`             // whether they fit the memory budget
 }
 
@@ -252,7 +253,11 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	if err := errors.Join(o.looks(job), o.curve(job), o.groups(job)); err != nil {
 		return o, err
 	}
-	o.KeptBytes = o.Train * int64(d+1) * 8
+	fitted := job.Train.fitted(o.Train)
+	if fitted < o.Train {
+		o.Fitted = fitted
+	}
+	o.KeptBytes = fitted * int64(d+1) * 8
 	o.Kept = o.KeptBytes <= res.WithDefaults().Memory
 	return o, nil
 }

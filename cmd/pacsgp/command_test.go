@@ -116,6 +116,7 @@ func TestPlanReadsFooters(t *testing.T) {
 	if left := names(t, filepath.Join(dir, "out")); left != nil {
 		t.Errorf("plan made an output directory with %q", left)
 	}
+	pacsgp(t, "plan", "-c", tiny(jobFile{"train": "{rows: 100}"}).write(t, dir)).says(t, 0, "162 train (about 100 of them fitting, all certifying: the N of the bound)")
 	pacsgp(t, "plan", "-c", tiny(jobFile{"delta": ""}).write(t, dir)).says(t, exitConfig, "delta")
 }
 

@@ -104,27 +104,18 @@ func (o *outcome) report(w system) error {
 	_, err := fmt.Fprintf(w.stdout, "Fit          %s\nModel        %s\n             %s, %s, N = %d train rows\nCertificate  %s\nMore         pacsgp inspect %s\n             %s, %s, %s\nCheck it     pacsgp verify %s %s %s%s\n",
 		r.Diagnostics.Residuals, path(r.Model), certify.Count(r.Training.Inducing, "inducing point"), certify.Count(r.Training.Steps, "step"), c.Ledger.Train,
 		path(r.Certificate), path(r.Certificate), path(r.Row), path(config.RunFile), path(config.PlotFile),
-		path(r.Model), path(r.Certificate), shell(o.task.Source.Arguments(), " "), retrain)
+		path(r.Model), path(r.Certificate), report.Shells(o.task.Source.Arguments(), " "), retrain)
 	return err
 }
 
 var digest = regexp.MustCompile("([0-9a-f]{12})[0-9a-f]{52}")
-
-// shell joins words of a command, or parts of one, as a shell takes them.
-func shell(parts []string, between string) string {
-	words := make([]string, len(parts))
-	for i, part := range parts {
-		words[i] = report.Shell(part)
-	}
-	return strings.Join(words, between)
-}
 
 // completed is a path with 12 digits of each digest, and a star by which a shell completes it; an address is whole.
 func completed(path string) string {
 	if objects.IsAddress(path) {
 		return report.Shell(path)
 	}
-	return shell(strings.Split(digest.ReplaceAllString(path, "$1\x00"), "\x00"), "*")
+	return report.Shells(strings.Split(digest.ReplaceAllString(path, "$1\x00"), "\x00"), "*")
 }
 
 // printJSON prints a document for machines: snake_case, times in seconds, lists

@@ -21,6 +21,15 @@ func Shell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// Shells joins words of a command, or parts of one, as a shell takes them.
+func Shells(parts []string, between string) string {
+	words := make([]string, len(parts))
+	for i, part := range parts {
+		words[i] = Shell(part)
+	}
+	return strings.Join(words, between)
+}
+
 // special reports whether a character may mean something else to a shell. Those of globs are none: the
 // program takes them too.
 func special(r rune) bool {
