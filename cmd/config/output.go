@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,12 +26,18 @@ const (
 	CurrentFile  = sinklake.CurrentFile
 )
 
-var (
-	// Noticed are the notices of the run of a certificate, by the record in its folder.
-	Noticed = sinklake.Noticed
-	// CurrentPaths are the paths of what is current in an output.
-	CurrentPaths = sinklake.CurrentPaths
-)
+// Noticed are the notices of the run of a certificate, by the record in its folder.
+var Noticed = sinklake.Noticed
+
+// CurrentPaths are the paths of what is current in an output; false if the path may be that of a file,
+// which is there or has an extension.
+func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
+	model, certificate, ok, err = sinklake.CurrentPaths(ctx, path)
+	if !ok && err == nil && filepath.Ext(path) == "" && !isRemote(path) && !strings.HasPrefix(path, "kafka:") {
+		_, err = os.Stat(path)
+	}
+	return model, certificate, ok, err
+}
 
 // OutputIn is the output in a folder, which need not exist.
 func OutputIn(folder string, fsys durable.FS) *Output { return sinklake.NewOutput(folder, fsys) }

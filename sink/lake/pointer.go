@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -75,9 +73,6 @@ func CurrentPaths(ctx context.Context, path string) (model, certificate string, 
 	if ok, err = objects.IsFolder(ctx, path); err != nil || !ok {
 		if err == nil && strings.HasSuffix(path, "/") {
 			err = fmt.Errorf("%s: there is no such directory", path)
-		}
-		if err == nil && filepath.Ext(path) == "" && !objects.IsAddress(path) && !strings.HasPrefix(path, "kafka:") { // else it is to be a file
-			_, err = os.Stat(path)
 		}
 		return "", "", false, err
 	}
