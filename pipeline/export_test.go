@@ -235,11 +235,12 @@ func (d CopiesDecl) Diagnostic(c Copies) string { return d.diagnostic(c) }
 
 // PassOver makes the last pass over some shards.
 func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) (*Pass, error) {
-	job, err := h.job()
+	p, err := h.Prepare(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	return h.pass(ctx, job, func([]Shard) []int { return shards }, env)
+	defer p.Close()
+	return p.read(ctx, func([]Shard) []int { return shards })
 }
 
 // SeriesOf adds up numbers that lie in shards.

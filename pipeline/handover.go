@@ -130,31 +130,15 @@ func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err er
 // Pass makes a part of the last pass. It opens the source again and reads the model back. Of
 // env it uses Open, Sink and Resources. Close the returned pass.
 func (h *Handover) Pass(ctx context.Context, part Part, env Environment) (*Pass, error) {
-	job, err := h.job()
-	if err := errors.Join(err, env.needs("Open", "Sink")); err != nil {
+	if err := part.check(); err != nil {
 		return nil, err
 	}
-	if part.Number < 1 || part.Number > part.Of {
-		return nil, fmt.Errorf("%w: there is no part %s", ErrConfig, part)
-	}
-	env.Resources = env.Resources.WithDefaults()
-	return h.pass(ctx, job, part.shards, env)
-}
-
-func (h *Handover) pass(ctx context.Context, job Job, choose func([]Shard) []int, env Environment) (*Pass, error) {
-	known, hidden, err := h.known()
+	p, err := h.Prepare(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	m, err := env.Sink.GetModel(ctx, h.Model)
-	if err != nil {
-		return nil, err
-	}
-	src, err := env.Open(ctx, m.Meta.FeatureNames())
-	if err != nil {
-		return nil, err
-	}
-	return lastPass(ctx, src, m, job, known, hidden, choose, env.Resources)
+	defer p.Close()
+	return p.Pass(ctx, part)
 }
 
 // Certify publishes the certificate that follows from a pass over all rows, whole or merged

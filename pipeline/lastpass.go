@@ -47,7 +47,12 @@ type lastPassResult struct {
 // units, and the values of groups.
 func wholeLastPass(ctx context.Context, src Source, m Model, job Job, known subject, res Resources) (found *lastPassResult, err error) {
 	began := time.Now()
-	pass, err := lastPass(ctx, src, m, job, known, newSecret(), Whole.shards, res)
+	prepared, err := prepare(ctx, src, m, job, known, newSecret(), res)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	pass, err := prepared.read(ctx, Whole.shards)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +73,13 @@ var Whole = Part{1, 1}
 // String writes the part as in 1/2.
 func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
 
+func (p Part) check() error {
+	if p.Number < 1 || p.Number > p.Of {
+		return fmt.Errorf("%w: there is no part %s", ErrConfig, p)
+	}
+	return nil
+}
+
 // shards are the shards whose first row lies in the part: consecutive ones, or none if there
 // are more parts than shards.
 func (p Part) shards(all []Shard) []int {
@@ -83,29 +95,6 @@ func (p Part) shards(all []Shard) []int {
 		}
 	}
 	return mine
-}
-
-// lastPass makes the last pass over the chosen shards. known has the parts of its subject that
-// come from training.
-func lastPass(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, choose func([]Shard) []int, res Resources) (*Pass, error) {
-	if err := sameColumns(src.Columns(), m.Meta, job); err != nil {
-		return nil, err
-	}
-	rows, err := beginPass(ctx, src, job, indices(len(src.Columns())), hidden, res)
-	if err != nil {
-		return nil, err
-	}
-	rows.of.model, rows.of.sample, rows.of.constant, rows.of.groups = known.model, known.sample, known.constant, known.groups
-	rows.grouping, rows.grouped = job.grouping(unpacked(known.groups)), slices.Index(src.Columns(), job.Groups.Column)
-	rows.wanted = ordinals(rows.roles.order)
-	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
-		return nil, err
-	}
-	defer rows.scorer.close()
-	if job.Groups.beside(job) {
-		rows.scorer.scale = rows.scorer.scale.past()
-	}
-	return rows.read(ctx, choose(rows.shards))
 }
 
 // result is what a pass over all rows found. Parts that do not fit together are [ErrPart].

@@ -181,7 +181,12 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: Seconds(time.Since(began))})
 	read := time.Now()
-	pass, err := h.pass(ctx, job, Whole.shards, env)
+	prepared, err := h.prepare(ctx, job, env)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	pass, err := prepared.read(ctx, Whole.shards)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -18,6 +19,7 @@ const maxHandover = 64 << 20
 // A Handover is the result of train --no-pass in an output, for a last pass in parts.
 type Handover struct {
 	*pipeline.Handover
+	Digest string // SHA-256 of its document
 	folder string
 }
 
@@ -38,12 +40,7 @@ func (p Task) Handover() (Handover, error) {
 	if err != nil {
 		return Handover{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return Handover{h, p.Output}, nil
-}
-
-// MergePasses reads the parts of a last pass and merges them. Their files stay open until release.
-func MergePasses(paths []string) (all *pipeline.Pass, release func() error, err error) {
-	return sinklake.MergePasses(paths)
+	return Handover{h, sink.DigestOf(data), p.Output}, nil
 }
 
 // Files are its paths.

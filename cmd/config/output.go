@@ -26,8 +26,12 @@ const (
 	CurrentFile  = sinklake.CurrentFile
 )
 
-// Noticed are the notices of the run of a certificate, by the record in its folder.
-var Noticed = sinklake.Noticed
+var (
+	// Noticed are the notices of the run of a certificate, by the record in its folder.
+	Noticed = sinklake.Noticed
+	// MergePasses reads the parts of a last pass and merges them.
+	MergePasses = sinklake.MergePasses
+)
 
 // CurrentPaths are the paths of what is current in an output; false if the path may be that of a file,
 // which is there or has an extension.

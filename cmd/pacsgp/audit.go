@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -89,7 +90,7 @@ func audited(ctx context.Context, w system, found *pipeline.Verification, open p
 	defer func() { err = errors.Join(err, release()) }()
 	show := newDisplay(w)
 	defer show.end()
-	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: software()})
+	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: program.Software()})
 }
 
 func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/machine"
@@ -172,7 +173,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
 			"certificate (vacuous, above the job's limit, or only indicative), 78 bad configuration,\n" +
 			"130 interrupted.",
-		Version:       version(),
+		Version:       program.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -110,21 +111,14 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	if err := config.MayReplace(output, h.Files()); err != nil {
 		return err
 	}
-	found, err := h.Pass(ctx, part, pipeline.Environment{
-		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			src, err := p.Job.Open(ctx, p.Source, features, p.Resources, nil)
-			if err != nil {
-				return nil, err
-			}
-			sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
-			if err != nil {
-				return nil, err
-			}
-			need := needs{reading: sample.Reader, disk: pipeline.SpillBytes(p.Job, sample.Rows, p.Resources)}
-			return src, need.met(w, p.Resources.Memory, less)
-		},
-		Sink: h.Sink(), Resources: p.Resources,
+	prepared, err := program.Prepare(ctx, p, h, func(reading, disk int64) error {
+		return needs{reading: reading, disk: disk}.met(w, p.Resources.Memory, less)
 	})
+	if err != nil {
+		return err
+	}
+	defer prepared.Close()
+	found, err := prepared.Pass(ctx, part)
 	if err != nil {
 		return err
 	}
@@ -145,24 +139,11 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	return err
 }
 
-func certifyParts(ctx context.Context, w system, p config.Task, parts []string) (o *outcome, err error) {
+func certifyParts(ctx context.Context, w system, p config.Task, parts []string) (*outcome, error) {
 	show := newDisplay(w)
 	defer show.end()
-	h, err := p.Handover()
-	if err != nil {
-		return nil, err
-	}
-	all, release, err := config.MergePasses(parts)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	m, err := h.Trained(ctx)
-	if err != nil {
-		return nil, err
-	}
 	out := p.Place(w.fs)
-	found, err := pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, howTo(w, show, p, out, nil))
+	found, err := program.Certify(ctx, p, parts, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err
 	}

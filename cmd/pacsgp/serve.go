@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/serving"
 	"github.com/pacsgp/pacsgp/sink/console"
 )
@@ -50,7 +51,7 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_build_info", Help: "1, with the version as a label."}, []string{"version"})
-	info.WithLabelValues(version()).Set(1)
+	info.WithLabelValues(program.Version()).Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

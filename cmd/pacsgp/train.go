@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -29,11 +28,8 @@ func trainCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if c.Job.DeltaPolicy != "" {
-				return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
-			}
-			if c.Job.Horizon != 0 {
-				return fmt.Errorf("%w: horizon: it is of a job that makes one certificate after another, which pacsgp stream and schedule run", pipeline.ErrConfig)
+			if err := program.Single(c.Job); err != nil {
+				return err
 			}
 			outcome, err := train(cmd.Context(), w, c, noPass)
 			if err != nil || outcome == nil {
@@ -52,18 +48,12 @@ func trainCommand(w system) *cobra.Command {
 // train runs a job, or all alternatives of its sweep; the outcome is the best's, nil if the
 // last pass is left to others.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
-	if _, piped := p.Source.(*config.Stdin); piped && noPass {
-		return nil, config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
-	}
-	if err := config.Local(p.Output); noPass && err != nil {
-		return nil, err
-	}
 	show, out := newDisplay(w), p.Place(w.fs)
 	defer show.end()
 	out.Told = show.notice
 	how := howTo(w, show, p, out, nil)
 	if noPass {
-		if err := pipeline.TrainForParts(ctx, p.Job, p.Source, out, how); err != nil {
+		if err := program.TrainForParts(ctx, p, out, how); err != nil {
 			return nil, err
 		}
 		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.HandoverFile))
@@ -84,7 +74,7 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 		show.notice(text)
 	}
 	how := p.Attempting(w.fs, show.notice)
-	how.Run, how.Software, how.Observer = w.log.run, software(), show.observer(watch)
+	how.Run, how.Software, how.Observer = w.log.run, program.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
 	how.Afford = func(jobs []pipeline.Job, sample pipeline.Sample) error {
 		need := needs{reading: sample.Reader}
@@ -98,12 +88,6 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 		w.limitMemory(need.memory)
 		return nil
 	}
-	how.Report = func(o *pipeline.Outcome) error {
-		var plot bytes.Buffer
-		if err := figure(o.Result).WritePNG(&plot); err != nil {
-			return err
-		}
-		return out.PutReport(o.Record, plot.Bytes())
-	}
+	how.Report = program.Report(out)
 	return how
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -250,7 +251,7 @@ func (v verification) again(ctx context.Context, w system, out *verified, open p
 		}
 		ancestor = &began
 	}
-	err := out.found.Retrain(ctx, open, modelDigest, ancestor, software(), res, show.observer())
+	err := out.found.Retrain(ctx, open, modelDigest, ancestor, program.Software(), res, show.observer())
 	if errors.Is(err, pipeline.ErrNotRepeatable) {
 		out.unrepeated, err = err, nil
 	}

@@ -1,0 +1,86 @@
+// Package program has what the programs that train share: pacsgp, and those on an engine, which have
+// the parts of a last pass made elsewhere.
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// Software names the program in certificates: its version only, so that two builds of one source
+// give the same bytes.
+func Software() string { return "pacsgp " + Version() }
+
+// Version is the main module's version, or "devel" in a build from a checkout.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+// Single refuses jobs that make one certificate after another.
+func Single(j pipeline.Job) error {
+	if j.DeltaPolicy != "" {
+		return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
+	}
+	if j.Horizon != 0 {
+		return fmt.Errorf("%w: horizon: it is of a job that makes one certificate after another, which pacsgp stream and schedule run", pipeline.ErrConfig)
+	}
+	return nil
+}
+
+// TrainForParts trains a task up to the last pass, whose parts others make.
+func TrainForParts(ctx context.Context, p config.Task, out *config.Output, how pipeline.RunConfig) error {
+	if _, piped := p.Source.(*config.Stdin); piped {
+		return config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
+	}
+	if err := config.Local(p.Output); err != nil {
+		return err
+	}
+	return pipeline.TrainForParts(ctx, p.Job, p.Source, out, how)
+}
+
+// Prepare prepares the last pass of a task that is trained. afford, if not nil, refuses the bytes of
+// memory for pages, and of the disk, that it will use.
+func Prepare(ctx context.Context, p config.Task, h config.Handover, afford func(reading, disk int64) error) (*pipeline.Prepared, error) {
+	return h.Prepare(ctx, pipeline.Environment{
+		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+			src, err := p.Job.Open(ctx, p.Source, features, p.Resources, nil)
+			if err != nil || afford == nil {
+				return src, err
+			}
+			sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
+			if err != nil {
+				return nil, err
+			}
+			return src, afford(sample.Reader, pipeline.SpillBytes(p.Job, sample.Rows, p.Resources))
+		},
+		Sink: h.Sink(), Resources: p.Resources,
+	})
+}
+
+// Certify merges the parts of the last pass of a task, which are files, and publishes model and
+// certificate.
+func Certify(ctx context.Context, p config.Task, parts []string, out *config.Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
+	h, err := p.Handover()
+	if err != nil {
+		return nil, err
+	}
+	all, release, err := config.MergePasses(parts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	m, err := h.Trained(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, how)
+}
