@@ -255,7 +255,7 @@ func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 		}
 		a.survey = s
 	}
-	rows, err := beginPass(ctx, src, a.job, a.survey.Used, newSecret(), a.env.Resources)
+	rows, err := beginPass(ctx, src, a.job, a.survey.Used, newSecret(), nil, a.env.Resources)
 	if err != nil {
 		return err
 	}

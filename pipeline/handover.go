@@ -16,7 +16,7 @@ import (
 )
 
 // HandoverFormat names the version of the document.
-const HandoverFormat = "pacsgp-handover/2"
+const HandoverFormat = "pacsgp-handover/3"
 
 // A Handover passes the results of training, beside the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
@@ -42,6 +42,12 @@ type Handover struct {
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Looks are the earlier looks at the hold-out rows.
 	Looks *certify.Looks `json:"looks,omitempty"`
+
+	// Order has the ordinals of the rows of lowest rank, in their order, which the reference rows are
+	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
+	// alone. Certify finds the roles anew. Without an order the parts do, where rows are left out.
+	Order   []int64 `json:"order,omitempty"`
+	Outside int64   `json:"outside,omitempty"`
 
 	// Secret keys the hashes by which the parts find equal rows. It is drawn after Sample
 	// has fixed the rows, so that nobody could make rows for it.
@@ -150,6 +156,9 @@ func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*R
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
+	if err := h.sameRoles(ctx, job, pass.of.rows, env.Resources.Workers); err != nil {
+		return nil, err
+	}
 	return h.certify(ctx, job, pass, env, time.Now())
 }
 

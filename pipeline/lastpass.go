@@ -47,7 +47,7 @@ type lastPassResult struct {
 // units, and the values of groups.
 func wholeLastPass(ctx context.Context, src Source, m Model, job Job, known subject, res Resources) (found *lastPassResult, err error) {
 	began := time.Now()
-	prepared, err := prepare(ctx, src, m, job, known, newSecret(), res)
+	prepared, err := prepare(ctx, src, m, job, known, newSecret(), nil, res)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,8 @@ func decode(t testing.TB, data []byte) *pipeline.Pass {
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
 		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
-		"spread of losses": func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
+		"last rows held out": func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Roles.Last = true },
+		"spread of losses":   func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
@@ -225,6 +227,62 @@ func TestAnotherArithmeticIsRefused(t *testing.T) {
 	fatal.If(t, err)
 	if _, err := pipeline.ParseHandover(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
 		t.Errorf("a handover: %v", err)
+	}
+}
+
+// Parts find outside rows by their own hashes, too, and the certificate is that of a run in one piece.
+func TestOutsideRowsInParts(t *testing.T) {
+	table := pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, slices.Insert(waves(600, 0.3, 96), 0, make([]float64, 600)), 40, 200, 360).Table
+	j := job(t, func(j *pipeline.Job) {
+		tiny(j)
+		outside(j)
+		j.Mean.Column, j.Guarantees = "p", nil
+	})
+	var whole, parts pipelinetest.Store
+	env := environment(nil, &whole)
+	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		return j.Open(ctx, table, features, pipeline.Resources{}, nil)
+	}
+	if r := run(t, j, env); r.Certificate.Ledger.Outside == 0 {
+		t.Fatal("no row is outside")
+	}
+	env.Sink, env.Attempts, env.Checkpoints = &parts, &parts, &parts
+	h, err := pipeline.Fit(t.Context(), j, env)
+	fatal.If(t, err)
+	p := passOver(t, h, env, []int{2})
+	defer p.Close()
+	fatal.If(t, errors.Join(p.Merge(passOver(t, h, env, []int{0})), p.Merge(passOver(t, h, env, []int{1}))))
+	_, err = h.Certify(t.Context(), p, env)
+	fatal.If(t, err)
+	if !bytes.Equal(parts.Certificates[0], whole.Certificates[0]) {
+		t.Error("the certificate of the parts is another one")
+	}
+}
+
+// The roles that a handover tells are those of the key: another reference row, or another number of
+// outside rows, is found when the parts are certified.
+func TestHandoverTellsTheRolesOfItsKey(t *testing.T) {
+	h, env, _ := handover(t, newLake(waves(600, 0.3, 95), unevenShards...), tiny)
+	good := h.Order
+	for name, order := range map[string][]int64{
+		"two swapped": slices.Concat(good[1:2], good[:1], good[2:]), "one less": good[:len(good)-1], "one twice": slices.Concat(good[:len(good)-1], good[:1]),
+		"a row that is not there": slices.Concat(good[1:], []int64{600}), "a negative row": slices.Concat(good[1:], []int64{-1}),
+	} {
+		h.Order = order
+		p, err := h.PassOver(t.Context(), []int{0, 1, 2, 3, 4, 5, 6}, env)
+		if err == nil {
+			_, err = h.Certify(t.Context(), p, env)
+			fatal.If(t, p.Close())
+		}
+		if !errors.Is(err, pipeline.ErrPart) {
+			t.Errorf("%s: %v, want ErrPart", name, err)
+		}
+	}
+	h.Order, h.Outside = good, 1
+	p := passOver(t, h, env, []int{0, 1, 2, 3, 4, 5, 6})
+	defer p.Close()
+	if _, err := h.Certify(t.Context(), p, env); !errors.Is(err, pipeline.ErrPart) {
+		t.Errorf("an outside row more: %v, want ErrPart", err)
 	}
 }
 

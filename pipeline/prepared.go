@@ -19,10 +19,10 @@ func (h *Handover) Prepare(ctx context.Context, env Environment) (*Prepared, err
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
-	return h.prepare(ctx, job, env)
+	return h.prepare(ctx, job, h.told(job), env)
 }
 
-func (h *Handover) prepare(ctx context.Context, job Job, env Environment) (*Prepared, error) {
+func (h *Handover) prepare(ctx context.Context, job Job, told *toldRoles, env Environment) (*Prepared, error) {
 	known, hidden, err := h.known()
 	if err != nil {
 		return nil, err
@@ -35,16 +35,16 @@ func (h *Handover) prepare(ctx context.Context, job Job, env Environment) (*Prep
 	if err != nil {
 		return nil, err
 	}
-	return prepare(ctx, src, m, job, known, hidden, env.Resources)
+	return prepare(ctx, src, m, job, known, hidden, told, env.Resources)
 }
 
 // prepare prepares the last pass over a source. known has the parts of its subject that come from
 // training.
-func prepare(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, res Resources) (*Prepared, error) {
+func prepare(ctx context.Context, src Source, m Model, job Job, known subject, hidden secret, told *toldRoles, res Resources) (*Prepared, error) {
 	if err := sameColumns(src.Columns(), m.Meta, job); err != nil {
 		return nil, err
 	}
-	rows, err := beginPass(ctx, src, job, indices(len(src.Columns())), hidden, res)
+	rows, err := beginPass(ctx, src, job, indices(len(src.Columns())), hidden, told, res)
 	if err != nil {
 		return nil, err
 	}

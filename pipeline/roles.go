@@ -51,15 +51,17 @@ func (h *roleHasher) rank(ordinal int64) rank {
 	return rank{binary.BigEndian.Uint64(sum[:8]), ordinal}
 }
 
-// firstByHash returns the k rows of lowest rank among the ordinals 0..n-1 but
+// firstByHash returns the k rows of lowest rank among the ordinals from..to-1 but
 // those left out, in the order of their rank. It keeps O(k) memory for each
 // worker.
-func firstByHash(ctx context.Context, key string, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
+func firstByHash(ctx context.Context, key string, from, to, k int64, without func(rank) bool, workers int) ([]rank, error) {
 	parts := int64(max(workers, 1))
 	found := make([][]rank, parts)
 	var running sync.WaitGroup
 	for i := range parts {
-		running.Go(func() { found[i] = lowest(ctx, key, share(n, i, parts), share(n, i+1, parts), k, without) })
+		running.Go(func() {
+			found[i] = lowest(ctx, key, from+share(to-from, i, parts), from+share(to-from, i+1, parts), k, without)
+		})
 	}
 	running.Wait()
 	if err := ctx.Err(); err != nil {
@@ -123,7 +125,7 @@ func (o leftOut) countBefore(ordinal int64) int64 {
 // keptApart are the rows that apart selects, of n rows without those left out.
 func keptApart(ctx context.Context, key string, n int64, apart func(rank) bool, out leftOut, workers int) (*ordinalSet, error) {
 	set := newOrdinalSet(n)
-	_, err := firstByHash(ctx, key, n, 0, func(x rank) bool {
+	_, err := firstByHash(ctx, key, 0, n, 0, func(x rank) bool {
 		if apart(x) && !out.has(x.ordinal) {
 			set.add(x.ordinal)
 		}
@@ -228,7 +230,7 @@ func (h byHash) heldOut(x rank) bool { return ^x.hash < h.held || x.ordinal >= h
 func (h byHash) outside(x rank) bool { return !h.heldOut(x) && ^x.hash-h.held < h.without }
 
 func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
-	return firstByHash(ctx, h.key, n, k, without, workers)
+	return firstByHash(ctx, h.key, 0, n, k, without, workers)
 }
 
 // byPosition takes the first rows for reference rows, as many as the job says. Of
@@ -253,7 +255,7 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 	if p.hash.held == 0 && p.hash.without == 0 && p.hash.last >= n {
 		n = early
 	}
-	found, err := firstByHash(ctx, p.hash.key, n, early, func(x rank) bool { return without(x) || x.ordinal >= early }, workers)
+	found, err := firstByHash(ctx, p.hash.key, 0, n, early, func(x rank) bool { return without(x) || x.ordinal >= early }, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -274,28 +276,9 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (Roles, error) {
 	rule := job.rule(n)
 	reference := rule.references(n)
-	r := Roles{Rows: n, out: out}
-	if job.Roles.Holdout > 0 {
-		r.holdout = newOrdinalSet(n)
-	}
-	if job.Roles.Outside > 0 {
-		r.outside = newOrdinalSet(n)
-	}
-	// One reading of the hashes, of which there are as many as rows, finds all roles.
-	unused := func(x rank) bool {
-		switch {
-		case out.has(x.ordinal):
-		case rule.heldOut(x):
-			r.holdout.add(x.ordinal)
-		case rule.outside(x):
-			r.outside.add(x.ordinal)
-		default:
-			return false
-		}
-		return true
-	}
-	var err error
-	if r.order, err = rule.first(ctx, n, max(startRows, reference), unused, workers); err != nil {
+	r := rolesOf(job, n, out)
+	var err error // one reading of the hashes, of which there are as many as rows, finds all roles
+	if r.order, err = rule.first(ctx, n, max(startRows, reference), r.setApart(rule), workers); err != nil {
 		return r, err
 	}
 	r.holdout.seal()
@@ -317,6 +300,35 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 	}
 	slices.Sort(r.reference)
 	return r, nil
+}
+
+// rolesOf are the roles of n rows before any row has one.
+func rolesOf(job Job, n int64, out leftOut) Roles {
+	r := Roles{Rows: n, out: out}
+	if job.Roles.Holdout > 0 {
+		r.holdout = newOrdinalSet(n)
+	}
+	if job.Roles.Outside > 0 {
+		r.outside = newOrdinalSet(n)
+	}
+	return r
+}
+
+// setApart returns a function that reports whether a row is neither reference row nor train row, and
+// makes it a hold-out row or an outside row if it is one. Several goroutines may call it.
+func (r Roles) setApart(rule roleRule) func(rank) bool {
+	return func(x rank) bool {
+		switch {
+		case r.out.has(x.ordinal):
+		case rule.heldOut(x):
+			r.holdout.add(x.ordinal)
+		case rule.outside(x):
+			r.outside.add(x.ordinal)
+		default:
+			return false
+		}
+		return true
+	}
 }
 
 // Reference is the number of reference rows.

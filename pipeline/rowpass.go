@@ -18,6 +18,7 @@ type rowPass struct {
 	columns []int // in which copies are equal, the target last; nil: copies are not counted
 	res     Resources
 	roles   Roles
+	unseen  bool   // which of the rows are hold-out rows or outside rows is found shard by shard
 	sieve   *sieve // nil unless the job leaves rows out
 	secret  secret
 	of      subject
@@ -36,8 +37,8 @@ type rowPass struct {
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
-// that are not dropped are counted during the pass.
-func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden secret, res Resources) (*rowPass, error) {
+// that are not dropped are counted during the pass. The roles are found anew unless they are told.
+func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden secret, told *toldRoles, res Resources) (*rowPass, error) {
 	configuration, err := job.Digest()
 	if err != nil {
 		return nil, err
@@ -63,6 +64,11 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		p.of.secret = hidden.digest()
 	}
 	p.of.bad = out.bad.size()
+	if told != nil {
+		p.of.outside, p.unseen = told.outside, true
+		p.roles, err = told.roles(job, n)
+		return p, err
+	}
 	if p.sieve != nil && p.sieve.roles != nil {
 		p.roles, err = p.sieve.roles.roles(n, out)
 	} else {
@@ -89,6 +95,9 @@ func (j Job) sifts() bool {
 // read reads shards, several at a time. Close what it returns.
 func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	found := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.roles.units)}
+	if err := p.see(ctx, shards); err != nil {
+		return nil, err
+	}
 	r := newReading(p.src, shards, p.res.Workers, nil, marker{})
 	switch {
 	case p.roles.out.copies != nil:

@@ -181,7 +181,7 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	env.Observer.progress(Progress{Phase: PhaseLastPass, Elapsed: Seconds(time.Since(began))})
 	read := time.Now()
-	prepared, err := h.prepare(ctx, job, env)
+	prepared, err := h.prepare(ctx, job, nil, env)
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +220,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: slices.Concat(job.Schema.noticed(filesOf(src)), s.Notices), SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
+	h.tell(job, s.Roles)
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}

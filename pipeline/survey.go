@@ -129,7 +129,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 // pass reads the rows once, and counts copies over the given columns. It reports whether the used
 // columns give the same copies.
 func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources) (same bool, err error) {
-	rows, err := beginPass(ctx, src, job, columns, newSecret(), res)
+	rows, err := beginPass(ctx, src, job, columns, newSecret(), nil, res)
 	if err != nil {
 		return false, err
 	}

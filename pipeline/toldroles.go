@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// toldRoles are roles that were found before: those of all rows follow from them and the hashes.
+type toldRoles struct {
+	order   []int64 // ordinals of the rows of lowest rank, in their order
+	outside int64   // outside rows
+}
+
+// tell notes the roles in the handover, unless they depend on the rows' values.
+func (h *Handover) tell(job Job, r Roles) {
+	if job.sifts() {
+		return
+	}
+	for _, x := range r.order {
+		h.Order = append(h.Order, x.ordinal)
+	}
+	h.Outside = r.Outside()
+}
+
+// told are the roles that the handover tells; nil: none.
+func (h *Handover) told(job Job) *toldRoles {
+	if h.Order == nil || job.sifts() {
+		return nil
+	}
+	return &toldRoles{h.Order, h.Outside}
+}
+
+// sameRoles demands that the roles that the handover tells are those of n rows.
+func (h *Handover) sameRoles(ctx context.Context, job Job, n int64, workers int) error {
+	if h.told(job) == nil {
+		return nil
+	}
+	r, err := newRoles(ctx, job.ForRows(n), n, leftOut{}, workers)
+	if err != nil {
+		return err
+	}
+	var found Handover
+	if found.tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside {
+		return fmt.Errorf("%w: the handover tells other roles than those of %d rows under the key of the job", ErrPart, n)
+	}
+	return nil
+}
+
+// roles are those of n rows, of which no hold-out row and no outside row is known yet.
+func (t *toldRoles) roles(job Job, n int64) (Roles, error) {
+	r := rolesOf(job, n, leftOut{})
+	hasher := newRoleHasher(job.Roles.Key)
+	for _, ordinal := range t.order {
+		if ordinal < 0 || ordinal >= n {
+			return r, fmt.Errorf("%w: the handover has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
+		}
+		r.order = append(r.order, hasher.rank(ordinal))
+	}
+	if k := min(job.references(n), int64(len(t.order))); k > 0 {
+		r.reference = slices.Sorted(slices.Values(t.order[:k]))
+	}
+	return r, nil
+}
+
+// see finds the hold-out rows and the outside rows among those of some shards, if they are unknown.
+func (p *rowPass) see(ctx context.Context, shards []int) error {
+	if !p.unseen {
+		return nil
+	}
+	rule := p.job.rule(p.of.rows)
+	for i := 0; i < len(shards); {
+		first := p.shards[shards[i]]
+		end := first.First
+		for ; i < len(shards) && p.shards[shards[i]].First == end; i++ {
+			end += p.shards[shards[i]].Rows
+		}
+		if _, err := firstByHash(ctx, p.job.Roles.Key, first.First, end, 0, p.roles.setApart(rule), p.res.Workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
