@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,16 +30,17 @@ var (
 	Noticed = sinklake.Noticed
 	// MergePasses reads the parts of a last pass and merges them.
 	MergePasses = sinklake.MergePasses
+	// CurrentPaths are the paths of what is current in an output.
+	CurrentPaths = sinklake.CurrentPaths
 )
 
-// CurrentPaths are the paths of what is current in an output; false if the path may be that of a file,
-// which is there or has an extension.
-func CurrentPaths(ctx context.Context, path string) (model, certificate string, ok bool, err error) {
-	model, certificate, ok, err = sinklake.CurrentPaths(ctx, path)
-	if !ok && err == nil && filepath.Ext(path) == "" && !isRemote(path) && !strings.HasPrefix(path, "kafka:") {
+// MayBeModel returns an error for a path without an extension at which there is nothing: it was to be
+// an output.
+func MayBeModel(path string) (err error) {
+	if filepath.Ext(path) == "" && !isRemote(path) && !strings.HasPrefix(path, "kafka:") {
 		_, err = os.Stat(path)
 	}
-	return model, certificate, ok, err
+	return err
 }
 
 // OutputIn is the output in a folder, which need not exist.

@@ -63,7 +63,7 @@ func artifactPaths(ctx context.Context, args []string) (model, certificate strin
 	if len(args) < 2 {
 		return "", "", nil, config.Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], config.CurrentFile))
 	}
-	return args[0], args[1], args[2:], nil
+	return args[0], args[1], args[2:], config.MayBeModel(args[0])
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
