@@ -5,7 +5,7 @@ PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench compare build demo ci nightly notices release vulncheck clean
+.PHONY: help test lint fmt bench compare build beam demo ci nightly notices release vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ compare: ## benchmarks of two commits in turns: OLD=v1.0 NEW=HEAD PKG=./model/..
 build: ## the static binary ./pacsgp
 	CGO_ENABLED=0 go build -trimpath -o pacsgp $(ARGS) ./cmd/pacsgp
 
+beam: ## the binary ./pacsgp-beam, a module of its own; .ci/engine checks and tests it
+	CGO_ENABLED=0 go -C engine/beam build -trimpath -o ../../pacsgp-beam $(ARGS) .
+
 demo: ## from generated rows to a verified certificate, in a minute
 	go run ./cmd/pacsgp demo $(ARGS)
 
@@ -37,7 +40,7 @@ ci: ## all that must hold before a change lands; 20 minutes on two cores
 nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 10, all, or that of the day
 	@.ci/nightly $(PART)
 
-notices: ## THIRD_PARTY.txt, from the modules that are linked
+notices: ## both THIRD_PARTY.txt, from the modules that are linked
 	@.ci/notices
 
 release: ## archives for four systems, checksums and the list of what is linked, in dist/
@@ -47,4 +50,4 @@ vulncheck: ## known vulnerabilities; needs the network, not part of ci
 	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 $(ARGS) $(PKG)
 
 clean: ## remove what make has built here
-	rm -rf .venv bench/peers/.venv dist pacsgp
+	rm -rf .venv bench/peers/.venv dist pacsgp pacsgp-beam

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// The test binary is a worker, too, as an engine starts one.
+func TestMain(m *testing.M) {
+	if os.Getenv("PACSGP_BEAM_WORKER") != "" {
+		main()
+	}
+	flag.Parse()
+	register()
+	beam.Init()
+	os.Exit(m.Run())
+}
+
+// job writes a job on 180 rows in three files, with these lines more, and returns its path.
+func job(t *testing.T, lines ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	g, err := synth.New(synth.Config{Seed: 22, Noise: 0.1, Features: 2})
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
+	return write(t, dir, "source: {paths: [lake]}", append(lines, "loss: {epsilon: 0.7}", "judge: draw")...)
+}
+
+// write writes the file of a small job.
+func write(t *testing.T, dir, source string, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(dir, "job.yaml")
+	lines = append(lines, source, "target: y", "delta: 0.05", "inducing: 12", "train: {passes: 2}", "output: out")
+	fatal.If(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	return path
+}
+
+// on is a driver of a job.
+func on(t *testing.T, path string) *driver {
+	t.Helper()
+	d, err := newDriver(t.Context(), path, t.Output(), t.Output())
+	fatal.If(t, err)
+	return d
+}
+
+// finished fails the test for an error that is not about what the certificate promises.
+func finished(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, pipeline.ErrNotCertified) {
+		fatal.If(t, err)
+	}
+}
+
+// withHandover is a driver of a job that is trained, and names that job.
+func withHandover(t *testing.T, path string) (*driver, trained) {
+	t.Helper()
+	d := on(t, path)
+	fatal.If(t, d.train(t.Context()))
+	h, err := d.task.Handover()
+	fatal.If(t, err)
+	return d, trained{path, h.Digest}
+}
+
+// published are the artifacts in the output of a driver, and its log of attempts.
+func (d *driver) published(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl"} {
+		names, err := filepath.Glob(filepath.Join(d.task.Output, pattern))
+		fatal.If(t, err)
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			fatal.If(t, err)
+			files[filepath.Base(name)] = string(data)
+		}
+	}
+	return files
+}
+
+// alone are the artifacts of the same job by pacsgp train.
+func alone(t *testing.T, path string) map[string]string {
+	t.Helper()
+	d := on(t, path)
+	d.task.Output = t.TempDir()
+	d.out, d.how.Report = config.OutputIn(d.task.Output, nil), nil
+	d.how.Attempts = d.task.Attempting(nil, d.say).Attempts
+	_, err := pipeline.Train(t.Context(), d.task.Job, d.task.Source, d.out, d.how)
+	finished(t, err)
+	return d.published(t)
+}
+
+// nothingPublished fails the test if there is a model or a certificate.
+func (d *driver) nothingPublished(t *testing.T) {
+	t.Helper()
+	for name := range d.published(t) {
+		if name != "attempts.jsonl" {
+			t.Errorf("%s is published", name)
+		}
+	}
+}
+
+func demandSame(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" || len(want) != 4 { // a model, a certificate in two forms, the attempts
+		t.Errorf("%d files; other ones than by pacsgp train (-want +got):\n%.2000s", len(want), diff)
+	}
+}
+
+// On an engine the pass gives what pacsgp train gives, byte for byte, and leaves nothing behind.
+func TestSameBytesAsOneProcess(t *testing.T) {
+	jobs := map[string]string{
+		"copies counted":     job(t),
+		"copies dropped":     job(t, "copies: drop"),
+		"bad rows tolerated": job(t, "bad_rows: {tolerance: 5 %}"),
+	}
+	if data, err := filepath.Abs("../../../shared/data/concrete"); err == nil {
+		if _, err := os.Stat(data); err == nil {
+			jobs["concrete"] = write(t, t.TempDir(), fmt.Sprintf("source: {paths: [%q]}", data), "loss: {epsilon: 10}", "copies: independent", "judge: draw")
+		}
+	}
+	for name, path := range jobs {
+		t.Run(name, func(t *testing.T) {
+			d := on(t, path)
+			fatal.If(t, d.train(t.Context()))
+			finished(t, d.certify(t.Context()))
+			demandSame(t, alone(t, path), d.published(t))
+			if left, err := filepath.Glob(filepath.Join(d.task.Output, "_parts-*")); len(left) > 0 || err != nil {
+				t.Errorf("%v, %v is left over", left, err)
+			}
+		})
+	}
+}
+
+// Workers that are processes of their own, started as an engine starts them, give the same bytes.
+func TestWorkersOfTheirOwn(t *testing.T) {
+	self, err := os.Executable()
+	fatal.If(t, err)
+	path := job(t)
+	d := on(t, path)
+	fatal.If(t, d.train(t.Context()))
+	environment, configuration := *jobopts.EnvironmentType, *jobopts.EnvironmentConfig
+	defer func() { *jobopts.EnvironmentType, *jobopts.EnvironmentConfig = environment, configuration }()
+	*jobopts.EnvironmentType = "PROCESS"
+	*jobopts.EnvironmentConfig = fmt.Sprintf(`{"command": %q, "env": {"PACSGP_BEAM_WORKER": "1"}}`, self)
+	*jobopts.WorkerBinary = path // is staged, and not run
+	finished(t, d.certify(t.Context()))
+	demandSame(t, alone(t, path), d.published(t))
+}
+
+// A row that cannot be used fails the job with our error, which names file and row.
+func TestBadRowFailsTheJob(t *testing.T) {
+	path := job(t)
+	d, _ := withHandover(t, path)
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "lake", "*"))
+	fatal.If(t, err)
+	type row struct {
+		X1 float64 `parquet:"x1"`
+		X2 float64 `parquet:"x2"`
+		Y  float64 `parquet:"y"`
+	}
+	rows := make([]row, 60)
+	rows[7].X2 = math.NaN()
+	var file bytes.Buffer
+	w := parquet.NewGenericWriter[row](&file)
+	_, err = w.Write(rows)
+	fatal.If(t, errors.Join(err, w.Close()))
+	fatal.If(t, os.WriteFile(files[1], file.Bytes(), 0o600))
+	err = d.certify(t.Context())
+	for _, want := range []string{"nothing is published: part 2/3 of the last pass: ingest: ", filepath.Base(files[1]), "row 7", `"x2"`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("certify() = %v, want %s in it", err, want)
+		}
+	}
+	d.nothingPublished(t)
+	fatal.If(t, os.Remove(files[1]))
+	if err := d.certify(t.Context()); err == nil {
+		t.Error("a file is away, and that is no error")
+	}
+	d.nothingPublished(t)
+}
+
+// A part that is made again, in the same process, by another one, or as an element that occurs
+// twice, has the same bytes. Other bytes are refused.
+func TestPartsMadeTwice(t *testing.T) {
+	d, j := withHandover(t, job(t))
+	part := func() []byte {
+		data, err := j.part(t.Context(), pipeline.Part{Number: 2, Of: 3})
+		fatal.If(t, err)
+		return data
+	}
+	first, again := part(), part()
+	passes.Clear() // as in a process that replaces a killed one
+	if anew := part(); !bytes.Equal(first, again) || !bytes.Equal(first, anew) {
+		t.Error("other bytes")
+	}
+	folder := t.TempDir()
+	fatal.If(t, execute(t.Context(), lastPass(j, folder, []int{1, 2, 2, 3, 1, 1}, 3)))
+	fatal.If(t, execute(t.Context(), lastPass(j, folder, []int{2, 3}, 3))) // and the whole stage again
+	if kept, err := os.ReadFile(partFile(folder, 2, 3)); err != nil || !bytes.Equal(first, kept) {
+		t.Errorf("other bytes are kept, %v", err)
+	}
+	fatal.If(t, os.WriteFile(partFile(folder, 2, 3), first[1:], 0o600))
+	if err := execute(t.Context(), lastPass(j, folder, []int{2}, 3)); err == nil || !strings.Contains(err.Error(), "part 2 of 3 was made twice, with different bytes") {
+		t.Errorf("execute() = %v", err)
+	}
+	d.nothingPublished(t)
+}
+
+// A driver that is started again, or twice, publishes the same artifact or none.
+func TestPublishesOnce(t *testing.T) {
+	path := job(t)
+	d, old := withHandover(t, path)
+	want := alone(t, path)
+	finished(t, d.certify(t.Context()))
+	demandSame(t, want, d.published(t))
+	var running sync.WaitGroup
+	for range 2 {
+		again := on(t, path)
+		running.Go(func() {
+			if err := again.certify(t.Context()); err != nil && !errors.Is(err, pipeline.ErrNotCertified) {
+				t.Logf("of two at a time one fails: %v", err)
+			}
+		})
+	}
+	running.Wait()
+	demandSame(t, want, d.published(t))
+	fatal.If(t, d.train(t.Context())) // by a driver that is started anew
+	passes.Clear()
+	if _, err := old.part(t.Context(), pipeline.Whole); !errors.Is(err, pipeline.ErrChanged) {
+		t.Errorf("a worker of the earlier driver goes on: %v", err)
+	}
+	finished(t, d.certify(t.Context()))
+	demandSame(t, want, d.published(t))
+}
+
+// Another arithmetic is refused by name before a row is read, by drivers and by workers.
+func TestOtherArithmeticIsRefused(t *testing.T) {
+	d, j := withHandover(t, job(t))
+	path := filepath.Join(d.task.Output, config.HandoverFile)
+	data, err := os.ReadFile(path)
+	fatal.If(t, err)
+	var h map[string]json.RawMessage
+	fatal.If(t, json.Unmarshal(data, &h))
+	h["arithmetic"] = json.RawMessage(`"another"`)
+	data, err = json.Marshal(h)
+	fatal.If(t, err)
+	fatal.If(t, os.WriteFile(path, data, 0o600))
+	_, worker := j.part(t.Context(), pipeline.Whole)
+	for who, err := range map[string]error{"driver": d.certify(t.Context()), "worker": worker} {
+		if err == nil || !strings.Contains(err.Error(), `arithmetic "another"`) {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	d.nothingPublished(t)
+}
+
+// Flags stand anywhere among the other arguments.
+func TestFlagsStandAnywhere(t *testing.T) {
+	defer func(before int) { *jobopts.Parallelism = before }(*jobopts.Parallelism)
+	names, err := parse([]string{"train", "--parallelism", "3", "job.yaml", "-parallelism=4"})
+	if diff := cmp.Diff([]string{"train", "job.yaml"}, names); diff != "" || err != nil || *jobopts.Parallelism != 4 {
+		t.Errorf("%v, %d, (-want +got):\n%s", err, *jobopts.Parallelism, diff)
+	}
+}

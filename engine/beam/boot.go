@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/container/tools"
+	// The worker, which beam.Init runs.
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/harness/init"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/util/grpcx"
+)
+
+// provisionEndpoint is where an engine that has started this process as a worker tells the rest.
+var provisionEndpoint = flag.String("provision_endpoint", "", "set by an engine that starts this program as a worker")
+
+// boot makes this process, which an engine has started with --id and --provision_endpoint
+// (--environment_type PROCESS), a worker: it sets the flags by which beam.Init becomes one. Beam's own
+// boot program would copy the binary for each worker, and leave it running after its engine.
+func boot(ctx context.Context) error {
+	id := strings.Trim(flag.Lookup("id").Value.String(), "'") // prism writes quotes, and uses no shell
+	ctx = grpcx.WriteWorkerID(ctx, id)
+	info, err := tools.ProvisionInfo(ctx, *provisionEndpoint)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", *provisionEndpoint, err)
+	}
+	options, err := tools.ProtoToJSON(info.GetPipelineOptions())
+	if err != nil {
+		return fmt.Errorf("options of the pipeline: %w", err)
+	}
+	folder, err := os.MkdirTemp("", "pacsgp-beam-")
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(folder); err != nil { // Beam writes the options to the folder it is in
+		return err
+	}
+	if err := tools.MakePipelineOptionsFileAndEnvVar(options); err != nil {
+		return err
+	}
+	go endWithParent(folder)
+	return errors.Join(
+		os.Setenv("RUNNER_CAPABILITIES", strings.Join(info.GetRunnerCapabilities(), " ")),
+		flag.Set("worker", "true"),
+		flag.Set("id", id),
+		flag.Set("logging_endpoint", info.GetLoggingEndpoint().GetUrl()),
+		flag.Set("control_endpoint", info.GetControlEndpoint().GetUrl()),
+	)
+}
+
+// endWithParent ends this process when the engine that started it has ended.
+func endWithParent(folder string) {
+	for parent := os.Getppid(); os.Getppid() == parent; {
+		time.Sleep(time.Second)
+	}
+	_ = os.RemoveAll(folder)
+	os.Exit(1)
+}

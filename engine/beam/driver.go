@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	// What runs pipelines: prism in this process, any other through its job server.
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/core/runtime/exec/optimized"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/flink"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// Sizes of elements.
+const (
+	leastParts  = 64      // of a pass, if it has as many shards
+	rowsOfAPart = 1 << 20 // about; each has 16 bytes in it
+)
+
+// A driver runs one job: it alone trains, and publishes.
+type driver struct {
+	path           string
+	task           config.Task
+	out            *config.Output
+	how            pipeline.RunConfig
+	stdout, stderr io.Writer
+}
+
+func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*driver, error) {
+	task, err := readJob(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), stdout: stdout, stderr: stderr}
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails: package crypto/rand
+	d.how = task.Attempting(durable.OS{}, d.say)
+	d.how.Run, d.how.Software, d.how.Report = hex.EncodeToString(id), program.Software(), program.Report(d.out)
+	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
+	for _, text := range task.Notices() {
+		d.say(text)
+	}
+	return d, program.Single(task.Job)
+}
+
+// say tells something on standard error.
+func (d *driver) say(text string) {
+	_, _ = fmt.Fprintf(d.stderr, "pacsgp-beam: %s\n", report.Escape(text))
+}
+
+// train is pacsgp train --no-pass.
+func (d *driver) train(ctx context.Context) error {
+	if err := program.TrainForParts(ctx, d.task, d.out, d.how); err != nil {
+		return err
+	}
+	d.say("trained; the engine makes the last pass")
+	return nil
+}
+
+// certify has the parts of the last pass made, and publishes what follows from them as pacsgp certify
+// does. The parts lie in a folder of the output that names the handover, so that a driver which was
+// killed leaves nothing that another training takes for its own.
+func (d *driver) certify(ctx context.Context) error {
+	h, err := d.task.Handover()
+	if err != nil {
+		return err
+	}
+	n, err := d.parts(ctx)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(d.task.Output, "_parts-"+h.Digest[:16])
+	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
+		return err
+	}
+	numbers, files := make([]int, n), make([]string, n)
+	for i := range n {
+		numbers[i], files[i] = i+1, partFile(folder, i+1, n)
+	}
+	if err := execute(ctx, lastPass(trained{d.path, h.Digest}, folder, numbers, n)); err != nil {
+		return err
+	}
+	o, err := program.Certify(ctx, d.task, files, d.out, d.how)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(folder), d.report(o)) //nolint:gosec // made above
+}
+
+// execute runs a pipeline on the engine that the flags name.
+func execute(ctx context.Context, p *beam.Pipeline) error {
+	if _, err := beam.Run(ctx, cmp.Or(*runners.Runner, "prism"), p); err != nil {
+		return errors.New("nothing is published: " + reason(err.Error()))
+	}
+	return nil
+}
+
+// reason is the error of our function in the text of an engine's, whose plans and stacks are around
+// it; the whole text if the error is the engine's own.
+func reason(text string) string {
+	if at := strings.LastIndex(text, "] failed:\n"); at >= 0 {
+		text, _, _ = strings.Cut(text[at+len("] failed:\n"):], "\n\tat ")
+	}
+	return text
+}
+
+// parts is the number of parts: each of some shards, and none of too many rows for an element.
+func (d *driver) parts(ctx context.Context) (int, error) {
+	src, err := d.task.Open(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	var rows int64
+	for _, shard := range src.Shards() {
+		rows += shard.Rows
+	}
+	return int(min(int64(len(src.Shards())), max(leastParts, rows/rowsOfAPart))), nil
+}
+
+// report tells the outcome. Its error is the reason for an exit status other than 0.
+func (d *driver) report(o *pipeline.Outcome) error {
+	out := report.NewEscaper(d.stdout)
+	report.WriteSummary(out, o.Result.Certificate, report.Style{}, report.Maker)
+	_, _ = fmt.Fprintf(out, "Model        %s\nCertificate  %s\n", filepath.Join(d.task.Output, o.Record.Model), filepath.Join(d.task.Output, o.Record.Certificate))
+	return errors.Join(out.Flush(), d.task.RunConfig().Verdict(o.Result.Certificate))
+}

@@ -1,0 +1,109 @@
+// Pacsgp-beam is pacsgp train with the last pass made by an engine that runs Apache Beam: on prism,
+// in this process, unless its flags name another one. Model and certificate are the same, byte for
+// byte.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+const usage = `usage: pacsgp-beam train job.yaml [flags]      train, have the last pass made, and publish
+       pacsgp-beam certify job.yaml [flags]    the same after pacsgp train --no-pass
+flags are those of Apache Beam (pacsgp-beam -help), such as
+  --runner flink --endpoint HOST:PORT --environment_type PROCESS ...
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err == nil {
+		return
+	}
+	escaped := report.NewEscaper(os.Stderr)
+	for line := range strings.Lines(err.Error()) {
+		_, _ = fmt.Fprintln(escaped, "pacsgp-beam:", strings.TrimSuffix(line, "\n"))
+	}
+	_ = escaped.Flush()
+	os.Exit(status(err))
+}
+
+func status(err error) int {
+	if _, usage := errors.AsType[config.ArgumentError](err); usage {
+		return 2
+	}
+	return pipeline.ExitStatus(err)
+}
+
+// run is the command. Started by an engine it is a worker, and does not return.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	flag.Usage = func() {
+		_, _ = io.WriteString(stderr, usage)
+		flag.PrintDefaults()
+	}
+	names, err := parse(args)
+	if err != nil {
+		return err
+	}
+	if *provisionEndpoint != "" {
+		if err := boot(ctx); err != nil {
+			return err
+		}
+	}
+	register()
+	beam.Init()
+	if len(names) != 2 || names[0] != "train" && names[0] != "certify" {
+		return config.Argument(errors.New(strings.TrimSpace(usage)))
+	}
+	if *jobopts.Async {
+		return config.Argument(errors.New("--async: the certificate is published here, after the pass"))
+	}
+	if *jobopts.WorkerBinary == "" { // else Beam may build one, of sources that are not there
+		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	path, err := filepath.Abs(names[1])
+	if err != nil {
+		return err
+	}
+	d, err := newDriver(ctx, path, stdout, stderr)
+	if err != nil {
+		return err
+	}
+	if names[0] == "train" {
+		if err := d.train(ctx); err != nil {
+			return err
+		}
+	}
+	return d.certify(ctx)
+}
+
+// parse parses flags among other arguments, and returns the others.
+func parse(args []string) (others []string, err error) {
+	for {
+		if err := flag.CommandLine.Parse(args); err != nil {
+			return nil, config.Argument(err)
+		}
+		if args = flag.Args(); len(args) == 0 {
+			return others, nil
+		}
+		others, args = append(others, args[0]), args[1:]
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	beamregister "github.com/apache/beam/sdks/v2/go/pkg/beam/register"
+
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// register makes the functions of the pipeline known, to the driver and to workers.
+func register() {
+	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&makePart{})
+	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&keepPart{})
+	beamregister.Emitter2[int, []byte]()
+	beamregister.Iter1[[]byte]()
+}
+
+// lastPass is the pipeline: numbers of parts -> their bytes -> one copy of each in a folder. Elements
+// are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
+func lastPass(job trained, folder string, numbers []int, of int) *beam.Pipeline {
+	p, s := beam.NewPipelineWithRoot()
+	made := beam.ParDo(s, &makePart{Job: job.Job, Handover: job.Handover, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
+	return p
+}
+
+// A makePart makes parts of the last pass. Beam copies its fields to workers, the exported ones.
+type makePart struct {
+	Job, Handover string // of a trained job
+	Of            int    // parts
+}
+
+// ProcessElement makes one part.
+func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
+	part := pipeline.Part{Number: number, Of: f.Of}
+	data, err := trained{f.Job, f.Handover}.part(ctx, part)
+	if err != nil {
+		return fmt.Errorf("part %s of the last pass: %w", part, err)
+	}
+	emit(number, data)
+	return nil
+}
+
+// A keepPart keeps one copy of each part as a file. A part may have been made several times: all its
+// copies have the same bytes, or the job fails.
+type keepPart struct {
+	Folder string
+	Of     int // parts
+}
+
+// ProcessElement keeps one part.
+func (f *keepPart) ProcessElement(_ context.Context, number int, copies func(*[]byte) bool) error {
+	path := partFile(f.Folder, number, f.Of)
+	kept, err := durable.ReadSmall(path, "a part", math.MaxInt64)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	there := err == nil
+	first := kept
+	for data := []byte(nil); copies(&data); data = nil {
+		if first == nil {
+			first = data
+		}
+		if !bytes.Equal(first, data) {
+			return fmt.Errorf("%w: part %d of %d was made twice, with different bytes", pipeline.ErrPart, number, f.Of)
+		}
+	}
+	if there {
+		return nil
+	}
+	return durable.WriteFile(durable.OS{}, path, first)
+}
+
+// partFile is the file of a part.
+func partFile(folder string, number, of int) string {
+	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, of))
+}
+
+// A trained job is named by the path of its file, and by the SHA-256 of the handover in its output,
+// which names the model by its own.
+type trained struct{ Job, Handover string }
+
+// A prepared last pass makes one part at a time, with all workers of the job.
+type prepared struct {
+	sync.Mutex
+	pass *pipeline.Prepared // nil: not yet
+}
+
+// passes are those of this process: each is prepared once, not for each part.
+var passes sync.Map // of *prepared, by trained
+
+// part makes a part of the last pass.
+func (t trained) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
+	value, _ := passes.LoadOrStore(t, &prepared{})
+	p, _ := value.(*prepared)
+	p.Lock()
+	defer p.Unlock()
+	if p.pass == nil {
+		pass, err := t.prepare(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.pass = pass
+	}
+	found, err := p.pass.Pass(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	var data bytes.Buffer
+	err = found.Write(ctx, &data)
+	return data.Bytes(), errors.Join(err, found.Close())
+}
+
+// prepare reads job, handover and model. Those of another program or training are refused.
+func (t trained) prepare(ctx context.Context) (*pipeline.Prepared, error) {
+	task, err := readJob(ctx, t.Job)
+	if err != nil {
+		return nil, err
+	}
+	h, err := task.Handover()
+	if err != nil {
+		return nil, err
+	}
+	if h.Digest != t.Handover {
+		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, pipeline.ErrChanged, h.Digest, t.Handover)
+	}
+	return program.Prepare(ctx, task, h, nil)
+}
+
+func readJob(ctx context.Context, path string) (config.Task, error) {
+	return config.ReadJob(ctx, path, config.Environment{Lookup: os.LookupEnv, Notice: func(string) {}}, config.Overrides{})
+}
