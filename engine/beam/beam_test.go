@@ -7,11 +7,14 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
@@ -24,10 +27,11 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// The test binary is a worker, too, as an engine starts one.
+// The test binary is the program, too: a worker as an engine starts one, or a driver.
 func TestMain(m *testing.M) {
-	if os.Getenv("PACSGP_BEAM_WORKER") != "" {
+	if os.Getenv("PACSGP_BEAM") != "" {
 		main()
+		os.Exit(0)
 	}
 	flag.Parse()
 	register()
@@ -160,7 +164,7 @@ func TestWorkersOfTheirOwn(t *testing.T) {
 	environment, configuration := *jobopts.EnvironmentType, *jobopts.EnvironmentConfig
 	defer func() { *jobopts.EnvironmentType, *jobopts.EnvironmentConfig = environment, configuration }()
 	*jobopts.EnvironmentType = "PROCESS"
-	*jobopts.EnvironmentConfig = fmt.Sprintf(`{"command": %q, "env": {"PACSGP_BEAM_WORKER": "1"}}`, self)
+	*jobopts.EnvironmentConfig = fmt.Sprintf(`{"command": %q, "env": {"PACSGP_BEAM": "1"}}`, self)
 	*jobopts.WorkerBinary = path // is staged, and not run
 	finished(t, d.certify(t.Context()))
 	demandSame(t, alone(t, path), d.published(t))
@@ -250,6 +254,46 @@ func TestPublishesOnce(t *testing.T) {
 	}
 	finished(t, d.certify(t.Context()))
 	demandSame(t, want, d.published(t))
+}
+
+// A driver that is killed, at any moment, publishes a whole artifact or none; started again it
+// publishes that of pacsgp train.
+func TestKilledDriver(t *testing.T) {
+	path := job(t)
+	d, want := on(t, path), alone(t, path)
+	self, err := os.Executable()
+	fatal.If(t, err)
+	start := func() *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), self, "train", path)
+		cmd.Env = append(os.Environ(), "PACSGP_BEAM=1")
+		return cmd
+	}
+	began := time.Now()
+	if log, err := start().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	took := time.Since(began)
+	fatal.If(t, os.RemoveAll(d.task.Output))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10 {
+		cmd := start()
+		fatal.If(t, cmd.Start())
+		time.Sleep(time.Duration(random.Int64N(int64(took))))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		for name, content := range d.published(t) {
+			if want[name] != content {
+				t.Errorf("killed: %s is not as in %s", name, d.task.Output)
+			}
+		}
+	}
+	if log, err := start().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, log)
+	}
+	demandSame(t, want, d.published(t))
+	if left, err := filepath.Glob(filepath.Join(d.task.Output, "_parts-*")); len(left) > 0 || err != nil {
+		t.Errorf("%v, %v is left over", left, err)
+	}
 }
 
 // Another arithmetic is refused by name before a row is read, by drivers and by workers.

@@ -33,6 +33,9 @@ const (
 	rowsOfAPart = 1 << 20 // about; each has 16 bytes in it
 )
 
+// partsPrefix begins the name of a folder of parts. Readers of lakes pass over such names.
+const partsPrefix = "_parts-"
+
 // A driver runs one job: it alone trains, and publishes.
 type driver struct {
 	path           string
@@ -85,7 +88,10 @@ func (d *driver) certify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(d.task.Output, "_parts-"+h.Digest[:16])
+	folder := filepath.Join(d.task.Output, partsPrefix+h.Digest[:16])
+	if err := d.sweep(folder); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
 		return err
 	}
@@ -101,6 +107,17 @@ func (d *driver) certify(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(os.RemoveAll(folder), d.report(o)) //nolint:gosec // made above
+}
+
+// sweep removes the parts of earlier trainings, which nothing can be made of any more.
+func (d *driver) sweep(but string) error {
+	names, err := os.ReadDir(d.task.Output)
+	for _, each := range names {
+		if strings.HasPrefix(each.Name(), partsPrefix) && each.Name() != filepath.Base(but) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(d.task.Output, each.Name()))) //nolint:gosec // names that this program makes
+		}
+	}
+	return err
 }
 
 // execute runs a pipeline on the engine that the flags name.
