@@ -36,7 +36,20 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	register()
 	beam.Init()
-	os.Exit(m.Run())
+	os.Exit(inFolder(m))
+}
+
+// inFolder runs the tests in a folder for what Beam, and workers that are killed, leave behind.
+func inFolder(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "engine-beam-")
+	if err == nil {
+		err = os.Setenv("TMPDIR", folder)
+	}
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	return m.Run()
 }
 
 // job writes a job on 180 rows in three files, with these lines more, and returns its path.
@@ -156,50 +169,51 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 
 // Workers that are processes of their own, started as an engine starts them, give the same bytes.
 func TestWorkersOfTheirOwn(t *testing.T) {
-	self, err := os.Executable()
-	fatal.If(t, err)
 	path := job(t)
 	d := on(t, path)
 	fatal.If(t, d.train(t.Context()))
-	environment, configuration := *jobopts.EnvironmentType, *jobopts.EnvironmentConfig
-	defer func() { *jobopts.EnvironmentType, *jobopts.EnvironmentConfig = environment, configuration }()
-	*jobopts.EnvironmentType = "PROCESS"
-	*jobopts.EnvironmentConfig = fmt.Sprintf(`{"command": %q, "env": {"PACSGP_BEAM": "1"}}`, self)
-	*jobopts.WorkerBinary = path // is staged, and not run
+	flags(t, "", "")
 	finished(t, d.certify(t.Context()))
 	demandSame(t, alone(t, path), d.published(t))
 }
 
 // A row that cannot be used fails the job with our error, which names file and row.
-func TestBadRowFailsTheJob(t *testing.T) {
-	path := job(t)
+func TestBadRowFailsTheJob(t *testing.T) { badRow(t, job(t), 60) }
+
+// badRow puts a bad row into the middle file of a job's lake, whose files have this many rows.
+func badRow(t *testing.T, path string, n int) {
+	t.Helper()
 	d, _ := withHandover(t, path)
+	before := d.published(t)
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "lake", "*"))
 	fatal.If(t, err)
+	middle := len(files) / 2
 	type row struct {
 		X1 float64 `parquet:"x1"`
 		X2 float64 `parquet:"x2"`
 		Y  float64 `parquet:"y"`
 	}
-	rows := make([]row, 60)
+	rows := make([]row, n)
 	rows[7].X2 = math.NaN()
 	var file bytes.Buffer
 	w := parquet.NewGenericWriter[row](&file)
 	_, err = w.Write(rows)
 	fatal.If(t, errors.Join(err, w.Close()))
-	fatal.If(t, os.WriteFile(files[1], file.Bytes(), 0o600))
+	fatal.If(t, os.WriteFile(files[middle], file.Bytes(), 0o600))
 	err = d.certify(t.Context())
-	for _, want := range []string{"nothing is published: part 2/3 of the last pass: ingest: ", filepath.Base(files[1]), "row 7", `"x2"`} {
+	part := fmt.Sprintf("nothing is published: part %d/%d of the last pass: ingest: ", middle+1, len(files))
+	for _, want := range []string{part, filepath.Base(files[middle]), "row 7", `"x2"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("certify() = %v, want %s in it", err, want)
 		}
 	}
-	d.nothingPublished(t)
-	fatal.If(t, os.Remove(files[1]))
+	fatal.If(t, os.Remove(files[middle]))
 	if err := d.certify(t.Context()); err == nil {
 		t.Error("a file is away, and that is no error")
 	}
-	d.nothingPublished(t)
+	if diff := cmp.Diff(before, d.published(t)); diff != "" {
+		t.Errorf("published (-before +after):\n%.2000s", diff)
+	}
 }
 
 // A part that is made again, in the same process, by another one, or as an element that occurs
