@@ -122,7 +122,11 @@ func (d *driver) sweep(but string) error {
 
 // execute runs a pipeline on the engine that the flags name.
 func execute(ctx context.Context, p *beam.Pipeline) error {
-	if _, err := beam.Run(ctx, cmp.Or(*runners.Runner, "prism"), p); err != nil {
+	_, err := beam.Run(ctx, cmp.Or(*runners.Runner, "prism"), p)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: nothing is published; what the engine still does is lost", pipeline.ErrInterrupted)
+	}
+	if err != nil {
 		return errors.New("nothing is published: " + reason(err.Error()))
 	}
 	return nil

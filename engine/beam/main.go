@@ -48,6 +48,9 @@ func status(err error) int {
 	if _, usage := errors.AsType[config.ArgumentError](err); usage {
 		return 2
 	}
+	if errors.Is(err, pipeline.ErrInterrupted) {
+		return 130
+	}
 	return pipeline.ExitStatus(err)
 }
 
