@@ -156,7 +156,10 @@ func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*R
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
-	if err := h.sameRoles(ctx, job, pass.of.rows, env.Resources.Workers); err != nil {
+	if err := errors.Join(h.owns(job, pass), pass.missing()); err != nil {
+		return nil, err
+	}
+	if err := h.sameRoles(ctx, job, pass.of, env.Resources); err != nil {
 		return nil, err
 	}
 	return h.certify(ctx, job, pass, env, time.Now())

@@ -105,6 +105,7 @@ func roleMutants() []mutant {
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
 		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of hold-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
+		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/toldroles.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "r.holdout.add(x.ordinal)", "r.holdout.add(x.ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},

@@ -132,6 +132,9 @@ func (s subject) same(other subject) error {
 // missing returns an error that names the first missing shards, nil if there are none.
 func (p *Pass) missing() error {
 	if len(p.shards) == p.of.shards {
+		if _, rows := p.Size(); rows != p.of.rows {
+			return fmt.Errorf("%w: their shards have %d rows, and the sample %d", ErrPart, rows, p.of.rows)
+		}
 		return nil
 	}
 	from, to, row := 0, p.of.shards, int64(0)

@@ -277,7 +277,7 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 	rule := job.rule(n)
 	reference := rule.references(n)
 	r := rolesOf(job, n, out)
-	var err error // one reading of the hashes, of which there are as many as rows, finds all roles
+	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds all roles
 	if r.order, err = rule.first(ctx, n, max(startRows, reference), r.setApart(rule), workers); err != nil {
 		return r, err
 	}

@@ -49,9 +49,8 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 	p.of = subject{
 		rows: n, shards: len(p.shards), columns: len(src.Columns()), layout: layoutDigest(p.shards), configuration: configuration,
 	}
-	if need := n / 8 * job.Roles.sets(); need > max(res.Memory, 1<<26) {
-		return nil, fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
-			ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
+	if err := job.rolesFit(n, res); err != nil {
+		return nil, err
 	}
 	var out leftOut
 	if job.sifts() {
@@ -85,6 +84,16 @@ func beginPass(ctx context.Context, src Source, job Job, columns []int, hidden s
 		return nil, err
 	}
 	return p, nil
+}
+
+// rolesFit returns an error unless memory has room for the roles of n rows.
+func (j Job) rolesFit(n int64, res Resources) error {
+	need := n / 8 * j.Roles.sets()
+	if need <= max(res.Memory, 1<<26) {
+		return nil
+	}
+	return fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
+		ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
 }
 
 // sifts reports whether roles are known only after a reading of all rows.

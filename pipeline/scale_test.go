@@ -62,7 +62,7 @@ func BenchmarkParts(b *testing.B) {
 	}
 }
 
-// What each process of a pass spends on the roles of rows that it never reads.
+// What training and certify spend on roles, and each part of a pass on those of its own rows.
 func BenchmarkRolesOfMany(b *testing.B) {
 	const rows = 100_000_000
 	for b.Loop() {

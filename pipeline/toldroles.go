@@ -31,18 +31,22 @@ func (h *Handover) told(job Job) *toldRoles {
 	return &toldRoles{h.Order, h.Outside}
 }
 
-// sameRoles demands that the roles that the handover tells are those of n rows.
-func (h *Handover) sameRoles(ctx context.Context, job Job, n int64, workers int) error {
+// sameRoles demands that the roles that the handover told to the parts are those of their rows.
+func (h *Handover) sameRoles(ctx context.Context, job Job, of subject, res Resources) error {
 	if h.told(job) == nil {
 		return nil
 	}
-	r, err := newRoles(ctx, job.ForRows(n), n, leftOut{}, workers)
+	job = job.ForRows(of.rows)
+	if err := job.rolesFit(of.rows, res); err != nil {
+		return err
+	}
+	r, err := newRoles(ctx, job, of.rows, leftOut{}, res.Workers)
 	if err != nil {
 		return err
 	}
 	var found Handover
-	if found.tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside {
-		return fmt.Errorf("%w: the handover tells other roles than those of %d rows under the key of the job", ErrPart, n)
+	if found.tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
+		return fmt.Errorf("%w: the handover tells other roles than those of %d rows under the key of the job", ErrPart, of.rows)
 	}
 	return nil
 }
@@ -65,7 +69,7 @@ func (t *toldRoles) roles(job Job, n int64) (Roles, error) {
 
 // see finds the hold-out rows and the outside rows among those of some shards, if they are unknown.
 func (p *rowPass) see(ctx context.Context, shards []int) error {
-	if !p.unseen {
+	if !p.unseen || p.roles.holdout == nil && p.roles.outside == nil {
 		return nil
 	}
 	rule := p.job.rule(p.of.rows)

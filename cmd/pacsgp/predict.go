@@ -65,7 +65,7 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
-	cmd.Flags().StringVar(&trusted, "trusted", "", trustedKeys)
+	cmd.Flags().Var((*trust)(&trusted), "trusted", trustedKeys)
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd

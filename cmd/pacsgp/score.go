@@ -35,7 +35,7 @@ func scoreCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
-	f.StringVar(&trusted, "trusted", "", trustedKeys)
+	f.Var((*trust)(&trusted), "trusted", trustedKeys)
 	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
 	return cmd
 }

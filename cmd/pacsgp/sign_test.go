@@ -44,6 +44,7 @@ func trustedPredictions(t *testing.T, a artifact, public, other, broker string) 
 	for _, reference := range [][]string{{a.out}, {a.model, a.certificate}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
 		call := append(append([]string{"predict"}, reference...), a.lake, "-o", to, "--trusted")
 		pacsgp(t, append(call, other)...).says(t, exitFailure, "refused", "not among the trusted ones")
+		pacsgp(t, append(call, "")...).says(t, exitUsage, "--trusted", "want public keys")
 		if _, err := os.Stat(to); err == nil {
 			t.Errorf("%q wrote predictions", call)
 		}

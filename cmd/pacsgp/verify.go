@@ -67,7 +67,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
-	cmd.Flags().StringVar(&v.trusted, "trusted", "", trustedKeys)
+	cmd.Flags().Var((*trust)(&v.trusted), "trusted", trustedKeys)
 	cmd.Flags().StringVar((*string)(&v.sign), "sign", "", "a private key: sign the certificate if nothing contradicts it")
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
@@ -79,6 +79,20 @@ func verifyCommand(w system) *cobra.Command {
 
 // trustedKeys is what the flag --trusted means.
 const trustedKeys = "public keys, a file or a folder of some: demand a signature by one of them"
+
+// trust is the value of the flag --trusted. A variable of a script that is not set would trust anybody.
+type trust string
+
+func (t *trust) String() string { return string(*t) }
+func (*trust) Type() string     { return "string" }
+
+func (t *trust) Set(path string) error {
+	if path == "" {
+		return errors.New("want public keys; leave the flag out to demand no signature")
+	}
+	*t = trust(path)
+	return nil
+}
 
 // A verification says what to check, and against which rows.
 type verification struct {

@@ -39,7 +39,7 @@ func Single(j pipeline.Job) error {
 // TrainForParts trains a task up to the last pass, whose parts others make.
 func TrainForParts(ctx context.Context, p config.Task, out *config.Output, how pipeline.RunConfig) error {
 	if _, piped := p.Source.(*config.Stdin); piped {
-		return config.Argument(errors.New("--no-pass: the parts of a last pass read the rows themselves, and a stream is read once: name files or a topic"))
+		return config.Argument(errors.New("a last pass in parts: they read the rows themselves, and a stream is read once: name files or a topic"))
 	}
 	if err := config.Local(p.Output); err != nil {
 		return err
