@@ -142,8 +142,12 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 func certifyParts(ctx context.Context, w system, p config.Task, parts []string) (*outcome, error) {
 	show := newDisplay(w)
 	defer show.end()
+	h, err := p.Handover()
+	if err != nil {
+		return nil, err
+	}
 	out := p.Place(w.fs)
-	found, err := program.Certify(ctx, p, parts, out, howTo(w, show, p, out, nil))
+	found, err := program.Certify(ctx, p, h, parts, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -66,13 +66,9 @@ func Prepare(ctx context.Context, p config.Task, h config.Handover, afford func(
 	})
 }
 
-// Certify merges the parts of the last pass of a task, which are files, and publishes model and
-// certificate.
-func Certify(ctx context.Context, p config.Task, parts []string, out *config.Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
-	h, err := p.Handover()
-	if err != nil {
-		return nil, err
-	}
+// Certify merges the parts of the last pass of a task that is trained, which are files, and publishes
+// model and certificate.
+func Certify(ctx context.Context, p config.Task, h config.Handover, parts []string, out *config.Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
 	all, release, err := config.MergePasses(parts)
 	if err != nil {
 		return nil, err

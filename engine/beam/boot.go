@@ -22,6 +22,7 @@ var provisionEndpoint = flag.String("provision_endpoint", "", "set by an engine 
 // (--environment_type PROCESS), a worker: it sets the flags by which beam.Init becomes one. Beam's own
 // boot program would copy the binary for each worker, and leave it running after its engine.
 func boot(ctx context.Context) error {
+	parent := os.Getppid()
 	id := strings.Trim(flag.Lookup("id").Value.String(), "'") // prism writes quotes, and uses no shell
 	ctx = grpcx.WriteWorkerID(ctx, id)
 	info, err := tools.ProvisionInfo(ctx, *provisionEndpoint)
@@ -32,31 +33,21 @@ func boot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("options of the pipeline: %w", err)
 	}
-	folder, err := os.MkdirTemp("", "pacsgp-beam-")
-	if err != nil {
-		return err
-	}
-	if err := os.Chdir(folder); err != nil { // Beam writes the options to the folder it is in
-		return err
-	}
-	if err := tools.MakePipelineOptionsFileAndEnvVar(options); err != nil {
-		return err
-	}
-	go endWithParent(folder)
+	go endWithout(parent)
 	return errors.Join(
 		os.Setenv("RUNNER_CAPABILITIES", strings.Join(info.GetRunnerCapabilities(), " ")),
 		flag.Set("worker", "true"),
+		flag.Set("options", options),
 		flag.Set("id", id),
 		flag.Set("logging_endpoint", info.GetLoggingEndpoint().GetUrl()),
 		flag.Set("control_endpoint", info.GetControlEndpoint().GetUrl()),
 	)
 }
 
-// endWithParent ends this process when the engine that started it has ended.
-func endWithParent(folder string) {
-	for parent := os.Getppid(); os.Getppid() == parent; {
+// endWithout ends this process when its parent, the engine that started it, has ended.
+func endWithout(parent int) {
+	for os.Getppid() == parent {
 		time.Sleep(time.Second)
 	}
-	_ = os.RemoveAll(folder)
 	os.Exit(1)
 }

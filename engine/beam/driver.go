@@ -51,15 +51,22 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 		return nil, err
 	}
 	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), stdout: stdout, stderr: stderr}
-	id := make([]byte, 6)
-	_, _ = rand.Read(id) // never fails: package crypto/rand
 	d.how = task.Attempting(durable.OS{}, d.say)
-	d.how.Run, d.how.Software, d.how.Report = hex.EncodeToString(id), program.Software(), program.Report(d.out)
+	d.how.Software, d.how.Report = program.Software(), program.Report(d.out)
 	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
 	for _, text := range task.Notices() {
 		d.say(text)
 	}
 	return d, program.Single(task.Job)
+}
+
+// run is how the next run is made: training and publishing are one each, as with pacsgp.
+func (d *driver) run() pipeline.RunConfig {
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails: package crypto/rand
+	how := d.how
+	how.Run = hex.EncodeToString(id)
+	return how
 }
 
 // say tells something on standard error.
@@ -69,7 +76,10 @@ func (d *driver) say(text string) {
 
 // train is pacsgp train --no-pass.
 func (d *driver) train(ctx context.Context) error {
-	if err := program.TrainForParts(ctx, d.task, d.out, d.how); err != nil {
+	if err := program.TrainForParts(ctx, d.task, d.out, d.run()); err != nil {
+		if ctx.Err() != nil && !errors.Is(err, pipeline.ErrInterrupted) {
+			err = fmt.Errorf("%w: %w", pipeline.ErrInterrupted, err)
+		}
 		return err
 	}
 	d.say("trained; the engine makes the last pass")
@@ -100,13 +110,16 @@ func (d *driver) certify(ctx context.Context) error {
 		numbers[i], files[i] = i+1, partFile(folder, i+1, n)
 	}
 	if err := execute(ctx, lastPass(trained{d.path, h.Digest}, folder, numbers, n)); err != nil {
-		return err
+		return fmt.Errorf("nothing is published (pacsgp-beam certify goes on without training again): %w", err)
 	}
-	o, err := program.Certify(ctx, d.task, files, d.out, d.how)
+	o, err := program.Certify(ctx, d.task, h, files, d.out, d.run())
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(folder), d.report(o)) //nolint:gosec // made above
+	if err := os.RemoveAll(folder); err != nil { //nolint:gosec // made above
+		d.say("parts are left over: " + err.Error())
+	}
+	return d.report(o)
 }
 
 // sweep removes the parts of earlier trainings, which nothing can be made of any more.
@@ -124,10 +137,10 @@ func (d *driver) sweep(but string) error {
 func execute(ctx context.Context, p *beam.Pipeline) error {
 	_, err := beam.Run(ctx, cmp.Or(*runners.Runner, "prism"), p)
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: nothing is published; what the engine still does is lost", pipeline.ErrInterrupted)
+		return fmt.Errorf("%w; what the engine still does is lost", pipeline.ErrInterrupted)
 	}
 	if err != nil {
-		return errors.New("nothing is published: " + reason(err.Error()))
+		return errors.New(reason(err.Error()))
 	}
 	return nil
 }

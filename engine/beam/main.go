@@ -31,6 +31,7 @@ flags are those of Apache Beam (pacsgp-beam -help), such as
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err == nil {
@@ -68,6 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		if err := boot(ctx); err != nil {
 			return err
 		}
+		signal.Reset() // Beam's worker never looks at ctx
 	}
 	register()
 	beam.Init()
