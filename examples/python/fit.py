@@ -22,4 +22,4 @@ print(f"off by more than {EPSILON}: {np.mean(np.abs(mean - y) > EPSILON):.2%} of
 
 model = pacsgp.Model("out")  # as a reader has it: numpy and pyarrow suffice
 again, deviation = model.predict(X[:3], return_std=True)
-print("the same model from its files:", bool((again == mean[:3]).all()), deviation.round(3))
+print("the same model from its files:", np.allclose(again, mean[:3], rtol=1e-12, atol=1e-12), deviation.round(3))
