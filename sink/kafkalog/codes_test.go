@@ -69,7 +69,7 @@ func TestCodes(t *testing.T) {
 						t.Fatal("the request was not made")
 					}
 					for _, topic := range []string{"pacsgp-certificates", "pacsgp-models"} {
-						if got := counted(t, c, topic); len(got) != 1 {
+						if got := counted(t, c, topic, 1); len(got) != 1 {
 							t.Errorf("%d records in %s, want 1", len(got), topic)
 						}
 					}

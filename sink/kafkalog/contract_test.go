@@ -63,7 +63,7 @@ func TestSinkInATransaction(t *testing.T) {
 			t.Errorf("certificate %q: other bytes came back", software)
 		}
 	}
-	if got := counted(t, c, "pacsgp-models"); len(got) != 1 {
+	if got := counted(t, c, "pacsgp-models", 1); len(got) != 1 {
 		t.Errorf("%d pieces of the model, want 1: %q", len(got), got)
 	}
 }
@@ -114,7 +114,7 @@ func TestSignaturesOnTopics(t *testing.T) {
 		fatal.If(t, err)
 		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id)
 		fatal.If(t, err)
-		if got := counted(t, c, "pacsgp-certificates"); len(a.Signatures) != at.signatures || len(got) != at.records {
+		if got := counted(t, c, "pacsgp-certificates", at.records); len(a.Signatures) != at.signatures || len(got) != at.records {
 			t.Errorf("publication %d: %d signatures and %d records, want %d and %d", i, len(a.Signatures), len(got), at.signatures, at.records)
 		}
 	}

@@ -87,7 +87,7 @@ func TestFilesAreRemembered(t *testing.T) {
 	if err := second.Abort(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := len(countedAt(t, client.Kafka.Addr.String(), "predictions")); n != 14 {
+	if n := len(countedAt(t, client.Kafka.Addr.String(), "predictions", 14)); n != 14 {
 		t.Errorf("%d predictions, want 14", n)
 	}
 }

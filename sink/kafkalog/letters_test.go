@@ -76,7 +76,7 @@ func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	for range 3 {
 		fatal.If(t, send(n))
 	}
-	got := countedAt(t, address, "dead")
+	got := countedAt(t, address, "dead", n)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d letters, want %d, each once", len(got), n)
