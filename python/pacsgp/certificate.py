@@ -18,13 +18,20 @@ from .plainfile import read_plain
 from .refusal import need
 from .survey import ranked_rows
 
+PLAIN = ("id", "predictor", "role", "status", "n", "empirical_risk", "ln_inverse_delta", "bound", "headline", "statement")  # of a guarantee
+OPTIONAL = {"epsilon", "below", "above", "sequence_policy", "sequence_name", "sequence_number", "declared_unit"}
+REPEATED = 2
+
 
 def certificate_row(data):
     """The document in a certificate's row of Parquet, and the row's columns."""
-    table, _ = read_plain(data, "the certificate's row", numbers=False)
+    table, footer = read_plain(data, "the certificate's row", numbers=False)
     need(table.num_rows == 1 and {"certificate", "format", "document"} <= set(table.column_names), "it is Parquet, but no certificate")
     row = table.to_pydict()
     need(isinstance(row["document"][0], str), "the row has no document")
+    nodes = [(e.name, e.repetition) for e in footer.elements[1:]]
+    want = [(name, int(name in OPTIONAL)) for name in table.column_names] + [("list", REPEATED), ("element", 0), *((name, 0) for name in PLAIN)]
+    need(nodes == want, f"the row has columns of other names or kinds: {sorted(set(nodes) ^ set(want))}")
     return row["document"][0].encode(), row
 
 
@@ -34,8 +41,7 @@ def check_row(row, cert, found):
     need(list(row) == [*derived, "document", "guarantees"], f"the row has other columns than its document gives: {sorted(set(row) ^ {*derived, 'document', 'guarantees'})}")
     for column, value in derived.items():
         need(row[column] == [value] and type(row[column][0]) is type(value), f"the column {column} is {row[column]}, but the document of the row gives {value!r}")
-    plain = ("id", "predictor", "role", "status", "n", "empirical_risk", "ln_inverse_delta", "bound", "headline", "statement")
-    listed = [{k: g.get(k, {}).get("upper", g["bound"]) if k == "empirical_risk" else g[k] for k in plain} for g in cert["guarantees"]]
+    listed = [{k: g.get(k, {}).get("upper", g["bound"]) if k == "empirical_risk" else g[k] for k in PLAIN} for g in cert["guarantees"]]
     need(row["guarantees"] == [listed], "the guarantees of the row are not those of its document")
 
 

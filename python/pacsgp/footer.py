@@ -249,7 +249,7 @@ class Footer:
         rest = length - reader.at
         need(rest == 0 or rest == 28 and 8 in s, f"{rest} bytes follow the footer")
         has(s, "the footer", 2, 3, 4)
-        elements = [Element(e) for e in each(s, 2, STRUCT)]
+        elements = self.elements = [Element(e) for e in each(s, 2, STRUCT)]
         leaves = sum(e.physical >= 0 for e in elements)
         self.rows, self.groups = i64(s, 3), []
         for g in each(s, 4, STRUCT):

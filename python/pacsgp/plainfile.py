@@ -13,7 +13,7 @@ BIT_PACKED = 4   # an old encoding of levels
 
 
 def read_plain(data, what, numbers):
-    """The table in the bytes of a file, and the keys of its footer. The library would take what
+    """The table in the bytes of a file, and its footer. The library would take what
     the file claims: so nothing is compressed or repeated by a dictionary, and a page has no more
     values than its bytes hold, numbers 8 bytes each, or few."""
     footer = Footer(io.BytesIO(data))
@@ -29,7 +29,7 @@ def read_plain(data, what, numbers):
     spans.sort()
     need(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), f"{what}: two columns have bytes in common")
     table = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True).read()
-    return table, footer.keys
+    return table, footer
 
 
 def check_pages(data, chunk, what, numbers):

@@ -254,7 +254,7 @@ def odd_rows(r, rows):
         lambda: rows.drop_columns([name]),
         lambda: rows.rename_columns([n.upper() if n == name else n for n in rows.column_names]),
         lambda: rows.set_column(at, name, pa.array([None, *column.to_pylist()[1:]], column.type)),
-        lambda: rows.set_column(at, name, column.dictionary_encode()),
+        lambda: rows if pa.types.is_nested(column.type) else rows.set_column(at, name, column.dictionary_encode()),
         lambda: rows.set_column(at, name, pa.array([r.choice([1e30, 1.01e30, -1e155]), *([float(at)] * (len(column) - 1))])),
         lambda: rows.set_column(at, name, pa.array([[v] for v in column.to_pylist()])),
         lambda: rows.select(rows.column_names[::-1]),
