@@ -72,8 +72,5 @@ func (p *Prepared) read(ctx context.Context, choose func([]Shard) []int) (*Pass,
 	return p.rows.read(ctx, choose(p.rows.shards))
 }
 
-// Shards is the number of shards of the sample: more parts than that would be empty ones.
-func (p *Prepared) Shards() int { return len(p.rows.shards) }
-
 // Close frees what scores rows.
 func (p *Prepared) Close() { p.rows.scorer.close() }
