@@ -15,14 +15,15 @@ import (
 //
 // a function of θ, Z, σ_n² and α alone, by L-BFGS with exact gradients: the sparse
 // Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC
-// and VFE. It is a step machine like [Trainer], of full passes: two or three a gradient.
-// Memory is O(M² + M·block).
+// and VFE. It is a step machine like [Trainer], of full passes, two or three a gradient, or of
+// mini-batches, one a gradient, with full passes at the end. Memory is O(M² + M·block).
 type Collapsed struct {
 	cfg     CollapsedConfig
 	pool    *linalg.Pool
 	prior   *prior
 	fold    *fold
-	descent *descent // the running search
+	descent searcher // the running one
+	batch   Rows     // of the open pass, if it is a mini-batch
 
 	eval  evaluator
 	at    parameters // the point that is evaluated
@@ -97,7 +98,7 @@ func (c *Collapsed) allocate(m int) {
 // launch starts the search and replays its answers. It reports whether
 // the search needs another evaluation.
 func (c *Collapsed) launch() bool {
-	c.descent = newDescent(c.free(c.start), c.cfg.Evaluations)
+	c.descent = c.newSearch()
 	for _, a := range c.answers {
 		if c.descent.next() == nil {
 			return false
@@ -117,10 +118,10 @@ func (c *Collapsed) aim() bool {
 }
 
 // answer gives the search the value at its point. One without a gradient is high, so that the
-// search turns back.
+// search turns back. Values of mini-batches choose no point: the last is taken.
 func (c *Collapsed) answer(e evaluation) {
-	e = e.orUnusable(len(c.point))
-	if e.value < c.best.value {
+	last := c.batching() && e.gradient != nil
+	if e = e.orUnusable(len(c.point)); last || e.value < c.best.value {
 		c.best = lowest{e.value, c.point}
 	}
 	c.answers = append(c.answers, e)
@@ -178,8 +179,13 @@ func (c *Collapsed) Notice() string { return c.notice }
 // Done reports whether training has ended.
 func (c *Collapsed) Done() bool { return c.stage == finished }
 
-// Want asks for a pass over all rows.
-func (c *Collapsed) Want() Pass { return Pass{Kind: FullPass, Rows: int(c.cfg.N)} }
+// Want asks for a pass over all rows, or for a mini-batch.
+func (c *Collapsed) Want() Pass {
+	if c.batching() {
+		return Pass{Kind: MiniBatch, Rows: c.cfg.Batch}
+	}
+	return Pass{Kind: FullPass, Rows: int(c.cfg.N)}
+}
 
 // Noise returns σ_n² of the lowest point so far, in scaled units, and the α of its posterior.
 func (c *Collapsed) Noise() (variance, alpha float64) {
@@ -190,7 +196,7 @@ func (c *Collapsed) Noise() (variance, alpha float64) {
 	return math.Exp(at.lnNoise), at.alpha
 }
 
-// Objective returns the lowest value of the objective so far.
+// Objective returns the lowest value of the objective so far, or the last one of a mini-batch.
 func (c *Collapsed) Objective() float64 { return c.best.value }
 
 // Evaluations returns the number of gradients so far.
@@ -212,10 +218,16 @@ func (c *Collapsed) Progress() Progress {
 	return p
 }
 
+var errWithoutRows = errors.New("model: a pass without rows")
+
 // Begin starts a pass.
 func (c *Collapsed) Begin() error {
 	if c.Done() || c.open {
 		return errOutOfTurn
+	}
+	if c.open = c.batching(); c.open {
+		c.batch = Rows{X: c.batch.X[:0], Y: c.batch.Y[:0], Dim: c.cfg.Dim}
+		return nil
 	}
 	for c.pass == gatherPass {
 		err := c.prepare(c.at)
@@ -237,6 +249,10 @@ func (c *Collapsed) Add(x, y []float64) error {
 	if !c.open || len(x) != len(y)*c.cfg.Dim {
 		return errOutOfTurn
 	}
+	if c.batching() {
+		c.batch.X, c.batch.Y = append(c.batch.X, x...), append(c.batch.Y, y...)
+		return nil
+	}
 	c.fold.add(x, y)
 	return nil
 }
@@ -247,9 +263,16 @@ func (c *Collapsed) End() error {
 		return errOutOfTurn
 	}
 	c.open = false
+	if c.batching() {
+		if c.batch.Len() == 0 {
+			return errWithoutRows
+		}
+		c.answer(c.evaluate(c.point, c.batch))
+		return nil
+	}
 	c.fold.flush()
 	if c.fold.seen == 0 {
-		return errors.New("model: a pass without rows")
+		return errWithoutRows
 	}
 	err := c.complete()
 	if err != nil && c.stage != settling {

@@ -56,6 +56,10 @@ type CollapsedConfig struct {
 	Z []float64
 	// Evaluations is the greatest number of gradients on all rows. Zero means 1,000.
 	Evaluations int
+	// Batch makes each gradient one of a mini-batch of so many rows, whose objective is that of N
+	// rows like these. Adam then makes all Evaluations, and Q comes from all rows at the point where
+	// it ends. Zero, and no less than N: all rows.
+	Batch int
 }
 
 // DefaultEvaluations is the greatest number of gradients of a search, as in the published experiments.
@@ -94,6 +98,12 @@ func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
 	}
 	if c.Z != nil && len(c.Z) == 0 || len(c.Z)%max(1, c.Dim) != 0 || firstNotFinite(c.Z) >= 0 || c.Z != nil && (c.Exact || len(c.Starts) == 0) {
 		faults = append(faults, fmt.Errorf("model: %d coordinates of inducing points of %d features: want finite numbers, of starts of a sparse process", len(c.Z), c.Dim))
+	}
+	if c.Batch < 0 || c.Batch > 0 && c.Exact {
+		faults = append(faults, fmt.Errorf("model: mini-batches of %d rows; an exact process has none", c.Batch))
+	}
+	if int64(c.Batch) >= c.N {
+		c.Batch = 0
 	}
 	for i, s := range c.Starts {
 		if len(s.Theta) != c.Parameters() || firstNotFinite(s.Theta) >= 0 || math.IsNaN(s.LnNoise) || math.IsInf(s.LnNoise, 0) {

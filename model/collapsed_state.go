@@ -132,6 +132,9 @@ func (c CollapsedConfig) fingerprint() string {
 	if c.Z != nil {
 		text = fmt.Appendf(text, " %x", c.Z)
 	}
+	if c.Batch > 0 {
+		text = fmt.Appendf(text, " batch %d", c.Batch)
+	}
 	sum := sha256.Sum256(text)
 	return string(sum[:])
 }

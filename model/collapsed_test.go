@@ -370,6 +370,8 @@ func TestCollapsedConfigIsChecked(t *testing.T) {
 		"VFE with alpha":  func(c *CollapsedConfig) { c.Objective, c.Alpha = EvidenceBound, 0.5 },
 		"objective":       func(c *CollapsedConfig) { c.Objective = 9 },
 		"evaluations":     func(c *CollapsedConfig) { c.Evaluations = -1 },
+		"batch":           func(c *CollapsedConfig) { c.Batch = -1 },
+		"exact, batch":    func(c *CollapsedConfig) { c.Exact, c.Batch = true, 10 },
 		"start":           func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0}}} },
 		"start, NaN":      func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0, 0, 0}, LnNoise: math.NaN()}} },
 		"posterior":       func(c *CollapsedConfig) { a := -0.1; c.PosteriorAlpha = &a },

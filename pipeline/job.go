@@ -143,12 +143,12 @@ type TrainDecl struct {
 	Objective   string    `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
 	Alpha       *float64  `json:"alpha,omitempty"`
 	FreeAlpha   bool      `json:"free_alpha,omitempty"`
-	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most; 0: 1,000
+	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most, or steps by mini-batches; 0: 1,000
 	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
 
 	Mode   TrainMode `json:"mode"`
 	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all. Of mode arrival: the planned number, which spaces its steps; 0: that of the sample
-	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan]
+	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
@@ -451,7 +451,7 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass && t.Mode != TrainArrival {
 		fault("train.mode: %q is none of %s, %s, %s", t.Mode, TrainMiniBatch, TrainFullPass, TrainArrival)
 	}
-	if t.Buffer == 0 && t.Method == MethodFreeForm {
+	if t.Buffer == 0 && (t.Method == MethodFreeForm || t.stochastic()) {
 		t.Buffer = 1 << 16
 	}
 	if t.Batch < 0 || t.Buffer < 0 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -111,6 +112,9 @@ func tooManyForExact(m Method, rows int64) error {
 // collapsed translates a method that is not free-form.
 func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	config := model.CollapsedConfig{Config: c, Evaluations: t.Evaluations, FreeAlpha: t.FreeAlpha, Exact: t.Method.exact()}
+	if t.stochastic() {
+		config.Batch = t.batch()
+	}
 	config.Plan = model.Plan{}
 	if config.Inducing == 0 {
 		config.Inducing = int(min(paperInducing, c.N))
@@ -146,6 +150,14 @@ func (m Method) optimisesAlpha() bool {
 	return m != MethodVFE && m != MethodDTC && m != MethodFITC && m != MethodFullGP
 }
 
+// stochastic reports whether a method of the paper makes its gradients of mini-batches.
+func (t TrainDecl) stochastic() bool {
+	return t.Mode == TrainMiniBatch && (t.Method == MethodKLPACSGP || t.Method == MethodSqrtPACSGP)
+}
+
+// batch is the number of rows of a mini-batch of a method of the paper.
+func (t TrainDecl) batch() int { return cmp.Or(t.Batch, paperBatch) }
+
 // checkMethod finds the faults of the method's keys.
 func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
@@ -170,8 +182,8 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	if t.WarmStart {
 		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
 	}
-	if t.Batch != 0 || t.Passes != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch {
-		fault("train: mode mini-batch, batch, buffer and passes belong to the method %s; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, t.Method)
+	if t.Passes != 0 || !t.stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
+		fault("train: mode mini-batch, batch, buffer and passes belong to the method %s, and all but passes to %s and %s with that mode; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
 	}
 	if a := t.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
 		fault("train.alpha: %v is not within 0 and 1", *a)
@@ -201,7 +213,11 @@ func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
 	if t.Method.exact() {
 		m, gradient = starts, 0 // no gradient by Z
 	}
-	return model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(), workers)
+	use := model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(), workers)
+	if t.stochastic() {
+		use.Step += 16 * int64(c.Plan.Batch) * int64(d+1) // the trainer keeps a batch in slices that have grown
+	}
+	return use
 }
 
 // evaluations is the most gradients on all rows.
@@ -224,6 +240,9 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 		c.Inducing = paperInducing
 	}
 	c.Plan = model.Plan{Joint: t.evaluations(), Batch: int(c.N)}
+	if t.stochastic() {
+		c.Plan.Batch = int(min(int64(t.batch()), c.N))
+	}
 	return c
 }
 
@@ -240,14 +259,19 @@ func (t TrainDecl) operations(c model.Config, sizes []int, workers int) cost {
 		all := estimateWork(min(starts, model.RuleRows)) + rounds*starts*m*pointCost + (float64(c.N)+3*m)*m*m
 		return cost{all, all, all}
 	}
-	gradient := (6*float64(c.N) + 12*m) * m * m
+	gradient := (6*float64(c.Plan.Batch) + 12*m) * m * m
 	least, most := float64(min(20, c.Plan.Joint))*gradient, float64(c.Plan.Joint)*gradient
+	if t.stochastic() { // all steps are made
+		return cost{most, most, most}
+	}
 	return cost{least, math.Sqrt(least * most), most}
 }
 
 const (
 	// paperInducing is the number of inducing points of the paper's sparse processes.
 	paperInducing = 500
+	// paperBatch is the number of rows of a mini-batch, unless a job has another.
+	paperBatch = 4096
 
 	maxEvaluations = 100_000
 	maxStarts      = 1000

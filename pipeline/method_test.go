@@ -14,12 +14,16 @@ import (
 
 // eachMethod calls f for a job of each method of the paper.
 func eachMethod(t *testing.T, f func(t *testing.T, change func(*pipeline.Job))) {
-	for _, name := range pipeline.Methods()[1:] {
+	for _, name := range append(pipeline.Methods()[1:], "kl-PAC-SGP, mini-batch") {
 		if name == string(pipeline.MethodRule) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			f(t, func(j *pipeline.Job) {
+				name, batches := strings.CutSuffix(name, ", mini-batch")
+				if batches {
+					j.Train.Mode, j.Train.Batch, j.Train.Buffer = pipeline.TrainMiniBatch, 40, 70
+				}
 				j.Train.Method, j.Train.Evaluations, j.Inducing = pipeline.Method(name), 15, []int{12}
 				j.Scaling.Mode, j.Grid = pipeline.ScalingAllRows, pipeline.PaperGrid
 				if strings.HasSuffix(name, "-GP") {
@@ -98,6 +102,8 @@ func TestMethodDeclarationsAreChecked(t *testing.T) {
 		"mode mini-batch, batch, buffer":     {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
 		"buffer and passes belong to":        {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Buffer: 100}},
 		"FITC looks at all rows":             {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Mode: pipeline.TrainMiniBatch}},
+		"all but passes to kl-PAC-SGP":       {train: pipeline.TrainDecl{Method: pipeline.MethodKLPACSGP, Mode: pipeline.TrainMiniBatch, Passes: 2}},
+		"kl-PAC-GP looks at all rows":        {train: pipeline.TrainDecl{Method: pipeline.MethodKLPACGP, Mode: pipeline.TrainMiniBatch}},
 		"inducing: full-GP makes each row":   {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
 		"train.alpha: 2":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
 		"train.free_alpha":                   {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},

@@ -1,0 +1,56 @@
+package model
+
+import "slices"
+
+// A searcher asks for an objective's value and gradient at one point after another. It depends on its
+// start and the answers alone: the same answers restore it.
+type searcher interface {
+	next() []float64 // nil at the end
+	answer(e evaluation)
+	stop()
+}
+
+// A drift is a search by Adam, with a fixed number of evaluations: values of mini-batches tell too
+// little for a line search. The rate falls to zero over the second half.
+type drift struct {
+	point []float64
+	moves adam
+	most  int
+}
+
+// driftRate is the size of a step in each coordinate, at first.
+const driftRate = 0.03
+
+func newDrift(from []float64, evaluations int) *drift {
+	return &drift{point: slices.Clone(from), moves: newAdam(len(from)), most: evaluations}
+}
+
+func (d *drift) next() []float64 {
+	if d.moves.steps == d.most {
+		return nil
+	}
+	return slices.Clone(d.point)
+}
+
+func (d *drift) answer(e evaluation) {
+	rate := driftRate * min(1, 2-2*float64(d.moves.steps)/float64(d.most))
+	step := slices.Clone(e.gradient)
+	d.moves.direction(step)
+	for i, v := range step {
+		d.point[i] -= float64(rate * v)
+	}
+}
+
+func (*drift) stop() {}
+
+// newSearch starts the search from the start.
+func (c *Collapsed) newSearch() searcher {
+	if c.cfg.Batch > 0 {
+		return newDrift(c.free(c.start), c.cfg.Evaluations)
+	}
+	return newDescent(c.free(c.start), c.cfg.Evaluations)
+}
+
+// batching reports whether the next pass is a mini-batch. Its rows stand for all: the objective is
+// that of N rows like these, Q included.
+func (c *Collapsed) batching() bool { return c.stage == searching && c.cfg.Batch > 0 }
