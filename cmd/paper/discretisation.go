@@ -6,44 +6,72 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/model"
 )
 
 // What the paper says of its experiment on the discretisation of θ: three features, uniform
 // on [−3, 3], lengthscales between 1/e and e, rows for training and testing. What it does not
-// say: the noise, the tolerance, and how many inducing points.
+// say: the noise and the tolerance.
 const (
 	discretisedFeatures = 3
 	discretisedTrain    = 2000
 	discretisedTest     = 10_000
 	discretisedNoise    = 0.1 // deviation
-	discretisedInducing = 100
 	discretisedEpsilon  = 0.6
 	fourierFeatures     = 2000 // of the function that is drawn
 )
 
-// runDiscretisation takes coarser and finer grids of θ, and draws what they cost.
-func runDiscretisation(ctx context.Context, o options) error {
-	var rows []row
-	for _, limit := range []int{1, 2, 4, 8} {
-		for _, digits := range []int{0, 1, 2, 4} {
-			if 2*float64(limit)*math.Pow10(digits) >= certify.MaxGridCount {
-				continue // more values than a certificate may list
+// widestLimit is the greatest limit of ln θ.
+const widestLimit = 8
+
+// discretisations are kl-PAC-GP, or with another -inducing kl-PAC-SGP, on coarser and finer grids of
+// θ. The last is that of two digits within the widest limit.
+func discretisations(o options) (rows []row) {
+	u := unit{
+		Table: "discretisation", Dataset: "generated", Loss: "01", Epsilon: discretisedEpsilon, Method: "kl-PAC-GP", ARD: true,
+		Alpha: -1, Most: min(o.evaluations, 200), Start: published,
+	}
+	if o.inducing != defaultInducing {
+		u.Method, u.Inducing = "kl-PAC-SGP", o.inducing
+	}
+	for u.Limit = 1; u.Limit <= widestLimit; u.Limit *= 2 {
+		for _, u.Digits = range []int{0, 1, 2, 4} {
+			if 2*float64(u.Limit)*math.Pow10(u.Digits) < certify.MaxGridCount { // a certificate lists no more values
+				rows = append(rows, row{unit: u})
 			}
-			rows = append(rows, row{unit: unit{
-				Table: "discretisation", Dataset: "generated", Loss: "01", Epsilon: discretisedEpsilon, Method: "kl-PAC-SGP", ARD: true,
-				Alpha: -1, Inducing: min(o.inducing, discretisedInducing), Most: min(o.evaluations, 200), Limit: limit, Digits: digits, Start: published,
-			}})
 		}
 	}
-	rows, err := o.chosen(rows)
+	return rows
+}
+
+// searchGrids are those of a search. A search for several grids has close values, and the ln |Θ| of
+// two digits.
+func (u unit) searchGrids(parameters int) []model.Grid {
+	g := flat(u.grid())
+	if u.Limit > 0 {
+		step := 1e-4 * max(1, float64(u.Limit)/4)
+		g = model.Grid{Min: g.Min, Step: step, Count: 1 + int(math.Round(2*float64(u.Limit)/step))}
+		g.LnInverseWeights = slices.Repeat([]float64{math.Log1p(200 * float64(u.Limit))}, g.Count)
+	}
+	return slices.Repeat([]model.Grid{g}, parameters)
+}
+
+// runDiscretisation takes coarser and finer grids of θ, and draws what they cost beside the last,
+// function by function.
+func runDiscretisation(ctx context.Context, o options) error {
+	rows, err := o.chosen(discretisations(o))
 	if err != nil {
 		return err
+	}
+	if len(rows) == 0 {
+		return errors.New("no row has such a name")
 	}
 	var all measured.Dataset
 	drawn := -1
@@ -60,22 +88,34 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	panels := curves("", "ln |Θ|", rows, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
-	if len(rows) == 0 {
-		return errors.New("no row has such a name")
-	}
 	last := rows[len(rows)-1]
-	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B − B of the last row", "R_test − R_test of it"}, rows, func(r row) []string {
-		var bound, risk []float64 // function by function
+	var beside []row // with differences for numbers
+	for _, r := range rows {
+		beside = append(beside, r.beside(last))
+	}
+	panels := curves("less that of the last grid", "ln |Θ|", beside, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B", "R_test"}, " − last", 5, beside, func(r row) []string {
+		at := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
+		return []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), rows[at].ours["B"].text(4), rows[at].ours["R_test"].text(4)}
+	}, [][]*plot.Plot{panels}, o)
+}
+
+// beside is the row with the differences from another on the same splits for numbers.
+func (r row) beside(other row) row {
+	ours := map[string]estimate{}
+	for _, c := range columns {
+		var values []float64
 		for _, f := range r.found {
-			for _, g := range last.found {
+			for _, g := range other.found {
 				if f.Seed == g.Seed {
-					bound, risk = append(bound, columns[0].of(f)-columns[0].of(g)), append(risk, f.Test-g.Test)
+					values = append(values, c.of(f)-c.of(g))
 				}
 			}
 		}
-		return []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), estimated(bound).text(5), estimated(risk).text(5)}
-	}, [][]*plot.Plot{panels}, o)
+		ours[c.name] = estimated(values)
+	}
+	r.ours = ours
+	return r
 }
 
 // generated draws a function from a Gaussian process with a squared exponential kernel of

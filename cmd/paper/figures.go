@@ -149,7 +149,7 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 				p.Legend.Add(name, line, dots)
 			}
 		}
-		p.Y.Min = 0
+		p.Y.Min = min(0, p.Y.Min)
 		panels = append(panels, p)
 	}
 	return panels
@@ -207,8 +207,8 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 	var marks plotter.XYs
 	for i, r := range rows {
 		label := r.Method
-		if r.Start == pretrained {
-			label += ", " + pretrained
+		if r.Start == pretrained || r.Start == minibatch {
+			label += ", " + r.Start
 		}
 		if r.Method == "VFE" {
 			label += fmt.Sprintf(", α %g", r.Alpha)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/measured"
 )
@@ -97,6 +98,21 @@ func TestExperiments(t *testing.T) {
 				t.Error("units were computed again")
 			}
 		})
+	}
+}
+
+// The rows of sarcos come from a user's folder, as the page describes it.
+func TestSarcosOfAUser(t *testing.T) {
+	o := options{data: t.TempDir(), reps: 1, evaluations: 2, inducing: 10, start: published, page: page, only: "sarcos ε 0.6 kl-PAC-SGP( exp loss)?$"}
+	g, err := synth.New(synth.Config{Seed: 3, Noise: 0.1, Features: 21})
+	fatal.If(t, err)
+	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(o.data, "sarcos"), 2, 0, 300))
+	for name, file := range map[string]string{"sparse": "sparse.csv", "exp-loss": "exp.csv"} {
+		o.out = t.TempDir()
+		fatal.If(t, run(t.Context(), name, o))
+		if records := table(t, filepath.Join(o.out, file)); len(records) != 2 || records[1][1] != "sarcos" {
+			t.Errorf("%s: %v", name, records)
+		}
 	}
 }
 

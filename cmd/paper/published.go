@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -16,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/mersenne"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // publishedCentres are the inducing points at which the published searches start: scipy's
@@ -80,63 +83,80 @@ func recentre(rows model.Rows, centres *mat.Dense) (empty int) {
 	return empty
 }
 
-// A searched is the end of a search. Those of an evidence know no loss: their rows share it.
+// A searched is the end of a search.
 type searched struct {
-	theta, z     []float64
-	lnNoise      float64
-	empty, steps int
-	seconds      float64
+	Theta, Z []float64
+	LnNoise  float64
+	Empty    int
+	Steps    int
+	Seconds  float64
 }
 
-// A fitter fits units, and keeps the ends of searches by an evidence.
-type fitter map[string]searched
+// A fitter fits units, which share the ends of searches, and some the posterior too.
+type fitter struct {
+	dir    string             // of ends
+	fitted map[string]finding // by the search, and θ as rounded
+}
+
+func newFitter(dir string) fitter { return fitter{dir, map[string]finding{}} }
 
 // search minimises from the published start: hyper-parameters and noise of 1, published centres.
-func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (searched, error) {
-	key := fmt.Sprint(u.Dataset, u.Method, u.ARD, u.Inducing, u.Most, u.Step, u.Seed)
-	if found, ok := f[key]; ok && u.byEvidence() {
-		return found, nil
-	}
-	began := time.Now()
-	var found searched
-	var err error
-	if found.z, found.empty, err = publishedCentres(rows, u.Inducing); err != nil {
+func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (found searched, err error) {
+	path := filepath.Join(f.dir, u.ofSearch().name())
+	if ok, err := readJSON(path, &found); ok || err != nil {
 		return found, err
 	}
-	c.Z, c.Starts, c.Evaluations = found.z, []model.Start{{Theta: make([]float64, c.Parameters())}}, u.Most
+	began := time.Now()
+	if !c.Exact {
+		if c.Z, found.Empty, err = publishedCentres(rows, u.Inducing); err != nil {
+			return found, err
+		}
+	}
+	c.Starts, c.Evaluations, c.Grids = []model.Start{{Theta: make([]float64, c.Parameters())}}, u.Most, u.searchGrids(c.Parameters())
 	t, p, err := minimised(ctx, c, rows)
 	if err != nil {
 		return found, err
 	}
 	_, at, err := t.Result()
+	if err != nil {
+		return found, err
+	}
 	for i, g := range c.Grids {
-		found.theta = append(found.theta, g.Value(at[i]))
+		found.Theta = append(found.Theta, g.Value(at[i]))
+	}
+	if !c.Exact {
+		found.Z = p.Z
 	}
 	noise, _ := t.Noise()
-	found.z, found.lnNoise, found.steps, found.seconds = p.Z, math.Log(noise), t.Evaluations(), time.Since(began).Seconds()
-	f[key] = found
+	found.LnNoise, found.Steps, found.Seconds = math.Log(noise), t.Evaluations(), time.Since(began).Seconds()
+	return found, writeJSON(path, found)
+}
+
+// end is the end of the unit's search.
+func (f fitter) end(ctx context.Context, u unit, c model.CollapsedConfig, rows model.Rows) (searched, error) {
+	if u.Limit == 0 {
+		return f.search(ctx, u, c, rows)
+	}
+	widest := u
+	widest.Limit = widestLimit
+	found, err := f.search(ctx, widest, c, rows)
+	if err == nil && slices.ContainsFunc(found.Theta, func(v float64) bool { return math.Abs(v) > float64(u.Limit) }) {
+		return f.search(ctx, u, c, rows)
+	}
 	return found, err
 }
 
-// published fits a sparse method from the published start.
-func (f fitter) published(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
-	rows := matrix(train)
+// collapsed is the configuration of a method.
+func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 	kind := loss.ZeroOne
 	if u.Loss == "exp" {
 		kind = loss.Exponential
 	}
 	l, err := loss.New(kind, u.Epsilon, 0, 0, 0)
-	if err != nil {
-		return finding{}, err
-	}
-	c := model.CollapsedConfig{Alpha: 1}
+	c := model.CollapsedConfig{Alpha: 1, Exact: u.Inducing == 0}
 	c.Config = model.Config{
 		Dim: rows.Dim, N: int64(rows.Len()), Delta: delta, Loss: l, Scales: model.Scales{ARD: u.ARD}, Seed: uint64(u.Seed), //nolint:gosec // not negative
 		Workers: runtime.NumCPU(),
-	}
-	grid := u.grid()
-	for range c.Parameters() {
-		c.Grids = append(c.Grids, model.Grid{Min: grid.Min, Step: grid.Step, Count: 1 + int(math.Round((grid.Max-grid.Min)/grid.Step))})
 	}
 	switch u.Method {
 	case "sqrt-PAC-SGP":
@@ -146,28 +166,63 @@ func (f fitter) published(ctx context.Context, u unit, train, test measured.Data
 	case "VFE":
 		c.Objective, c.Alpha = model.EvidenceBound, 0
 	}
-	end, err := f.search(ctx, u, c, rows)
+	return c, err
+}
+
+// published fits a method from the published start.
+func (f fitter) published(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
+	rows := matrix(train)
+	c, err := u.collapsed(rows)
+	if err != nil {
+		return finding{}, err
+	}
+	end, err := f.end(ctx, u, c, rows)
 	if err != nil {
 		return finding{}, fmt.Errorf("%s: %w", u.name(), err)
 	}
+	grid := flat(u.grid())
+	at := []any{u.Dataset, u.Seed, u.Method, u.Inducing, u.Loss, u.Epsilon, u.Alpha, u.ARD, end.LnNoise}
+	for _, v := range end.Theta {
+		at = append(at, math.Round(grid.Value(grid.Nearest(v))*1e6)) // the same on each grid
+	}
+	key := fmt.Sprint(at...)
+	found, ok := f.fitted[key]
+	if !ok {
+		c.Grids = slices.Repeat([]model.Grid{grid}, c.Parameters())
+		if found, err = u.posterior(ctx, c, end, rows, matrix(test)); err != nil {
+			return finding{}, fmt.Errorf("%s: %w", u.name(), err)
+		}
+		f.fitted[key] = found
+	}
+	found.unit, found.Weight = u, float64(c.Parameters())*math.Log(float64(grid.Count))
+	found.Bound = certify.KLInverse(found.Train, found.exponent(certify.LnXi(c.N)))
+	return found, nil
+}
+
+// posterior is that of the end of a search, on the grid of the configuration.
+func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end searched, rows, test model.Rows) (finding, error) {
 	began := time.Now()
-	c.Z, c.Starts, c.Evaluations = end.z, []model.Start{{Theta: end.theta, LnNoise: end.lnNoise}}, 1
+	c.Z, c.Starts, c.Evaluations = end.Z, []model.Start{{Theta: end.Theta, LnNoise: end.LnNoise}}, 1
 	if u.Alpha >= 0 {
 		c.PosteriorAlpha = &u.Alpha
 	}
 	t, p, err := minimised(ctx, c, rows)
 	if err != nil {
-		return finding{}, fmt.Errorf("%s: %w", u.name(), err)
+		return finding{}, err
 	}
 	at := t.Progress()
-	n := float64(c.N)
 	found := finding{
-		unit: u, N: c.N, Train: at.Risk, KL: at.KL / n, Weight: at.LnInverseWeight, Noise: math.Exp(end.lnNoise),
-		Points: u.Inducing, Empty: end.empty, Steps: end.steps, Instructions: runtime.GOARCH + "/" + model.InstructionSet(),
+		unit: u, N: c.N, Train: at.Risk, KL: at.KL / float64(c.N), Noise: math.Exp(end.LnNoise),
+		Points: t.Inducing(), Empty: end.Empty, Steps: end.Steps, Instructions: runtime.GOARCH + "/" + model.InstructionSet(),
 	}
-	found.Bound = certify.KLInverse(found.Train, found.exponent(certify.LnXi(c.N)))
-	found.Seconds = end.seconds + time.Since(began).Seconds()
-	return found, found.look(p, matrix(test))
+	err = found.look(p, test)
+	found.Seconds = end.Seconds + time.Since(began).Seconds()
+	return found, err
+}
+
+// flat is a grid of equal weights.
+func flat(g pipeline.GridDecl) model.Grid {
+	return model.Grid{Min: g.Min, Step: g.Step, Count: 1 + int(math.Round((g.Max-g.Min)/g.Step))}
 }
 
 // minimised runs a search to its end.

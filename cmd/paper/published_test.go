@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -27,6 +28,47 @@ func TestPublishedCentres(t *testing.T) {
 		if last := z[499*len(z)/500]; empty != want.empty || !(math.Abs(z[0]-want.first) < 1e-7) || !(math.Abs(last-want.last) < 1e-7) {
 			t.Errorf("%s: %d empty, %v to %v, want %+v", name, empty, z[0], last, want)
 		}
+	}
+}
+
+// The exact process by the search that grids share is that of the job.
+func TestSharedSearchIsThatOfTheJob(t *testing.T) {
+	all, err := readTable(t.Context(), data(t), "boston")
+	fatal.If(t, err)
+	in, apart := split(all, 0)
+	u := unit{Table: "boston", Dataset: "boston", Loss: "01", Epsilon: 0.6, Method: "kl-PAC-GP", Alpha: -1, Most: 100, Start: published}
+	want, err := u.certified(t.Context(), all.Pick(in), all.Pick(apart))
+	fatal.If(t, err)
+	got, err := newFitter(t.TempDir()).published(t.Context(), u, all.Pick(in), all.Pick(apart))
+	fatal.If(t, err)
+	if !(math.Abs(got.Bound-want.Bound) < 1e-5) || !(math.Abs(got.Test-want.Test) < 1e-4) || got.Points != want.Points {
+		t.Errorf("%+v, of the job %+v", got, want)
+	}
+}
+
+// A grid within limits that the widest search keeps takes its end; the others search.
+func TestGridsShareASearch(t *testing.T) {
+	rows := generated(3)
+	few := make([]int, 40)
+	for i := range few {
+		few[i] = i
+	}
+	m := matrix(rows.Pick(few))
+	dir := t.TempDir()
+	for _, r := range discretisations(options{evaluations: 20, inducing: 5}) {
+		c, err := r.collapsed(m)
+		fatal.If(t, err)
+		end, err := newFitter(dir).end(t.Context(), r.unit, c, m)
+		fatal.If(t, err)
+		for _, v := range end.Theta {
+			if !(math.Abs(v) <= float64(r.Limit)) {
+				t.Errorf("%s: ln θ is %v", r.label(), v)
+			}
+		}
+	}
+	ends, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(ends) < 1 || len(ends) > 4 {
+		t.Errorf("%d searches, %v", len(ends), err)
 	}
 }
 

@@ -162,8 +162,8 @@ const freeForm = "free-form"
 // Q.
 var more = map[string]int{"pol": 3, "kin40k": 6}
 
-// tableRows are the paper's rows of a table, those after pre-training, VFE with its own posterior,
-// and our default in the same protocol.
+// tableRows are the paper's rows of a table, those after pre-training and by mini-batches, VFE with
+// its own posterior, and our default in the same protocol.
 func tableRows(table string, o options) ([]row, error) {
 	rows, err := publishedRows(table)
 	if err != nil {
@@ -172,8 +172,9 @@ func tableRows(table string, o options) ([]row, error) {
 	var all []row
 	for _, r := range rows {
 		r.Most, r.Start, r.Step = o.evaluations, published, o.grid
+		cheap := min(3*o.evaluations, max(o.evaluations, model.DefaultEvaluations)) // each costs a third or two
 		if r.byEvidence() {
-			r.Most = min(3*o.evaluations, max(o.evaluations, model.DefaultEvaluations)) // each costs a third or two
+			r.Most = cheap
 		}
 		if table != "boston" {
 			r.Inducing = o.inducing
@@ -186,6 +187,8 @@ func tableRows(table string, o options) ([]row, error) {
 		all = append(all, r)
 		if r.Inducing > 0 && !r.byEvidence() {
 			r.Start = pretrained
+			all = append(all, r)
+			r.Start, r.Most = minibatch, cheap
 			all = append(all, r)
 		}
 	}
@@ -272,9 +275,11 @@ func here(rows []row) []row {
 // complete computes the missing units of rows, on data that split gives, unless -stored is set, and
 // gathers their means.
 func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test measured.Dataset, err error)) error {
-	units := filepath.Join(o.out, "units")
-	if err := os.MkdirAll(units, 0o755); err != nil { //nolint:gosec // results are for everybody to read
-		return err
+	units, searches := filepath.Join(o.out, "units"), filepath.Join(o.out, "searches")
+	for _, dir := range []string{units, searches} {
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // results are for everybody to read
+			return err
+		}
 	}
 	found := make([][]finding, len(rows))
 	var todo []unit
@@ -292,7 +297,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 			}
 		}
 	}
-	began, fits := time.Now(), fitter{}
+	began, fits := time.Now(), newFitter(searches)
 	for i, u := range todo {
 		train, test, err := split(u)
 		if err != nil {
@@ -302,7 +307,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 		if err != nil {
 			return err
 		}
-		if err := f.store(units); err != nil {
+		if err := writeJSON(filepath.Join(units, u.name()), f); err != nil {
 			return err
 		}
 		found[of[i]] = append(found[of[i]], f)
@@ -354,8 +359,8 @@ func (r row) label() string {
 	if r.Alpha >= 0 && r.Method == "VFE" { // the published code evaluates the posterior of FITC
 		words = append(words, fmt.Sprintf("α %g", r.Alpha))
 	}
-	if r.Start == pretrained {
-		words = append(words, pretrained)
+	if r.Start == pretrained || r.Start == minibatch {
+		words = append(words, r.Start)
 	}
 	if r.Step > 0 {
 		words = append(words, fmt.Sprintf("step %g", r.Step))

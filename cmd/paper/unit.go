@@ -40,10 +40,12 @@ type unit struct {
 	Digits int `json:"digits,omitempty"`
 }
 
-// The starts: the published one, and the better one of it and what pre-training finds.
+// The starts: the published one, the better one of it and what pre-training finds, and from there by
+// mini-batches.
 const (
 	published  = "published"
 	pretrained = "pre-trained"
+	minibatch  = "mini-batch"
 )
 
 // delta is the paper's δ.
@@ -66,6 +68,16 @@ func (u unit) name() string {
 		grid += "-" + u.Start
 	}
 	return fmt.Sprintf("%s-%s-%s-%g-%s-%s-a%g-m%d-e%d%s-%d.json", u.Table, u.Dataset, u.Loss, u.Epsilon, u.Method, ard, u.Alpha, u.Inducing, u.Most, grid, u.Seed)
+}
+
+// ofSearch is the unit that the end of a search is kept for: an evidence knows no loss, and grids
+// within the same limits share a search.
+func (u unit) ofSearch() unit {
+	u.Table, u.Digits = "search", 0
+	if u.byEvidence() {
+		u.Loss, u.Epsilon, u.Alpha = "any", 0, -1
+	}
+	return u
 }
 
 // grid is the grid of each hyper-parameter.
@@ -111,32 +123,39 @@ func (f finding) exponent(lnXi float64) float64 {
 // printed is the exponent by the paper's formula, which has 2√N in place of ξ(N).
 func (f finding) printed() float64 { return f.exponent(math.Log(4*float64(f.N)) / 2) }
 
-// cut reports whether the limit of gradients has ended a search.
-func (f finding) cut() bool { return f.Method != freeForm && f.Steps >= f.Most }
+// cut reports whether the limit of gradients has ended a search that ends by itself.
+func (f finding) cut() bool { return f.ends() && f.Steps >= f.Most }
+
+// ends reports whether the unit's search ends by itself.
+func (u unit) ends() bool { return u.Method != freeForm && u.Start != minibatch }
 
 // stored reads a unit's finding, if there is one.
-func stored(dir string, u unit) (finding, bool, error) {
-	text, err := os.ReadFile(filepath.Join(dir, u.name())) //nolint:gosec // below the folder that the user named
-	if errors.Is(err, fs.ErrNotExist) {
-		return finding{}, false, nil
-	}
-	var f finding
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	if err == nil && f.unit != u {
+func stored(dir string, u unit) (f finding, ok bool, err error) {
+	if ok, err = readJSON(filepath.Join(dir, u.name()), &f); ok && f.unit != u {
 		err = fmt.Errorf("%s is of another unit", u.name())
 	}
-	return f, err == nil, err
+	return f, ok && err == nil, err
 }
 
-// store writes a finding under its name, whole or not at all.
-func (f finding) store(dir string) error {
-	text, err := json.MarshalIndent(f, "", "  ")
+// readJSON reads a value from a file, if there is one.
+func readJSON(path string, v any) (bool, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // below the folder that the user named
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	return err == nil, err
+}
+
+// writeJSON writes a value to a file, whole or not at all.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(durable.OS{}, filepath.Join(dir, f.name()), append(text, '\n'))
+	return durable.WriteFile(durable.OS{}, path, append(text, '\n'))
 }
 
 // job is the paper's protocol, with the scaling of the table and a flat prior.
@@ -167,14 +186,16 @@ func (u unit) job(names []string) pipeline.Job {
 		j.Train.Evaluations = 0
 	case u.Start == published:
 		j.Train.Noise = []float64{1}
+	case u.Start == minibatch:
+		j.Train.Mode = pipeline.TrainMiniBatch
 	}
 	return j
 }
 
 // fit trains and certifies the unit, and then looks at the test rows. The published start of a
-// sparse method has inducing points that no job can name.
+// sparse method has inducing points that no job can name, and grids share a search.
 func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
-	if u.Start == published && u.Inducing > 0 {
+	if u.Start == published && (u.Inducing > 0 || u.Limit > 0) {
 		return f.published(ctx, u, train, test)
 	}
 	return u.certified(ctx, train, test)
