@@ -249,7 +249,7 @@ func (a *EarlyTrainer) Add(ctx context.Context, src Source) error {
 		if err := errors.Join(a.job.complete(), a.env.needs("Checkpoints")); err != nil {
 			return err
 		}
-		s, err := survey(ctx, a.beginningOf(src), a.job, a.env.Resources)
+		s, err := survey(ctx, a.beginningOf(src), a.job, a.env.Resources, nil)
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -203,20 +202,29 @@ func (v *Verification) ranges(ctx context.Context, src Source, c certify.Certifi
 type rangeCheck struct {
 	schema SchemaDecl
 	ranges []*[2]float64 // by column of the source; nil: any value
-
-	mu    sync.Mutex
-	first map[int]firstOutside // by column
 }
 
-// firstOutside is the first row with a value outside a range.
-type firstOutside struct {
-	ordinal int64
-	where   string
+// An outliers has the first row with a value outside the declared range, by column: its ordinal + 1; 0:
+// there is none.
+type outliers []int64
+
+func (o outliers) add(column int, ordinal int64) {
+	if known := o[column]; known == 0 || ordinal < known-1 {
+		o[column] = ordinal + 1
+	}
+}
+
+func (o outliers) merge(other outliers) {
+	for c, found := range other {
+		if found > 0 {
+			o.add(c, found-1)
+		}
+	}
 }
 
 // newRangeCheck returns nil if no column has a range.
 func newRangeCheck(d SchemaDecl, columns []string) *rangeCheck {
-	r := &rangeCheck{schema: d, ranges: make([]*[2]float64, len(columns)), first: map[int]firstOutside{}}
+	r := &rangeCheck{schema: d, ranges: make([]*[2]float64, len(columns))}
 	some := false
 	for i, name := range columns {
 		at := slices.IndexFunc(d.Columns, func(c ColumnDecl) bool { return c.Column == name })
@@ -230,47 +238,53 @@ func newRangeCheck(d SchemaDecl, columns []string) *rangeCheck {
 	return r
 }
 
+// outliers are those of no row yet.
+func (r *rangeCheck) outliers() outliers {
+	if r == nil {
+		return nil
+	}
+	return make(outliers, len(r.ranges))
+}
+
 // see checks a block. All rows of a job that stops are checked, and of one that notes only reference
 // and train rows, so that a note tells nothing of hold-out rows.
-func (r *rangeCheck) see(roles Roles, s Shard, b block) error {
+func (r *rangeCheck) see(roles Roles, b block, found outliers) error {
 	if r == nil {
 		return nil
 	}
 	if r.schema.Note {
-		return roles.open(b, func(from, to int) error { return r.rows(s, b, from, to) })
+		return roles.open(b, func(from, to int) error { return r.rows(b, from, to, found) })
 	}
-	return r.rows(s, b, 0, b.rows)
+	return r.rows(b, 0, b.rows, found)
 }
 
-func (r *rangeCheck) rows(s Shard, b block, from, to int) error {
+func (r *rangeCheck) rows(b block, from, to int, found outliers) error {
 	for c, limits := range r.ranges {
 		if limits == nil {
 			continue
 		}
 		at := slices.IndexFunc(b.columns[c][from:to], func(v float64) bool { return v < limits[0] || v > limits[1] }) // a bad cell is NaN
-		if at < 0 {
-			continue
+		if at >= 0 {
+			found.add(c, b.first+int64(from+at))
 		}
-		ordinal := b.first + int64(from+at)
-		r.mu.Lock()
-		if known, ok := r.first[c]; !ok || ordinal < known.ordinal {
-			r.first[c] = firstOutside{ordinal, fmt.Sprintf("%s, row %d (from 0)", s.Place.In, s.Place.At+ordinal-s.First)}
-		}
-		r.mu.Unlock()
 	}
 	return nil
 }
 
-// found returns the columns that leave their ranges with words about them, or an error if the job stops.
-func (r *rangeCheck) found(columns []string) (changes []certify.Change, said []string, err error) {
+// judge returns the columns that leave their ranges with words about them, or an error if the job stops.
+func (r *rangeCheck) judge(found outliers, columns []string, shards []Shard) (changes []certify.Change, said []string, err error) {
 	if r == nil {
 		return nil, nil, nil
 	}
 	for c, name := range columns {
-		if at, ok := r.first[c]; ok {
-			change := certify.Change{Column: name, Kind: certify.ChangeRange}
-			changes, said = append(changes, change), append(said, at.where+": "+r.schema.words(ColumnChange{Change: change}))
+		ordinal := found[c] - 1
+		at := slices.IndexFunc(shards, func(s Shard) bool { return s.First <= ordinal && ordinal < s.First+s.Rows })
+		if at < 0 {
+			continue
 		}
+		change := certify.Change{Column: name, Kind: certify.ChangeRange}
+		s, words := shards[at], r.schema.words(ColumnChange{Change: change})
+		changes, said = append(changes, change), append(said, fmt.Sprintf("%s, row %d (from 0): %s", s.Place.In, s.Place.At+ordinal-s.First, words))
 	}
 	if len(said) > 0 && !r.schema.Note {
 		return nil, nil, fmt.Errorf("%w: schema: %s (hint: mend the rows, or the range; schema: {on_change: note} goes on, and the certificate says so)", ErrData, strings.Join(said, "; "))

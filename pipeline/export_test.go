@@ -22,7 +22,7 @@ type Feed struct{ f *feed }
 
 // NewFeed surveys the source for its roles and scaling.
 func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, error) {
-	s, err := survey(ctx, src, job, res.WithDefaults())
+	s, err := survey(ctx, src, job, res.WithDefaults(), nil)
 	if err != nil {
 		return Feed{}, err
 	}
@@ -315,4 +315,14 @@ func (p *Pass) Simulated(k, parts, shards int) (*Pass, error) {
 func (h *Handover) Found(p *Pass) {
 	sample, targets := p.digests(indices(p.of.columns))
 	h.Sample, h.Targets, p.of.sample = sample.String(), targets.String(), sample
+}
+
+// Forge changes what a pass says of its first shard with rows: the rows that it kept, and digests.
+func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float64) {
+	for _, s := range p.inOrder() {
+		if len(s.kept) > 0 {
+			s.kept = forge(s.kept, s.columns)
+			return
+		}
+	}
 }

@@ -27,6 +27,10 @@ type feed struct {
 func newFeed(ctx context.Context, src Source, s *Survey, roles Roles, res Resources) (*feed, error) {
 	f := &feed{src: src, roles: roles, scale: s.scaler(), readers: res.Workers}
 	n, d := roles.Train(), f.scale.inputs
+	if n > 0 && n == int64(len(s.fitted.Y)) {
+		f.x, f.y = s.fitted.X, s.fitted.Y
+		return f, nil
+	}
 	if n*int64(d+1)*8 > res.Memory {
 		return f, nil
 	}

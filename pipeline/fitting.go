@@ -3,6 +3,8 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -47,12 +49,38 @@ func (r Roles) fitting(ctx context.Context, job Job, res Resources) (Roles, erro
 	if need := r.Rows / 8; need > max(res.Memory, 1<<26) {
 		return r, fmt.Errorf("%w: train.rows takes a bit a row, %d MiB for %s, and the job has %d MiB: give more memory", ErrData, need>>20, certify.Count(r.Rows, "row"), res.Memory>>20)
 	}
-	limit := hashUnits(float64(m) / float64(n))
-	passedOver := func(x rank) bool {
-		return r.holdout.has(x.ordinal) ||
-			x.hash >= limit && !r.outside.has(x.ordinal) && len(r.referenceIn(x.ordinal, x.ordinal+1)) == 0
-	}
-	set, err := keptApart(ctx, job.Roles.Key+"\x00fitting", r.Rows, passedOver, r.out, res.Workers)
+	limit := job.Train.fittingLimit(n)
+	passedOver := func(x rank) bool { return r.holdout.has(x.ordinal) || x.hash >= limit && r.trains(x.ordinal) }
+	set, err := keptApart(ctx, job.fittingKey(), r.Rows, passedOver, r.out, res.Workers)
 	r.holdout = set
 	return r, err
+}
+
+// fitted are the ordinals from..to−1 of rows that Q is fitted to, ascending, if there are n train rows in
+// all.
+func (r Roles) fitted(ctx context.Context, job Job, n, from, to int64, workers int) (found []int64, err error) {
+	limit := job.Train.fittingLimit(n)
+	var mu sync.Mutex
+	_, err = firstByHash(ctx, job.fittingKey(), from, to, 0, func(x rank) bool {
+		if x.hash < limit && r.trains(x.ordinal) {
+			mu.Lock()
+			found = append(found, x.ordinal)
+			mu.Unlock()
+		}
+		return true
+	}, workers)
+	slices.Sort(found)
+	return found, err
+}
+
+// fittingKey is that of the hash by which Q is fitted to a part of the train rows.
+func (j Job) fittingKey() string { return j.Roles.Key + "\x00fitting" }
+
+// fittingLimit is the hash below which train rows are fitted to, if there are n of them and more than are
+// fitted to.
+func (t TrainDecl) fittingLimit(n int64) uint64 { return hashUnits(float64(t.fitted(n)) / float64(n)) }
+
+// trains reports whether a row is a train row.
+func (r Roles) trains(ordinal int64) bool {
+	return !r.out.has(ordinal) && !r.holdout.has(ordinal) && !r.outside.has(ordinal) && len(r.referenceIn(ordinal, ordinal+1)) == 0
 }

@@ -16,16 +16,17 @@ import (
 )
 
 // HandoverFormat names the version of the document.
-const HandoverFormat = "pacsgp-handover/3"
+const HandoverFormat = "pacsgp-handover/4"
 
 // A Handover passes the results of training, beside the model, to the last pass. The last
 // pass gets nothing else: it opens the source again, reads the model back, and computes
-// everything else anew. As JSON it lets other processes make the pass, in parts.
+// everything else anew. As JSON it lets other processes make the pass, in parts. That of a first pass,
+// before training, has no results yet: it has job, columns, roles and secret.
 type Handover struct {
 	Format        string          `json:"format"`
 	Arithmetic    string          `json:"arithmetic"`         // of the program; parts have the same
 	Configuration json.RawMessage `json:"configuration"`      // of the job
-	Model         string          `json:"model"`              // SHA-256 of its bytes
+	Model         string          `json:"model"`              // SHA-256 of its bytes; "": of a first pass
 	Sample        string          `json:"sample"`             // digest of the rows that training read
 	Targets       string          `json:"targets"`            // digest of their targets
 	Segments      []Segment       `json:"segments,omitempty"` // their places in a log
@@ -48,6 +49,13 @@ type Handover struct {
 	// alone. Certify finds the roles anew. Without an order the parts do, where rows are left out.
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
+
+	// Columns of a first pass are those of the source, and Distinct the indices of those in which copies
+	// are equal. Trained is the number of train rows, of which its parts have those that Q is fitted to;
+	// 0: they have not.
+	Columns  []string `json:"columns,omitempty"`
+	Distinct []int    `json:"distinct,omitempty"`
+	Trained  int64    `json:"trained,omitempty"`
 
 	// Secret keys the hashes by which the parts find equal rows. It is drawn after Sample
 	// has fixed the rows, so that nobody could make rows for it.
@@ -85,6 +93,9 @@ func ParseHandover(data []byte) (*Handover, error) {
 	if _, _, err := h.known(); err != nil {
 		return nil, err
 	}
+	if i := slices.IndexFunc(h.Distinct, func(c int) bool { return c < 0 || c >= len(h.Columns) }); i >= 0 {
+		return nil, fmt.Errorf("pipeline: handover: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
+	}
 	return &h, nil
 }
 
@@ -111,7 +122,10 @@ func (h *Handover) Of(job Job) error {
 // known is the part of the pass's subject that comes from training, and the secret of its marks.
 func (h *Handover) known() (s subject, hidden secret, err error) {
 	s.constant, s.groups = h.Constant, packed(h.Groups)
-	err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), hidden.parse(h.Secret))
+	err = hidden.parse(h.Secret)
+	if !h.First() {
+		err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), err)
+	}
 	return s, hidden, err
 }
 
@@ -133,7 +147,7 @@ func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err er
 	return fit(ctx, job, s.src, s.last, attempt, env, time.Now().Add(-s.took))
 }
 
-// Pass makes a part of the last pass. It opens the source again and reads the model back. Of
+// Pass makes a part of the pass. It opens the source again and reads the model back. Of
 // env it uses Open, Sink and Resources. Close the returned pass.
 func (h *Handover) Pass(ctx context.Context, part Part, env Environment) (*Pass, error) {
 	if err := part.check(); err != nil {
@@ -154,6 +168,9 @@ func (h *Handover) Certify(ctx context.Context, pass *Pass, env Environment) (*R
 	job, err := h.job()
 	if err := errors.Join(err, env.needs("Sink", "Software")); err != nil {
 		return nil, err
+	}
+	if h.First() {
+		return nil, ErrUntrained
 	}
 	env.Resources = env.Resources.WithDefaults()
 	if err := errors.Join(h.owns(job, pass), pass.missing()); err != nil {

@@ -443,6 +443,15 @@ func (h *heldRows) lowestPlaces() {
 	h.places = h.places[:min(len(h.places), maxMarks)]
 }
 
+// merge adds what other has gathered of other rows.
+func (h *heldRows) merge(other *heldRows) {
+	h.rows.merge(other.rows)
+	h.marks.add(other.marks.lowest())
+	h.trained.add(other.trained.lowest())
+	h.places = append(h.places, other.places...)
+	h.lowestPlaces()
+}
+
 // found returns the gathered rows.
 func (h *heldRows) found() heldFound {
 	h.lowestPlaces()

@@ -67,9 +67,10 @@ type Pointer interface {
 	Point(to Current) error
 }
 
-// Handovers keeps the handover from training to a last pass in parts.
+// Handovers keeps the handover to a pass in parts.
 type Handovers interface {
-	// PutHandover stores a handover with its model, which the sink has.
+	// PutHandover stores a handover, in place of another one, with its model, which the sink has; that of
+	// a first pass has none.
 	PutHandover(ctx context.Context, h *Handover) error
 	// DropHandover removes it, if there is one.
 	DropHandover() error

@@ -29,6 +29,10 @@ type Pass struct {
 	units   *unitSums      // behind the tallies, if examples are units; nil: they are rows
 	marks   *counter[mark] // of all rows of the shards; nil if copies were counted in an earlier pass
 	copies  Copies         // of the whole sample, from that pass
+
+	// Of a first pass.
+	held    *heldRows // nil: of a last pass
+	outside outliers  // nil: no range is declared
 }
 
 // A subject identifies the work of a pass. Only passes with the same one merge.
@@ -39,7 +43,7 @@ type subject struct {
 	shards        int
 	columns       int
 	layout        Digest // of the shards' first ordinals and rows
-	model         Digest // zero: no row was scored
+	model         Digest // zero: of a first pass, in which no row is scored
 	configuration Digest // of the job
 	sample        Digest // that training read
 	constant      float64
@@ -81,6 +85,9 @@ func (p *Pass) Merge(other *Pass) error {
 			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.of.shards)
 		}
 	}
+	if (p.held == nil) != (other.held == nil) || len(p.outside) != len(other.outside) {
+		return fmt.Errorf("%w: one is of a first pass, and one of a last", ErrPart)
+	}
 	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
 		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
 	}
@@ -93,6 +100,10 @@ func (p *Pass) Merge(other *Pass) error {
 	if p.marks != nil {
 		p.marks.merge(other.marks)
 	}
+	if p.held != nil {
+		p.held.merge(other.held)
+	}
+	p.outside.merge(other.outside)
 	other.shards, other.tallies = nil, nil
 	return nil
 }
@@ -187,6 +198,22 @@ func (p *Pass) squares() float64 {
 		sum += s.squares
 	}
 	return sum
+}
+
+// picked are the kept rows that have these ordinals, which ascend; of has those of all that were kept.
+func (p *Pass) picked(of, ordinals []int64) rawRows {
+	out := newRawRows(len(ordinals), p.of.columns)
+	i := 0
+	for _, s := range p.inOrder() {
+		for kept := s.kept; len(kept) > 0; kept = kept[1+p.of.columns:] {
+			if i < out.n && of[0] == ordinals[i] {
+				copy(out.row(i), kept[1:])
+				i++
+			}
+			of = of[1:]
+		}
+	}
+	return out
 }
 
 // rows are the wanted rows, in the order of their ordinals, and the reference rows among them.

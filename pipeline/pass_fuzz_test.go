@@ -22,6 +22,10 @@ func FuzzPass(f *testing.F) {
 		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
 		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2, DistinctFeatures: 2}},
 		{
+			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter[mark](0, Resources{}, nil), outside: outliers{0, 3}, shards: map[int]*shardPass{},
+			held: &heldRows{marks: sketch{marks: []uint64{}}},
+		},
+		{
 			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},
 			shards: map[int]*shardPass{2: {
 				first: 4, rows: 3, columns: make([]ColumnDigest, 2), targets: multiset{count: 3},

@@ -23,11 +23,15 @@ import (
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
 //	tallies    their bytes (u64), then each, by the numbers of its key
+//	held       0, or of a first pass 1, the multiset of the hold-out rows (5 u64), and three lists, each
+//	           ascending behind its number (u64): marks of hold-out rows, marks of others, places
+//	outside    the number of columns, or 0 (u64), and for each the ordinal + 1 of the first row outside
+//	           the declared range, 0 if there is none (u64)
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/7"
+const partFormat = "pacsgp-part/8"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -70,6 +74,9 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	tallies := p.tallies.AppendBinary(nil)
 	e.Integers(int64(len(tallies)))
 	e.Bytes(tallies)
+	e.held(p.held)
+	e.Integers(int64(len(p.outside)))
+	e.Integers(p.outside...)
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures, p.copies.Frequent)
 	} else {
@@ -120,6 +127,20 @@ func (e encoder) shard(s *shardPass) {
 		}
 		e.Integers(one)
 		e.Floats(each.first, each.moments.n, each.moments.mean, each.moments.m2)
+	}
+}
+
+func (e encoder) held(h *heldRows) {
+	if h == nil {
+		e.Integers(0)
+		return
+	}
+	found := h.found()
+	e.Numbers(1, h.rows.count)
+	e.Numbers(h.rows.sum[:]...)
+	for _, list := range [][]uint64{found.Marks, found.trained, found.Places} {
+		e.Integers(int64(len(list)))
+		e.Numbers(list...)
 	}
 }
 
@@ -178,8 +199,52 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		d.Failf("%w", err)
 		return p
 	}
+	p.held = d.held(rows)
+	if n := d.Count(8); n == p.of.columns {
+		p.outside = make(outliers, n)
+		for c := range p.outside {
+			p.outside[c] = d.UpTo(p.of.rows)
+		}
+	} else if n != 0 {
+		d.Failf("%d ranges of %d columns", n, p.of.columns)
+	}
 	d.copies(p, rows, in)
 	return p
+}
+
+// held reads what a first pass gathers of hold-out rows, of so many rows.
+func (d decoder) held(rows int64) *heldRows {
+	switch kind := d.Number(); kind {
+	case 0:
+		return nil
+	case 1:
+	default:
+		d.Failf("a pass of kind %d", kind)
+		return nil
+	}
+	h := &heldRows{}
+	h.rows.count = uint64(d.UpTo(rows)) //nolint:gosec // not negative
+	for i := range h.rows.sum {
+		h.rows.sum[i] = d.Number()
+	}
+	for _, list := range []*[]uint64{&h.marks.marks, &h.trained.marks, &h.places} {
+		n := d.Count(8)
+		if n > maxMarks || uint64(n) > uint64(rows) { //nolint:gosec // not negative
+			d.Failf("%d marks of %d rows", n, rows)
+			return h
+		}
+		for i := range n {
+			v := d.Number()
+			if i > 0 && v <= (*list)[i-1] {
+				d.Failf("its marks of hold-out rows are not sorted")
+			}
+			*list = append(*list, v)
+		}
+	}
+	if want := min(h.rows.count, maxMarks); uint64(len(h.places)) != want {
+		d.Failf("%d places of %d hold-out rows", len(h.places), h.rows.count)
+	}
+	return h
 }
 
 func (d decoder) subject() subject {

@@ -6,19 +6,22 @@ import (
 	"slices"
 )
 
-// A Prepared is a last pass before its rows are read: the source is open, the model is read back,
-// and the roles are known. It makes parts, one at a time, so that a process which makes several
+// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
+// last pass, and the roles are known. It makes parts, one at a time, so that a process which makes several
 // prepares once. Close it after use.
 type Prepared struct{ rows *rowPass }
 
-// Prepare prepares the last pass. It opens the source again and reads the model back. Of env it uses
-// Open, Sink and Resources.
+// Prepare prepares the pass that the handover is for. It opens the source again, and reads the model of a
+// last pass back. Of env it uses Open, Sink and Resources.
 func (h *Handover) Prepare(ctx context.Context, env Environment) (*Prepared, error) {
 	job, err := h.job()
 	if err := errors.Join(err, env.needs("Open", "Sink")); err != nil {
 		return nil, err
 	}
 	env.Resources = env.Resources.WithDefaults()
+	if h.First() {
+		return h.prepareFirst(ctx, job, env)
+	}
 	return h.prepare(ctx, job, h.told(job), env)
 }
 
@@ -73,4 +76,8 @@ func (p *Prepared) read(ctx context.Context, choose func([]Shard) []int) (*Pass,
 }
 
 // Close frees what scores rows.
-func (p *Prepared) Close() { p.rows.scorer.close() }
+func (p *Prepared) Close() {
+	if p.rows.scorer != nil {
+		p.rows.scorer.close()
+	}
+}

@@ -371,6 +371,9 @@ func (r Roles) Outside() int64 { return r.outside.size() }
 // of reference rows.
 func (r Roles) first(k int64) []rank { return r.order[:min(k, int64(len(r.order)))] }
 
+// starts are the rows that a first pass keeps: the reference rows, and the others of lowest rank.
+func (r Roles) starts() []rank { return r.first(max(startRows, r.Reference())) }
+
 // referenceIn returns the ordinals of the reference rows in [first, end).
 func (r Roles) referenceIn(first, end int64) []int64 {
 	lo, _ := slices.BinarySearch(r.reference, first)

@@ -26,6 +26,7 @@ type rowPass struct {
 
 	// What the pass is for.
 	wanted    []int64           // ordinals of the rows to keep, ascending
+	trained   int64             // train rows, of which those that Q is fitted to are kept, too; 0: they are not
 	summaries bool              // of the columns
 	moments   bool              // of the columns, in their summaries
 	scorer    *scorer           // nil: no row is scored
@@ -33,7 +34,7 @@ type rowPass struct {
 	grouping  *certify.Grouping // counts these rows by group; nil: there are none
 	grouped   int               // the column of the groups
 	ranges    *rangeCheck       // nil: none is declared
-	held      *heldRows         // gathers the hold-out rows; nil: they are not needed
+	holds     bool              // gathers the hold-out rows
 }
 
 // beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
@@ -107,6 +108,14 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
+	wanted, _, err := p.keeps(ctx, shards)
+	if err != nil {
+		return nil, err
+	}
+	found.outside = p.ranges.outliers()
+	if p.holds {
+		found.held = &heldRows{beside: p.job.besideFeatures()}
+	}
 	r := newReading(p.src, shards, p.res.Workers, nil, marker{})
 	switch {
 	case p.roles.out.copies != nil:
@@ -117,18 +126,23 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*workspace, max(1, p.res.Workers))
-	err := r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {
+	err = r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {
 		if p.scorer != nil && spaces[worker] == nil {
 			spaces[worker] = &workspace{of: p.scorer}
 		}
-		f := p.fold(shard, spaces[worker])
+		f := p.fold(shard, spaces[worker], wanted)
 		add := func(b block) error {
 			if found.marks != nil {
 				if err := found.marks.add(ctx, p.roles.goodMarks(b)); err != nil {
 					return err
 				}
 			}
-			return errors.Join(p.ranges.see(p.roles, p.shards[shard], b), f.add(b))
+			if found.held != nil {
+				if err := found.held.add(p.roles, b); err != nil {
+					return err
+				}
+			}
+			return errors.Join(p.ranges.see(p.roles, b, f.outside), f.add(b))
 		}
 		return add, func(e ending) error {
 			f.found.columns, f.found.targets = e.columns, e.targets
@@ -138,6 +152,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
+			found.outside.merge(f.outside)
 			return errors.Join(found.tallies.Merge(f.tallies), found.units.merge(f.units))
 		}
 	})
@@ -170,6 +185,13 @@ func rowsIn(all []Shard, some []int) (n int64) {
 	return n
 }
 
+// among are those of some ordinals, which ascend, that are of the shard.
+func (s Shard) among(ordinals []int64) []int64 {
+	from, _ := slices.BinarySearch(ordinals, s.First)
+	to, _ := slices.BinarySearch(ordinals, s.First+s.Rows)
+	return ordinals[from:to]
+}
+
 // A shardFold is the fold over the rows of one shard.
 type shardFold struct {
 	pass    *rowPass
@@ -177,16 +199,15 @@ type shardFold struct {
 	wanted  []int64    // ordinals of the rows still to keep
 	found   shardPass
 	tallies certify.Tallies
+	outside outliers
 	units   *unitSums   // nil: rows are examples
 	unitOf  *unitHasher // with units
 }
 
-func (p *rowPass) fold(shard int, space *workspace) *shardFold {
+func (p *rowPass) fold(shard int, space *workspace, wanted []int64) *shardFold {
 	s := p.shards[shard]
-	from, _ := slices.BinarySearch(p.wanted, s.First)
-	to, _ := slices.BinarySearch(p.wanted, s.First+s.Rows)
 	return &shardFold{
-		pass: p, space: space, wanted: p.wanted[from:to], tallies: certify.Tallies{},
+		pass: p, space: space, wanted: s.among(wanted), tallies: certify.Tallies{}, outside: p.ranges.outliers(),
 		found: shardPass{first: s.First, rows: s.Rows},
 		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns, p.of.rows),
 	}
@@ -215,11 +236,6 @@ func (f *shardFold) add(b block) error {
 			f.found.kept = append(f.found.kept, column[f.wanted[0]-b.first])
 		}
 		f.wanted = f.wanted[1:]
-	}
-	if h := f.pass.held; h != nil {
-		if err := h.add(roles, b); err != nil {
-			return err
-		}
 	}
 	if f.space == nil {
 		return nil

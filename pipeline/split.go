@@ -42,7 +42,7 @@ func (j Job) Split(ctx context.Context, src Source, res Resources, use func(Plac
 // split is the roles of a sample, those of a run if they go by unit.
 func (j Job) split(ctx context.Context, src Source, res Resources) (Roles, error) {
 	if j.Unit.given() {
-		s, err := survey(ctx, src, j, res)
+		s, err := survey(ctx, src, j, res, nil)
 		if err != nil {
 			return Roles{}, err
 		}

@@ -52,6 +52,8 @@ type Survey struct {
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
+
+	fitted model.Rows // that Q is fitted to, scaled; none: they are read when they are needed
 }
 
 // rawRows are rows of all columns of the source, row-major.
@@ -81,15 +83,15 @@ func (r rawRows) column(c int) []float64 {
 
 // survey makes the first pass. With the error of too many bad rows it also returns the survey. If the
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
-// repeats the pass if a dropped column distinguishes rows.
-func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
+// repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
+func survey(ctx context.Context, src Source, job Job, res Resources, parts InParts) (*Survey, error) {
 	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.labels()), grouped: job.Groups.beside(job)}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
 	}
 	used := indices(len(s.Columns))
 	for passes := 0; ; passes++ {
-		same, err := s.pass(ctx, src, job, used, res)
+		same, err := s.pass(ctx, src, job, used, res, parts)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +130,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, e
 
 // pass reads the rows once, and counts copies over the given columns. It reports whether the used
 // columns give the same copies.
-func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources) (same bool, err error) {
+func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources, parts InParts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, newSecret(), nil, res)
 	if err != nil {
 		return false, err
@@ -137,49 +139,56 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	if rows.sieve != nil {
 		s.bad = rows.sieve.bad
 	}
-	starts := s.Roles.first(max(startRows, s.Roles.Reference()))
-	rows.wanted, rows.summaries, rows.moments, rows.held = ordinals(starts), true, job.Scaling.Mode == ScalingAllRows, &heldRows{beside: job.besideFeatures()}
-	rows.ranges = newRangeCheck(job.Schema, s.Columns)
+	rows.surveys(s.Columns)
+	see := func(found *Pass) (err error) {
+		same, err = s.see(ctx, job, rows, found)
+		return err
+	}
+	if parts != nil && !job.sifts() {
+		err = rows.inParts(ctx, job, s.Columns, parts, see)
+		return same, err
+	}
 	found, err := rows.read(ctx, indices(len(rows.shards)))
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	if s.changes, s.left, err = rows.ranges.found(s.Columns); err != nil {
+	err = errors.Join(see(found), found.Close())
+	return same, err
+}
+
+// see takes what a first pass over all rows has found. It reports whether the used columns give the same
+// copies.
+func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (same bool, err error) {
+	kept, fitted, err := rows.keeps(ctx, indices(len(rows.shards)))
+	if err == nil {
+		err = rows.owns(found, kept)
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.changes, s.left, err = rows.ranges.judge(found.outside, s.Columns, rows.shards); err != nil {
 		return false, err
 	}
 	if s.Copies, s.open, err = found.counted(ctx); err != nil {
 		return false, err
 	}
-	s.held = rows.held.found()
-	kept, reference := found.rows()
-	s.reference, s.start = reference, kept.ranked(rows.wanted, starts)
-	s.targets = kept.picked(rows.wanted, s.Roles.yardstick()).column(len(s.Columns) - 1)
+	s.held = found.held.found()
+	s.reference, s.start = found.picked(kept, s.Roles.reference), found.picked(kept, rows.wanted).ranked(rows.wanted, s.Roles.starts())
+	s.targets = found.picked(kept, s.Roles.yardstick()).column(len(s.Columns) - 1)
 	summaries := found.summaries()
 	if err := s.scale(job, summaries); err != nil {
 		return false, err
 	}
 	s.Digest, s.Targets = found.digests(s.Used)
 	for c, each := range summaries {
-		if slices.Contains(columns, c) != slices.Contains(s.Used, c) && !each.one {
+		if slices.Contains(rows.columns, c) != slices.Contains(s.Used, c) && !each.one {
 			return false, nil
 		}
 	}
-	return true, nil
-}
-
-// picked are the rows with the given ordinals, of rows that have those in of; both
-// ascend.
-func (r rawRows) picked(of, ordinals []int64) rawRows {
-	out := newRawRows(len(ordinals), r.columns)
-	at := 0
-	for i, ordinal := range ordinals {
-		for of[at] != ordinal {
-			at++
-		}
-		copy(out.row(i), r.row(at))
+	if rows.trained > 0 {
+		s.fitted = s.scaled(found.picked(kept, fitted))
 	}
-	return out
+	return true, nil
 }
 
 // ranked are rows that have the ordinals in of, which ascend, in the order of their

@@ -116,7 +116,7 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 	if err != nil {
 		return err
 	}
-	found, err := survey(ctx, src, job, env.Resources)
+	found, err := survey(ctx, src, job, env.Resources, env.FirstPass)
 	if err != nil && found != nil {
 		err = errors.Join(err, found.putAway(ctx, src, env.Quarantine, env.Resources))
 	}

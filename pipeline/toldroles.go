@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// toldRoles are roles that were found before: those of all rows follow from them and the hashes.
+// toldRoles are roles that were found before, by training for the last pass and from the numbers of
+// rows for the first: those of all rows follow from them and the hashes.
 type toldRoles struct {
 	order   []int64 // ordinals of the rows of lowest rank, in their order
 	outside int64   // outside rows
@@ -72,16 +73,43 @@ func (p *rowPass) see(ctx context.Context, shards []int) error {
 	if !p.unseen || p.roles.holdout == nil && p.roles.outside == nil {
 		return nil
 	}
-	rule := p.job.rule(p.of.rows)
+	apart := p.roles.setApart(p.job.rule(p.of.rows))
+	return p.runs(shards, func(from, to int64) error {
+		_, err := firstByHash(ctx, p.job.Roles.Key, from, to, 0, apart, p.res.Workers)
+		return err
+	})
+}
+
+// runs calls use with the runs [from, to) of ordinals of some shards.
+func (p *rowPass) runs(shards []int, use func(from, to int64) error) error {
 	for i := 0; i < len(shards); {
-		first := p.shards[shards[i]]
-		end := first.First
-		for ; i < len(shards) && p.shards[shards[i]].First == end; i++ {
-			end += p.shards[shards[i]].Rows
+		from := p.shards[shards[i]].First
+		to := from
+		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
+			to += p.shards[shards[i]].Rows
 		}
-		if _, err := firstByHash(ctx, p.job.Roles.Key, first.First, end, 0, p.roles.setApart(rule), p.res.Workers); err != nil {
+		if err := use(from, to); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keeps returns the ordinals of the rows of some shards to keep, ascending, and those that Q is fitted to
+// among them. Where the latter are not kept, the first are those of all shards.
+func (p *rowPass) keeps(ctx context.Context, shards []int) (all, fitted []int64, err error) {
+	if p.trained == 0 {
+		return p.wanted, nil, nil
+	}
+	for _, i := range shards {
+		all = append(all, p.shards[i].among(p.wanted)...)
+	}
+	err = p.runs(shards, func(from, to int64) error {
+		found, err := p.roles.fitted(ctx, p.job, p.trained, from, to, p.res.Workers)
+		fitted = append(fitted, found...)
+		return err
+	})
+	all = append(all, fitted...)
+	slices.Sort(all)
+	return slices.Compact(all), fitted, err
 }

@@ -374,7 +374,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 
 // surveyAgain surveys the rows again; they must still be the sample.
 func (v *Verification) surveyAgain(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s, err := survey(ctx, src, job, res)
+	s, err := survey(ctx, src, job, res, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +403,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		if job.Roles.By == RolesByContent {
 			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
 		}
-		s, err := survey(ctx, src, job, res)
+		s, err := survey(ctx, src, job, res, nil)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,8 @@ import (
 // maxHandover bounds a handover, whose longest part is a line for each step of training.
 const maxHandover = 64 << 20
 
-// A Handover is the result of train --no-pass in an output, for a last pass in parts.
+// A Handover is the result of train --no-pass in an output, for a last pass in parts; or what it left for
+// a first one.
 type Handover struct {
 	*pipeline.Handover
 	Digest string // SHA-256 of its document
@@ -50,6 +51,9 @@ func (h Handover) Files() []string {
 
 // Trained reads the trained model back from its file.
 func (h Handover) Trained(ctx context.Context) (pipeline.Model, error) {
+	if h.First() {
+		return pipeline.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, HandoverFile), pipeline.ErrUntrained)
+	}
 	path := filepath.Join(h.folder, sinklake.HandoverModel)
 	m, found, err := ReadModel(ctx, path)
 	if err == nil && found != h.Model {

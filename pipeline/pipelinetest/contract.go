@@ -306,6 +306,7 @@ func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
 	if err := o.PutHandover(t.Context(), h); err == nil {
 		t.Error("PutHandover without its model: no error")
 	}
+	must(t, "PutHandover of a first pass", o.PutHandover(t.Context(), &pipeline.Handover{Format: pipeline.HandoverFormat}))
 	h.Model = put(t, o, SmallModel(0.5))
 	for range 2 {
 		must(t, "PutHandover", o.PutHandover(t.Context(), h))

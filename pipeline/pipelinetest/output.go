@@ -210,11 +210,13 @@ func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, er
 
 // PutHandover keeps the handover.
 func (s *Store) PutHandover(ctx context.Context, h *pipeline.Handover) error {
-	_, err := s.GetModel(ctx, h.Model)
-	if err == nil {
-		s.Handover = h
+	if !h.First() {
+		if _, err := s.GetModel(ctx, h.Model); err != nil {
+			return err
+		}
 	}
-	return err
+	s.Handover = h
+	return nil
 }
 
 // DropHandover forgets the handover.

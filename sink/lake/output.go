@@ -154,6 +154,9 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 // PutHandover writes model and handover for a last pass in parts. The handover comes last, so that
 // the model exists if it does.
 func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
+	if h.First() {
+		return o.putJSON(HandoverFile, h)
+	}
 	m, err := o.GetModel(ctx, h.Model)
 	if err != nil {
 		return err

@@ -1,0 +1,108 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// The first pass can be made in parts, as the last one: a part of either is a [Pass], of the same format,
+// and made through a [Handover]. The roles, which follow from the numbers of rows in the files, are told to
+// the parts. Where they follow from values, as with copies: drop, tolerated bad rows and roles by content,
+// two readings would be needed, and training reads the rows itself.
+//
+// What parts say of the rows makes scaling, start values and the model. The last pass finds all of it anew
+// that the certificate claims.
+
+// An InParts has a pass made in parts that the handover is for, and lends them, merged, to use.
+type InParts func(ctx context.Context, h *Handover, use func(*Pass) error) error
+
+// ErrUntrained is the error of a handover that is for a first pass, where that of a last one is needed.
+var ErrUntrained = errors.New("the handover is for a first pass, of a training that has not ended: train again")
+
+// First reports whether the handover is for a first pass.
+func (h *Handover) First() bool { return h.Model == "" }
+
+// surveys makes the pass a first one.
+func (p *rowPass) surveys(columns []string) {
+	p.wanted, p.summaries, p.moments, p.holds = ordinals(p.roles.starts()), true, p.job.Scaling.Mode == ScalingAllRows, true
+	p.ranges = newRangeCheck(p.job.Schema, columns)
+}
+
+// inParts has the pass made in parts, which have the rows that Q is fitted to, too, if these are a part of
+// the train rows and a third of the memory has room for them: raw in the parts, together, and scaled.
+func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts InParts, see func(*Pass) error) error {
+	n := p.roles.Train()
+	if m := job.Train.fitted(n); m < n && m <= p.res.Memory/int64(24*len(columns)) {
+		p.trained = n
+	}
+	configuration, err := job.canonical()
+	if err != nil {
+		return err
+	}
+	h := &Handover{
+		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.sequence,
+		Columns: columns, Distinct: p.columns, Trained: p.trained, Secret: p.secret.String(),
+	}
+	h.tell(job, p.roles)
+	return parts(ctx, h, see)
+}
+
+// prepareFirst prepares a first pass.
+func (h *Handover) prepareFirst(ctx context.Context, job Job, env Environment) (*Prepared, error) {
+	_, hidden, err := h.known()
+	if err != nil {
+		return nil, err
+	}
+	src, err := env.Open(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
+		return nil, fmt.Errorf("%w: the source has the columns %q, and had %q", ErrChanged, columns, h.Columns)
+	}
+	rows, err := beginPass(ctx, src, job, h.Distinct, hidden, h.told(job), env.Resources)
+	if err != nil {
+		return nil, err
+	}
+	rows.surveys(h.Columns)
+	rows.trained = h.Trained
+	return &Prepared{rows}, nil
+}
+
+// owns returns an error unless a first pass over all rows has what this one is for, the rows with these
+// ordinals among it.
+func (p *rowPass) owns(found *Pass, kept []int64) error {
+	if err := errors.Join(p.of.same(found.of), found.missing()); err != nil {
+		return err
+	}
+	for i, shard := range p.shards {
+		s, columns := found.shards[i], found.of.columns
+		if s.first != shard.First || s.rows != shard.Rows || len(s.kept) != (1+columns)*len(shard.among(kept)) || s.rows > 0 && len(s.summaries) != columns {
+			return fmt.Errorf("%w: of %s one has not what a first pass is for", ErrPart, shard.Name)
+		}
+		if !p.usable(s.kept) {
+			return fmt.Errorf("%w: of %s one has values that no source gives", ErrPart, shard.Name)
+		}
+	}
+	if found.held == nil || len(found.outside) != len(p.ranges.outliers()) {
+		return fmt.Errorf("%w: they are none of a first pass", ErrPart)
+	}
+	return nil
+}
+
+// usable reports whether the values of kept rows are such as a source gives: finite, but for missing ones.
+func (p *rowPass) usable(kept []float64) bool {
+	names := p.src.Columns()
+	for i, v := range kept {
+		column := i%(1+len(names)) - 1
+		if v-v != 0 && (math.IsInf(v, 0) || column < 0 || !p.job.sifts() && !p.job.Encode.Fills(names[column])) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,250 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// inParts has passes over a lake made in so many parts, by as many processes, and merges them in a random
+// order. change, unless it is nil, is done to the whole. made counts the passes.
+func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *int) pipeline.InParts {
+	rng := rand.New(rand.NewPCG(90, uint64(of)))
+	return func(ctx context.Context, h *pipeline.Handover, use func(*pipeline.Pass) error) error {
+		document, err := json.Marshal(h)
+		fatal.If(t, err)
+		*made++
+		written := func(p *pipeline.Pass) []byte {
+			var data bytes.Buffer
+			fatal.If(t, p.Write(ctx, &data))
+			return data.Bytes()
+		}
+		part := func(number, of int) *pipeline.Pass {
+			h, err := pipeline.ParseHandover(document)
+			fatal.If(t, err)
+			env := l.environment(&pipelinetest.Store{})
+			env.Resources = pipeline.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
+			p, err := h.Pass(ctx, pipeline.Part{Number: number, Of: of}, env)
+			fatal.If(t, err)
+			return decode(t, written(p))
+		}
+		var all *pipeline.Pass
+		for _, i := range rng.Perm(of) {
+			if p := part(i+1, of); all == nil {
+				all = p
+			} else {
+				fatal.If(t, all.Merge(p))
+			}
+		}
+		if !bytes.Equal(written(all), written(part(1, 1))) {
+			t.Errorf("%d parts have other bytes than the whole", of)
+		}
+		if change != nil {
+			change(all)
+		}
+		return use(all)
+	}
+}
+
+// A first pass in parts gives the certificate, the looks, the attempts and the notices of a run by one
+// process, and the run itself reads no row for it.
+func TestFirstPassInParts(t *testing.T) {
+	limits := [2]float64{-2.9, 2.9}
+	for name, c := range map[string]struct {
+		change func(*pipeline.Job)
+		passes int
+	}{
+		"copies limited":     {tiny, 1},
+		"rows held out":      {withHoldout(0.2), 1},
+		"last rows held out": {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
+		"first rows":         {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
+		"scaled by all rows": {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = pipeline.ScalingAllRows }, 1},
+		"scaling declared":   {func(j *pipeline.Job) { tiny(j); declared(j) }, 1},
+		"ranges": {func(j *pipeline.Job) {
+			withHoldout(0.2)(j)
+			j.Schema = pipeline.SchemaDecl{Note: true, Columns: []pipeline.ColumnDecl{{Column: "a", Range: &limits}}}
+		}, 1},
+		"some rows fitted":                     {someRows(200), 1},
+		"a constant column distinguishes rows": {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = "" }, 2},
+		"copies dropped":                       {drop, 0},
+		"bad rows tolerated":                   {tolerant, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			columns := waves(600, 0.3, 90)
+			for _, column := range columns { // 3 copies, in other shards
+				column[5], column[200], column[599] = column[300], column[300], column[400]
+			}
+			l := newLake(columns, 40, 0, 1, 130, 2, 300, 77, 50)
+			if c.passes == 2 {
+				distinguish(columns[1])
+			}
+			l.mark = name == "bad rows tolerated"
+			by := func(parts pipeline.InParts) (document []byte, notices []string, looks []pipeline.Look) {
+				store := &pipelinetest.Store{}
+				env := l.environment(store)
+				env.FirstPass, env.Looks = parts, store
+				r := run(t, job(t, c.change), env)
+				looks, err := store.Noted(t.Context())
+				fatal.If(t, err)
+				return store.Certificates[0], r.Diagnostics.Notices, looks
+			}
+			made := 0
+			wantDocument, wantNotices, wantLooks := by(nil)
+			document, notices, looks := by(inParts(t, l, 5, nil, &made))
+			if !bytes.Equal(document, wantDocument) || made != c.passes {
+				t.Errorf("%d passes, want %d; or another certificate", made, c.passes)
+			}
+			if diff := cmp.Diff(wantNotices, notices) + cmp.Diff(wantLooks, looks); diff != "" {
+				t.Errorf("other notices or looks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// distinguish makes a column constant but for the row of highest rank, which is no reference row.
+func distinguish(column []float64) {
+	highest := 0
+	for i := range column {
+		column[i] = 7
+		if key := certify.DefaultRolesKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
+			highest = i
+		}
+	}
+	column[highest] = 8
+}
+
+// Neither first pass nor training opens a shard if the parts have what Q is fitted to. Of all rows they do
+// not have it, nor beyond the memory.
+func TestPartsHaveTheRowsToFit(t *testing.T) {
+	l := newLake(waves(600, 0.3, 96), 100, 1, 499)
+	for _, c := range []struct {
+		rows, memory int64
+		want         bool
+	}{{200, 0, true}, {200, 200 * 24 * 3, true}, {200, 200*24*3 - 1, false}, {0, 0, false}} {
+		made := 0
+		env := l.environment(&pipelinetest.Store{})
+		src, err := l.open(t.Context(), nil)
+		fatal.If(t, err)
+		counted := &faulty{Source: src, batch: -1}
+		env.Open = func(context.Context, []string) (pipeline.Source, error) { return counted, nil }
+		env.FirstPass, env.Resources.Memory = inParts(t, l, 2, nil, &made), c.memory
+		_, err = pipeline.Fit(t.Context(), job(t, someRows(c.rows)), env)
+		fatal.If(t, err)
+		if opened := counted.opened.Load(); (opened == 0) != c.want {
+			t.Errorf("%+v: %d shards opened", c, opened)
+		}
+	}
+}
+
+// What a forged first pass says ends in no certificate, unless it is about what only training has to know:
+// rows that Q is fitted to make another Q, whose certificate is true.
+func TestForgedFirstPass(t *testing.T) {
+	l := newLake(waves(600, 0.3, 91), 200, 400)
+	const wide = 1 + 3 // of kept rows: whether it is a reference row, and the columns
+	for name, c := range map[string]struct {
+		forge func(kept []float64, columns []pipeline.ColumnDigest) []float64
+		job   func(*pipeline.Job)
+		want  string // "": it is certified
+	}{
+		"digest": {func(kept []float64, columns []pipeline.ColumnDigest) []float64 { columns[0][3] ^= 1; return kept }, tiny, "changed since training"},
+		"reference row": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+			for i := 0; i < len(kept); i += wide {
+				kept[i+1] += kept[i]
+			}
+			return kept
+		}, tiny, "the model does not follow from the job and the reference rows"},
+		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
+		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[1] = math.NaN(); return kept }, tiny, "values that no source gives"},
+		"fitted rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+			for i := 0; i < len(kept); i += wide {
+				if kept[i] == 0 {
+					kept[i+3] = 0
+				}
+			}
+			return kept
+		}, func(j *pipeline.Job) { someRows(200)(j); j.Train.Rows = 200 }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, store := 0, &pipelinetest.Store{}
+			env := l.environment(store)
+			env.FirstPass = inParts(t, l, 2, func(p *pipeline.Pass) { p.Forge(c.forge) }, &made)
+			r, err := pipeline.Run(t.Context(), job(t, c.job), env)
+			if c.want != "" {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(store.Certificates) > 0 {
+					t.Errorf("%d certificates, error %v, want one about %q", len(store.Certificates), err, c.want)
+				}
+				return
+			}
+			fatal.If(t, err)
+			p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
+			_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
+			fatal.If(t, err)
+			if honest := publish(t, l, c.job); honest.result.ModelDigest == r.ModelDigest {
+				t.Error("nothing was forged")
+			}
+		})
+	}
+}
+
+// Parts of another first pass, missing ones, and those of a last pass are refused; and who has only the
+// handover of a first pass cannot certify.
+func TestForeignPartsOfAFirstPass(t *testing.T) {
+	l := newLake(waves(600, 0.3, 91), unevenShards...)
+	h, env, _ := handover(t, l, tiny)
+	last := passOver(t, h, env, []int{0, 1, 2, 3, 4, 5, 6})
+	var before *pipeline.Pass
+	fit := func(change func(h *pipeline.Handover) *pipeline.Pass) error {
+		env := l.environment(&pipelinetest.Store{})
+		env.FirstPass = func(ctx context.Context, h *pipeline.Handover, use func(*pipeline.Pass) error) error {
+			if _, err := h.Certify(ctx, last, env); !errors.Is(err, pipeline.ErrUntrained) {
+				t.Errorf("Certify with the handover of a first pass: %v", err)
+			}
+			return use(change(h))
+		}
+		_, err := pipeline.Fit(t.Context(), job(t, tiny), env)
+		return err
+	}
+	part := func(number, of int) func(*pipeline.Handover) *pipeline.Pass {
+		return func(h *pipeline.Handover) *pipeline.Pass {
+			p, err := h.Pass(t.Context(), pipeline.Part{Number: number, Of: of}, env)
+			fatal.If(t, err)
+			before = p
+			return p
+		}
+	}
+	fatal.If(t, fit(part(1, 1)))
+	for name, err := range map[string]error{
+		"a last pass":    fit(func(*pipeline.Handover) *pipeline.Pass { return last }),
+		"one before":     fit(func(*pipeline.Handover) *pipeline.Pass { return before }),
+		"missing shards": fit(part(1, 2)),
+	} {
+		if !errors.Is(err, pipeline.ErrPart) {
+			t.Errorf("%s: %v, want ErrPart", name, err)
+		}
+	}
+	changed := newLake(slices.Clone(l.columns), unevenShards...)
+	changed.names = []string{"a", "c", "y"}
+	err := fit(func(h *pipeline.Handover) *pipeline.Pass {
+		_, err := h.Prepare(t.Context(), changed.environment(&pipelinetest.Store{}))
+		if !errors.Is(err, pipeline.ErrChanged) {
+			t.Errorf("a source with other columns: %v", err)
+		}
+		return last
+	})
+	if !errors.Is(err, pipeline.ErrPart) {
+		t.Error(err)
+	}
+}
