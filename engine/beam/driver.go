@@ -29,14 +29,14 @@ import (
 
 // Sizes of elements.
 const (
-	leastParts  = 64      // of a pass, if it has as many shards
+	leastParts  = 64      // of a pass, if it has as many row groups
 	rowsOfAPart = 1 << 20 // about; each has 16 bytes in it
 )
 
 // partsPrefix begins the name of a folder of parts. Readers of lakes pass over such names.
 const partsPrefix = "_parts-"
 
-// A driver runs one job: it alone trains, and publishes.
+// A driver runs one job: it alone trains, and publishes. All other work is in the parts of two passes.
 type driver struct {
 	path           string
 	task           config.Task
@@ -74,9 +74,11 @@ func (d *driver) say(text string) {
 	_, _ = fmt.Fprintf(d.stderr, "pacsgp-beam: %s\n", report.Escape(text))
 }
 
-// train is pacsgp train --no-pass.
+// train is pacsgp train --no-pass, with the first pass by the engine.
 func (d *driver) train(ctx context.Context) error {
-	if err := program.TrainForParts(ctx, d.task, d.out, d.run()); err != nil {
+	how := d.run()
+	how.FirstPass = d.firstPass
+	if err := program.TrainForParts(ctx, d.task, d.out, how); err != nil {
 		if ctx.Err() != nil && !errors.Is(err, pipeline.ErrInterrupted) {
 			err = fmt.Errorf("%w: %w", pipeline.ErrInterrupted, err)
 		}
@@ -86,40 +88,83 @@ func (d *driver) train(ctx context.Context) error {
 	return nil
 }
 
+// firstPass has the parts of the first pass made, and lends them, merged, to use.
+func (d *driver) firstPass(ctx context.Context, use func(*pipeline.Pass) error) error {
+	d.say("the engine makes the first pass")
+	h, err := d.task.Handover()
+	if err != nil {
+		return err
+	}
+	files, err := d.make(ctx, h)
+	if err != nil {
+		return err
+	}
+	all, release, err := config.MergePasses(files)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(use(all), release()); err != nil {
+		return err
+	}
+	d.remove(files)
+	return nil
+}
+
 // certify has the parts of the last pass made, and publishes what follows from them as pacsgp certify
-// does. The parts lie in a folder of the output that names the handover, so that a driver which was
-// killed leaves nothing that another training takes for its own.
+// does.
 func (d *driver) certify(ctx context.Context) error {
 	h, err := d.task.Handover()
 	if err != nil {
 		return err
 	}
-	n, err := d.parts(ctx)
+	if h.First() {
+		_, err := h.Trained(ctx)
+		return err
+	}
+	files, err := d.make(ctx, h)
 	if err != nil {
-		return err
-	}
-	folder := filepath.Join(d.task.Output, partsPrefix+h.Digest[:16])
-	if err := d.sweep(folder); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
-		return err
-	}
-	numbers, files := make([]int, n), make([]string, n)
-	for i := range n {
-		numbers[i], files[i] = i+1, partFile(folder, i+1, n)
-	}
-	if err := execute(ctx, lastPass(trained{d.path, h.Digest}, folder, numbers, n)); err != nil {
 		return fmt.Errorf("nothing is published (pacsgp-beam certify goes on without training again): %w", err)
 	}
 	o, err := program.Certify(ctx, d.task, h, files, d.out, d.run())
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(folder); err != nil { //nolint:gosec // made above
+	d.remove(files)
+	return d.report(o)
+}
+
+// make has the parts made of the pass that a handover is for, and returns their files. They lie in a folder
+// of the output that names the handover, so that a driver which was killed leaves nothing that another
+// training takes for its own.
+func (d *driver) make(ctx context.Context, h config.Handover) (files []string, err error) {
+	n, err := d.parts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(d.task.Output, partsPrefix+h.Digest[:16])
+	if err := d.sweep(folder); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
+		return nil, err
+	}
+	var numbers []int
+	for i := range n {
+		numbers, files = append(numbers, i+1), append(files, partFile(folder, i+1, n))
+	}
+	of := passOf{d.path, h.Digest, "last"}
+	if h.First() {
+		of.Name = "first"
+	}
+	defer of.forget() // if this process has worked, too
+	return files, execute(ctx, parts(of, folder, numbers, n))
+}
+
+// remove removes the folder of parts that are not needed any more.
+func (d *driver) remove(files []string) {
+	if err := os.RemoveAll(filepath.Dir(files[0])); err != nil { //nolint:gosec // made above
 		d.say("parts are left over: " + err.Error())
 	}
-	return d.report(o)
 }
 
 // sweep removes the parts of earlier trainings, which nothing can be made of any more.

@@ -28,27 +28,28 @@ func register() {
 	beamregister.Iter1[[]byte]()
 }
 
-// lastPass is the pipeline: numbers of parts -> their bytes -> one copy of each in a folder. Elements
-// are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
-func lastPass(job trained, folder string, numbers []int, of int) *beam.Pipeline {
+// parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
+// of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of
+// structs.
+func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
-	made := beam.ParDo(s, &makePart{Job: job.Job, Handover: job.Handover, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	made := beam.ParDo(s, &makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
 	return p
 }
 
-// A makePart makes parts of the last pass. Beam copies its fields to workers, the exported ones.
+// A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
 type makePart struct {
-	Job, Handover string // of a trained job
-	Of            int    // parts
+	Job, Handover, Name string // as of passOf
+	Of                  int    // parts
 }
 
 // ProcessElement makes one part.
 func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
 	part := pipeline.Part{Number: number, Of: f.Of}
-	data, err := trained{f.Job, f.Handover}.part(ctx, part)
+	data, err := passOf{f.Job, f.Handover, f.Name}.part(ctx, part)
 	if err != nil {
-		return fmt.Errorf("part %s of the last pass: %w", part, err)
+		return fmt.Errorf("part %s of the %s pass: %w", part, f.Name, err)
 	}
 	emit(number, data)
 	return nil
@@ -89,21 +90,24 @@ func partFile(folder string, number, of int) string {
 	return filepath.Join(folder, fmt.Sprintf("part-%d-of-%d", number, of))
 }
 
-// A trained job is named by the path of its file, and by the SHA-256 of the handover in its output,
-// which names the model by its own.
-type trained struct{ Job, Handover string }
+// A passOf is a pass of a job: the path of its file, and the SHA-256 of the handover in its output, which
+// names the model of a last pass by its own.
+type passOf struct {
+	Job, Handover string
+	Name          string // first or last
+}
 
-// A prepared last pass makes one part at a time, with all workers of the job.
+// A prepared pass makes one part at a time, with all workers of the job.
 type prepared struct {
 	sync.Mutex
 	pass *pipeline.Prepared // nil: not yet
 }
 
 // passes are those of this process: each is prepared once, not for each part.
-var passes sync.Map // of *prepared, by trained
+var passes sync.Map // of *prepared, by passOf
 
-// part makes a part of the last pass.
-func (t trained) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
+// part makes a part of the pass.
+func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
 	value, _ := passes.LoadOrStore(t, &prepared{})
 	p, _ := value.(*prepared)
 	p.Lock()
@@ -124,8 +128,21 @@ func (t trained) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
 	return data.Bytes(), errors.Join(err, found.Close())
 }
 
-// prepare reads job, handover and model. Those of another program or training are refused.
-func (t trained) prepare(ctx context.Context) (*pipeline.Prepared, error) {
+// forget frees what this process has prepared.
+func (t passOf) forget() {
+	value, _ := passes.LoadAndDelete(t)
+	if p, there := value.(*prepared); there {
+		p.Lock()
+		defer p.Unlock()
+		if p.pass != nil {
+			p.pass.Close()
+			p.pass = nil
+		}
+	}
+}
+
+// prepare reads job and handover, and the model of a last pass. Those of another program or training are refused.
+func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
 		return nil, err
