@@ -56,6 +56,25 @@ func (r Roles) fitting(ctx context.Context, job Job, res Resources) (Roles, erro
 	return r, err
 }
 
+// trains are the roles as training sees them.
+func (s *Survey) trains(ctx context.Context, job Job, res Resources) (Roles, error) {
+	if s.fitting != nil {
+		return *s.fitting, nil
+	}
+	return s.Roles.fitting(ctx, job, res)
+}
+
+// train are the ordinals of the train rows, ascending.
+func (r Roles) train() (all []int64) {
+	_ = r.runs(block{rows: int(r.Rows)}, func(from, to int) error {
+		for i := from; i < to; i++ {
+			all = append(all, int64(i))
+		}
+		return nil
+	})
+	return all
+}
+
 // fitted are the ordinals from..to−1 of rows that Q is fitted to, ascending, if there are n train rows in
 // all.
 func (r Roles) fitted(ctx context.Context, job Job, n, from, to int64, workers int) (found []int64, err error) {

@@ -108,7 +108,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
-	wanted, _, err := p.keeps(ctx, shards)
+	wanted, err := p.keeps(ctx, shards)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,8 @@ type Survey struct {
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
 
-	fitted model.Rows // that Q is fitted to, scaled; none: they are read when they are needed
+	fitting *Roles     // as training sees them; nil: they are found when it begins
+	fitted  model.Rows // that Q is fitted to then, scaled
 }
 
 // rawRows are rows of all columns of the source, row-major.
@@ -159,11 +160,16 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 // see takes what a first pass over all rows has found. It reports whether the used columns give the same
 // copies.
 func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (same bool, err error) {
-	kept, fitted, err := rows.keeps(ctx, indices(len(rows.shards)))
-	if err == nil {
-		err = rows.owns(found, kept)
+	kept, fitted := rows.wanted, []int64(nil)
+	if rows.trained > 0 {
+		fitting, err := s.Roles.fitting(ctx, rows.job, rows.res)
+		if err != nil {
+			return false, err
+		}
+		s.fitting, fitted = &fitting, fitting.train()
+		kept = united(kept, fitted)
 	}
-	if err != nil {
+	if err := rows.owns(found, kept); err != nil {
 		return false, err
 	}
 	if s.changes, s.left, err = rows.ranges.judge(found.outside, s.Columns, rows.shards); err != nil {

@@ -95,21 +95,23 @@ func (p *rowPass) runs(shards []int, use func(from, to int64) error) error {
 	return nil
 }
 
-// keeps returns the ordinals of the rows of some shards to keep, ascending, and those that Q is fitted to
-// among them. Where the latter are not kept, the first are those of all shards.
-func (p *rowPass) keeps(ctx context.Context, shards []int) (all, fitted []int64, err error) {
+// keeps returns the ordinals of the rows to keep, ascending, where some shards are read.
+func (p *rowPass) keeps(ctx context.Context, shards []int) ([]int64, error) {
 	if p.trained == 0 {
-		return p.wanted, nil, nil
+		return p.wanted, nil
 	}
-	for _, i := range shards {
-		all = append(all, p.shards[i].among(p.wanted)...)
-	}
-	err = p.runs(shards, func(from, to int64) error {
+	var fitted []int64
+	err := p.runs(shards, func(from, to int64) error {
 		found, err := p.roles.fitted(ctx, p.job, p.trained, from, to, p.res.Workers)
 		fitted = append(fitted, found...)
 		return err
 	})
-	all = append(all, fitted...)
+	return united(p.wanted, fitted), err
+}
+
+// united are the ordinals of two lists, ascending.
+func united(one, other []int64) []int64 {
+	all := slices.Concat(one, other)
 	slices.Sort(all)
-	return slices.Compact(all), fitted, err
+	return slices.Compact(all)
 }

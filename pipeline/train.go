@@ -87,7 +87,7 @@ type training struct {
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
 	declared := job
 	job = job.ForRows(s.Roles.Rows)
-	roles, err := s.Roles.fitting(ctx, job, env.Resources)
+	roles, err := s.trains(ctx, job, env.Resources)
 	if err != nil {
 		return nil, err
 	}
