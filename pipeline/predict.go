@@ -76,6 +76,11 @@ func (p *Ready) Close() { p.of.close() }
 // Predict is [Predict] with this model. Workers predict batches at the same time; use gets one
 // after the other, valid until it returns.
 func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
+	return p.Shards(ctx, src, nil, use)
+}
+
+// Shards is Predict for these shards of a source alone, in this order; nil: all, in theirs.
+func (p *Ready) Shards(ctx context.Context, src Source, order []int, use func([]Prediction) error) error {
 	if columns, want := src.Columns(), p.of.meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
@@ -83,7 +88,7 @@ func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) 
 	return inorder.Run(
 		ctx, p.workers,
 		func(ctx context.Context, hand func(block) error) error {
-			return stream(ctx, src, nil, p.workers, func(b block) error {
+			return stream(ctx, src, order, p.workers, func(b block) error {
 				b.record.Retain()
 				err := hand(b)
 				if err != nil {

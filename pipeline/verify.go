@@ -47,6 +47,15 @@ type OpenData func(ctx context.Context, want Choice) (Source, error)
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, res Resources,
 ) (*Verification, error) {
+	return VerifyInParts(ctx, c, m, modelDigest, open, nil, res)
+}
+
+// VerifyInParts is Verify with the pass over all rows made by parts, if they are not nil. Roles, the
+// features that the job's rule gives and the peaks of the prior are found here all the same. Whoever
+// makes parts is trusted. A certificate by unit, or of the format before, is checked without parts.
+func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
+	open OpenData, parts Parts, res Resources,
+) (*Verification, error) {
 	v := &Verification{certificate: c, noise: m.Meta.Noise != nil}
 	job, err := v.files(ctx, c, m, modelDigest)
 	if ctx.Err() != nil {
@@ -72,7 +81,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
-	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
+	found, err := v.pass(ctx, src, m, job, parts, res)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+)
+
+// Parts has the pass over all rows of a check made in parts of these shards, each by
+// [Handover.PrepareCheck], and lends them, merged, to use.
+type Parts func(ctx context.Context, h *Handover, shards []Shard, use func(*Pass) error) error
+
+// pass makes the pass over all rows of a source, in parts unless they are nil.
+func (v *Verification) pass(ctx context.Context, src Source, m Model, job Job, parts Parts, res Resources) (found *lastPassResult, err error) {
+	c := v.certificate
+	if parts == nil || job.before || job.Unit.given() {
+		return wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
+	}
+	h, err := checkHandover(ctx, c, job, res)
+	if err != nil {
+		return nil, err
+	}
+	err = parts(ctx, h, src.Shards(), func(all *Pass) (err error) {
+		if err := errors.Join(h.owns(job, all), all.missing()); err != nil {
+			return err
+		}
+		if all.of.layout != layoutDigest(src.Shards()) {
+			return fmt.Errorf("%w: they are of other row groups than there are", ErrPart)
+		}
+		found, err = all.result(ctx, job, m)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	found.Segments = segmentsOf(src)
+	return found, nil
+}
+
+// checkHandover passes a certificate to the parts of its check, as training does to those of its last
+// pass. The secret is new.
+func checkHandover(ctx context.Context, c certify.Certificate, job Job, res Resources) (*Handover, error) {
+	configuration, err := job.canonical()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handover{
+		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration,
+		Model: c.Model.Digest, Sample: c.Sample.Digest, Targets: c.Sample.Targets,
+		Constant: c.Baseline.Constant, Groups: c.GroupValues(), Sequence: c.Delta.Sequence, Secret: newSecret().String(),
+	}
+	if job.sifts() {
+		return h, nil
+	}
+	if err := job.rolesFit(c.Sample.Rows, res); err != nil {
+		return nil, err
+	}
+	roles, err := newRoles(ctx, job, c.Sample.Rows, leftOut{}, res.Workers)
+	h.tell(job, roles)
+	return h, err
+}
+
+// PrepareCheck prepares the pass over all rows of a check, of which it makes parts ([VerifyInParts]). The
+// model must be that of the handover.
+func (h *Handover) PrepareCheck(ctx context.Context, m Model, open OpenData, res Resources) (*Prepared, error) {
+	job, err := h.job()
+	if err != nil {
+		return nil, err
+	}
+	known, hidden, err := h.known()
+	if err != nil {
+		return nil, err
+	}
+	res = res.WithDefaults()
+	src, err := job.openData(open)(ctx, job.choice(m.Meta.FeatureNames(), res))
+	if err != nil {
+		return nil, err
+	}
+	return prepare(ctx, src, m, job, known, hidden, h.told(job), res)
+}
