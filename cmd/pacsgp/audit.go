@@ -35,7 +35,7 @@ func auditCommand(w system) *cobra.Command {
 			if err = v.read(cmd.Context(), w, args, job); err != nil {
 				return err
 			}
-			if v.from == nil {
+			if v.From == nil {
 				return config.Argument(errors.New("name the data to train on: an audit takes the rows"))
 			}
 			drawn := key == ""
@@ -67,7 +67,7 @@ func auditCommand(w system) *cobra.Command {
 	f.StringVar(&key, "key", "", "the key, where it was drawn elsewhere (default: drawn at random, and printed)")
 	f.StringVarP(&output, "output", "o", "", "a directory for your model and certificate")
 	f.StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
-	f.StringVar(&v.manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
+	f.StringVar(&v.Manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	v.flags(cmd)
 	return cmd
 }
@@ -93,8 +93,8 @@ func audited(ctx context.Context, w system, found *pipeline.Verification, open p
 	return found.Audit(ctx, open, key, pipeline.Environment{Sink: out, Resources: res, Observer: show.observer(), Software: program.Software()})
 }
 
-func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
-	for _, line := range v.found.Checked {
+func printAudit(w system, v *program.Verified, a *pipeline.Audit, drawn bool) {
+	for _, line := range v.Found.Checked {
 		report.WriteWrapped(w.stdout, "ok: ", line, w.style)
 	}
 	how := "the key was given: it says something if its maker did not know it"
@@ -108,7 +108,7 @@ func printAudit(w system, v *verified, a *pipeline.Audit, drawn bool) {
 	}{{"maker's", a.Maker}, {"yours", a.Own}} {
 		_, _ = fmt.Fprintf(w.stdout, "%-8s %s (%.2f %%); bound %s\n", row.who, row.m, 100*row.m.Share(), certify.AtMost(row.m.Bound))
 	}
-	if g, _ := v.certificate.HeldOut(); g.Bound != a.Maker.Bound {
+	if g, _ := v.Certificate.HeldOut(); g.Bound != a.Maker.Bound {
 		_, _ = fmt.Fprintf(w.stdout, "         the certificate states %s, under another look or share of delta than yours\n", certify.AtMost(g.Bound))
 	}
 	report.WriteWrapped(w.stdout, "", a.Words(), w.style)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -93,11 +94,11 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
 	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
-	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, retrain: true, judge: p.Judge}.run(ctx, w)
+	v, err := verification{Check: program.Check{Model: model, Certificate: certificate, ID: o.Record.ID, From: p.Source, Judge: p.Judge}, retrain: true}.run(ctx, w)
 	if err != nil {
 		return err
 	}
-	if err := v.print(w, false); err != nil {
+	if err := v.Print(w.stdout, w.paper, w.style, false); err != nil {
 		return err
 	}
 	if err := demoFreshRows(ctx, generator, w.demo, o, filepath.Join(output, "fresh"), say); err != nil {

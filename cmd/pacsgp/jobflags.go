@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -51,19 +50,6 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 		*path = args[0]
 		return nil
 	}
-}
-
-// artifactPaths are the model and the certificate that arguments begin with, and the arguments after
-// them. An output directory stands for what is current in it.
-func artifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
-	model, certificate, folder, err := config.CurrentPaths(ctx, args[0])
-	if folder || err != nil {
-		return model, certificate, args[1:], err
-	}
-	if len(args) < 2 {
-		return "", "", nil, config.Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], config.CurrentFile))
-	}
-	return args[0], args[1], args[2:], config.MayBeModel(args[0])
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.

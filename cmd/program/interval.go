@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// An interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
+// An Interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
 // fresh rows. nil: none is asked for.
-type interval struct {
+type Interval struct {
 	Share     float64 `json:"covers"`
 	Tolerance float64 `json:"tolerance"` // raw units of the target
 	Statement string  `json:"statement"` // with what confidence, and on which conditions
@@ -19,7 +19,7 @@ type interval struct {
 }
 
 // newInterval is that for a share; nil for 0.
-func newInterval(c certify.Certificate, share float64) (*interval, error) {
+func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if share == 0 {
 		return nil, nil
 	}
@@ -39,11 +39,11 @@ func newInterval(c certify.Certificate, share float64) (*interval, error) {
 	if !ok {
 		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
 	}
-	return &interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share), g.Loss.Width}, nil
+	return &Interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share), g.Loss.Width}, nil
 }
 
 // words say what the columns are.
-func (v *interval) words() string {
+func (v *Interval) words() string {
 	if v == nil {
 		return ""
 	}

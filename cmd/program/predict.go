@@ -1,0 +1,157 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// A Predictor is a model with a certificate that was checked without rows.
+type Predictor struct {
+	Model       pipeline.Model
+	Digest      string // SHA-256 of its bytes
+	Certificate certify.Certificate
+	ID          string    // of the certificate
+	Carries     string    // certificate of predictions, as their column has it; "": none
+	Interval    *Interval // nil: none is asked for
+}
+
+// ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
+// is that of an interval, 0 for none. afford, if not nil, refuses what the check needs.
+func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res pipeline.Resources, afford func(certify.Certificate, pipeline.Model) error) (p Predictor, err error) {
+	if p.Model, p.Digest, err = config.ReadModel(ctx, model); err != nil {
+		return p, err
+	}
+	if p.Certificate, p.ID, err = config.ReadCertificate(ctx, certificate); err != nil {
+		return p, err
+	}
+	if _, err := config.SignedBy(ctx, certificate, p.ID, p.Certificate, trusted); err != nil {
+		return p, err
+	}
+	if afford != nil {
+		if err := afford(p.Certificate, p.Model); err != nil {
+			return p, err
+		}
+	}
+	if _, err := pipeline.Verify(ctx, p.Certificate, p.Model, p.Digest, nil, res); err != nil {
+		return p, err
+	}
+	p.Carries = pipeline.CarriedID(p.Certificate, p.ID)
+	p.Interval, err = newInterval(p.Certificate, share)
+	return p, err
+}
+
+// Open opens rows to predict.
+func (p Predictor) Open(ctx context.Context, from config.Origin, res pipeline.Resources) (pipeline.Opened, error) {
+	meta := p.Model.Meta
+	src, err := from.Open(ctx, pipeline.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	return src, meta.Lacks(err)
+}
+
+// Write writes the predictions of some shards of a source, nil for all, as a Parquet file. ready is
+// the model.
+func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src pipeline.Source, shards []int, file io.Writer) (n RowCounts, err error) {
+	var columns []sink.Kept
+	if p.Interval != nil {
+		columns = sink.EndColumns()
+	}
+	out := sink.NewPredictions(file, p.Carries, columns...)
+	err = ready.Shards(ctx, src, shards, func(batch []pipeline.Prediction) error {
+		n.add(batch)
+		if p.Interval == nil {
+			return out.Write(batch)
+		}
+		return out.Write(batch, sink.Ends(batch, p.Interval.Tolerance, p.Interval.Width)...)
+	})
+	if err == nil {
+		err = out.Close()
+	}
+	return n, err
+}
+
+// RowCounts counts all rows, rows without a prediction, and predictions without a deviation, without a
+// predictive one, and far from the reference rows.
+type RowCounts struct {
+	Rows    int64 `json:"rows"`
+	Refused int64 `json:"rows_without_prediction"`
+	Vague   int64 `json:"rows_without_deviation"`
+	Unknown int64 `json:"rows_without_predictive_deviation"`
+	Far     int64 `json:"rows_far"`
+
+	Other map[string]int64 `json:"rows_of_other,omitempty"` // by feature, rows with a value of it that is no level
+}
+
+func (n *RowCounts) add(batch []pipeline.Prediction) {
+	for _, p := range batch {
+		n.Rows++
+		switch {
+		case p.Reason != "":
+			n.Refused++
+		case math.IsNaN(p.Deviation):
+			n.Vague++
+		}
+		if p.Reason == "" && math.IsNaN(p.PredictiveDeviation) {
+			n.Unknown++
+		}
+		if p.Other != "" {
+			n.others(p.Other, 1)
+		}
+		if p.Far {
+			n.Far++
+		}
+	}
+}
+
+func (n *RowCounts) others(feature string, rows int64) {
+	if n.Other == nil {
+		n.Other = map[string]int64{}
+	}
+	n.Other[feature] += rows
+}
+
+// Add adds other rows.
+func (n *RowCounts) Add(other RowCounts) {
+	n.Rows, n.Refused, n.Vague, n.Unknown, n.Far = n.Rows+other.Rows, n.Refused+other.Refused, n.Vague+other.Vague, n.Unknown+other.Unknown, n.Far+other.Far
+	for feature, rows := range other.Other {
+		n.others(feature, rows)
+	}
+}
+
+// Notices are what a reader of the predictions should know.
+func (p Predictor) Notices(n RowCounts) (said []string) {
+	ends, noise := p.Interval, p.Model.Meta.Noise
+	wide := ends != nil && ends.Width == certify.WidthDeviation
+	if wide && noise != nil && noise.Spread == 0 {
+		said = append(said, "all predictive deviations of this model are the same, and so are the widths of the intervals: the noise is all that it is unsure of")
+	}
+	if wide && n.Unknown > 0 {
+		said = append(said, certify.Count(n.Unknown, "prediction")+" without an interval: the predictive deviation is not known to a part in 256")
+	}
+	if n.Vague > 0 {
+		said = append(said, certify.Count(n.Vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Other)) {
+		words := fmt.Sprintf("%s of %d with a value of %q that the model does not know: it counts as other", certify.Count(n.Other[name], "row"), n.Rows, name)
+		if n.Other[name] == n.Rows {
+			words += " (hint: is it text in the one, and numbers in the other?)"
+		}
+		said = append(said, words)
+	}
+	if n.Far > 0 {
+		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.Far, "prediction"), pipeline.FarScales))
+	}
+	return said
+}
+
+// Words say where predictions are, and what they are.
+func (p Predictor) Words(output string, n RowCounts) string {
+	return fmt.Sprintf("%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.Rows, "row"), n.Refused, p.Interval.words())
+}
