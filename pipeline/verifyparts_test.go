@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,8 +17,10 @@ import (
 // return others.
 func (p *published) inParts(t *testing.T, l *lake, change func(h *pipeline.Handover, parts []*pipeline.Pass) []*pipeline.Pass) (v *pipeline.Verification, made bool, err error) {
 	t.Helper()
-	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) { return l.open(ctx, want.Features) }
-	v, err = pipeline.VerifyInParts(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, func(ctx context.Context, h *pipeline.Handover, shards []pipeline.Shard, use func(*pipeline.Pass) error) error {
+	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		return l.open(ctx, want.Features)
+	}
+	v, err = pipeline.VerifyInParts(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, func(ctx context.Context, h *pipeline.Handover, _ []pipeline.Shard, use func(*pipeline.Pass) error) error {
 		made = true
 		document, err := json.Marshal(h)
 		fatal.If(t, err)
@@ -30,7 +33,9 @@ func (p *published) inParts(t *testing.T, l *lake, change func(h *pipeline.Hando
 			part, err := prepared.Pass(ctx, pipeline.Part{Number: number + 1, Of: 3})
 			fatal.If(t, err)
 			prepared.Close()
-			parts = append(parts, decode(t, encode(t, part)))
+			var written bytes.Buffer
+			fatal.If(t, part.Write(ctx, &written))
+			parts = append(parts, decode(t, written.Bytes()))
 		}
 		if change != nil {
 			parts = change(read, parts)

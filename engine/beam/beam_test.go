@@ -213,9 +213,7 @@ func badRow(t *testing.T, path string, n int) {
 	before := d.published(t)
 	files := lakeOf(t, path)
 	middle := len(files) / 2
-	rows := make([]row, n)
-	rows[7].X2 = math.NaN()
-	replace(t, files[middle], rows)
+	spoil(t, files[middle], n)
 	err := d.certify(t.Context())
 	part := fmt.Sprintf(": part %d/%d of the last pass: ingest: ", middle+1, len(files))
 	for _, want := range []string{part, filepath.Base(files[middle]), "row 7", `"x2"`} {
@@ -230,6 +228,14 @@ func badRow(t *testing.T, path string, n int) {
 	if diff := cmp.Diff(before, d.published(t)); diff != "" {
 		t.Errorf("published (-before +after):\n%.2000s", diff)
 	}
+}
+
+// spoil replaces a file of a lake by one with this many rows, of which one is bad.
+func spoil(t *testing.T, path string, n int) {
+	t.Helper()
+	rows := make([]row, n)
+	rows[7].X2 = math.NaN()
+	replace(t, path, rows)
 }
 
 // A row is one of the lake of a job.

@@ -38,11 +38,11 @@ const partsPrefix = "_parts-"
 
 // A driver runs one job: it alone trains, and publishes. All other work is in the parts of two passes.
 type driver struct {
-	path           string
-	task           config.Task
-	out            *config.Output
-	how            pipeline.RunConfig
-	stdout, stderr io.Writer
+	path string
+	task config.Task
+	out  *config.Output
+	how  pipeline.RunConfig
+	console
 }
 
 func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*driver, error) {
@@ -50,7 +50,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), stdout: stdout, stderr: stderr}
+	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.Attempting(durable.OS{}, d.say)
 	d.how.Software, d.how.Report = program.Software(), program.Report(d.out)
 	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
@@ -67,11 +67,6 @@ func (d *driver) run() pipeline.RunConfig {
 	how := d.how
 	how.Run = hex.EncodeToString(id)
 	return how
-}
-
-// say tells something on standard error.
-func (d *driver) say(text string) {
-	_, _ = fmt.Fprintf(d.stderr, "pacsgp-beam: %s\n", report.Escape(text))
 }
 
 // train is pacsgp train --no-pass, with the first pass by the engine.
@@ -136,7 +131,7 @@ func (d *driver) certify(ctx context.Context) error {
 // make has the parts made of the pass that a handover is for, and returns their files. They lie in a folder
 // of the output that names the handover, so that a driver which was killed leaves nothing that another
 // training takes for its own.
-func (d *driver) make(ctx context.Context, h config.Handover) (files []string, err error) {
+func (d *driver) make(ctx context.Context, h config.Handover) ([]string, error) {
 	n, err := d.parts(ctx)
 	if err != nil {
 		return nil, err
@@ -148,15 +143,12 @@ func (d *driver) make(ctx context.Context, h config.Handover) (files []string, e
 	if err := os.MkdirAll(folder, 0o750); err != nil { //nolint:gosec // in the output, which the user names
 		return nil, err
 	}
-	var numbers []int
-	for i := range n {
-		numbers, files = append(numbers, i+1), append(files, partFile(folder, i+1, n))
-	}
+	numbers, files := partNumbers(folder, n)
 	of := passOf{d.path, h.Digest, "last"}
 	if h.First() {
 		of.Name = "first"
 	}
-	defer of.forget() // if this process has worked, too
+	defer forget(of) // if this process has worked, too
 	return files, execute(ctx, parts(of, folder, numbers, n))
 }
 
@@ -205,11 +197,16 @@ func (d *driver) parts(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return partsFor(src.Shards()), nil
+}
+
+// partsFor is the number of parts of a pass over these shards.
+func partsFor(shards []pipeline.Shard) int {
 	var rows int64
-	for _, shard := range src.Shards() {
+	for _, shard := range shards {
 		rows += shard.Rows
 	}
-	return int(min(int64(len(src.Shards())), max(leastParts, rows/rowsOfAPart))), nil
+	return int(min(int64(len(shards)), max(leastParts, rows/rowsOfAPart)))
 }
 
 // report tells the outcome. Its error is the reason for an exit status other than 0.

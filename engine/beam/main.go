@@ -1,6 +1,5 @@
-// Pacsgp-beam is pacsgp train with the last pass made by an engine that runs Apache Beam: on prism,
-// in this process, unless its flags name another one. Model and certificate are the same, byte for
-// byte.
+// Pacsgp-beam is pacsgp train, predict and verify by an engine that runs Apache Beam: on prism, in this
+// process, unless its flags name another one. Model, certificate, predictions and verdict are the same.
 package main
 
 import (
@@ -25,6 +24,8 @@ import (
 
 const usage = `usage: pacsgp-beam train job.yaml [flags]      train, have the last pass made, and publish
        pacsgp-beam certify job.yaml [flags]    the same after pacsgp train --no-pass
+       pacsgp-beam predict (DIR | MODEL CERTIFICATE) DATA ... -o FOLDER [flags]
+       pacsgp-beam verify (DIR | MODEL CERTIFICATE) DATA ... [flags]
 flags are those of Apache Beam (pacsgp-beam -help), such as
   --runner flink --endpoint HOST:PORT --environment_type PROCESS ...
 `
@@ -73,26 +74,37 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	register()
 	beam.Init()
-	if len(names) != 2 || names[0] != "train" && names[0] != "certify" {
-		return config.Argument(errors.New(strings.TrimSpace(usage)))
-	}
 	if *jobopts.Async {
-		return config.Argument(errors.New("--async: the certificate is published here, after the pass"))
+		return config.Argument(errors.New("--async: what the engine makes is published here, afterwards"))
 	}
 	if *jobopts.WorkerBinary == "" { // else Beam may build one, of sources that are not there
 		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
 			return err
 		}
 	}
-	path, err := filepath.Abs(names[1])
+	c := console{stdout, stderr}
+	switch args := names[min(1, len(names)):]; {
+	case len(args) == 1 && (names[0] == "train" || names[0] == "certify"):
+		return certified(ctx, args[0], c, names[0] == "train")
+	case len(args) > 0 && names[0] == "predict":
+		return predict(ctx, args, c)
+	case len(args) > 0 && names[0] == "verify":
+		return verify(ctx, args, c)
+	}
+	return config.Argument(errors.New(strings.TrimSpace(usage)))
+}
+
+// certified trains, unless that is done, and certifies.
+func certified(ctx context.Context, path string, c console, train bool) error {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	d, err := newDriver(ctx, path, stdout, stderr)
+	d, err := newDriver(ctx, path, c.stdout, c.stderr)
 	if err != nil {
 		return err
 	}
-	if names[0] == "train" {
+	if train {
 		if err := d.train(ctx); err != nil {
 			return err
 		}

@@ -24,18 +24,33 @@ import (
 func register() {
 	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&makePart{})
 	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&keepPart{})
+	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&checkPart{})
+	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&predictShard{})
+	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&recordShards{})
 	beamregister.Emitter2[int, []byte]()
 	beamregister.Iter1[[]byte]()
 }
 
-// parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
-// of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of
-// structs.
+// parts is the pipeline of a pass, the first or the last one.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
+	return keptParts(&makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}, folder, numbers, of)
+}
+
+// keptParts is the pipeline of any pass: numbers of parts -> their bytes -> one copy of each in a folder.
+// Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
+func keptParts(maker any, folder string, numbers []int, of int) *beam.Pipeline {
 	p, s := beam.NewPipelineWithRoot()
-	made := beam.ParDo(s, &makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	made := beam.ParDo(s, maker, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
 	return p
+}
+
+// partNumbers are the numbers of so many parts, and their files in a folder.
+func partNumbers(folder string, n int) (numbers []int, files []string) {
+	for i := range n {
+		numbers, files = append(numbers, i+1), append(files, partFile(folder, i+1, n))
+	}
+	return numbers, files
 }
 
 // A makePart makes parts of a pass. Beam copies its fields to workers, the exported ones.
@@ -104,16 +119,21 @@ type prepared struct {
 }
 
 // passes are those of this process: each is prepared once, not for each part.
-var passes sync.Map // of *prepared, by passOf
+var passes sync.Map // of *prepared, by passOf, or the SHA-256 of the handover of a check
 
 // part makes a part of the pass.
 func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
-	value, _ := passes.LoadOrStore(t, &prepared{})
+	return partOf(ctx, t, part, t.prepare)
+}
+
+// partOf makes a part of a pass that is known in this process by a key.
+func partOf(ctx context.Context, pass any, part pipeline.Part, prepare func(context.Context) (*pipeline.Prepared, error)) ([]byte, error) {
+	value, _ := passes.LoadOrStore(pass, &prepared{})
 	p, _ := value.(*prepared)
 	p.Lock()
 	defer p.Unlock()
 	if p.pass == nil {
-		pass, err := t.prepare(ctx)
+		pass, err := prepare(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -128,9 +148,9 @@ func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
 	return data.Bytes(), errors.Join(err, found.Close())
 }
 
-// forget frees what this process has prepared.
-func (t passOf) forget() {
-	value, _ := passes.LoadAndDelete(t)
+// forget frees what this process has prepared for a pass.
+func forget(pass any) {
+	value, _ := passes.LoadAndDelete(pass)
 	if p, there := value.(*prepared); there {
 		p.Lock()
 		defer p.Unlock()

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+)
+
+// A Scoring says what is predicted. Workers read all of it themselves.
+type Scoring struct {
+	Model, Certificate string   // references
+	Data               []string // arguments
+	Interval           float64  // share of fresh rows; 0: none
+	Of                 string   // what the predictions follow from, as [Scoring.follows] tells it
+}
+
+// A predictor is a model with rows to predict.
+type predictor struct {
+	by   program.Predictor
+	rows pipeline.Opened
+}
+
+// A readied predictor is that of a process, which reads it once, not for each shard. It predicts one
+// shard at a time, with all processors.
+type readied struct {
+	sync.Mutex
+	predictor
+	model *pipeline.Ready // nil: not yet
+}
+
+// predictors are those of this process.
+var predictors sync.Map // of *readied, by Scoring.Of
+
+// resources are those of a process.
+func resources() pipeline.Resources {
+	return pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}.WithDefaults()
+}
+
+// open reads model and certificate, and lists the rows.
+func (s Scoring) open(ctx context.Context, trusted string) (p predictor, err error) {
+	from, err := config.OriginOf(s.Data)
+	if err != nil {
+		return p, err
+	}
+	if p.by, err = program.ReadPredictor(ctx, s.Model, s.Certificate, trusted, s.Interval, resources(), nil); err != nil {
+		return p, err
+	}
+	p.rows, err = p.by.Open(ctx, from, resources())
+	return p, err
+}
+
+// follows tells what predictions follow from: program, model, certificate and files.
+func (s Scoring) follows(p predictor) (string, error) {
+	files := sha256.New()
+	to := json.NewEncoder(files)
+	for _, f := range p.rows.Files() {
+		f.Modified = f.Modified.UTC()
+		if err := to.Encode(f); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(struct {
+		Program     string  `json:"program"`
+		Model       string  `json:"model"`
+		Certificate string  `json:"certificate"`
+		Interval    float64 `json:"interval"`
+		Files       string  `json:"files"`
+	}{program.Software() + ", " + model.Arithmetic, p.by.Digest, p.by.ID, s.Interval, fmt.Sprintf("%x", files.Sum(nil))})
+	return string(text), err
+}
+
+// same demands that what was read is what the job was started for.
+func (s Scoring) same(p predictor) error {
+	found, err := s.follows(p)
+	if err == nil && found != s.Of {
+		err = fmt.Errorf("model, certificate, data or program are not those that the job was started with: %s", certify.Difference([]byte(s.Of), []byte(found)))
+	}
+	return err
+}
+
+// ready returns the predictor of this process, locked. Unlock it after use.
+func (s Scoring) ready(ctx context.Context) (*readied, error) {
+	value, _ := predictors.LoadOrStore(s.Of, &readied{})
+	p, _ := value.(*readied)
+	p.Lock()
+	if p.model != nil {
+		return p, nil
+	}
+	found, err := s.open(ctx, "")
+	if err == nil {
+		err = s.same(found)
+	}
+	if err == nil {
+		p.predictor = found
+		p.model, err = pipeline.NewReady(found.by.Model, resources().Workers)
+	}
+	if err != nil {
+		p.Unlock()
+	}
+	return p, err
+}
+
+// A shard is what was predicted of a row group.
+type shard struct {
+	Number int    `json:"shard"`
+	File   string `json:"file"` // its name has the digest of its bytes
+	program.RowCounts
+}
+
+// shardFile is the name of the predictions of a shard.
+func shardFile(number int, sum []byte) string {
+	return fmt.Sprintf("%08d-%x.parquet", number, sum[:16])
+}
+
+// predict writes the predictions of a shard into a folder.
+func (s Scoring) predict(ctx context.Context, number int, folder string) (out shard, err error) {
+	p, err := s.ready(ctx)
+	if err != nil {
+		return out, err
+	}
+	defer p.Unlock()
+	if number < 0 || number >= len(p.rows.Shards()) {
+		return out, fmt.Errorf("there is no shard %d of %d", number, len(p.rows.Shards()))
+	}
+	file, err := durable.Create(durable.OS{}, filepath.Join(folder, "shard"))
+	if err != nil {
+		return out, err
+	}
+	defer file.Abort()
+	sum := sha256.New()
+	n, err := p.by.Write(ctx, p.model, p.rows, []int{number}, io.MultiWriter(file, sum))
+	if err != nil {
+		return out, err
+	}
+	out = shard{number, shardFile(number, sum.Sum(nil)), n}
+	return out, file.CommitAs(out.File)
+}
+
+// scored is the pipeline: numbers of shards -> what was predicted of each, under one key -> the record
+// of them all. Files go into the folder.
+func scored(s Scoring, folder string, numbers []int, of int) *beam.Pipeline {
+	p, root := beam.NewPipelineWithRoot()
+	made := beam.ParDo(root, &predictShard{Scoring: s, Folder: folder}, beam.Reshuffle(root, beam.CreateList(root, numbers)))
+	beam.ParDo0(root, &recordShards{Run: s.run(), Of: s.Of, Folder: folder, Shards: of}, beam.GroupByKey(root, made))
+	return p
+}
+
+// run is the id of the predictions.
+func (s Scoring) run() string { return sink.DigestOf([]byte(s.Of)) }
+
+// A predictShard predicts shards.
+type predictShard struct {
+	Scoring Scoring
+	Folder  string
+}
+
+// ProcessElement predicts one shard.
+func (f *predictShard) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
+	found, err := f.Scoring.predict(ctx, number, f.Folder)
+	if err != nil {
+		return fmt.Errorf("predictions of shard %d: %w", number, err)
+	}
+	data, err := found.encode()
+	emit(0, data)
+	return err
+}
+
+// A recordShards makes the record of predictions from what was predicted of each shard. A shard may have been
+// predicted several times: its files are the same, or the job fails.
+type recordShards struct {
+	Run, Of, Folder string
+	Shards          int
+}
+
+// ProcessElement makes the record.
+func (f *recordShards) ProcessElement(_ context.Context, _ int, made func(*[]byte) bool) error {
+	names := make([]string, f.Shards)
+	out := record{Format: recordFormat, Run: f.Run, Of: json.RawMessage(f.Of), Shards: f.Shards}
+	for data := []byte(nil); made(&data); data = nil {
+		found, err := decodeShard(data)
+		switch {
+		case err != nil:
+			return err
+		case found.Number < 0 || found.Number >= f.Shards:
+			return fmt.Errorf("a shard %d of %d was predicted", found.Number, f.Shards)
+		case names[found.Number] == "":
+			names[found.Number] = found.File
+			out.Add(found.RowCounts)
+		case names[found.Number] != found.File:
+			return fmt.Errorf("shard %d was predicted twice, with different results: %s and %s", found.Number, names[found.Number], found.File)
+		}
+	}
+	for number, name := range names {
+		if name == "" {
+			return fmt.Errorf("shard %d of %d was not predicted", number, f.Shards)
+		}
+	}
+	out.Files = digestOf(names)
+	data, err := json.MarshalIndent(out, "", "  ")
+	return errors.Join(err, durable.WriteFile(durable.OS{}, filepath.Join(f.Folder, recordName), append(data, '\n')))
+}
