@@ -100,8 +100,6 @@ func (v *verification) read(ctx context.Context, w system, args []string, job st
 // together refuses options that do not go together.
 func (v *verification) together() error {
 	switch {
-	case v.Judge != pipeline.JudgeMean && v.Judge != pipeline.JudgeDraw:
-		return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.Judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 	case v.retrain && v.From == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
 	case v.key != nil && v.From == nil:

@@ -60,6 +60,9 @@ func (k Check) affordable(open config.Opening, c certify.Certificate, m pipeline
 
 // Run checks the certificate. further, if not nil, is called while the rows can be opened.
 func (k Check) Run(ctx context.Context, further func(*Verified, pipeline.OpenData) error) (out *Verified, err error) {
+	if k.Judge = cmp.Or(k.Judge, pipeline.JudgeMean); k.Judge != pipeline.JudgeMean && k.Judge != pipeline.JudgeDraw {
+		return nil, config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", k.Judge, pipeline.JudgeMean, pipeline.JudgeDraw))
+	}
 	m, digest, err := config.ReadModel(ctx, k.Model)
 	if err != nil {
 		return nil, err
@@ -97,7 +100,7 @@ func (k Check) Run(ctx context.Context, further func(*Verified, pipeline.OpenDat
 		return nil, err
 	}
 	found.Checked = slices.Concat(signed, lines, found.Checked)
-	out = &Verified{Certificate: found.Certificate(), ID: id, Found: found, Judge: cmp.Or(k.Judge, pipeline.JudgeMean)}
+	out = &Verified{Certificate: found.Certificate(), ID: id, Found: found, Judge: k.Judge}
 	if k.From != nil {
 		checked, open, err := config.CheckPlaces(ctx, k.From, c.Sample.Segments, k.Resources)
 		if err != nil {

@@ -81,7 +81,7 @@ func (s Scoring) follows(p predictor) (string, error) {
 		Certificate string  `json:"certificate"`
 		Interval    float64 `json:"interval"`
 		Files       string  `json:"files"`
-	}{program.Software() + ", " + model.Arithmetic, p.by.Digest, p.by.ID, s.Interval, fmt.Sprintf("%x", files.Sum(nil))})
+	}{program.Software() + ", arithmetic " + model.Arithmetic, p.by.Digest, p.by.ID, s.Interval, fmt.Sprintf("%x", files.Sum(nil))})
 	return string(text), err
 }
 

@@ -125,7 +125,7 @@ func verify(ctx context.Context, args []string, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	check := program.Check{Model: k.Model, Certificate: k.Certificate, From: from, Trusted: string(*trustedFlag), Resources: resources(), Parts: k.parts}
+	check := program.Check{Model: k.Model, Certificate: k.Certificate, From: from, Trusted: string(*trustedFlag), Judge: pipeline.Judge(*judgeFlag), Resources: resources(), Parts: k.parts}
 	found, err := check.Run(ctx, nil)
 	if err != nil {
 		return err

@@ -156,3 +156,16 @@ func TestBadRowFailsTheCheck(t *testing.T) {
 		t.Errorf("by an engine: %v; by one process: %v", err, want)
 	}
 }
+
+// On Flink predictions and verdicts are those of one process, too.
+func TestFlinkPredictsAndVerifies(t *testing.T) {
+	onFlink(t)
+	out, lake := certifiedJob(t)
+	want, _ := oneProcess(t, out, lake)
+	dir := filepath.Dir(out)
+	_, err := predictInto(t, filepath.Join(dir, "predictions"), out, lake)
+	fatal.If(t, err)
+	demandPredictions(t, filepath.Join(dir, "predictions"), want)
+	_, err = demandSameVerdict(t, out, filepath.Join(dir, "lake"))
+	finished(t, err)
+}
