@@ -70,9 +70,6 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if len(rows) == 0 {
-		return errors.New("no row has such a name")
-	}
 	var all measured.Dataset
 	drawn := -1
 	err = complete(ctx, rows, o, func(u unit) (train, test measured.Dataset, err error) {
@@ -87,6 +84,9 @@ func runDiscretisation(ctx context.Context, o options) error {
 	})
 	if err != nil {
 		return err
+	}
+	if rows = here(rows); len(rows) == 0 {
+		return errors.New("no row has such a name and is computed")
 	}
 	last := rows[len(rows)-1]
 	var beside []row // with differences for numbers
