@@ -107,9 +107,16 @@ func (o options) section(name string) (rows []row, text string, err error) {
 	lines := [][]string{{"row", "splits", "B", "paper", "verdict on B", "B with ξ(N)", "M", "without rows", "gradients", "cut off", "pre-training", "s"}}
 	detail := [][]string{{"row", "cell", "ours", "paper", "difference", "in standard errors"}}
 	var made []string
+	by := func(r row) {
+		if !slices.Contains(made, r.made) {
+			made = append(made, r.made)
+		}
+	}
 	for _, r := range rows {
+		by(r)
 		gain := ""
 		if p, ok := after[r.setting()]; ok && r.Start == published {
+			by(p)
 			gain = fmt.Sprintf("%.4f (%+.4f)", p.ours["B"].mean, p.ours["B"].mean-r.ours["B"].mean)
 		}
 		of := func(name string) string { return fmt.Sprintf("%.0f", r.ours[name].mean) }
@@ -127,9 +134,6 @@ func (o options) section(name string) (rows []row, text string, err error) {
 				line[3], line[4], line[5] = r.paper[c.name].text(3), fmt.Sprintf("%+.4f", difference), fmt.Sprintf("%+.1f", signed(off, difference))
 			}
 			detail = append(detail, line)
-		}
-		if !slices.Contains(made, r.made) {
-			made = append(made, r.made)
 		}
 	}
 	return rows, fmt.Sprintf("%s\n<details><summary>All cells, ours and the paper's, with standard errors</summary>\n\n%s\n</details>\n\n%s",
