@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -173,28 +171,18 @@ func (d SchemaDecl) noted(all []certify.Change) error {
 	return nil
 }
 
-// ranges demands that a certificate notes which columns leave their ranges on these rows.
-func (v *Verification) ranges(ctx context.Context, src Source, c certify.Certificate, job Job, res Resources) error {
-	if newRangeCheck(job.Schema, src.Columns()) == nil {
-		return nil
-	}
-	s, err := v.surveyAgain(ctx, src, job, res)
-	if errors.Is(err, ErrData) {
-		return fmt.Errorf("%w: the job stops at these rows: %w", ErrRefused, err)
-	}
-	if err != nil {
-		return err
-	}
+// agree demands that the changes that are noted have the columns that leave their ranges, of those that a
+// last pass reads.
+func (d SchemaDecl) agree(noted, found []certify.Change, columns []string) error {
 	var stated []certify.Change
-	for _, change := range c.Declared.Changes {
-		if change.Kind == certify.ChangeRange && slices.Contains(src.Columns(), change.Column) {
+	for _, change := range noted {
+		if change.Kind == certify.ChangeRange && slices.Contains(columns, change.Column) {
 			stated = append(stated, change)
 		}
 	}
-	if found := certify.SortChanges(s.changes); !slices.Equal(found, stated) {
-		return fmt.Errorf("%w: the columns that leave their ranges are %v, the certificate notes %v", ErrRefused, found, stated)
+	if found = certify.SortChanges(found); !slices.Equal(found, stated) {
+		return fmt.Errorf("the columns that leave their ranges are %v, and %v are noted", found, stated)
 	}
-	v.note("values outside the ranges of the schema are in the columns that the certificate notes, and in no other")
 	return nil
 }
 
@@ -212,6 +200,16 @@ func (o outliers) add(column int, ordinal int64) {
 	if known := o[column]; known == 0 || ordinal < known-1 {
 		o[column] = ordinal + 1
 	}
+}
+
+// changes are those of columns with these names.
+func (o outliers) changes(columns []string) (all []certify.Change) {
+	for c, found := range o {
+		if found > 0 {
+			all = append(all, certify.Change{Column: columns[c], Kind: certify.ChangeRange})
+		}
+	}
+	return all
 }
 
 func (o outliers) merge(other outliers) {

@@ -199,6 +199,26 @@ func TestForgedFirstPass(t *testing.T) {
 	}
 }
 
+// A first pass that hides a value outside its range ends in no certificate, whether the job stops at it or
+// notes it.
+func TestHiddenValueOutsideItsRange(t *testing.T) {
+	columns := waves(300, 0.3, 80)
+	columns[0][250] = 99
+	l := newLake(columns, 200, 100)
+	for _, note := range []bool{false, true} {
+		made := 0
+		env := l.environment(&pipelinetest.Store{})
+		env.FirstPass = inParts(t, l, 2, (*pipeline.Pass).ForgetOutside, &made)
+		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+			tiny(j)
+			j.Schema = pipeline.SchemaDecl{Note: note, Columns: []pipeline.ColumnDecl{{Column: "a", Range: &[2]float64{-50, 50}}}}
+		}), env)
+		if !errors.Is(err, pipeline.ErrChanged) || !strings.Contains(err.Error(), "the columns that leave their ranges are [{a range}], and [] are noted") {
+			t.Errorf("note %v: %v", note, err)
+		}
+	}
+}
+
 // Parts of another first pass, missing ones, and those of a last pass are refused; and who has only the
 // handover of a first pass cannot certify.
 func TestForeignPartsOfAFirstPass(t *testing.T) {

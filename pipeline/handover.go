@@ -205,6 +205,9 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if !slices.Equal(found.Groups, h.Groups) {
 		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", ErrChanged, found.Groups, h.Groups)
 	}
+	if err := job.Schema.agree(h.Changes, found.Left, found.Columns); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
+	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)

@@ -22,10 +22,12 @@ type lastPassResult struct {
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
-	Open        Copies // among rows that are not hold-out rows; where copies are dropped, among all
-	Dropped     int64  // rows with the role copy
-	Bad         int64  // rows that break a row rule
-	Outside     int64  // rows that the column of the mean was fitted on
+	Open        Copies           // among rows that are not hold-out rows; where copies are dropped, among all
+	Dropped     int64            // rows with the role copy
+	Bad         int64            // rows that break a row rule
+	Outside     int64            // rows that the column of the mean was fitted on
+	Left        []certify.Change // of Columns that leave their ranges
+	Columns     []string         // that were read
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling by the reference rows: features, then target
@@ -103,13 +105,14 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		return nil, err
 	}
 	inputs := job.inputs(m.Meta)
-	if want := len(inputs) + len(job.Unit.Columns) + 1; p.of.columns != want {
-		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, want)
+	columns := slices.Concat(inputs, job.Unit.Columns, []string{m.Meta.Target.Name})
+	if p.of.columns != len(columns) {
+		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
 	}
 	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
-		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards,
+		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns, Left: p.outside.changes(columns),
 		Tallies:    p.tallies.Clone(),
 		Dependence: certify.NewDependence(p.measured()),
 	}

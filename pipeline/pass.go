@@ -30,9 +30,8 @@ type Pass struct {
 	marks   *counter[mark] // of all rows of the shards; nil if copies were counted in an earlier pass
 	copies  Copies         // of the whole sample, from that pass
 
-	// Of a first pass.
-	held    *heldRows // nil: of a last pass
 	outside outliers  // nil: no range is declared
+	held    *heldRows // of a first pass; nil: of a last one
 }
 
 // A subject identifies the work of a pass. Only passes with the same one merge.

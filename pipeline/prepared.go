@@ -53,7 +53,7 @@ func prepare(ctx context.Context, src Source, m Model, job Job, known subject, h
 	}
 	rows.of.model, rows.of.sample, rows.of.constant, rows.of.groups = known.model, known.sample, known.constant, known.groups
 	rows.grouping, rows.grouped = job.grouping(unpacked(known.groups)), slices.Index(src.Columns(), job.Groups.Column)
-	rows.wanted = ordinals(rows.roles.order)
+	rows.wanted, rows.ranges = ordinals(rows.roles.order), newRangeCheck(job.Schema, src.Columns())
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}

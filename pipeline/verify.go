@@ -88,9 +88,6 @@ func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDig
 	if err := v.rows(c, m, modelDigest, job, found); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if err := v.ranges(ctx, src, c, job, res); err != nil {
-		return nil, err
-	}
 	job.Schema = SchemaDecl{} // of other columns it is the maker's word
 	if err := v.features(ctx, m, job, open, res); err != nil {
 		return nil, err
@@ -366,6 +363,12 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 	}
 	if found.Constant != c.Baseline.Constant {
 		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
+	}
+	if err := job.Schema.agree(c.Declared.Changes, found.Left, found.Columns); err != nil {
+		return err
+	}
+	if newRangeCheck(job.Schema, found.Columns) != nil {
+		v.note("values outside the ranges of the schema are in the columns that the certificate notes, and in no other")
 	}
 	if stated := c.GroupValues(); !slices.Equal(found.Groups, stated) {
 		return fmt.Errorf("the reference rows, or the job, give groups by the values %v, the certificate has %v", found.Groups, stated)
