@@ -18,8 +18,9 @@ import (
 // What parts say of the rows makes scaling, start values and the model. The last pass finds all of it anew
 // that the certificate claims.
 
-// An InParts has a pass made in parts that the handover is for, and lends them, merged, to use.
-type InParts func(ctx context.Context, h *Handover, use func(*Pass) error) error
+// A Parts has a pass over these shards made in parts, by [Handover.Prepare] or, of a check, by
+// [Handover.PrepareCheck], and lends them, merged, to use.
+type Parts func(ctx context.Context, h *Handover, shards []Shard, use func(*Pass) error) error
 
 // ErrUntrained is the error of a handover that is for a first pass, where that of a last one is needed.
 var ErrUntrained = errors.New("the handover is for a first pass, of a training that has not ended: train again")
@@ -35,7 +36,7 @@ func (p *rowPass) surveys(columns []string) {
 
 // inParts has the pass made in parts, which have the rows that Q is fitted to, too, if these are a part of
 // the train rows and a third of the memory has room for them: raw in the parts, together, and scaled.
-func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts InParts, see func(*Pass) error) error {
+func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts Parts, see func(*Pass) error) error {
 	n := p.roles.Train()
 	if m := job.Train.fitted(n); m < n && m <= p.res.Memory/int64(24*len(columns)) {
 		p.trained = n
@@ -49,7 +50,7 @@ func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts 
 		Columns: columns, Distinct: p.columns, Trained: p.trained, Secret: p.secret.String(),
 	}
 	h.tell(job, p.roles)
-	return parts(ctx, h, see)
+	return parts(ctx, h, p.shards, see)
 }
 
 // prepareFirst prepares a first pass.

@@ -21,9 +21,9 @@ import (
 
 // inParts has passes over a lake made in so many parts, by as many processes, and merges them in a random
 // order. change, unless it is nil, is done to the whole. made counts the passes.
-func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *int) pipeline.InParts {
+func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *int) pipeline.Parts {
 	rng := rand.New(rand.NewPCG(90, uint64(of)))
-	return func(ctx context.Context, h *pipeline.Handover, use func(*pipeline.Pass) error) error {
+	return func(ctx context.Context, h *pipeline.Handover, _ []pipeline.Shard, use func(*pipeline.Pass) error) error {
 		document, err := json.Marshal(h)
 		fatal.If(t, err)
 		*made++
@@ -92,7 +92,7 @@ func TestFirstPassInParts(t *testing.T) {
 				distinguish(columns[1])
 			}
 			l.mark = name == "bad rows tolerated"
-			by := func(parts pipeline.InParts) (document []byte, notices []string, looks []pipeline.Look) {
+			by := func(parts pipeline.Parts) (document []byte, notices []string, looks []pipeline.Look) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)
 				env.FirstPass, env.Looks = parts, store
@@ -228,7 +228,7 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	var before *pipeline.Pass
 	fit := func(change func(h *pipeline.Handover) *pipeline.Pass) error {
 		env := l.environment(&pipelinetest.Store{})
-		env.FirstPass = func(ctx context.Context, h *pipeline.Handover, use func(*pipeline.Pass) error) error {
+		env.FirstPass = func(ctx context.Context, h *pipeline.Handover, _ []pipeline.Shard, use func(*pipeline.Pass) error) error {
 			if _, err := h.Certify(ctx, last, env); !errors.Is(err, pipeline.ErrUntrained) {
 				t.Errorf("Certify with the handover of a first pass: %v", err)
 			}

@@ -29,7 +29,7 @@ type Environment struct {
 	Looks       Looks      // at hold-out rows; nil: they are not counted
 	Ancestor    *Ancestor  // of a job with warm starts: training begins with its posterior; nil: none
 	Quarantine  Quarantine // of bad rows; nil: they are counted only
-	FirstPass   InParts    // of [Fit] and [Run], where the job allows it; nil: they read all rows
+	FirstPass   Parts      // of [Fit] and [Run], where the job allows it; nil: they read all rows
 	Resources   Resources
 	Observer    Observer
 	Software    string // names the program in the certificate

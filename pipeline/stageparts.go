@@ -28,7 +28,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 		return err
 	}
 	if how.FirstPass != nil && s.first.Files() != nil {
-		env.FirstPass = func(ctx context.Context, h *Handover, use func(*Pass) error) error {
+		env.FirstPass = func(ctx context.Context, h *Handover, _ []Shard, use func(*Pass) error) error {
 			if err := out.PutHandover(ctx, h); err != nil {
 				return err
 			}

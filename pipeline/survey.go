@@ -85,7 +85,7 @@ func (r rawRows) column(c int) []float64 {
 // survey makes the first pass. With the error of too many bad rows it also returns the survey. If the
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
-func survey(ctx context.Context, src Source, job Job, res Resources, parts InParts) (*Survey, error) {
+func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts) (*Survey, error) {
 	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(job.labels()), grouped: job.Groups.beside(job)}
 	if err := job.Suits(s.Columns, rowsOf(src)); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts InPar
 
 // pass reads the rows once, and counts copies over the given columns. It reports whether the used
 // columns give the same copies.
-func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources, parts InParts) (same bool, err error) {
+func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, res Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, newSecret(), nil, res)
 	if err != nil {
 		return false, err

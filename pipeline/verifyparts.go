@@ -9,10 +9,6 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// Parts has the pass over all rows of a check made in parts of these shards, each by
-// [Handover.PrepareCheck], and lends them, merged, to use.
-type Parts func(ctx context.Context, h *Handover, shards []Shard, use func(*Pass) error) error
-
 // pass makes the pass over all rows of a source, in parts unless they are nil.
 func (v *Verification) pass(ctx context.Context, src Source, m Model, job Job, parts Parts, res Resources) (found *lastPassResult, err error) {
 	c := v.certificate

@@ -161,7 +161,8 @@ func forget(pass any) {
 	}
 }
 
-// prepare reads job and handover, and the model of a last pass. Those of another program or training are refused.
+// prepare reads job and handover, and the model of a last pass. Those of another program or training are
+// refused.
 func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
