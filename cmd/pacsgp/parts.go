@@ -105,6 +105,9 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 		return config.Argument(fmt.Errorf("-o: %w", err))
 	}
 	h, err := p.Handover()
+	if err == nil && h.First() { // pacsgp-beam makes its parts
+		_, err = h.Trained(ctx)
+	}
 	if err != nil {
 		return err
 	}
