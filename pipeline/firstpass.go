@@ -53,20 +53,12 @@ func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts 
 	return parts(ctx, h, p.shards, see)
 }
 
-// prepareFirst prepares a first pass.
-func (h *Handover) prepareFirst(ctx context.Context, job Job, env Environment) (*Prepared, error) {
-	_, hidden, err := h.known()
-	if err != nil {
-		return nil, err
-	}
-	src, err := env.Open(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
+// prepareFirst prepares a first pass over a source.
+func (h *Handover) prepareFirst(ctx context.Context, src Source, job Job, hidden secret, res Resources) (*Prepared, error) {
 	if columns := src.Columns(); !slices.Equal(columns, h.Columns) {
 		return nil, fmt.Errorf("%w: the source has the columns %q, and had %q", ErrChanged, columns, h.Columns)
 	}
-	rows, err := beginPass(ctx, src, job, h.Distinct, hidden, h.told(job), env.Resources)
+	rows, err := beginPass(ctx, src, job, h.Distinct, hidden, h.told(job), res)
 	if err != nil {
 		return nil, err
 	}

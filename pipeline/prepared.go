@@ -20,7 +20,15 @@ func (h *Handover) Prepare(ctx context.Context, env Environment) (*Prepared, err
 	}
 	env.Resources = env.Resources.WithDefaults()
 	if h.First() {
-		return h.prepareFirst(ctx, job, env)
+		_, hidden, err := h.known()
+		if err != nil {
+			return nil, err
+		}
+		src, err := env.Open(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		return h.prepareFirst(ctx, src, job, hidden, env.Resources)
 	}
 	return h.prepare(ctx, job, h.told(job), env)
 }

@@ -28,7 +28,8 @@ type Verification struct {
 
 	certificate certify.Certificate
 	job         Job
-	noise       bool // whether the model has a noise
+	parts       Parts // nil: passes are made here
+	noise       bool  // whether the model has a noise
 }
 
 // Certificate is the checked certificate. Findings that its document lacks are those of the rows.
@@ -50,9 +51,10 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	return VerifyInParts(ctx, c, m, modelDigest, open, nil, res)
 }
 
-// VerifyInParts is Verify with the pass over all rows made by parts, if they are not nil. Roles, the
-// features that the job's rule gives and the peaks of the prior are found here all the same. Whoever
-// makes parts is trusted. A certificate by unit, or of the format before, is checked without parts.
+// VerifyInParts is Verify with its passes over all rows made by parts, if they are not nil: the last one,
+// and the first one for the peaks of the prior. Whoever makes parts is trusted. A certificate by unit, or
+// of the format before, is checked without parts, and so is a first pass that training does not have
+// made in parts, or with a schema.
 func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, parts Parts, res Resources,
 ) (*Verification, error) {
@@ -81,7 +83,11 @@ func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDig
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
-	found, err := v.pass(ctx, src, m, job, parts, res)
+	if !job.before && !job.Unit.given() {
+		v.parts = parts
+		defer func() { v.parts = nil }()
+	}
+	found, err := v.pass(ctx, src, m, job, res)
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +392,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 
 // surveyAgain surveys the rows again; they must still be the sample.
 func (v *Verification) surveyAgain(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s, err := survey(ctx, src, job, res, nil)
+	s, err := v.survey(ctx, src, job, res)
 	if err != nil {
 		return nil, err
 	}
@@ -415,7 +421,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		if job.Roles.By == RolesByContent {
 			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
 		}
-		s, err := survey(ctx, src, job, res, nil)
+		s, err := v.survey(ctx, src, job, res)
 		if err != nil {
 			return err
 		}

@@ -4,22 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// pass makes the pass over all rows of a source, in parts unless they are nil.
-func (v *Verification) pass(ctx context.Context, src Source, m Model, job Job, parts Parts, res Resources) (found *lastPassResult, err error) {
+// survey makes a first pass.
+func (v *Verification) survey(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
+	if v.parts == nil || v.job.Schema.Given() {
+		return survey(ctx, src, job, res, nil)
+	}
+	job.Train.Rows = 0 // else the parts would have these rows
+	return survey(ctx, src, job, res, v.parts)
+}
+
+// pass makes the last pass.
+func (v *Verification) pass(ctx context.Context, src Source, m Model, job Job, res Resources) (found *lastPassResult, err error) {
 	c := v.certificate
-	if parts == nil || job.before || job.Unit.given() {
+	if v.parts == nil {
 		return wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
 	}
 	h, err := checkHandover(ctx, c, job, res)
 	if err != nil {
 		return nil, err
 	}
-	err = parts(ctx, h, src.Shards(), func(all *Pass) (err error) {
+	err = v.parts(ctx, h, src.Shards(), func(all *Pass) (err error) {
 		if err := errors.Join(h.owns(job, all), all.missing()); err != nil {
 			return err
 		}
@@ -59,8 +69,8 @@ func checkHandover(ctx context.Context, c certify.Certificate, job Job, res Reso
 	return h, err
 }
 
-// PrepareCheck prepares the pass over all rows of a check, of which it makes parts ([VerifyInParts]). The
-// model must be that of the handover.
+// PrepareCheck prepares a pass over all rows of a check, of which it makes parts ([VerifyInParts]). The
+// model must be the certificate's.
 func (h *Handover) PrepareCheck(ctx context.Context, m Model, open OpenData, res Resources) (*Prepared, error) {
 	job, err := h.job()
 	if err != nil {
@@ -71,9 +81,16 @@ func (h *Handover) PrepareCheck(ctx context.Context, m Model, open OpenData, res
 		return nil, err
 	}
 	res = res.WithDefaults()
-	src, err := job.openData(open)(ctx, job.choice(m.Meta.FeatureNames(), res))
+	open = job.openData(open)
+	src, err := open(ctx, job.choice(m.Meta.FeatureNames(), res))
+	if err == nil && h.First() && !slices.Equal(src.Columns(), h.Columns) { // those of the job's rule
+		src, err = open(ctx, job.choice(nil, res))
+	}
 	if err != nil {
 		return nil, err
+	}
+	if h.First() {
+		return h.prepareFirst(ctx, src, job, hidden, res)
 	}
 	return prepare(ctx, src, m, job, known, hidden, h.told(job), res)
 }

@@ -45,7 +45,7 @@ func (k Checking) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 		return nil, err
 	}
 	m, digest, err := config.ReadModel(ctx, k.Model)
-	if err == nil && digest != h.Model {
+	if err == nil && !h.First() && digest != h.Model {
 		err = fmt.Errorf("%s: its SHA-256 is %s, not %s", k.Model, digest, h.Model)
 	}
 	if err != nil {
