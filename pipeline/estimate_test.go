@@ -37,3 +37,24 @@ func TestOperationsFollowMeasurements(t *testing.T) {
 		t.Errorf("operations of a given M: %+v, of one that start values choose: %+v", given, grown)
 	}
 }
+
+// The records of all rows stand on the disk where they do not fit into memory, those of
+// two billion rows of an honest file of 280 bytes too.
+func TestSpillBytes(t *testing.T) {
+	dropped := Job{Copies: CopiesDecl{Policy: CopiesDropped}}
+	for _, c := range []struct {
+		job    Job
+		rows   int64
+		memory int64
+		want   int64
+	}{
+		{Job{}, 1 << 20, 16 << 20, 0},
+		{Job{}, 1<<20 + 1, 16 << 20, 16<<20 + 16},
+		{dropped, 1 << 20, 16 << 20, 24 << 20},
+		{Job{}, 2_000_000_000, 0, 32_000_000_000},
+	} {
+		if got := SpillBytes(c.job, c.rows, Resources{Memory: c.memory}); got != c.want {
+			t.Errorf("SpillBytes(%d rows, %d bytes) = %d, want %d", c.rows, c.memory, got, c.want)
+		}
+	}
+}

@@ -22,13 +22,12 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
 	train := s.train(job)
 	n := job.Train.fitted(train)
-	reference, starts := s.looked(job)
+	_, starts := s.looked(job)
 
 	// Both passes: batches decoded in advance, the marks of all rows, the reference and
 	// start rows.
 	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
-	found := s.bytes(reference) + s.bytes(starts)
-	found += s.Rows / 8 * job.Roles.sets() // a bit a row for hold-out rows, and for outside rows
+	found := s.found(job)
 	if n < train {
 		found += s.Rows / 8 // a bit a row for those that Q is not fitted to
 	}
@@ -66,6 +65,17 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 		finished += use.State
 	}
 	return process(most)
+}
+
+// PassMemory is the peak memory, in bytes, of making the last pass of a job, whose parts have at most
+// this many rows, one part at a time.
+func PassMemory(job Job, s Sample, rows int64, res Resources) int64 {
+	res, job = res.WithDefaults(), job.ForRows(s.Rows)
+	most := int64(0)
+	for _, c := range candidates(job, s) {
+		most = max(most, job.Train.memory(c, s.inputs(job), startRows, res.Workers).Pass)
+	}
+	return process(s.found(job) + s.reading(res) + min(recordBytes(job)*rows, res.Memory) + most + s.curves(job, res))
 }
 
 // CheckMemory is the peak memory, in bytes, of a check of a certificate and its model, with
@@ -159,6 +169,13 @@ func (s Sample) curves(job Job, res Resources) int64 {
 		units = s.Units.Holdout
 	}
 	return min(units, certify.MostCurveUnits) * certify.CurveUnitBytes * int64(1+max(1, min(res.Workers, s.Shards)))
+}
+
+// found is the memory of what the first pass finds: the reference and start rows, and a bit a row for
+// hold-out rows, and for outside rows.
+func (s Sample) found(job Job) int64 {
+	reference, starts := s.looked(job)
+	return s.bytes(reference) + s.bytes(starts) + s.Rows/8*job.Roles.sets()
 }
 
 // looked are the numbers of reference rows and of start rows, which stay in memory.

@@ -25,7 +25,6 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -48,7 +47,7 @@ func main() {
 	w := system{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
-		log: newLogging(), demo: theDemo, memory: machine.Memory, room: machine.Room,
+		log: newLogging(), demo: theDemo, machine: program.This(),
 	}
 	var limit atomic.Int64
 	limit.Store(int64(patience))
@@ -104,10 +103,9 @@ type system struct {
 	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
-	sent           int64                                         // rows of files in one transaction of predictions; 0: the default
-	memory         func() int64                                  // that the process may use; 0: unknown
-	room           func(folder string) (bytes int64, known bool) // on the disk
-	patience       func(time.Duration)                           // sets the patience of this process, or nil
+	sent           int64 // rows of files in one transaction of predictions; 0: the default
+	machine        program.Machine
+	patience       func(time.Duration) // sets the patience of this process, or nil
 
 	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
 	// words are the program's own or escaped already.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -72,7 +73,7 @@ func TestMain(m *testing.M) {
 
 func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[string]string) system {
 	return system{
-		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), memory: machine.Memory, room: func(string) (int64, bool) { return 0, false },
+		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), machine: program.Machine{Memory: machine.Memory, Room: func(string) (int64, bool) { return 0, false }},
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -86,7 +87,7 @@ func TestPlanSaysTheMemory(t *testing.T) {
 	}
 }
 
-// verify and predict take the memory that they are refused for: from 15 % less up to the allowance,
+// verify, predict and pass take the memory that they are refused for: from 15 % less up to the allowance,
 // or some MiB off, for garbage varies.
 func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 	if testing.Short() || raceDetector || runtime.GOOS != "linux" {
@@ -101,7 +102,11 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 			g, err := synth.New(synth.Config{Seed: 1, Noise: 0.1, Features: c.features})
 			fatal.If(t, err)
 			fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 2, 0, int64(c.rows/2)))
-			a := retrained(t, dir, jobFile{"inducing": fmt.Sprint(c.inducing), "train": "{passes: 0.2}"})
+			of := jobFile{"inducing": fmt.Sprint(c.inducing), "train": "{passes: 0.2}"}
+			a, job, handed := retrained(t, dir, of), tiny(of).write(t, dir), t.TempDir()
+			succeed(t, "train", "-c", job, "--no-pass", "-o", handed)
+			task, err := config.ReadJob(t.Context(), job, config.Environment{Lookup: os.LookupEnv, Notice: func(string) {}}, config.Overrides{})
+			fatal.If(t, err)
 			m, _, err := config.ReadModel(t.Context(), a.model)
 			fatal.If(t, err)
 			certificate, _, err := config.ReadCertificate(t.Context(), a.certificate)
@@ -120,12 +125,13 @@ func TestVerifyTakesWhatIsForeseen(t *testing.T) {
 				"verify":           {pipeline.CheckMemory(certificate, m, sample, res), []string{command, "verify", a.model, a.certificate, a.lake}},
 				"verify no rows":   {pipeline.CheckMemory(certificate, m, pipeline.Sample{}, res), []string{command, "verify", a.model, a.certificate}},
 				"verify --retrain": {max(pipeline.CheckMemory(certificate, m, sample, res), pipeline.RetrainMemory(certificate, sample, res)), []string{command, "verify", a.model, a.certificate, a.lake, "--retrain"}},
+				"pass":             {pipeline.PassMemory(task.Job, sample, sample.Rows, res), []string{command, "pass", "-c", job, "--from", handed, "-o", filepath.Join(out, "part")}},
 				"predict":          {pipeline.PredictMemory(m, sample, res), []string{command, "predict", a.model, a.certificate, a.lake, "-o", filepath.Join(out, "p.parquet")}},
 			} {
 				had := peakOf(t, exec.CommandContext(t.Context(), measured.args[0], measured.args[1:]...))
 				foreseen := float64(measured.foreseen)
 				t.Logf("%s: foreseen %.0f MiB, had %.0f MiB: %+.0f %%", command, foreseen/(1<<20), had/(1<<20), 100*(foreseen/had-1))
-				if foreseen < had-max(0.15*had, 16<<20) || foreseen > had+max(had*surplus/100, 64<<20) {
+				if foreseen < had-max(0.15*had, 16<<20) || foreseen > had+max(had*program.Surplus/100, 64<<20) {
 					t.Errorf("%s: foreseen are %.0f MiB, and the process had %.0f", command, foreseen/(1<<20), had/(1<<20))
 				}
 			}

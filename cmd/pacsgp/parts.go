@@ -114,9 +114,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	if err := config.MayReplace(output, h.Files()); err != nil {
 		return err
 	}
-	prepared, err := program.Prepare(ctx, p, h, func(reading, disk int64) error {
-		return needs{reading: reading, disk: disk}.met(w, p.Resources.Memory, less)
-	})
+	prepared, err := program.Prepare(ctx, p, h, part.Of, w.machine)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -90,7 +91,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	jobs := p.Job.Alternatives()
 	var out planned
 	var total pipeline.Estimate
-	var need needs
+	var need program.Needs
 	var faults columnFaults
 	for _, job := range jobs {
 		each, err := planOne(ctx, p, job, show.spooled)
@@ -101,7 +102,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 			return err
 		}
 		total.Least, total.Seconds, total.Most = total.Least+each.Estimate.Least, total.Seconds+each.Estimate.Seconds, total.Most+each.Estimate.Most
-		need = needs{max(need.reading, each.reading), max(need.memory, each.Estimate.Bytes), max(need.disk, each.Disk)}
+		need = program.Needs{Reading: max(need.Reading, each.reading), Memory: max(need.Memory, each.Estimate.Bytes), Disk: max(need.Disk, each.Disk)}
 		if job.Number <= 1 {
 			out = each
 		}
@@ -113,7 +114,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		faults = faults.and(each.faults)
 	}
 	out.Estimate.Least, out.Estimate.Seconds, out.Estimate.Most = total.Least, total.Seconds, total.Most
-	out.Estimate.Bytes, out.Disk, out.faults = need.memory, need.disk, faults
+	out.Estimate.Bytes, out.Disk, out.faults = need.Memory, need.Disk, faults
 	if asJSON {
 		err = printJSON(w.stdout, out)
 	} else {
@@ -122,7 +123,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if err != nil {
 		return err
 	}
-	return errors.Join(faults.error(), need.met(w, p.Resources.Memory, less))
+	return errors.Join(faults.error(), need.Met(w.machine, p.Resources.Memory, program.Less))
 }
 
 // planOne plans a job without a sweep, or one alternative, by footers.

@@ -71,7 +71,7 @@ func predictCommand(w system) *cobra.Command {
 
 func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
 	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res, func(c certify.Certificate, m pipeline.Model) error {
-		return needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.met(w, res.Memory, "")
+		return program.Needs{Memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.Met(w.machine, res.Memory, "")
 	})
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	if err != nil {
 		return err
 	}
-	if err := (needs{reading: sample.Reader, memory: pipeline.PredictMemory(p.Model, sample, res)}).met(w, res.Memory, lessHere); err != nil {
+	if err := (program.Needs{Reading: sample.Reader, Memory: pipeline.PredictMemory(p.Model, sample, res)}).Met(w.machine, res.Memory, lessHere); err != nil {
 		return err
 	}
 	read, err := mayWrite(ctx, show, src, output, model, certificate)

@@ -285,8 +285,8 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		defer cancel()
 	}
 	if j.Memory > 0 {
-		allowed := w.memory
-		w.memory = func() int64 {
+		allowed := w.machine.Memory
+		w.machine.Memory = func() int64 {
 			if has := allowed(); has > 0 {
 				return min(has, j.Memory)
 			}

@@ -76,18 +76,6 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 	how := p.Attempting(w.fs, show.notice)
 	how.Run, how.Software, how.Observer = w.log.run, program.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
-	how.Afford = func(jobs []pipeline.Job, sample pipeline.Sample) error {
-		need := needs{reading: sample.Reader}
-		for _, job := range jobs {
-			need.memory = max(need.memory, pipeline.PeakMemory(job, sample, p.Resources))
-			need.disk = max(need.disk, pipeline.SpillBytes(job, sample.Rows, p.Resources))
-		}
-		if err := need.met(w, p.Resources.Memory, less); err != nil {
-			return err
-		}
-		w.limitMemory(need.memory)
-		return nil
-	}
-	how.Report = program.Report(out)
+	how.Afford, how.Report = program.Afford(w.machine, p.Resources, w.limitMemory), program.Report(out)
 	return how
 }

@@ -115,16 +115,16 @@ func (v verification) afford(w system) func(certify.Certificate, pipeline.Model,
 	return func(c certify.Certificate, m pipeline.Model, rows *pipeline.Sample) error {
 		res := v.Resources
 		if rows == nil {
-			return needs{memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.met(w, res.Memory, "")
+			return program.Needs{Memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.Met(w.machine, res.Memory, "")
 		}
-		need, instead := needs{rows.Reader, pipeline.CheckMemory(c, m, *rows, res), pipeline.CheckSpill(c, res)}, lessHere
+		need, instead := program.Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, m, *rows, res), Disk: pipeline.CheckSpill(c, res)}, lessHere
 		if v.retrain || v.audit != nil || c.Model.ByRule {
-			need.memory = max(need.memory, pipeline.RetrainMemory(c, *rows, res))
+			need.Memory = max(need.Memory, pipeline.RetrainMemory(c, *rows, res))
 		}
 		if v.retrain {
 			instead += ", or leave out --retrain"
 		}
-		return need.met(w, res.Memory, instead)
+		return need.Met(w.machine, res.Memory, instead)
 	}
 }
 

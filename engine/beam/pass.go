@@ -118,12 +118,15 @@ type prepared struct {
 	pass *pipeline.Prepared // nil: not yet
 }
 
+// here is what this process may have. Tests change it.
+var here = program.This()
+
 // passes are those of this process: each is prepared once, not for each part.
 var passes sync.Map // of *prepared, by passOf, or the SHA-256 of the handover of a check
 
 // part makes a part of the pass.
 func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
-	return partOf(ctx, t, part, t.prepare)
+	return partOf(ctx, t, part, func(ctx context.Context) (*pipeline.Prepared, error) { return t.prepare(ctx, part.Of) })
 }
 
 // partOf makes a part of a pass that is known in this process by a key.
@@ -162,8 +165,8 @@ func forget(pass any) {
 }
 
 // prepare reads job and handover, and the model of a last pass. Those of another program or training are
-// refused.
-func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
+// refused, and what needs more than this machine has.
+func (t passOf) prepare(ctx context.Context, parts int) (*pipeline.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
 		return nil, err
@@ -175,7 +178,7 @@ func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 	if h.Digest != t.Handover {
 		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, pipeline.ErrChanged, h.Digest, t.Handover)
 	}
-	return program.Prepare(ctx, task, h, nil)
+	return program.Prepare(ctx, task, h, parts, here)
 }
 
 func readJob(ctx context.Context, path string) (config.Task, error) {
