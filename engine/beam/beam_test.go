@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -24,14 +26,19 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // The test binary is the program, too: a worker as an engine starts one, or a driver.
 func TestMain(m *testing.M) {
-	if os.Getenv("PACSGP_BEAM") != "" {
+	if told := os.Getenv("PACSGP_BEAM"); told != "" {
+		if filepath.IsAbs(told) {
+			tell(told)
+		}
 		main()
 		os.Exit(0)
 	}
@@ -39,6 +46,18 @@ func TestMain(m *testing.M) {
 	register()
 	beam.Init()
 	os.Exit(inFolder(m))
+}
+
+// tell adds the number of this process and its instructions to a file.
+func tell(path string) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, os.Getpid(), model.InstructionSet())
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // inFolder runs the tests in a folder for what Beam, and workers that are killed, leave behind.
@@ -65,7 +84,7 @@ func job(t *testing.T, lines ...string) string {
 }
 
 // write writes the file of a small job.
-func write(t *testing.T, dir, source string, lines ...string) string {
+func write(t testing.TB, dir, source string, lines ...string) string {
 	t.Helper()
 	path := filepath.Join(dir, "job.yaml")
 	lines = append(lines, source, "target: y", "delta: 0.05", "inducing: 12", "output: out")
@@ -77,7 +96,7 @@ func write(t *testing.T, dir, source string, lines ...string) string {
 }
 
 // on is a driver of a job.
-func on(t *testing.T, path string) *driver {
+func on(t testing.TB, path string) *driver {
 	t.Helper()
 	d, err := newDriver(t.Context(), path, t.Output(), t.Output())
 	fatal.If(t, err)
@@ -85,7 +104,7 @@ func on(t *testing.T, path string) *driver {
 }
 
 // finished fails the test for an error that is not about what the certificate promises.
-func finished(t *testing.T, err error) {
+func finished(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, pipeline.ErrNotCertified) {
 		fatal.If(t, err)
@@ -93,7 +112,7 @@ func finished(t *testing.T, err error) {
 }
 
 // withHandover is a driver of a job that is trained, and names that job.
-func withHandover(t *testing.T, path string) (*driver, passOf) {
+func withHandover(t testing.TB, path string) (*driver, passOf) {
 	t.Helper()
 	d := on(t, path)
 	fatal.If(t, d.train(t.Context()))
@@ -154,6 +173,16 @@ func demandSame(t *testing.T, want, got map[string]string) {
 	}
 }
 
+// demandNoOther fails the test for a file that is not one of those that are wanted.
+func demandNoOther(t *testing.T, want, got map[string]string) {
+	t.Helper()
+	for name, content := range got {
+		if want[name] != content {
+			t.Errorf("%s is not as by pacsgp train", name)
+		}
+	}
+}
+
 // On an engine both passes give what pacsgp train gives, byte for byte, and leave nothing behind. Where
 // rows are left out, the first pass is made here.
 func TestSameBytesAsOneProcess(t *testing.T) {
@@ -197,10 +226,38 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 func TestWorkersOfTheirOwn(t *testing.T) {
 	path := job(t)
 	d := on(t, path)
-	flags(t, "", "")
+	workers{}.use(t)
 	fatal.If(t, d.train(t.Context()))
 	finished(t, d.certify(t.Context()))
 	demandSame(t, alone(t, path), d.published(t))
+}
+
+// Workers with other instructions make the same parts, which the engine compares with those that are
+// there already.
+func TestInstructionSets(t *testing.T) {
+	path, told := job(t), filepath.Join(t.TempDir(), "told")
+	workers{told: told, environment: map[string]string{"GODEBUG": "cpu.avx2=off"}}.use(t)
+	d, j := withHandover(t, path)
+	folder := filepath.Join(d.task.Output, partsPrefix+j.Handover[:16])
+	fatal.If(t, os.Mkdir(folder, 0o700))
+	for _, hidden := range []string{"cpu.avx512f=off", "cpu.avx2=off", ""} {
+		workers{told: told, environment: map[string]string{"GODEBUG": hidden}}.use(t)
+		fatal.If(t, execute(t.Context(), parts(j, folder, []int{1, 2, 3}, 3)))
+	}
+	finished(t, d.certify(t.Context()))
+	demandSame(t, alone(t, path), d.published(t))
+	demandSets(t, told, 5)
+}
+
+// demandSets fails the test unless so many workers, one of them without assembly, have told.
+func demandSets(t *testing.T, told string, least int) {
+	t.Helper()
+	text, err := os.ReadFile(told)
+	fatal.If(t, err)
+	lines, portable := strings.Count(string(text), "\n"), strings.Count(string(text), " portable\n")
+	if lines < least || portable == 0 || portable == lines && model.InstructionSet() != "portable" {
+		t.Errorf("workers were not mixed: %s", text)
+	}
 }
 
 // A row that cannot be used fails the job with our error, which names file and row.
@@ -359,11 +416,7 @@ func TestKilledDriver(t *testing.T) {
 		time.Sleep(time.Duration(random.Int64N(int64(took))))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		for name, content := range d.published(t) {
-			if want[name] != content {
-				t.Errorf("killed: %s is not as in %s", name, d.task.Output)
-			}
-		}
+		demandNoOther(t, want, d.published(t))
 	}
 	if log, err := start().CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, log)
@@ -374,7 +427,8 @@ func TestKilledDriver(t *testing.T) {
 	}
 }
 
-// Another arithmetic is refused by name before a row is read, by drivers and by workers.
+// Another arithmetic is refused by name before a row is read, by drivers, by workers and through the
+// engine.
 func TestOtherArithmeticIsRefused(t *testing.T) {
 	d, j := withHandover(t, job(t))
 	path := filepath.Join(d.task.Output, config.HandoverFile)
@@ -386,8 +440,13 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	data, err = json.Marshal(h)
 	fatal.If(t, err)
 	fatal.If(t, os.WriteFile(path, data, 0o600))
+	digest := sha256.Sum256(data)
+	j.Handover = hex.EncodeToString(digest[:])
+	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // nobody reads it
+	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
 	_, worker := j.part(t.Context(), pipeline.Whole)
-	for who, err := range map[string]error{"driver": d.certify(t.Context()), "worker": worker} {
+	engine := execute(t.Context(), parts(j, t.TempDir(), []int{1}, 1))
+	for who, err := range map[string]error{"driver": d.certify(t.Context()), "worker": worker, "engine": engine} {
 		if err == nil || !strings.Contains(err.Error(), `arithmetic "another"`) {
 			t.Errorf("%s: %v", who, err)
 		}
@@ -402,4 +461,19 @@ func TestFlagsStandAnywhere(t *testing.T) {
 	if diff := cmp.Diff([]string{"train", "job.yaml"}, names); diff != "" || err != nil || *jobopts.Parallelism != 4 {
 		t.Errorf("%v, %d, (-want +got):\n%s", err, *jobopts.Parallelism, diff)
 	}
+}
+
+// A job that this machine has no memory for is refused before its rows are read, by the driver and
+// by workers.
+func TestWhatDoesNotFitIsRefused(t *testing.T) {
+	d, _ := withHandover(t, job(t))
+	before := here
+	defer func() { here = before }()
+	here = program.Machine{Memory: func() int64 { return 8 << 20 }, Room: before.Room}
+	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "the process may have 8.0 MiB") || !strings.Contains(err.Error(), "\nhint: ") {
+			t.Errorf("%s: %v", who, err)
+		}
+	}
+	d.nothingPublished(t)
 }

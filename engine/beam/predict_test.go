@@ -173,7 +173,7 @@ func TestPredictsAsOneProcess(t *testing.T) {
 	folder := filepath.Join(filepath.Dir(out), "predictions")
 	for _, where := range []string{folder, folder + "-2"} {
 		if where != folder {
-			flags(t, "", "") // workers of their own
+			workers{}.use(t) // of their own
 			fatal.If(t, os.Mkdir(where, 0o750))
 		}
 		said, err := predictInto(t, where+"/", out, lake)

@@ -82,7 +82,7 @@ func TestVerifiesAsOneProcess(t *testing.T) {
 func TestVerifiesByWorkersOfTheirOwn(t *testing.T) {
 	path := job(t)
 	out, lake := outputOf(t, path), filepath.Join(filepath.Dir(path), "lake")
-	flags(t, "", "")
+	workers{}.use(t)
 	before := *outputFlag
 	defer func() { *outputFlag = before }()
 	*outputFlag = filepath.Join(t.TempDir(), "none")
