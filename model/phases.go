@@ -11,23 +11,27 @@ type schedule struct{ natural, theta, z float64 }
 
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
 // q more than they gain; the ramp lets Adam find the direction before the steps of Z reach full
-// size. With the evidence bound moves may be faster, for a natural-gradient step of full length
+// size. The last rate of q is as high, for with a lower one q is that of points where Z no longer is.
+// With the evidence bound moves of θ may be faster, for a natural-gradient step of full length
 // finds its best q; it needs more steps, which become smaller. Of few features inducing points are
 // close together in lengthscales, and Z moves less.
 const (
-	naturalRate = 0.15
-	naturalLast = 0.03
+	naturalRate = 0.2
+	naturalLast = 0.1
 	thetaRate   = 0.04
-	zRate       = 0.05 // length of a step of one point, about, in lengthscales
-	zRateMost   = 0.03 // of one coordinate, in lengthscales
-	zRamp       = 10   // steps
-	rateHold    = 0.3  // fraction of the phase with full rates
-	rateLast    = 0.2  // of θ and Z, relative to the full ones
+	zRate       = 0.085 // length of a step of one point, about, in lengthscales
+	zRateMost   = 0.03  // of one coordinate, in lengthscales
+	zRamp       = 10    // steps
+	rateHold    = 0.5   // fraction of the phase with full rates
+	rateLast    = 0.2   // of θ and Z, relative to the full ones
 	flatGain    = 1e-3
 
-	evidenceNatural = 3.3   // times the rate of q
-	evidenceHyper   = 2     // times those of θ and Z
+	evidenceNatural = 0.495
+	evidenceLast    = 0.099
+	evidenceTheta   = 2 * thetaRate
+	evidenceZ       = 0.1
 	evidenceZMost   = 0.005 // of one coordinate, in lengthscales, for each feature, at least four
+	evidenceHold    = 0.3
 	evidenceFlat    = 0.1   // times flatGain
 	evidenceSlowest = 0.125 // times all rates
 )
@@ -35,22 +39,18 @@ const (
 // schedule returns the rates of this step of the joint phase: constant for a
 // while, then falling.
 func (t *Trainer) schedule() schedule {
-	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
-	d := float64(t.cfg.Dim)
-	far, farthest := zRate/math.Sqrt(d), zRateMost
+	root, features := math.Sqrt(float64(t.cfg.Dim)), float64(max(4, t.cfg.Dim))
+	hold, last := rateHold, naturalLast
+	s := schedule{natural: naturalRate, theta: thetaRate, z: min(zRateMost, zRate/root)}
 	if t.cfg.Goal == GoalELBO {
-		far, farthest = evidenceHyper*far, evidenceZMost*max(4, d)
+		hold, last = evidenceHold, evidenceLast
+		s = schedule{natural: evidenceNatural, theta: evidenceTheta, z: min(evidenceZMost*features, evidenceZ/root)}
 	}
+	fall := max(0, (t.progress()-hold)/(1-hold))
 	slow := (1 - (1-rateLast)*fall) * t.slowed
-	s := schedule{
-		natural: naturalRate * math.Pow(naturalLast/naturalRate, fall) * t.slowed,
-		theta:   thetaRate * slow,
-		z:       min(farthest, far) * slow * min(1, float64(t.step)/zRamp),
-	}
-	if t.cfg.Goal == GoalELBO {
-		s.natural *= evidenceNatural
-		s.theta *= evidenceHyper
-	}
+	s.natural *= math.Pow(last/s.natural, fall) * t.slowed
+	s.theta *= slow
+	s.z *= slow * min(1, float64(t.step)/zRamp)
 	return s
 }
 
@@ -60,7 +60,7 @@ func (t *Trainer) endJoint() {
 	scale := t.measure()
 	running := t.running()
 	t.reached = min(t.reached, running.value)
-	if running.value > rise*t.jointBound {
+	if t.step > zRamp && running.value > rise*t.jointBound {
 		t.restart()
 	} else {
 		if running.value < t.jointBound {
@@ -169,7 +169,7 @@ func (t *Trainer) progress() float64 {
 }
 
 // rise is the ratio of the running value to the lowest one that causes a restart. Chance alone
-// does not reach it.
+// does not reach it, but the first moves may: q follows them.
 const rise = 1.15
 
 // restart returns to the best state and continues more slowly, without negative curvature: with

@@ -52,7 +52,7 @@ func (t *Trainer) endSettle() error {
 		return t.halfway()
 	}
 	t.worth *= polishMore
-	t.rate = min(settleRate, settleMore*t.rate)
+	t.rate = min(1, settleMore*t.rate)
 	t.weigh(t.last)
 	t.whiten()
 	taken := t.naturalStep(t.rate, scale)
