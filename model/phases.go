@@ -22,7 +22,7 @@ const (
 	zRate       = 0.085 // length of a step of one point, about, in lengthscales
 	zRateMost   = 0.03  // of one coordinate, in lengthscales
 	zRamp       = 10    // steps
-	rateHold    = 0.5   // fraction of the phase with full rates
+	rateHold    = 0.3   // fraction of the phase with full rates
 	rateLast    = 0.2   // of θ and Z, relative to the full ones
 	flatGain    = 1e-3
 
@@ -31,7 +31,6 @@ const (
 	evidenceTheta   = 2 * thetaRate
 	evidenceZ       = 0.1
 	evidenceZMost   = 0.005 // of one coordinate, in lengthscales, for each feature, at least four
-	evidenceHold    = 0.3
 	evidenceFlat    = 0.1   // times flatGain
 	evidenceSlowest = 0.125 // times all rates
 )
@@ -40,13 +39,13 @@ const (
 // while, then falling.
 func (t *Trainer) schedule() schedule {
 	root, features := math.Sqrt(float64(t.cfg.Dim)), float64(max(4, t.cfg.Dim))
-	hold, last := rateHold, naturalLast
+	last := naturalLast
 	s := schedule{natural: naturalRate, theta: thetaRate, z: min(zRateMost, zRate/root)}
 	if t.cfg.Goal == GoalELBO {
-		hold, last = evidenceHold, evidenceLast
+		last = evidenceLast
 		s = schedule{natural: evidenceNatural, theta: evidenceTheta, z: min(evidenceZMost*features, evidenceZ/root)}
 	}
-	fall := max(0, (t.progress()-hold)/(1-hold))
+	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
 	slow := (1 - (1-rateLast)*fall) * t.slowed
 	s.natural *= math.Pow(last/s.natural, fall) * t.slowed
 	s.theta *= slow

@@ -35,10 +35,11 @@ func (p *rowPass) surveys(columns []string) {
 }
 
 // inParts has the pass made in parts, which have the rows that Q is fitted to, too, if these are a part of
-// the train rows and a third of the memory has room for them: raw in the parts, together, and scaled.
+// the train rows and a third of the memory has room for them: raw in the parts, together, and scaled. Encoded
+// ones may take many times the room, and are read again.
 func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts Parts, see func(*Pass) error) error {
 	n := p.roles.Train()
-	if m := job.Train.fitted(n); m < n && m <= p.res.Memory/int64(24*len(columns)) {
+	if m := job.Train.fitted(n); len(job.Encode) == 0 && m < n && m <= p.res.Memory/int64(24*len(columns)) {
 		p.trained = n
 	}
 	configuration, err := job.canonical()

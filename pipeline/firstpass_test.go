@@ -165,7 +165,19 @@ func TestForgedFirstPass(t *testing.T) {
 				kept[i+1] += kept[i]
 			}
 			return kept
-		}, tiny, "the model does not follow from the job and the reference rows"},
+		}, tiny, "other reference rows than training had"},
+		"reference rows in another order": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+			last := -1
+			for i := 0; i < len(kept); i += wide {
+				if kept[i] == 1 && last >= 0 {
+					kept[last+1], kept[i+1] = kept[i+1], kept[last+1]
+				}
+				if kept[i] == 1 {
+					last = i
+				}
+			}
+			return kept
+		}, tiny, "other reference rows than training had"},
 		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
 		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[1] = math.NaN(); return kept }, tiny, "values that no source gives"},
 		"fitted rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {

@@ -30,6 +30,7 @@ type Handover struct {
 	Sample        string          `json:"sample"`             // digest of the rows that training read
 	Targets       string          `json:"targets"`            // digest of their targets
 	Segments      []Segment       `json:"segments,omitempty"` // their places in a log
+	Reference     string          `json:"reference"`          // digest of the reference rows, by which scaling and prior were chosen
 	Constant      float64         `json:"constant"`           // of the baseline
 	Groups        []float64       `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt `json:"attempt"`
@@ -57,8 +58,8 @@ type Handover struct {
 	Distinct []int    `json:"distinct,omitempty"`
 	Trained  int64    `json:"trained,omitempty"`
 
-	// Secret keys the hashes by which the parts find equal rows. It is drawn after Sample
-	// has fixed the rows, so that nobody could make rows for it.
+	// Secret keys the hashes by which the parts find equal rows. That of a last pass is drawn after
+	// Sample has fixed the rows, so that nobody could make rows for it.
 	Secret string `json:"secret"`
 
 	// For the run record.
@@ -198,6 +199,9 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if found.Digest.String() != h.Sample || found.Targets.String() != h.Targets {
 		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
 			"the source was changed meanwhile; run again on a source that does not change", ErrChanged, found.Digest, h.Sample)
+	}
+	if found.Referred != h.Reference {
+		return nil, fmt.Errorf("%w: the last pass read other reference rows than training had: run again", ErrChanged)
 	}
 	if found.Constant != h.Constant {
 		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", ErrChanged, found.Constant, h.Constant)

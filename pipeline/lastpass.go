@@ -31,6 +31,7 @@ type lastPassResult struct {
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling by the reference rows: features, then target
+	Referred    string         // digest of the reference rows
 	Constant    float64        // the baseline's, chosen on kept, raw units
 	Origin      certify.Origin // of kept
 	Missed      int64          // train units that the constant misses: see [certify.UnitLedger.Missed]
@@ -109,12 +110,15 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if p.of.columns != len(columns) {
 		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
 	}
+	if len(p.outside) != len(newRangeCheck(job.Schema, columns).outliers()) {
+		return nil, fmt.Errorf("%w: they have not looked at the declared ranges", ErrPart)
+	}
 	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
 		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns, Left: p.outside.changes(columns),
 		Tallies:    p.tallies.Clone(),
-		Dependence: certify.NewDependence(p.measured()),
+		Dependence: certify.NewDependence(p.measured()), Referred: reference.digest(indices(p.of.columns)),
 	}
 	var err error
 	if err = p.examples(found); err != nil {

@@ -294,7 +294,11 @@ func (d decoder) shard(columns int) *shardPass {
 		if one > 1 {
 			d.Failf("%d is neither 0 nor 1", one)
 		}
-		s.summaries = append(s.summaries, summary{one: one == 1, first: d.Float(), moments: moments{d.Float(), d.Float(), d.Float()}})
+		each := summary{one: one == 1, first: d.Float(), moments: moments{d.Float(), d.Float(), d.Float()}}
+		if m := each.moments; !(m.n >= 0 && m.n <= float64(s.rows)) || m.m2 < 0 { // NaN and infinite: of values that overflow
+			d.Failf("%g values of %d rows have the mean %g and the sum of squares %g", m.n, s.rows, m.mean, m.m2)
+		}
+		s.summaries = append(s.summaries, each)
 	}
 	if n != 0 && n != columns {
 		d.Failf("%d summaries of %d columns", n, columns)

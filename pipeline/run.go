@@ -218,7 +218,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
 		Training: fit.Training, Notices: slices.Concat(job.Schema.noticed(filesOf(src)), s.Notices), SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.tell(job, s.Roles)

@@ -2,6 +2,9 @@ package pipeline
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -197,6 +200,20 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 	return true, nil
 }
 
+// digest is the SHA-256 of some columns of the rows, in order, as they were read.
+func (r rawRows) digest(columns []int) string {
+	sum := sha256.New()
+	var cell [8]byte
+	for i := range r.n {
+		row := r.row(i)
+		for _, c := range columns {
+			binary.LittleEndian.PutUint64(cell[:], math.Float64bits(row[c]))
+			_, _ = sum.Write(cell[:])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
 // ranked are rows that have the ordinals in of, which ascend, in the order of their
 // ranks.
 func (r rawRows) ranked(of []int64, ranks []rank) rawRows {
@@ -322,7 +339,7 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 			a.Centre = job.centre(x, a.Centre)
 		}
 	}
-	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) {
+	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
 		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)
 	}
 	return a, !(a.Scale > 0), nil

@@ -36,6 +36,9 @@ func (v *Verification) pass(ctx context.Context, src Source, m Model, job Job, r
 		if all.of.layout != layoutDigest(src.Shards()) {
 			return fmt.Errorf("%w: they are of other row groups than there are", ErrPart)
 		}
+		if h.told(job) != nil && all.of.outside != h.Outside {
+			return fmt.Errorf("%w: they have %d outside rows, not %d", ErrPart, all.of.outside, h.Outside)
+		}
 		found, err = all.result(ctx, job, m)
 		return err
 	})

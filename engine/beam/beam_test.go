@@ -463,6 +463,23 @@ func TestFlagsStandAnywhere(t *testing.T) {
 	}
 }
 
+// A flag of another command is refused.
+func TestMisplacedFlags(t *testing.T) {
+	for _, c := range []struct{ command, flag, want string }{
+		{"predict", "o", ""},
+		{"verify", "judge", ""},
+		{"train", "o", "-o is a flag of predict and verify, not of train"},
+		{"predict", "judge", "-judge is a flag of verify, not of predict"},
+	} {
+		given := flag.NewFlagSet("", flag.ContinueOnError)
+		given.String(c.flag, "", "")
+		fatal.If(t, given.Set(c.flag, "x"))
+		if err := misplaced([]string{c.command, "job.yaml"}, given); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %q", c.command, err, c.want)
+		}
+	}
+}
+
 // A job that this machine has no memory for is refused before its rows are read, by the driver and
 // by workers.
 func TestWhatDoesNotFitIsRefused(t *testing.T) {

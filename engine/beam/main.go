@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -82,6 +83,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return err
 		}
 	}
+	if err := misplaced(names, flag.CommandLine); err != nil {
+		return err
+	}
 	c := console{stdout, stderr}
 	switch args := names[min(1, len(names)):]; {
 	case len(args) == 1 && (names[0] == "train" || names[0] == "certify"):
@@ -110,6 +114,17 @@ func certified(ctx context.Context, path string, c console, train bool) error {
 		}
 	}
 	return d.certify(ctx)
+}
+
+// misplaced refuses flags of other commands.
+func misplaced(names []string, given *flag.FlagSet) (err error) {
+	of := map[string]string{"o": "predict verify", "trusted": "predict verify", "interval": "predict", "judge": "verify"}
+	given.Visit(func(f *flag.Flag) {
+		if commands := strings.Fields(of[f.Name]); len(names) > 0 && len(commands) > 0 && !slices.Contains(commands, names[0]) {
+			err = config.Argument(fmt.Errorf("-%s is a flag of %s, not of %s", f.Name, strings.Join(commands, " and "), names[0]))
+		}
+	})
+	return err
 }
 
 // parse parses flags among other arguments, and returns the others.

@@ -26,6 +26,7 @@ type Checking struct {
 }
 
 const (
+	checkPrefix   = "_check-" // of the folder of its parts, which readers of lakes pass over
 	checkHandover = "handover.json"
 	mostHandover  = 64 << 20
 )
@@ -85,7 +86,7 @@ func (f *checkPart) ProcessElement(ctx context.Context, number int, emit func(in
 
 // parts has the engine make the pass over all rows, in a folder of its own.
 func (k Checking) parts(ctx context.Context, h *pipeline.Handover, shards []pipeline.Shard, use func(*pipeline.Pass) error) (err error) {
-	if k.Folder, err = os.MkdirTemp(k.Folder, partsPrefix); err != nil {
+	if k.Folder, err = os.MkdirTemp(k.Folder, checkPrefix); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(k.Folder)) }()

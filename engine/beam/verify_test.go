@@ -71,7 +71,7 @@ func TestVerifiesAsOneProcess(t *testing.T) {
 			if !strings.Contains(text, "the certificate follows from the model and these rows") {
 				t.Errorf("it says:\n%s", text)
 			}
-			if left, err := filepath.Glob(filepath.Join(temporary, partsPrefix+"*")); len(left) > 0 || err != nil {
+			if left, err := filepath.Glob(filepath.Join(temporary, checkPrefix+"*")); len(left) > 0 || err != nil {
 				t.Errorf("%v, %v is left over", left, err)
 			}
 		})
