@@ -102,16 +102,10 @@ func (p Part) shards(all []Shard) []int {
 
 // result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
 func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, error) {
-	if err := p.missing(); err != nil {
-		return nil, err
-	}
 	inputs := job.inputs(m.Meta)
 	columns := slices.Concat(inputs, job.Unit.Columns, []string{m.Meta.Target.Name})
-	if p.of.columns != len(columns) {
-		return nil, fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
-	}
-	if len(p.outside) != len(newRangeCheck(job.Schema, columns).outliers()) {
-		return nil, fmt.Errorf("%w: they have not looked at the declared ranges", ErrPart)
+	if err := errors.Join(p.missing(), p.sees(job, columns)); err != nil {
+		return nil, err
 	}
 	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
@@ -165,6 +159,17 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	found.kept = kept
 	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
 	return found, mean.knowsTarget(kept)
+}
+
+// sees returns an error unless the pass has looked at these columns, and their declared ranges.
+func (p *Pass) sees(job Job, columns []string) error {
+	if p.of.columns != len(columns) {
+		return fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
+	}
+	if len(p.outside) != len(newRangeCheck(job.Schema, columns).outliers()) {
+		return fmt.Errorf("%w: they have not looked at the declared ranges", ErrPart)
+	}
+	return nil
 }
 
 // reference is the number of reference rows.
