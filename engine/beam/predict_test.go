@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -288,7 +287,7 @@ func TestShardsPredictedTwice(t *testing.T) {
 	record := func(shards ...shard) error {
 		f := &recordShards{Run: "1", Of: "{}", Folder: t.TempDir(), Shards: 1}
 		i := 0
-		return f.ProcessElement(context.Background(), 0, func(data *[]byte) bool {
+		return f.ProcessElement(t.Context(), 0, func(data *[]byte) bool {
 			if i == len(shards) {
 				return false
 			}
