@@ -11,7 +11,7 @@ type schedule struct{ natural, theta, z float64 }
 
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
 // q more than they gain; the ramp lets Adam find the direction before the steps of Z reach full
-// size. The last rate of q is as high, for with a lower one q is that of points where Z no longer is.
+// size. At a low last rate q would lag behind Z.
 // With the evidence bound moves of θ may be faster, for a natural-gradient step of full length
 // finds its best q; it needs more steps, which become smaller. Of few features inducing points are
 // close together in lengthscales, and Z moves less.
