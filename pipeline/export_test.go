@@ -317,12 +317,11 @@ func (h *Handover) Found(p *Pass) {
 	h.Sample, h.Targets, p.of.sample = sample.String(), targets.String(), sample
 }
 
-// Forge changes what a pass says of its first shard with rows: the rows that it kept, and digests.
+// Forge changes what a pass says of its shards with rows: the rows that it kept, and digests.
 func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float64) {
 	for _, s := range p.inOrder() {
 		if len(s.kept) > 0 {
 			s.kept = forge(s.kept, s.columns)
-			return
 		}
 	}
 }

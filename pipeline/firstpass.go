@@ -15,8 +15,8 @@ import (
 // the parts. Where they follow from values, as with copies: drop, tolerated bad rows and roles by content,
 // two readings would be needed, and training reads the rows itself.
 //
-// What parts say of the rows makes scaling, start values and the model. The last pass finds all of it anew
-// that the certificate claims.
+// What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
+// it anew that the certificate claims, but does not read the columns that are left out: see leftOut.
 
 // A Parts has a pass over these shards made in parts, by [Handover.Prepare] or, of a check, by
 // [Handover.PrepareCheck], and lends them, merged, to use.
@@ -87,6 +87,48 @@ func (p *rowPass) owns(found *Pass, kept []int64) error {
 		return fmt.Errorf("%w: they are none of a first pass", ErrPart)
 	}
 	return nil
+}
+
+// leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
+// the reference rows, have these values there. The prior may not depend on other rows, and the features are
+// a part of it. It reads no other column but the target, and only shards with reference rows.
+func (s *Survey) leftOut(ctx context.Context, env Environment) error {
+	var names []string
+	var at []int
+	for c, name := range s.Columns {
+		if !slices.Contains(s.Used, c) {
+			names, at = append(names, name), append(at, c)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	src, err := env.Open(ctx, names)
+	if err != nil {
+		return err
+	}
+	var order []int
+	for i, shard := range src.Shards() {
+		if len(shard.among(s.Roles.reference)) > 0 {
+			order = append(order, i)
+		}
+	}
+	next := 0 // reference row
+	err = stream(ctx, src, order, env.Resources.Workers, func(b block) error {
+		for _, ordinal := range (Shard{First: b.first, Rows: int64(b.rows)}).among(s.Roles.reference) {
+			for i, c := range at {
+				if v, told := b.columns[i][ordinal-b.first], s.reference.row(next)[c]; math.Float64bits(v) != math.Float64bits(told) {
+					return fmt.Errorf("%w: column %q is %v in row %d, a reference row, and the first pass had %v", ErrChanged, names[i], v, ordinal, told)
+				}
+			}
+			next++
+		}
+		return nil
+	})
+	if err == nil && next != s.reference.n {
+		err = fmt.Errorf("%w: there are %d of %d reference rows", ErrChanged, next, s.reference.n)
+	}
+	return err
 }
 
 // usable reports whether the values of kept rows are such as a source gives: finite, but for missing ones.

@@ -178,6 +178,14 @@ func TestForgedFirstPass(t *testing.T) {
 			}
 			return kept
 		}, tiny, "other reference rows than training had"},
+		"column of one value on the reference rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+			for i := 0; i < len(kept); i += wide {
+				if kept[i] == 1 {
+					kept[i+2] = 0.5
+				}
+			}
+			return kept
+		}, tiny, `column "b" is `},
 		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
 		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[1] = math.NaN(); return kept }, tiny, "values that no source gives"},
 		"fitted rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {

@@ -117,6 +117,9 @@ func (s *sweep) survey(ctx context.Context, job Job, env Environment) error {
 		return err
 	}
 	found, err := survey(ctx, src, job, env.Resources, env.FirstPass)
+	if err == nil && env.FirstPass != nil && !job.sifts() {
+		err = found.leftOut(ctx, env)
+	}
 	if err != nil && found != nil {
 		err = errors.Join(err, found.putAway(ctx, src, env.Quarantine, env.Resources))
 	}
