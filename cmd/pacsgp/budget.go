@@ -12,9 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// lessHere is a way of a command without a job to less memory.
-const lessHere = ", or set fewer --workers"
-
 // A budget has the flags for the resources of a command without a job.
 type budget struct {
 	memory  string

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -70,9 +69,7 @@ func predictCommand(w system) *cobra.Command {
 }
 
 func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
-	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res, func(c certify.Certificate, m pipeline.Model) error {
-		return program.Needs{Memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.Met(w.machine, res.Memory, "")
-	})
+	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res, w.machine)
 	if err != nil {
 		return err
 	}
@@ -80,15 +77,8 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	for _, text := range report.Cautions(p.Certificate) {
 		show.notice(text)
 	}
-	src, err := p.Open(ctx, from, res)
+	src, err := p.Open(ctx, from, res, w.machine)
 	if err != nil {
-		return err
-	}
-	sample, err := pipeline.SampleOf(ctx, src, res.Workers)
-	if err != nil {
-		return err
-	}
-	if err := (program.Needs{Reading: sample.Reader, Memory: pipeline.PredictMemory(p.Model, sample, res)}).Met(w.machine, res.Memory, lessHere); err != nil {
 		return err
 	}
 	read, err := mayWrite(ctx, show, src, output, model, certificate)

@@ -110,32 +110,17 @@ func (v *verification) together() error {
 	return nil
 }
 
-// afford refuses a check that needs too much.
-func (v verification) afford(w system) func(certify.Certificate, pipeline.Model, *pipeline.Sample) error {
-	return func(c certify.Certificate, m pipeline.Model, rows *pipeline.Sample) error {
-		res := v.Resources
-		if rows == nil {
-			return program.Needs{Memory: pipeline.CheckMemory(c, m, pipeline.Sample{}, res)}.Met(w.machine, res.Memory, "")
-		}
-		need, instead := program.Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, m, *rows, res), Disk: pipeline.CheckSpill(c, res)}, lessHere
-		if v.retrain || v.audit != nil || c.Model.ByRule {
-			need.Memory = max(need.Memory, pipeline.RetrainMemory(c, *rows, res))
-		}
-		if v.retrain {
-			instead += ", or leave out --retrain"
-		}
-		return need.Met(w.machine, res.Memory, instead)
-	}
-}
-
 // run checks a certificate.
 func (v verification) run(ctx context.Context, w system) (*program.Verified, error) {
 	res, err := v.resources()
 	if err != nil {
 		return nil, err
 	}
-	v.Resources = res
-	v.Afford = v.afford(w)
+	instead := program.LessHere
+	if v.retrain {
+		instead += ", or leave out --retrain"
+	}
+	v.Resources, v.Afford = res, program.AffordCheck(w.machine, res, v.retrain || v.audit != nil, instead)
 	return v.Run(ctx, func(found *program.Verified, open pipeline.OpenData) (err error) {
 		if v.retrain {
 			err = v.again(ctx, w, found, open)

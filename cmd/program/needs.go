@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -30,8 +31,11 @@ type Needs struct {
 // Surplus bounds, in percent, how far estimates of memory exceed the real use.
 const Surplus = 25
 
-// Less are ways of a job to less memory.
-const Less = ", or set fewer workers or fewer inducing points"
+// Ways to less memory: of a job, and of a command without one.
+const (
+	Less     = ", or set fewer workers or fewer inducing points"
+	LessHere = ", or set fewer --workers"
+)
 
 // Met refuses needs above the budget for memory or the machine's. instead adds to the hints.
 func (n Needs) Met(m Machine, budget int64, instead string) error {
@@ -66,6 +70,21 @@ func Afford(m Machine, res pipeline.Resources, limit func(bytes int64)) func([]p
 		}
 		limit(need.Memory)
 		return nil
+	}
+}
+
+// AffordCheck refuses a check that needs too much: first without rows, and again with a sample. again: it
+// trains again, too.
+func AffordCheck(m Machine, res pipeline.Resources, again bool, instead string) func(certify.Certificate, pipeline.Model, *pipeline.Sample) error {
+	return func(c certify.Certificate, of pipeline.Model, rows *pipeline.Sample) error {
+		if rows == nil {
+			return Needs{Memory: pipeline.CheckMemory(c, of, pipeline.Sample{}, res)}.Met(m, res.Memory, "")
+		}
+		need := Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, of, *rows, res), Disk: pipeline.CheckSpill(c, res)}
+		if again || c.Model.ByRule {
+			need.Memory = max(need.Memory, pipeline.RetrainMemory(c, *rows, res))
+		}
+		return need.Met(m, res.Memory, instead)
 	}
 }
 

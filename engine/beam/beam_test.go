@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -480,14 +481,17 @@ func TestMisplacedFlags(t *testing.T) {
 	}
 }
 
-// A job that this machine has no memory for is refused before its rows are read, by the driver and
-// by workers.
+// What this machine has no memory for is refused before rows are read, by drivers and by workers.
 func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	d, _ := withHandover(t, job(t))
+	path := job(t)
+	out, lake := outputOf(t, path), filepath.Join(filepath.Dir(path), "lake")
 	before := here
 	defer func() { here = before }()
 	here = program.Machine{Memory: func() int64 { return 8 << 20 }, Room: before.Room}
-	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context())} {
+	_, predicts := predictInto(t, filepath.Join(t.TempDir(), "predictions"), out, lake)
+	verifies := verify(t.Context(), []string{out, lake}, console{io.Discard, io.Discard})
+	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context()), "predict": predicts, "verify": verifies} {
 		if err == nil || !strings.Contains(err.Error(), "the process may have 8.0 MiB") || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%s: %v", who, err)
 		}

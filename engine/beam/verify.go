@@ -126,7 +126,10 @@ func verify(ctx context.Context, args []string, c console) (err error) {
 	if err != nil {
 		return err
 	}
-	check := program.Check{Model: k.Model, Certificate: k.Certificate, From: from, Trusted: string(*trustedFlag), Judge: pipeline.Judge(*judgeFlag), Resources: resources(), Parts: k.parts}
+	check := program.Check{
+		Model: k.Model, Certificate: k.Certificate, From: from, Trusted: string(*trustedFlag), Judge: pipeline.Judge(*judgeFlag),
+		Resources: resources(), Parts: k.parts, Afford: program.AffordCheck(here, resources(), false, program.LessHere),
+	}
 	found, err := check.Run(ctx, nil)
 	if err != nil {
 		return err
