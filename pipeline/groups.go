@@ -142,13 +142,26 @@ func (j Job) grouping(values []float64) *certify.Grouping {
 	return &certify.Grouping{Column: j.Groups.Column, Beside: j.Groups.beside(j), Values: slices.Clone(values), Texts: j.Groups.Texts}
 }
 
+// groupColumn is the place of the column of the groups among the columns of the rows; -1: there are no groups.
+func (j Job) groupColumn(columns []string) (int, error) {
+	at := slices.Index(columns, j.Groups.Column)
+	if j.Groups.given() && at < 0 {
+		return at, fmt.Errorf("%w: groups.column: no column %q is read as numbers (hint: of text list the values that make groups, groups.values)", ErrConfig, j.Groups.Column)
+	}
+	return at, nil
+}
+
 // groupValues are the values with a group of their own: the declared ones, or those that one in fifty
 // reference rows has, the twenty most frequent of them at most. columns are those of the rows.
 func (j Job) groupValues(columns []string, reference rawRows) ([]float64, error) {
 	if !j.Groups.given() || j.Groups.Values != nil {
 		return j.Groups.Values, nil
 	}
-	values := frequent(reference.column(slices.Index(columns, j.Groups.Column)), frequentGroup, 1, certify.MaxGroupValues)
+	at, err := j.groupColumn(columns)
+	if err != nil {
+		return nil, err
+	}
+	values := frequent(reference.column(at), frequentGroup, 1, certify.MaxGroupValues)
 	if values == nil {
 		return nil, fmt.Errorf("%w: groups.column: no value of %q is that of one in %d reference rows: list the values (groups.values)", ErrData, j.Groups.Column, frequentGroup)
 	}

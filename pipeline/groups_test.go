@@ -1,6 +1,7 @@
 package pipeline_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -137,6 +138,31 @@ func TestGroupsOfAJob(t *testing.T) {
 		c.change(&j)
 		if _, err := j.WithDefaults(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A column of groups that the rows do not have, or that is text, is an error of the job before a row is
+// read, and refused in a forged certificate.
+func TestGroupsNeedTheirColumn(t *testing.T) {
+	l := stations(900, 4)
+	for _, values := range [][]float64{nil, {0, 1}} {
+		of := func(column string) func(*pipeline.Job) {
+			return func(j *pipeline.Job) {
+				byStation(values...)(j)
+				j.Exclude, j.Groups.Column = nil, column
+			}
+		}
+		_, err := pipeline.Run(t.Context(), job(t, of("stattion")), l.environment(&pipelinetest.Store{}))
+		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `groups.column: no column "stattion"`) {
+			t.Errorf("values %v: %v", values, err)
+		}
+		p := publish(t, l, of("station"))
+		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
+			ev.Configuration = bytes.Replace(ev.Configuration, []byte(`"column":"station"`), []byte(`"column":"stattion"`), 1)
+		})
+		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("values %v: forged: %v", values, err)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"slices"
 )
 
 // A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
@@ -60,7 +59,10 @@ func prepare(ctx context.Context, src Source, m Model, job Job, known subject, h
 		return nil, err
 	}
 	rows.of.model, rows.of.sample, rows.of.constant, rows.of.groups = known.model, known.sample, known.constant, known.groups
-	rows.grouping, rows.grouped = job.grouping(unpacked(known.groups)), slices.Index(src.Columns(), job.Groups.Column)
+	rows.grouping = job.grouping(unpacked(known.groups))
+	if rows.grouped, err = job.groupColumn(src.Columns()); err != nil {
+		return nil, err
+	}
 	rows.wanted, rows.ranges = ordinals(rows.roles.order), newRangeCheck(job.Schema, src.Columns())
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err

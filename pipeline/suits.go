@@ -32,6 +32,9 @@ func (j Job) Suits(columns []string, n int64) error {
 			return fmt.Errorf("%w: encode: the rows have no column %q", ErrConfig, e.Column)
 		}
 	}
+	if _, err := j.groupColumn(columns); err != nil {
+		return err
+	}
 	if j.Scaling.Mode == ScalingDeclared {
 		return j.bears(*j.Scaling.Target)
 	}
