@@ -146,7 +146,8 @@ func TestEncodingsOfAJob(t *testing.T) {
 		of   pipeline.Encoding
 		says string
 	}{
-		"a column that is not there": {pipeline.Encoding{Column: "wind"}, `no column "wind"`},
+		"a column that is not there": {pipeline.Encoding{Column: "wind"}, `encode: the rows have no column "wind"`},
+		"a fill of no column":        {pipeline.Encoding{Column: "wind", Scaled: true, Fill: &pipeline.Fill{}}, `fill: the rows have no column "wind"`},
 		"no frequent value":          {pipeline.Encoding{Column: "a"}, "list the levels, or leave out (exclude) an identifier"},
 		"one value":                  {pipeline.Encoding{Column: "one"}, "has one value"},
 	} {

@@ -29,7 +29,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	}
 	for _, e := range j.Encode {
 		if !slices.Contains(columns[:len(columns)-1], e.Column) {
-			return fmt.Errorf("%w: encode: the rows have no column %q", ErrConfig, e.Column)
+			return fmt.Errorf("%w: %s: the rows have no column %q", ErrConfig, e.key(), e.Column)
 		}
 	}
 	if _, err := j.groupColumn(columns); err != nil {
