@@ -133,7 +133,9 @@ func TestWindowsThatOthersCertified(t *testing.T) {
 // where the group has come to.
 func TestOvertaken(t *testing.T) {
 	w := newWorld(3 * windowRows)
-	w.inTraining = func() {
+	w.inTraining = func() { // while the next window is filled
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		if w.committed == 0 {
 			w.committed = 20
 		}
