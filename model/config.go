@@ -55,9 +55,9 @@ type Config struct {
 // sooner; each stage adapts its rates to its own length.
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
-	// end earlier when the bound stops falling. Zero means 1,800,000/N, at
-	// least 60 and at most 120, three times that for [GoalELBO]; negative means none: θ and Z stay where
-	// they start.
+	// end earlier when the bound stops falling. Zero means 400,000/N, at
+	// least 60 and at most 120, three times that for [GoalELBO]; negative means none: θ and Z stay
+	// where they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
 	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [GoalELBO], at most N; N means full
@@ -123,7 +123,7 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 const (
-	jointRows     = 1_800_000 // N times the joint steps, between these:
+	jointRows     = 400_000 // N times the joint steps, between these:
 	jointLeast    = 60
 	jointMost     = 120
 	batchLeast    = 2500

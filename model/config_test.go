@@ -27,7 +27,8 @@ func TestDefaultsFollowFromN(t *testing.T) {
 	}{
 		{0, 8, 0, Plan{Joint: 120, Batch: 0, Settle: 30, SettleBatch: 0, EstimateRows: 1000}},
 		{100, 8, 90, Plan{Joint: 120, Batch: 100, Settle: 30, SettleBatch: 100, EstimateRows: 1000}},
-		{11_400, 26, 961, Plan{Joint: 120, Batch: 2500, Settle: 30, SettleBatch: 11_400, EstimateRows: 1000}},
+		{5000, 26, 636, Plan{Joint: 80, Batch: 2500, Settle: 30, SettleBatch: 5000, EstimateRows: 1000}},
+		{11_400, 26, 961, Plan{Joint: 60, Batch: 2500, Settle: 30, SettleBatch: 11_400, EstimateRows: 1000}},
 		{30_400, 8, 1569, Plan{Joint: 60, Batch: 6080, Settle: 30, SettleBatch: 30_400, EstimateRows: 1000}},
 		{152_000, 2, 600, Plan{Joint: 60, Batch: 30_400, Settle: 30, SettleBatch: 152_000, EstimateRows: 1000}},
 		{10_000_000, 8, 2000, Plan{Joint: 60, Batch: 32_000, Settle: 30, SettleBatch: 200_000, EstimateRows: 1000}},
