@@ -56,8 +56,8 @@ type Config struct {
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
 	// end earlier when the bound stops falling. Zero means 400,000/N, at
-	// least 60 and at most 120, three times that for [GoalELBO]; negative means none: θ and Z stay
-	// where they start.
+	// least 60 and at most 120, and for [GoalELBO] three times 1,800,000/N, within the same limits;
+	// negative means none: θ and Z stay where they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
 	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [GoalELBO], at most N; N means full
@@ -130,16 +130,18 @@ const (
 	batchMost     = 32_000
 	defaultSettle = 30
 	largePass     = 200_000
-	evidenceSteps = 3 // times the joint steps
+	evidenceRows  = 1_800_000 // in place of jointRows
+	evidenceSteps = 3         // times the joint steps
 	evidenceBatch = 6000
 )
 
 func (p Plan) withDefaults(n int64, m int, goal Goal) Plan {
 	if p.Joint == 0 {
-		p.Joint = int(min(jointMost, max(jointLeast, jointRows/max(1, n))))
+		rows, times := int64(jointRows), int64(1)
 		if goal == GoalELBO {
-			p.Joint *= evidenceSteps
+			rows, times = evidenceRows, evidenceSteps
 		}
+		p.Joint = int(times * min(jointMost, max(jointLeast, rows/max(1, n))))
 	}
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
