@@ -25,7 +25,7 @@ func whole(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("set", "key", "N", "M", "steps", "status", "bound of a draw", "bound of the mean", "by the hold-out rows", "risk on them", "best constant's bound", "processor s", "peak MiB")
+	t := newTable("set", "key", "N", "M", "steps", "status of a draw", "bound of a draw", "bound of the mean", "by the hold-out rows", "risk on them", "best constant's bound", "processor s", "peak MiB")
 	for _, set := range wholeSets {
 		data, err := filepath.Abs(filepath.Join(b.data, set.name))
 		if err != nil {

@@ -56,7 +56,7 @@ type Config struct {
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
 	// end earlier when the bound stops falling. Zero means 400,000/N, at
-	// least 60 and at most 120, and for [GoalELBO] three times 1,800,000/N, within the same limits;
+	// least 60 and at most 120, and for [GoalELBO] three times 1,800,000/N, from 180 to 360;
 	// negative means none: θ and Z stay where they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means

@@ -86,7 +86,7 @@ func (t *training) arriving(c candidate) (candidate, error) {
 		c.early.Grids = append(c.early.Grids, g)
 	}
 	c.early.N, c.early.Delta = max(1, Sample{Rows: n}.train(job)), job.Delta
-	c.early.Plan = plan(job.Train, c.early.N, c.early.Dim, c.early.Inducing)
+	c.early.Plan = job.plan(c.early.N, c.early.Dim, c.early.Inducing)
 	c.config.Inducing = c.early.Scheduled().Inducing
 	c.config.Plan.Joint = -1
 	return c, nil

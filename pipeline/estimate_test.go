@@ -58,3 +58,15 @@ func TestSpillBytes(t *testing.T) {
 		}
 	}
 }
+
+// Passes are passes over the rows, whatever the batch of the objective.
+func TestPassesOfEachObjective(t *testing.T) {
+	const n, d, m = 12_000, 5, 200
+	for _, objective := range Objectives() {
+		job := Job{Train: TrainDecl{Objective: objective, Passes: 10}}
+		p := model.Config{N: n, Dim: d, Inducing: m, Goal: job.goal(), Plan: job.plan(n, d, m)}.Scheduled().Plan
+		if read := float64(p.Joint*p.Batch) / n; !(read > 9.8 && read < 10.2) {
+			t.Errorf("%s: %d steps of %d rows are %.1f passes over %d, want 10", objective, p.Joint, p.Batch, read, n)
+		}
+	}
+}

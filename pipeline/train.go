@@ -153,7 +153,7 @@ func (t *training) nominate() error {
 		}
 		for _, m := range numbers {
 			c.config.Inducing = m
-			c.config.Plan = plan(t.job.Train, c.config.FitRows(), c.config.Dim, m)
+			c.config.Plan = t.job.plan(c.config.FitRows(), c.config.Dim, m)
 			if t.begins(c.config) && t.job.Train.Passes == 0 && t.job.Train.Mode != TrainArrival {
 				c.config.Plan.Joint = warmSteps(c.config)
 			}
@@ -196,14 +196,14 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 
 // plan translates the training declaration for n rows to fit, of d features and
 // a candidate of m inducing points (0: the trainer's rule).
-func plan(t TrainDecl, n int64, d, m int) model.Plan {
-	p := model.Plan{Batch: t.Batch}
-	if t.Mode == TrainFullPass {
+func (j Job) plan(n int64, d, m int) model.Plan {
+	p := model.Plan{Batch: j.Train.Batch}
+	if j.Train.Mode == TrainFullPass {
 		p.Batch, p.SettleBatch = int(n), int(n)
 	}
-	if t.Passes > 0 {
-		batch := model.Config{N: n, Dim: d, Inducing: m, Plan: p}.Scheduled().Plan.Batch
-		p.Joint = max(1, int(math.Round(t.Passes*float64(n)/float64(batch))))
+	if j.Train.Passes > 0 {
+		batch := model.Config{N: n, Dim: d, Inducing: m, Goal: j.goal(), Plan: p}.Scheduled().Plan.Batch
+		p.Joint = max(1, int(math.Round(j.Train.Passes*float64(n)/float64(batch))))
 	}
 	return p
 }
