@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/measured"
@@ -85,15 +85,18 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if rows = here(rows); len(rows) == 0 {
-		return errors.New("no row has such a name and is computed")
+	if rows, err = here(rows); err != nil {
+		return err
 	}
 	last := rows[len(rows)-1]
 	var beside []row // with differences for numbers
 	for _, r := range rows {
 		beside = append(beside, r.beside(last))
 	}
-	panels := curves("less that of the last grid", "ln |Θ|", beside, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	panels := curves("difference from the last grid", "ln |Θ|", beside, row.lnTheta, func(r row) string { return fmt.Sprintf("L = %d", r.Limit) })
+	for _, p := range panels {
+		p.Add(newLine(plotter.XYs{{X: p.X.Min, Y: 0}, {X: p.X.Max, Y: 0}}, grey, dashes...))
+	}
 	return writeCurves("discretisation", []string{"limit", "digits", "ln_theta", "B", "R_test"}, " − last", 5, beside, func(r row) []string {
 		at := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
 		return []string{strconv.Itoa(r.Limit), strconv.Itoa(r.Digits), written(r.lnTheta()), rows[at].ours["B"].text(4), rows[at].ours["R_test"].text(4)}

@@ -123,6 +123,7 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 		if i == 0 {
 			p.Y.Label.Text = title
 		}
+		var theirs *plotter.Scatter
 		order, groups := grouped(rows, series)
 		for s, name := range order {
 			col := palette[s%len(palette)]
@@ -130,24 +131,33 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 			bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: col, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
 			for _, r := range groups[name] {
 				ours := r.ours[q.name]
-				if math.IsNaN(ours.se) {
-					ours.se = 0
+				at := plotter.XY{X: x(r), Y: ours.mean}
+				points = append(points, at)
+				if !math.IsNaN(ours.se) {
+					bars.XYs, bars.YErrors = append(bars.XYs, at), append(bars.YErrors, struct{ Low, High float64 }{-ours.se, ours.se})
 				}
-				points = append(points, plotter.XY{X: x(r), Y: ours.mean})
-				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{-ours.se, ours.se})
 				if paper, ok := r.paper[q.name]; ok && !r.extra() && !math.IsNaN(paper.mean) {
 					marks = append(marks, plotter.XY{X: x(r), Y: paper.mean})
+					p.Add(errorBar(x(r), paper))
 				}
 			}
 			line, dots := addSeries(p, points, 2.2, col)
-			bars.XYs = points
-			p.Add(bars)
-			if len(marks) > 0 {
-				p.Add(newDots(marks, draw.CrossGlyph{}, 4, grey))
+			if len(bars.XYs) > 0 {
+				p.Add(bars)
 			}
 			if i == 0 {
 				p.Legend.Add(name, line, dots)
 			}
+			if len(marks) > 0 {
+				theirs = newDots(marks, draw.CrossGlyph{}, 4, grey)
+				p.Add(theirs)
+			}
+		}
+		if i == 0 && theirs != nil {
+			p.Legend.Add("paper", theirs)
+		}
+		if i == 0 {
+			p.Y.Max += 0.4 * p.Y.Max // for the legend
 		}
 		p.Y.Min = min(0, p.Y.Min)
 		panels = append(panels, p)
@@ -221,8 +231,10 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 		p.Add(
 			&plotter.BarChart{Values: plotter.Values{bound}, Width: vg.Points(16), XMin: float64(i), Color: color.NRGBA{0x9c, 0xb8, 0xd8, 0xff}},
 			&plotter.BarChart{Values: plotter.Values{risk}, Width: vg.Points(16), XMin: float64(i), Color: palette[0]},
-			errorBar(float64(i), r.ours["B"]),
 		)
+		if e := r.ours["B"]; !math.IsNaN(e.se) {
+			p.Add(errorBar(float64(i), e))
+		}
 		p.Y.Max = max(p.Y.Max, 1.15*bound, 1.15*risk)
 		if v := r.paper["B"].mean; !math.IsNaN(v) && v > 0 && !r.extra() {
 			marks = append(marks, plotter.XY{X: float64(i), Y: v})
@@ -243,9 +255,6 @@ func barPanel(title string, rows []row, first bool) *plot.Plot {
 
 // errorBar is the standard error of a bar.
 func errorBar(x float64, e estimate) *plotter.YErrorBars {
-	if math.IsNaN(e.se) {
-		e.se = 0
-	}
 	bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: grey, Width: vg.Points(1)}, CapWidth: plotter.DefaultCapWidth}
 	bars.XYs = plotter.XYs{{X: x, Y: e.mean}}
 	bars.YErrors = plotter.YErrors{{Low: -e.se, High: e.se}}

@@ -41,17 +41,18 @@ func runInducing(ctx context.Context, o options) error {
 			rows[i] = known[at]
 		}
 	}
-	rows = here(rows)
+	if rows, err = here(rows); err != nil {
+		return err
+	}
 	for i := range rows {
-		rows[i].paper = nil // of 500 points alone
+		if rows[i].Inducing != defaultInducing {
+			rows[i].paper = nil
+		}
 	}
 	order, groups := grouped(rows, row.ofSet)
 	var panels [][]*plot.Plot
 	for _, key := range order {
 		panels = append(panels, curves(key, "inducing points M", groups[key], func(r row) float64 { return float64(r.Inducing) }, func(r row) string { return r.Method }))
-	}
-	if len(panels) == 0 {
-		return nil
 	}
 	oneScale(panels)
 	return writeCurves("inducing", []string{"dataset", "ard", "method", "M"}, "", 4, rows, func(r row) []string {

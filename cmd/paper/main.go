@@ -9,8 +9,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // options are the choices of a user.
@@ -84,13 +87,41 @@ func main() {
 		os.Exit(2)
 	}
 	_ = flags.Parse(os.Args[2:]) // it exits
+	if flags.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "paper: %q is neither a flag nor its value: one NAME, and flags after it\n", flags.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1], o); err != nil {
+	err := run(ctx, os.Args[1], o)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: the same command goes on from here")
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)
 		os.Exit(1) //nolint:gocritic // stop has nothing left to do
 	}
 	fmt.Fprintln(os.Stdout, "written to "+o.out)
+}
+
+// check finds what no experiment of the name can do.
+func (o options) check(name string) error {
+	steps := (pipeline.PaperGrid.Max - pipeline.PaperGrid.Min) / o.grid
+	switch {
+	case o.reps < 1 || o.evaluations < 1:
+		return fmt.Errorf("-reps %d -evaluations %d: want at least one of each", o.reps, o.evaluations)
+	case o.inducing < 1 || name == "inducing" && o.inducing < 5:
+		return fmt.Errorf("-inducing %d: want at least one, and five for fifths of them", o.inducing)
+	case o.grid != 0 && !(steps >= 1 && math.Abs(steps-math.Round(steps)) < 1e-9):
+		return fmt.Errorf("-grid %v: want a step that divides the grid from %g to %g", o.grid, pipeline.PaperGrid.Min, pipeline.PaperGrid.Max)
+	case !slices.Contains([]string{"", published, pretrained, minibatch}, o.start):
+		return fmt.Errorf("-start %q: want %s, %s or %s", o.start, published, pretrained, minibatch)
+	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.grid != 0 || o.stored || o.inducing != defaultInducing):
+		return fmt.Errorf("%s is computed as a whole: -only, -start, -grid, -inducing and -stored are not for it", name)
+	case (name == "inducing" || name == "discretisation") && o.write && o.only != "":
+		return fmt.Errorf("%s is written whole: -write is not for a part of it", name)
+	}
+	return nil
 }
 
 func run(ctx context.Context, name string, o options) error {
@@ -99,8 +130,8 @@ func run(ctx context.Context, name string, o options) error {
 	if i < 0 && name != "all" {
 		return fmt.Errorf("there is no experiment %q", name)
 	}
-	if o.reps < 1 {
-		return fmt.Errorf("%d repetitions: want at least one", o.reps)
+	if err := o.check(name); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil { //nolint:gosec // results are for everybody to read
 		return err

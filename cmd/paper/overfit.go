@@ -24,6 +24,11 @@ func runOverfit(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	full, _, err := fitCollapsed(ctx, rows, epsilon, 0, o, func(c *model.CollapsedConfig) { c.Objective, c.Exact = model.Evidence, true })
+	if err != nil {
+		return err
+	}
+	noise, _ := full.Noise()
 	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
 	ends := [][]string{{"method", "starts", "lowest objective", "σ_n² there", "starts that end within 0.01 of it", "that end with σ_n² below 0.001"}}
 	var panels []*plot.Plot
@@ -56,6 +61,9 @@ func runOverfit(ctx context.Context, o options) error {
 		best := newDots(plotter.XYs{lowest(points)}, draw.CrossGlyph{}, 5, palette[i])
 		p.Add(best)
 		p.Legend.Add("lowest", best)
+		of := newLine(plotter.XYs{{X: noise, Y: p.Y.Min}, {X: noise, Y: p.Y.Max}}, grey, dashes...)
+		p.Add(of)
+		p.Legend.Add("full GP", of)
 		panels = append(panels, p)
 	}
 	return writeFigure("overfit", records, ends, [][]*plot.Plot{panels}, 640, 280, o)

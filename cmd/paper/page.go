@@ -91,16 +91,18 @@ func (o options) command(name string) string {
 
 // section is a table of the page, made from the stored results and the paper's.
 func (o options) section(name string) (rows []row, text string, err error) {
-	if rows, err = o.results(name); err != nil {
+	all, err := o.results(name)
+	if err != nil {
 		return nil, "", err
 	}
-	after := map[unit]row{}
-	for _, r := range rows {
+	var after []row // pre-training
+	for _, r := range thorough(all) {
 		if r.Start == pretrained {
-			after[r.setting()] = r
+			after = append(after, r)
+		} else {
+			rows = append(rows, r)
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Start == pretrained })
 	if len(rows) == 0 {
 		return nil, "No result of the present code is stored.", nil
 	}
@@ -115,9 +117,14 @@ func (o options) section(name string) (rows []row, text string, err error) {
 	for _, r := range rows {
 		by(r)
 		gain := ""
-		if p, ok := after[r.setting()]; ok && r.Start == published {
+		if at := slices.IndexFunc(after, func(p row) bool { return r.Start == published && p.from(published, r.Most) == r.unit }); at >= 0 {
+			p := after[at]
 			by(p)
-			gain = fmt.Sprintf("%.4f (%+.4f)", p.ours["B"].mean, p.ours["B"].mean-r.ours["B"].mean)
+			gain = fmt.Sprintf("%.4f after %d", p.ours["B"].mean, p.Most)
+			if same := slices.IndexFunc(all, func(s row) bool { return s.unit == p.from(published, p.Most) }); same >= 0 {
+				by(all[same])
+				gain += fmt.Sprintf(" (%+.4f)", p.ours["B"].mean-all[same].ours["B"].mean)
+			}
 		}
 		of := func(name string) string { return fmt.Sprintf("%.0f", r.ours[name].mean) }
 		cut := fmt.Sprintf("%.0f of %d", math.Round(r.ours["cut_off"].mean*float64(r.reps)), r.reps)
@@ -140,6 +147,22 @@ func (o options) section(name string) (rows []row, text string, err error) {
 		markdownTable(lines), markdownTable(detail), strings.Join(made, "\n")), nil
 }
 
+// from is the unit with another start and number of gradients.
+func (u unit) from(start string, most int) unit {
+	u.Start, u.Most = start, most
+	return u
+}
+
+// thorough are the rows without those of which there is one with more splits, or as many and more
+// gradients.
+func thorough(rows []row) []row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool {
+		return slices.ContainsFunc(rows, func(s row) bool {
+			return s.from(r.Start, r.Most) == r.unit && s.Start == r.Start && (s.reps > r.reps || s.reps == r.reps && s.Most > r.Most)
+		})
+	})
+}
+
 // extra reports whether the paper has no such row.
 func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && r.Alpha == 0 }
 
@@ -149,6 +172,8 @@ func (r row) words() string {
 	switch {
 	case r.extra():
 		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
+	case (words == "lower" || words == "higher") && r.ours["cut_off"].mean > 0:
+		return fmt.Sprintf("%s by %.4f, cut off", words, math.Abs(difference))
 	case words == "lower" || words == "higher":
 		return fmt.Sprintf("%s by %.4f", words, math.Abs(difference))
 	}
@@ -191,7 +216,7 @@ func markdownTable(lines [][]string) string {
 // its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
 func (o options) conclusions() (string, error) {
 	const higher = 1.15
-	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "its baseline", "test risk", "hold-out rows", "hold-out bound"}}
+	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "hold-out rows", "hold-out bound"}}
 	for _, s := range []struct {
 		table, dataset, baseline string
 		epsilon                  float64
@@ -206,6 +231,7 @@ func (o options) conclusions() (string, error) {
 		if err != nil {
 			return "", err
 		}
+		stored = thorough(stored)
 		is := func(method, start string) func(r row) bool {
 			return func(r row) bool {
 				return r.Dataset == s.dataset && r.Epsilon == s.epsilon && r.ARD == s.ard && strings.HasPrefix(r.Method, method) && r.Start == start

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/csv"
+	"fmt"
 	"image/png"
 	"math"
 	"os"
@@ -52,7 +53,9 @@ func TestExperiments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := base
-			o.out, o.only = t.TempDir(), c.only
+			if o.out, o.only = t.TempDir(), c.only; c.only == "" {
+				o.inducing = defaultInducing
+			}
 			fatal.If(t, run(t.Context(), name, o))
 			file := strings.TrimSuffix(name, "-loss")
 			records := table(t, filepath.Join(o.out, file+".csv"))
@@ -129,7 +132,7 @@ func table(t *testing.T, path string) [][]string {
 // The published start alone ends where the paper's does. With logarithms as coordinates of the search
 // the second split ended at 0.596.
 func TestPublishedStart(t *testing.T) {
-	o := options{data: data(t), reps: 2, evaluations: 1000, out: t.TempDir(), only: "ε 0.4 kl"}
+	o := options{data: data(t), reps: 2, evaluations: 1000, inducing: defaultInducing, out: t.TempDir(), only: "ε 0.4 kl"}
 	fatal.If(t, run(t.Context(), "boston", o))
 	records := table(t, filepath.Join(o.out, "boston.csv"))
 	at := slices.Index(records[0], "B")
@@ -141,9 +144,9 @@ func TestPublishedStart(t *testing.T) {
 // Nothing is drawn of rows that are not there.
 func TestNothingStored(t *testing.T) {
 	for _, name := range []string{"boston", "sparse", "inducing", "exp-loss", "discretisation"} {
-		o := options{data: data(t), reps: 1, stored: true, out: t.TempDir(), page: filepath.Join(t.TempDir(), "paper.md")}
-		if err := run(t.Context(), name, o); name == "discretisation" && err == nil {
-			t.Error("a figure without rows is drawn")
+		o := options{data: data(t), reps: 1, evaluations: 2, inducing: 20, stored: true, out: t.TempDir(), page: filepath.Join(t.TempDir(), "paper.md")}
+		if err := run(t.Context(), name, o); err == nil || err.Error() != "no row is computed" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -167,6 +170,50 @@ func TestPageIsMadeFromWhatIsStored(t *testing.T) {
 	}
 }
 
+// What no experiment can do is refused before anything is computed.
+func TestOptionsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		experiment string
+		change     func(*options)
+		want       string
+	}{
+		"no split":     {"boston", func(o *options) { o.reps = 0 }, "-reps 0"},
+		"no gradient":  {"boston", func(o *options) { o.evaluations = 0 }, "-evaluations 0"},
+		"no point":     {"sparse", func(o *options) { o.inducing = -5 }, "-inducing -5"},
+		"no fifth":     {"inducing", func(o *options) { o.inducing = 4 }, "-inducing 4"},
+		"negative":     {"boston", func(o *options) { o.grid = -1 }, "-grid -1"},
+		"past the end": {"boston", func(o *options) { o.grid = 7 }, "-grid 7"},
+		"NaN":          {"boston", func(o *options) { o.grid = math.NaN() }, "-grid NaN"},
+		"start":        {"sparse", func(o *options) { o.start = "there" }, `-start "there"`},
+		"no row":       {"boston", func(o *options) { o.only = "nothing" }, "there is no such row"},
+		"a part":       {"inducing", func(o *options) { o.write, o.only = true, "VFE" }, "written whole"},
+		"all":          {"all", func(o *options) { o.only = "FITC" }, "computed as a whole"},
+		"whole":        {"snelson", func(o *options) { o.only = "FITC" }, "computed as a whole"},
+		"no data":      {"boston", func(o *options) { o.data = filepath.Join(o.out, "none") }, "no row is computed"},
+		"a broken unit": {"boston", func(o *options) {
+			o.only = "ε 0.2 full-GP"
+			rows, err := o.chosen(tableRowsOf(t, *o))
+			fatal.If(t, err)
+			path := filepath.Join(o.out, "units", rows[0].name())
+			fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
+			fatal.If(t, os.WriteFile(path, []byte("{"), 0o600))
+		}, "full-GP-iso-a-1-m0-e1000-published-0.json: unexpected end"},
+	} {
+		o := options{data: data(t), reps: 1, evaluations: defaultEvaluations, inducing: defaultInducing, page: page, out: t.TempDir()}
+		c.change(&o)
+		if err := run(t.Context(), c.experiment, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func tableRowsOf(t *testing.T, o options) []row {
+	t.Helper()
+	rows, err := tableRows("boston", o)
+	fatal.If(t, err)
+	return rows
+}
+
 // Results of some rows leave those of others in their place.
 func TestWriteKeepsOtherRows(t *testing.T) {
 	o := options{page: filepath.Join(t.TempDir(), "paper.md"), write: true}
@@ -175,10 +222,36 @@ func TestWriteKeepsOtherRows(t *testing.T) {
 	}
 	fatal.If(t, o.keep([]row{of("kl-PAC-GP", "first"), of("full-GP", "first")}))
 	fatal.If(t, o.keep([]row{of("kl-PAC-GP", "second")}))
+	more := of("full-GP", "third")
+	more.reps = 2
+	fatal.If(t, o.keep([]row{more}))
+	if err := o.keep([]row{of("full-GP", "first")}); err == nil || !strings.Contains(err.Error(), "is stored with 2 splits") {
+		t.Errorf("a row of two splits is replaced by one of none: %v", err)
+	}
 	rows, err := o.results("boston")
 	fatal.If(t, err)
-	if len(rows) != 2 || rows[0].made != "second" || rows[1].made != "first" || !(rows[0].paper["B"].mean == 0.333) {
+	if len(rows) != 2 || rows[0].made != "second" || rows[1].made != "third" || !(rows[0].paper["B"].mean == 0.333) {
 		t.Errorf("%d rows, %+v", len(rows), rows)
+	}
+}
+
+// Of a row there is the longest search; pre-training is compared with a search as long as its own.
+func TestPageHasTheLongestSearch(t *testing.T) {
+	o := options{page: filepath.Join(t.TempDir(), "paper.md"), write: true}
+	of := func(start string, most int, bound float64) row {
+		u := unit{Table: "sparse", Dataset: "pol", Loss: "01", Epsilon: 0.6, Method: "kl-PAC-SGP", Alpha: -1, Inducing: 500, Start: start, Most: most}
+		return row{unit: u, made: fmt.Sprint(start, most), reps: 1, ours: map[string]estimate{"B": {bound, math.NaN()}}}
+	}
+	fatal.If(t, o.keep([]row{of(published, 1000, 0.21), of(published, 100, 0.25), of(pretrained, 100, 0.24)}))
+	rows, text, err := o.section("sparse")
+	fatal.If(t, err)
+	if len(rows) != 1 || rows[0].Most != 1000 || !strings.Contains(text, "| 0.2400 after 100 (-0.0100) |") {
+		t.Errorf("%d rows, %s", len(rows), text)
+	}
+	for _, made := range []string{"published1000", "published100", "pre-trained100"} {
+		if !strings.Contains(text, made) {
+			t.Errorf("%s is not named:\n%s", made, text)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ func (s *snelson) scan(ctx context.Context) (panels []*plot.Plot, points plotter
 		g := t.Progress()
 		kl := g.KL / float64(s.rows.Len())
 		points = append(points, plotter.XY{X: ratio, Y: kl})
-		if slices.Contains([]float64{1, 2, 5}, ratio) {
+		if slices.Contains([]float64{2, 2.5, 5}, ratio) {
 			title := fmt.Sprintf("kl-PAC-SGP, ε = %g σ_n: B %.3f, KL/N %.3f", ratio, g.Bound, kl)
 			fig, err := s.panel(title, t, p, ratio*math.Sqrt(s.noise), palette[len(panels)%len(palette)], 0)
 			if err != nil {
@@ -109,7 +109,7 @@ func (s *snelson) baselines(ctx context.Context) (panels []*plot.Plot, err error
 			return nil, err
 		}
 		n2, _ := t.Noise()
-		fig, err := s.panel(fmt.Sprintf("%s: bound at ε = 2 σ_n %.3f", b.name, t.Progress().Bound), t, p, 0, palette[len(panels)+1], n2)
+		fig, err := s.panel(fmt.Sprintf("%s: bound %.3f at ε = 2 σ_n", b.name, t.Progress().Bound), t, p, 0, palette[len(panels)+1], n2)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func scanPanel(scan plotter.XYs) *plot.Plot {
 
 // runSnelson draws the predictive distributions of kl-PAC-SGP for three tolerances beside
 // the full GP, and of FITC and VFE, and scans KL/N over the tolerance. The paper does not
-// say which three tolerances its figure has: KL/N of .097, .109 and .031 tells.
+// say which three tolerances its figure has: those drawn have its KL/N, .109, .097 and .031.
 func runSnelson(ctx context.Context, o options) error {
 	rows, err := snelsonRows(ctx, o, 1)
 	if err != nil {

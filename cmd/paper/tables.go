@@ -221,7 +221,10 @@ func runTable(ctx context.Context, table string, o options) error {
 	for i := range rows {
 		rows[i].made = fmt.Sprintf("`%s`; %s", o.command(table), measured.Machine(rows[i].made))
 	}
-	return writeTable(table, here(rows), o)
+	if rows, err = here(rows); err != nil {
+		return err
+	}
+	return writeTable(table, rows, o)
 }
 
 // made computes the chosen rows with data.
@@ -259,17 +262,24 @@ func (o options) chosen(rows []row) ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-only: %w", err)
 	}
-	return slices.DeleteFunc(rows, func(r row) bool { return !only.MatchString(r.label()) }), nil
+	if rows = slices.DeleteFunc(rows, func(r row) bool { return !only.MatchString(r.label()) }); len(rows) == 0 {
+		return nil, fmt.Errorf("-only %q -start %q: there is no such row", o.only, o.start)
+	}
+	return rows, nil
 }
 
 // here are the rows with at least one split.
-func here(rows []row) []row {
-	return slices.DeleteFunc(rows, func(r row) bool {
+func here(rows []row) ([]row, error) {
+	rows = slices.DeleteFunc(rows, func(r row) bool {
 		if r.reps == 0 {
 			fmt.Fprintf(os.Stderr, "%s is not computed yet\n", r.label())
 		}
 		return r.reps == 0
 	})
+	if len(rows) == 0 {
+		return nil, errors.New("no row is computed")
+	}
+	return rows, nil
 }
 
 // complete computes the missing units of rows, on data that split gives, unless -stored is set, and
@@ -425,9 +435,17 @@ func (o options) keep(rows []row) error {
 		if err != nil {
 			return err
 		}
+		var fewer error
 		stored = slices.DeleteFunc(stored, func(r row) bool {
-			return slices.ContainsFunc(rows, func(s row) bool { return s.unit == r.unit })
+			i := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
+			if i >= 0 && rows[i].reps < r.reps {
+				fewer = fmt.Errorf("%s is stored with %d splits: -write leaves it as it is for %d", r.label(), r.reps, rows[i].reps)
+			}
+			return i >= 0
 		})
+		if fewer != nil {
+			return fewer
+		}
 		all = append(all, stored...)
 		for _, r := range rows {
 			if r.Table == table {
@@ -459,7 +477,10 @@ func (o options) results(table string) ([]row, error) {
 	place := func(r row) int {
 		return slices.IndexFunc(theirs, func(p row) bool { return p.setting() == r.setting() })
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(place(a), place(b)) })
+	after := func(r row) int { return slices.Index([]string{published, pretrained, minibatch, ""}, r.Start) }
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(after(a), after(b)), cmp.Compare(b.Alpha, a.Alpha), cmp.Compare(a.Inducing, b.Inducing))
+	})
 	for i, r := range rows {
 		if at := place(r); at >= 0 {
 			rows[i].paper = theirs[at].paper

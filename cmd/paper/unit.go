@@ -146,7 +146,10 @@ func readJSON(path string, v any) (bool, error) {
 	if err == nil {
 		err = json.Unmarshal(text, v)
 	}
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("%s: %w; without the file it is computed anew", path, err)
+	}
+	return true, nil
 }
 
 // writeJSON writes a value to a file, whole or not at all.
