@@ -150,7 +150,7 @@ func curves(title, xTitle string, rows []row, x func(row) float64, series func(r
 			}
 			if len(marks) > 0 {
 				theirs = newDots(marks, draw.CrossGlyph{}, 4, grey)
-				p.Add(theirs)
+				p.Add(newDots(marks, draw.CrossGlyph{}, 4, col))
 			}
 		}
 		if i == 0 && theirs != nil {
