@@ -110,8 +110,10 @@ func (o options) check(name string) error {
 	switch {
 	case o.reps < 1 || o.evaluations < 1:
 		return fmt.Errorf("-reps %d -evaluations %d: want at least one of each", o.reps, o.evaluations)
-	case o.inducing < 1 || name == "inducing" && o.inducing < 5:
-		return fmt.Errorf("-inducing %d: want at least one, and five for fifths of them", o.inducing)
+	case o.inducing < 1:
+		return fmt.Errorf("-inducing %d: want at least one", o.inducing)
+	case name == "inducing" && o.inducing < 5:
+		return fmt.Errorf("-inducing %d: want at least five, as the curves go by fifths", o.inducing)
 	case o.grid != 0 && !(steps >= 1 && math.Abs(steps-math.Round(steps)) < 1e-9):
 		return fmt.Errorf("-grid %v: want a step that divides the grid from %g to %g", o.grid, pipeline.PaperGrid.Min, pipeline.PaperGrid.Max)
 	case !slices.Contains([]string{"", published, pretrained, minibatch}, o.start):
