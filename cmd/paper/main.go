@@ -95,7 +95,7 @@ func main() {
 	defer stop()
 	err := run(ctx, os.Args[1], o)
 	if ctx.Err() != nil {
-		err = errors.New("interrupted: the same command goes on from here")
+		err = errors.New("interrupted; units that are finished stay in -out, and are not computed again")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "paper:", err)

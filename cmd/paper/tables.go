@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -12,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/docs"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -70,80 +65,6 @@ type row struct {
 	reps        int
 	made        string // the command, and the machine
 	found       []finding
-}
-
-// readRows reads rows from CSV: numbers and their standard errors.
-func readRows(text, table string) ([]row, error) {
-	reader := csv.NewReader(strings.NewReader(text))
-	reader.Comment = '#'
-	records, err := reader.ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var rows []row
-	for _, r := range records[1:] {
-		cell := func(name string) string {
-			if i := slices.Index(records[0], name); i >= 0 {
-				return r[i]
-			}
-			return ""
-		}
-		number := func(name string) float64 {
-			if v, err := strconv.ParseFloat(cell(name), 64); err == nil {
-				return v
-			}
-			return math.NaN()
-		}
-		whole := func(name string) int { v, _ := strconv.Atoi(cell(name)); return v }
-		if cell("table") != table {
-			continue
-		}
-		out := row{reps: whole("repetitions"), made: cell("made"), ours: map[string]estimate{}}
-		out.unit = unit{
-			Table: table, Dataset: cell("dataset"), Loss: cell("loss"), Epsilon: number("epsilon"), Method: cell("method"), ARD: cell("ard") == "yes",
-			Alpha: -1, Inducing: whole("inducing"), Most: whole("evaluations"), Start: cell("start"),
-		}
-		if v := number("alpha"); !math.IsNaN(v) {
-			out.Alpha = v
-		}
-		if v := number("step"); !math.IsNaN(v) {
-			out.Step = v
-		}
-		for _, c := range columns {
-			out.ours[c.name] = estimate{number(c.name), number(c.name + "_se")}
-		}
-		rows = append(rows, out)
-	}
-	return rows, nil
-}
-
-// writeRows writes rows as readRows reads them.
-func writeRows(path string, rows []row) error {
-	records := [][]string{{"table", "dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "evaluations", "start", "step", "repetitions", "made"}}
-	for _, c := range columns {
-		records[0] = append(records[0], c.name, c.name+"_se")
-	}
-	for _, r := range rows {
-		alpha, step, ard := "", "", "no"
-		if r.Alpha >= 0 {
-			alpha = written(r.Alpha)
-		}
-		if r.Step > 0 {
-			step = written(r.Step)
-		}
-		if r.ARD {
-			ard = "yes"
-		}
-		record := []string{
-			r.Table, r.Dataset, r.Loss, written(r.Epsilon), r.Method, ard, alpha, strconv.Itoa(r.Inducing), strconv.Itoa(r.Most), r.Start, step,
-			strconv.Itoa(r.reps), r.made,
-		}
-		for _, c := range columns {
-			record = append(record, written(r.ours[c.name].mean), written(r.ours[c.name].se))
-		}
-		records = append(records, record)
-	}
-	return writeCSV(path, records)
 }
 
 // publishedRows are the paper's rows of a table.
@@ -422,88 +343,4 @@ func writeTable(name string, rows []row, o options) error {
 		return err
 	}
 	return errors.Join(drawTable(name, rows, o.out), o.onPage(name, text))
-}
-
-// keep puts rows into the stored results, in the place of those of the same units.
-func (o options) keep(rows []row) error {
-	if !o.write {
-		return nil
-	}
-	var all []row
-	for _, table := range []string{"boston", "sparse", "exp"} {
-		stored, err := o.results(table)
-		if err != nil {
-			return err
-		}
-		var fewer error
-		stored = slices.DeleteFunc(stored, func(r row) bool {
-			i := slices.IndexFunc(rows, func(s row) bool { return s.unit == r.unit })
-			if i >= 0 && rows[i].reps < r.reps {
-				fewer = fmt.Errorf("%s is stored with %d splits: -write leaves it as it is for %d", r.label(), r.reps, rows[i].reps)
-			}
-			return i >= 0
-		})
-		if fewer != nil {
-			return fewer
-		}
-		all = append(all, stored...)
-		for _, r := range rows {
-			if r.Table == table {
-				all = append(all, r)
-			}
-		}
-	}
-	return writeRows(o.resultsFile(), all)
-}
-
-// resultsFile is beside the page.
-func (o options) resultsFile() string {
-	return filepath.Join(filepath.Dir(o.page), "paper-results.csv")
-}
-
-// results are the stored rows of a table, with the paper's numbers.
-func (o options) results(table string) ([]row, error) {
-	text, err := os.ReadFile(o.resultsFile())
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	rows, err := readRows(string(text), table)
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := publishedRows(table)
-	place := func(r row) int {
-		return slices.IndexFunc(theirs, func(p row) bool { return p.setting() == r.setting() })
-	}
-	after := func(r row) int { return slices.Index([]string{published, pretrained, minibatch, ""}, r.Start) }
-	slices.SortStableFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(after(a), after(b)), cmp.Compare(b.Alpha, a.Alpha), cmp.Compare(a.Inducing, b.Inducing))
-	})
-	for i, r := range rows {
-		if at := place(r); at >= 0 {
-			rows[i].paper = theirs[at].paper
-		}
-	}
-	return rows, err
-}
-
-// setting is the row of the paper that a row is compared with.
-func (r row) setting() unit {
-	s := unit{Table: r.Table, Dataset: r.Dataset, Loss: r.Loss, Epsilon: r.Epsilon, Method: r.Method, ARD: r.ARD}
-	if s.Method == freeForm && s.Table == "boston" {
-		s.Method = "kl-PAC-GP"
-	} else if s.Method == freeForm {
-		s.Method = "kl-PAC-SGP"
-	}
-	return s
-}
-
-func writeCSV(path string, records [][]string) error {
-	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(records); err != nil {
-		return err
-	}
-	return durable.WriteFile(durable.OS{}, path, out.Bytes())
 }
