@@ -21,13 +21,20 @@ func readTable(ctx context.Context, data, name string) (measured.Dataset, error)
 	if err != nil {
 		return measured.Dataset{}, err
 	}
-	return standardised(all, targets[name])
+	t, err := standardised(all, targets[name])
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", filepath.Join(data, name), err)
+	}
+	return t, nil
 }
 
 // standardised has the features by name, without constant ones, and then the target.
 func standardised(all measured.Dataset, target string) (measured.Dataset, error) {
 	names := slices.DeleteFunc(slices.Sorted(slices.Values(all.Names)), func(name string) bool { return name == target })
 	var t measured.Dataset
+	if all.Rows() < 2 {
+		return t, fmt.Errorf("%d rows: want at least two", all.Rows())
+	}
 	for _, name := range append(names, target) {
 		i := slices.Index(all.Names, name)
 		if i < 0 {

@@ -119,6 +119,23 @@ func TestSarcosOfAUser(t *testing.T) {
 	}
 }
 
+// Data that cannot be used are refused.
+func TestStandardisedRefuses(t *testing.T) {
+	for want, c := range map[string]struct {
+		names   []string
+		columns [][]float64
+	}{
+		"0 rows":               {[]string{"x", "y"}, [][]float64{{}, {}}},
+		"1 rows":               {[]string{"x", "y"}, [][]float64{{1}, {2}}},
+		"there is no column y": {[]string{"x"}, [][]float64{{1, 2}}},
+		"y has one value":      {[]string{"x", "y"}, [][]float64{{1, 2}, {3, 3}}},
+	} {
+		if _, err := standardised(measured.Dataset{Names: c.names, Columns: c.columns}, "y"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func table(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)
