@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	chromepage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -55,13 +54,16 @@ func newBrowser(t *testing.T, own string) *browser {
 	err := chromedp.Listen(ctx, func(ev any) {
 		fault := ""
 		switch ev := ev.(type) {
-		case *log.EventEntryAdded:
-			fault = string(ev.Entry.Source) + ": " + ev.Entry.Text
-			if ev.Entry.Source == log.EntrySourceNetwork && strings.Contains(ev.Entry.Text, "the server responded with a status of 4") {
-				fault = "" // a page that says no
+		case *runtime.EventExceptionThrown:
+			fault = "an exception: " + ev.ExceptionDetails.Text
+		case *network.EventLoadingFailed:
+			if !ev.Canceled {
+				fault = "a request failed: " + ev.ErrorText
 			}
-		case *runtime.EventConsoleAPICalled, *runtime.EventExceptionThrown:
-			fault = "a script ran"
+		case *network.EventResponseReceived:
+			if ev.Response.Status >= 500 {
+				fault = "a request failed: " + ev.Response.StatusText
+			}
 		case *chromepage.EventJavascriptDialogOpening:
 			fault = "a dialog: " + ev.Message
 		case *network.EventRequestWillBeSent:
@@ -77,7 +79,7 @@ func newBrowser(t *testing.T, own string) *browser {
 	})
 	fatal.If(t, err)
 	order(t, b, network.Enable, network.EnableParams{})
-	order(t, b, log.Enable, cdp.Empty{})
+	order(t, b, runtime.Enable, cdp.Empty{})
 	return b
 }
 
