@@ -52,7 +52,7 @@ var apache brokertest.Shared
 func TestMain(m *testing.M) {
 	text := os.Getenv(childVariable)
 	if text == "" {
-		os.Exit(apache.Main(m))
+		scripted(tests(func() int { return apache.Main(m) }))
 	}
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
