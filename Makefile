@@ -1,17 +1,20 @@
 # Packages and flags of a target: make test PKG=./certify/... ARGS='-run Bound'
-# Tests are short in make test and make ci (go test -short), whole in make nightly;
+# Tests are short in make test, test-all and ci (go test -short), whole in make nightly;
 # ARGS=-short=false makes them whole in make test.
 PKG  ?= ./...
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint fmt bench compare build beam demo ci nightly notices release vulncheck clean
+.PHONY: help test test-all lint fmt bench compare build beam demo ci nightly notices release vulncheck clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-test: ## the short tests of all packages, with the Python, Kafka, store and browser that they need
+test: ## the short tests of all packages that need Go only
 	@.ci/test -short $(ARGS) $(PKG)
+
+test-all: ## the same with Python, Kafka, a store and a browser, which it sets up
+	@.ci/test --all -short $(ARGS) $(PKG)
 
 lint: ## golangci-lint, as .golangci.yml says
 	@tools=$$(.ci/tools) && "$$tools/golangci-lint" run $(ARGS) $(PKG)

@@ -266,7 +266,7 @@ func TestPrometheusFiles(t *testing.T) {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no promtool: PACSGP_PROMTOOL is not set")
 		}
-		t.Skip("no promtool: PACSGP_PROMTOOL is not set; make test sets it")
+		t.Skip("no promtool: PACSGP_PROMTOOL is not set; make test-all sets it")
 	}
 	examples := filepath.Join("..", "..", "examples", "operations")
 	for _, args := range [][]string{

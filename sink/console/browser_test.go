@@ -41,7 +41,7 @@ func newBrowser(t *testing.T, own string) *browser {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no browser: PACSGP_CHROMIUM is not set")
 		}
-		t.Skip("no browser: PACSGP_CHROMIUM is not set; make test sets it")
+		t.Skip("no browser: PACSGP_CHROMIUM is not set; make test-all sets it")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -23,7 +23,7 @@ func Python(t testing.TB, args ...string) (output string, status int) {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt")
 		}
-		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test` sets one up")
+		t.Skip("PACSGP_PYTHON names no Python interpreter with the packages of python/requirements.txt: `make test-all` sets one up")
 	}
 	cmd := command(t, args...)
 	out, err := cmd.CombinedOutput()

@@ -72,7 +72,7 @@ func prepare(t testing.TB, o Options, folder string) *Server {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no Apache Kafka: PACSGP_KAFKA is not set")
 		}
-		t.Skip("no Apache Kafka: PACSGP_KAFKA is not set; make test sets it")
+		t.Skip("no Apache Kafka: PACSGP_KAFKA is not set; make test-all sets it")
 	}
 	ports := freePorts(t, 3)
 	s := &Server{Address: ports[0], jars: jars, folder: folder, stop: func() {}}

@@ -33,7 +33,7 @@ func NewGateway(t testing.TB) *Gateway {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("no object store: PACSGP_VERSITYGW is not set")
 		}
-		t.Skip("no object store: PACSGP_VERSITYGW is not set; make test sets it")
+		t.Skip("no object store: PACSGP_VERSITYGW is not set; make test-all sets it")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
 	fatal.If(t, err)
