@@ -17,7 +17,8 @@ var Examples = map[string]string{
 	"roles":    "{by: content}",
 	"bad_rows": "{tolerance: 0.1 %}",
 	"train":    "{passes: 4}",
-	"publish":  "{kafka: {brokers: [localhost:9092], name: model}}",
+	"kafka":    "{brokers: [localhost:9092]}",
+	"publish":  "{kafka: {name: model}}",
 	"stream":   "{group: shared}",
 	"serve":    "{listen: localhost:8080}",
 }

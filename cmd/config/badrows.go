@@ -129,7 +129,7 @@ func (p Task) DeadLetters() pipeline.Quarantine {
 // Put sends the records that the spool has kept: those with a bad value in a column of the job
 // or of an alternative.
 func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ func(func(pipeline.BadRow) error) error) (err error) {
-	client, err := d.origin.Client()
+	client, err := d.origin.Cluster.Client()
 	if err != nil {
 		return err
 	}

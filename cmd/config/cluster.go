@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,11 +18,13 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Cluster says how to reach brokers. Each section with brokers has its keys.
+// A Cluster says how to reach the brokers that have all topics of a file, and the registry of
+// their schemas.
 type Cluster struct {
 	Brokers  brokerList        `yaml:"brokers"`
 	TLS      tlsConfig         `yaml:"tls"`
 	SASL     saslConfig        `yaml:"sasl"`
+	Registry registry          `yaml:"registry"`
 	Patience yamlfile.Duration `yaml:"patience"`
 
 	Told func(string) // gets the reason for a wait
@@ -59,7 +62,6 @@ type tlsConfig struct {
 	CA          string `yaml:"ca"`
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
-	ServerName  string `yaml:"server_name"`
 }
 
 type saslConfig struct {
@@ -70,11 +72,23 @@ type saslConfig struct {
 }
 
 func (c *Cluster) files() []*string {
-	return []*string{&c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile}
+	return []*string{&c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile, &c.Registry.CA, &c.Registry.PasswordFile}
 }
 
-// check adds the faults of the declaration.
-func (c Cluster) check(key string, faults *yamlfile.Faults) {
+// declared reports whether the section is there.
+func (c Cluster) declared() bool {
+	c.Told = nil
+	return !reflect.ValueOf(c).IsZero()
+}
+
+// check adds the faults of the section, which a file has if it names topics.
+func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
+	const key = "kafka"
+	if !topics && !c.declared() {
+		return
+	}
+	faults.Unless(topics, key, "nothing in this file is on a topic; leave it out")
+	c.Registry.check(key+".registry", faults)
 	faults.Unless(len(c.Brokers) > 0, key+".brokers", "name at least one, as in [broker.example.org:9092]")
 	faults.Unless(c.Patience >= 0, key+".patience", "%v is negative", time.Duration(c.Patience))
 	s := c.SASL
@@ -86,18 +100,12 @@ func (c Cluster) check(key string, faults *yamlfile.Faults) {
 	faults.Unless((s.PasswordEnv == "") != (s.PasswordFile == ""), key+".sasl", "name where the password is: password_env, a variable of the environment, or password_file")
 }
 
-// checkWithout adds the faults of a section without brokers, which uses those of another one.
-func (c Cluster) checkWithout(key, other string, faults *yamlfile.Faults) {
-	faults.Unless(c.TLS == (tlsConfig{}) && c.SASL == (saslConfig{}), key, "tls and sasl are given without brokers; those of "+other+" have their own")
-	faults.Unless(c.Patience == 0, key+".patience", "it is given without brokers, and has no effect then; "+other+".patience is that of its brokers")
-}
-
 // Client connects to the cluster.
 func (c Cluster) Client() (*broker.Client, error) {
 	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.Told}
 	var err error
 	if t := c.TLS; t != (tlsConfig{}) {
-		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key, ServerName: t.ServerName}).Load(); err != nil {
+		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key}).Load(); err != nil {
 			return nil, err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 // A JobFile is a job file: one YAML document. Its keys are those of the
 // structs below; any other key is an error.
 type JobFile struct {
+	Kafka    Cluster       `yaml:"kafka"`
 	Source   SourceSection `yaml:"source"`
 	Target   string        `yaml:"target"`
 	Features []string      `yaml:"features"`
@@ -281,7 +282,7 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Publish.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign.Key})
+	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign.Key})
 }
 
 // planned is the number of rows of a job of mode arrival; windows of a topic declare their own.

@@ -32,14 +32,13 @@ type KafkaSection struct {
 
 // A TopicSection declares a topic of rows, and the form of its records.
 type TopicSection struct {
-	Cluster `yaml:",inline"`
+	Topic      string `yaml:"topic"`
+	Group      string `yaml:"group"`
+	Format     string `yaml:"format"`
+	Schema     string `yaml:"schema"`
+	Tombstones string `yaml:"tombstones"`
 
-	Topic      string   `yaml:"topic"`
-	Group      string   `yaml:"group"`
-	Format     string   `yaml:"format"`
-	Schema     string   `yaml:"schema"`
-	Registry   registry `yaml:"registry"`
-	Tombstones string   `yaml:"tombstones"`
+	Cluster Cluster // of the file
 }
 
 // A SpoolSection declares the folder of consumed rows, and its limit.
@@ -53,7 +52,7 @@ type SpoolSection struct {
 func (k KafkaSection) declared() bool { return !reflect.ValueOf(k).IsZero() }
 
 func (k *TopicSection) files() []*string {
-	return append(k.Cluster.files(), &k.Schema, &k.Registry.CA, &k.Registry.PasswordFile)
+	return []*string{&k.Schema}
 }
 
 // relativePaths makes relative paths relative to a folder, except addresses of stores, which
@@ -112,15 +111,13 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 
 // check adds the faults of the topic and of the form of its records.
 func (k TopicSection) check(key string, faults *yamlfile.Faults) {
-	k.Cluster.check(key, faults)
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
 	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
 	const ofAvro = "it is of format: avro"
 	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
-	faults.Unless(k.Registry == (registry{}) || k.Format == kafkalog.FormatAvro, key+".registry", ofAvro)
-	faults.Unless(k.Schema == "" || k.Registry == (registry{}), key, "schema and registry are both declared; name one of them")
-	k.Registry.check(key+".registry", faults)
+	faults.Unless(k.Cluster.Registry == (registry{}) || k.Format == kafkalog.FormatAvro, "kafka.registry", ofAvro)
+	faults.Unless(k.Schema == "" || k.Cluster.Registry == (registry{}), key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 
 // spooledColumns are the features and targets of a job and its alternatives.
@@ -141,7 +138,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A Topic is the window of a topic.
@@ -161,14 +158,14 @@ func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened
 // consume consumes the window into its spool.
 func (k *Topic) consume(ctx context.Context) (err error) {
 	waits := func(err error) {
-		if err != nil && k.Told != nil {
-			k.Told(err.Error())
+		if err != nil && k.Cluster.Told != nil {
+			k.Cluster.Told(err.Error())
 		}
 	}
 	if err := k.Schemas(waits); err != nil {
 		return err
 	}
-	if k.Config.Client, err = k.Client(); err != nil {
+	if k.Config.Client, err = k.Cluster.Client(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, k.Config.Client.Close()) }()

@@ -62,7 +62,7 @@ func (p Task) Member() (*Member, error) {
 	if from.For > 0 {
 		from.Config.Least = p.Stream.Least()
 	}
-	for _, patience := range []*yamlfile.Duration{&from.Patience, &p.Shelf.Cluster.Patience} {
+	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.Shelf.Cluster.Patience} {
 		if *patience == 0 {
 			*patience = yamlfile.Duration(ServicePatience)
 		}
@@ -76,7 +76,7 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err := m.Topic.Schemas(m.Waits); err != nil {
 		return nil, err
 	}
-	if m.client, err = m.Topic.Client(); err != nil {
+	if m.client, err = m.Topic.Cluster.Client(); err != nil {
 		return nil, err
 	}
 	if m.shelf, err = m.Shelf.Cluster.Client(); err != nil {

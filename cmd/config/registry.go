@@ -66,9 +66,9 @@ func (k *Topic) Schemas(waits func(err error)) error {
 		text, err := durable.ReadSmall(k.Schema, "an Avro schema", maxSchemaFile)
 		k.Config.Schema = string(text)
 		return err
-	case k.Registry != (registry{}):
-		client, err := k.Registry.client()
-		k.Config.Registry = &kafkalog.Schemas{Client: client, Patience: cmp.Or(time.Duration(k.Patience), time.Minute), Waits: waits}
+	case k.Cluster.Registry != (registry{}):
+		client, err := k.Cluster.Registry.client()
+		k.Config.Registry = &kafkalog.Schemas{Client: client, Patience: cmp.Or(time.Duration(k.Cluster.Patience), time.Minute), Waits: waits}
 		return err
 	default:
 		return nil

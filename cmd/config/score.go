@@ -22,6 +22,7 @@ import (
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
+	Kafka          Cluster                          `yaml:"kafka"`
 	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // with the pointer to the model
 	Source         scoreSourceConfig                `yaml:"source"`
 	Keep           []string                         `yaml:"keep"`
@@ -57,10 +58,8 @@ func (folderOr[T]) words() []string { return nil }
 
 // A scoreTopicsConfig declares the topics of artifacts.
 type scoreTopicsConfig struct {
-	Cluster `yaml:",inline"`
-
-	Name   string     `yaml:"name"`
-	Topics topicNames `yaml:"topics"`
+	Name   string      `yaml:"name"`
+	Topics topicPrefix `yaml:"topics"`
 }
 
 // scoreBadRows declares where rows without a prediction go besides.
@@ -84,8 +83,6 @@ type scoreSourceConfig struct {
 // A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
 // their cluster; files have none.
 type scoreOutputTopicConfig struct {
-	Cluster `yaml:",inline"`
-
 	Topic  string `yaml:"topic"`
 	Record string `yaml:"record"`
 }
@@ -127,9 +124,10 @@ func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, [
 		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Model.Kafka.files(), c.Output.Kafka.files(),
+	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Kafka.files(),
 		[]*string{&c.Model.Folder, &c.Output.Folder})
 	var faults yamlfile.Faults
+	c.setCluster(&faults)
 	c.checkModel(&faults)
 	if c.OnTopics() {
 		c.checkTopics(&faults)
@@ -175,20 +173,14 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 	}
 	const key = "model.kafka"
 	faults.Unless(k.Name != "", key+".name", "under which name is the model published?")
-	if len(k.Brokers) > 0 || !c.OnTopics() {
-		c.ModelCluster().check(key, faults)
-		return
-	}
-	k.checkWithout(key, "source.kafka", faults)
 }
 
-// ModelCluster is the cluster of the topics of models; without brokers, that of the rows.
-func (c ScoreFile) ModelCluster() Cluster {
-	k := c.Model.Kafka
-	if len(k.Brokers) == 0 && c.OnTopics() {
-		return c.Source.Kafka.Cluster
+// setCluster gives the topic of rows its cluster.
+func (c *ScoreFile) setCluster(faults *yamlfile.Faults) {
+	c.Kafka.check(c.OnTopics() || c.ToTopic() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
+	if c.OnTopics() {
+		c.Source.Kafka.Cluster = c.Kafka
 	}
-	return k.Cluster
 }
 
 // checkFiles adds the faults of a source of files.
@@ -200,7 +192,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	if c.ToTopic() {
 		c.checkOutput(faults)
 	} else {
-		faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions, or a topic, as in {kafka: {topic: predictions, brokers: [\"localhost:9092\"]}}")
+		faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions, or a topic, as in {kafka: predictions}")
 	}
 	if c.Output.Folder != "" {
 		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
@@ -221,21 +213,6 @@ func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
 	k := c.Output.Kafka
 	faults.Unless(k.Topic != "", key+".topic", "name the topic for the predictions")
 	faults.Unless(k.Record == "" || k.Record != k.Topic, key+".record", "%s is the topic for the predictions; the record is another one", k.Record)
-	if len(k.Brokers) > 0 || len(c.Model.Kafka.Brokers) == 0 {
-		c.OutputCluster().check(key, faults)
-		return
-	}
-	k.checkWithout(key, "model.kafka", faults)
-}
-
-// OutputCluster is the cluster for predictions of files; without brokers, that of the topics of
-// models.
-func (c ScoreFile) OutputCluster() Cluster {
-	k := c.Output.Kafka
-	if len(k.Brokers) == 0 && len(c.Model.Kafka.Brokers) > 0 {
-		return c.ModelCluster()
-	}
-	return k.Cluster
 }
 
 // checkTopics adds the faults of a source that is a topic.
@@ -248,7 +225,6 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	out := c.Output.Kafka
 	faults.Unless((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
 	faults.Unless(out.Topic == "" || out.Topic != k.Topic, "output.kafka", "%s is the topic that the rows come from", out.Topic)
-	faults.Unless(reflect.ValueOf(out.Cluster).IsZero(), "output.kafka", "brokers, tls, sasl and patience are for predictions of files; those of rows of a topic go to a topic on its cluster, which source.kafka names")
 	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
 	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
 	bad := c.BadRows.To

@@ -84,11 +84,11 @@ func (s *Scoring) pointers() (score.Pointers, func() error, error) {
 	if s.Model.Folder != "" {
 		return FolderPointers(s.Model.Folder), func() error { return nil }, nil
 	}
-	client, err := s.client(s.ModelCluster())
+	client, err := s.client(s.Kafka)
 	if err != nil {
 		return nil, nil, err
 	}
-	return sinklog.NewPointers(client, sinklog.Topics(s.Model.Kafka.Topics), s.Model.Kafka.Name), client.Close, nil
+	return sinklog.NewPointers(client, s.Model.Kafka.Topics.topics(), s.Model.Kafka.Name), client.Close, nil
 }
 
 // client speaks to a cluster.
@@ -194,7 +194,7 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 }
 
 func (s *Scoring) filesToTopic(ctx context.Context, from score.Pointers) (failed int, err error) {
-	client, err := s.client(s.OutputCluster())
+	client, err := s.client(s.Kafka)
 	if err != nil {
 		return 0, err
 	}
@@ -247,7 +247,7 @@ type topicScoring struct {
 func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.Client, error) {
 	k := s.Source.Kafka
 	origin := &Topic{KafkaSection: KafkaSection{TopicSection: k}}
-	origin.Patience = cmp.Or(origin.Patience, yamlfile.Duration(s.Patience))
+	origin.Cluster.Patience = cmp.Or(origin.Cluster.Patience, yamlfile.Duration(s.Patience))
 	waits := func(err error) {
 		if err != nil { // predictions tell the end of it
 			s.Events.Waits(err)

@@ -24,17 +24,19 @@ type publishConfig struct {
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Cluster `yaml:",inline"`
-
-	Name        string     `yaml:"name"`
-	Topics      topicNames `yaml:"topics"`
-	ExactlyOnce bool       `yaml:"exactly_once"`
+	Name        string      `yaml:"name"`
+	Topics      topicPrefix `yaml:"topics"`
+	ExactlyOnce bool        `yaml:"exactly_once"`
 }
 
-type topicNames struct {
-	Certificates string `yaml:"certificates"`
-	Models       string `yaml:"models"`
-	Current      string `yaml:"current"`
+// A topicPrefix begins the names of the topics of artifacts; empty means pacsgp.
+type topicPrefix string
+
+func (p topicPrefix) topics() kafkalog.Topics {
+	if p == "" {
+		return kafkalog.Topics{}
+	}
+	return kafkalog.Topics{Certificates: string(p) + "-certificates", Models: string(p) + "-models", Current: string(p) + "-current"}
 }
 
 // A Shelf is the topics of artifacts.
@@ -47,7 +49,7 @@ type Shelf struct {
 	sign        sign.KeyFile
 }
 
-// shelf is the shelf of the section, or nil. Without brokers it is on the cluster of the rows.
+// shelf is the shelf of the section, or nil.
 func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 	const key = "publish.kafka"
 	k, group := c.Publish.Kafka, c.Source.Kafka.Group
@@ -59,14 +61,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Cluster: k.Cluster, Topics: kafkalog.Topics(k.Topics), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group, sign: sign.KeyFile(c.Sign.Key),
-	}
-	if len(k.Brokers) == 0 && c.Source.Kafka.declared() {
-		k.checkWithout(key, "source.kafka", faults)
-		s.Cluster = c.Source.Kafka.Cluster
-	} else {
-		s.Cluster.check(key, faults)
-		faults.Unless(s.group == "", "source.kafka.group", "its offsets can only be committed on its own cluster; leave the brokers of "+key+" out")
+		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group, sign: sign.KeyFile(c.Sign.Key),
 	}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are used for other things")
 	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), key+".name", "name the model, under which consumers find the current one")
@@ -75,16 +70,6 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 
 // partitionName is how the pointers of a shared group end.
 var partitionName = regexp.MustCompile(`/[0-9]+$`)
-
-// tell sets the listener for unreachable brokers.
-func (c *JobFile) tell(told func(string)) {
-	if c.Source.Kafka.declared() {
-		c.Source.Kafka.Told = told
-	}
-	if !reflect.ValueOf(c.Publish.Kafka).IsZero() {
-		c.Publish.Kafka.Told = told
-	}
-}
 
 // Publisher publishes beside the output; nil: nothing.
 func (p Task) Publisher() pipeline.Publisher {
@@ -116,7 +101,7 @@ func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told fun
 	if !letters {
 		return nil
 	}
-	client, err := from.Client()
+	client, err := from.Cluster.Client()
 	if err != nil {
 		return err
 	}

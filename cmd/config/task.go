@@ -90,7 +90,7 @@ func checkJob(ctx context.Context, path string, env Environment, o Overrides) (T
 	}
 	c.relativeTo(filepath.Dir(path))
 	c.Source.file, c.Source.stdin, c.Source.scheduled = path, env.Stdin, o.scheduled
-	c.tell(env.Notice)
+	c.Kafka.Told = env.Notice
 	if err := o.apply(&c); err != nil {
 		return Task{}, nil, ArgumentError{err}
 	}
@@ -115,6 +115,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	c.join(err, &faults)
 	c.tolerances(&faults)
 	c.Source.letters = c.BadRows.To.topic
+	if c.Source.Kafka.declared() {
+		c.Source.Kafka.Cluster = c.Kafka
+	}
+	c.Kafka.check(c.Source.Kafka.declared() || c.Publish.Kafka != (topicsConfig{}), &faults)
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)
 	_, files := from.(Lake)

@@ -16,6 +16,7 @@ import (
 
 // A WatchFile is a watch file: one YAML document.
 type WatchFile struct {
+	Kafka   Cluster                     `yaml:"kafka"`
 	Model   folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
 	Source  scoreSourceConfig           `yaml:"source"`
 	State   string                      `yaml:"state"` // folder
@@ -57,16 +58,19 @@ func checkWatch(ctx context.Context, path string, env Environment) (WatchFile, [
 		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Model.Kafka.files(), []*string{&c.Model.Folder, &c.State})
+	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, &c.State})
 	var faults yamlfile.Faults
-	c.scoring().checkModel(&faults)
+	s := c.scoring()
+	s.setCluster(&faults)
+	c.Source = s.Source
+	s.checkModel(&faults)
 	c.check(&faults)
 	return c, t.Merge(faults, Overrides{}.flag), nil
 }
 
 // scoring is the score file that reads the same rows by the same models.
 func (c WatchFile) scoring() ScoreFile {
-	return ScoreFile{Model: c.Model, Source: c.Source, Keep: c.Unit.Column, Poll: c.Poll, Serve: c.Serve, Workers: c.Workers, Memory: c.Memory, Folder: c.Folder}
+	return ScoreFile{Kafka: c.Kafka, Model: c.Model, Source: c.Source, Keep: c.Unit.Column, Poll: c.Poll, Serve: c.Serve, Workers: c.Workers, Memory: c.Memory, Folder: c.Folder}
 }
 
 // check adds the faults of all but the model.

@@ -24,8 +24,8 @@ import (
 
 // job is the job file of the demo; the address of the broker is filled in.
 const job = `# Written by demo-kafka, whose broker ends with it.
-source:
-  kafka: {brokers: [%q], topic: demo-rows}
+kafka: {brokers: [%q]}
+source: {kafka: {topic: demo-rows}}
 features: [x1, x2, x3]
 target: y
 loss: {epsilon: 0.5}

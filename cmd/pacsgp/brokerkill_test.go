@@ -33,9 +33,9 @@ func TestBrokerKilled(t *testing.T) {
 	fillTopic(t, gate.Address, 0)
 	jobOf := func(dir string, number int) string {
 		return tiny(jobFile{
-			"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: committed, group: group%d, patience: 3m}}", gate.Address, number),
+			"kafka": fmt.Sprintf("{brokers: [%q], patience: 3m}", gate.Address), "source": fmt.Sprintf("{kafka: {topic: rows, from: committed, group: group%d}}", number),
 			"features": "[x1, in.x2]",
-			"publish":  fmt.Sprintf("{kafka: {name: small%[1]d, exactly_once: true, topics: {certificates: c%[1]d, models: m%[1]d, current: p%[1]d}}}", number),
+			"publish":  fmt.Sprintf("{kafka: {name: small%[1]d, exactly_once: true, topics: small%[1]d}}", number),
 		}).write(t, dir)
 	}
 	undisturbed := t.TempDir()

@@ -16,8 +16,8 @@ import (
 func earlyJob(t *testing.T, address, dir string, change jobFile) string {
 	t.Helper()
 	job := jobFile{
-		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 300, spool: {limit: 10MB, keep: true}}}", address),
-		"roles":  "{by: first, reference: 40}", "train": "{mode: arrival, passes: 3, batch: 60}", "delta_policy": "each",
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 300, spool: {limit: 10MB, keep: true}}}",
+		"roles": "{by: first, reference: 40}", "train": "{mode: arrival, passes: 3, batch: 60}", "delta_policy": "each",
 	}
 	maps.Copy(job, change)
 	return serviceJob(t, address, dir, job)

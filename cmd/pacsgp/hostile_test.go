@@ -134,17 +134,17 @@ func TestHostileNames(t *testing.T) {
 	cluster := smallTopic(t)
 	broker := cluster.ListenAddrs()[0]
 	for i, change := range []jobFile{
-		{"publish": fmt.Sprintf("{kafka: {name: %s, brokers: [%q]}}", evilYAML, broker)},
-		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], topics: {models: %s}}}", broker, evilYAML)},
-		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], sasl: {mechanism: %s}}}", broker, evilYAML)},
-		{"publish": fmt.Sprintf("{kafka: {name: a, brokers: [%q], tls: {ca: %s}}}", broker, evilYAML)},
-		{"publish": "{kafka: {name: a, patience: 1s, brokers: [" + strings.Replace(evilYAML, `\x7f`, `\x7f:1`, 1) + "]}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "publish": fmt.Sprintf("{kafka: {name: %s}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "publish": fmt.Sprintf("{kafka: {name: a, topics: %s}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q], sasl: {mechanism: %s}}", broker, evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q], tls: {ca: %s}}", broker, evilYAML)},
+		{"kafka": "{patience: 1s, brokers: [" + strings.Replace(evilYAML, `\x7f`, `\x7f:1`, 1) + "]}"},
 		{"features": "[x1, " + evilYAML + "]"},
-		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: %s}}", broker, evilYAML)},
-		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: %s}}", broker, evilYAML)},
-		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, format: %s}}", broker, evilYAML)},
-		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, spool: {folder: %s}}}", broker, evilYAML)},
-		{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s: 1}}", broker, evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: %s}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, from: %s}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, format: %s}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, spool: {folder: %s}}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, %s: 1}}", evilYAML)},
 	} {
 		kept := file(fmt.Sprintf("topic-%d.yaml", i), readFile(t, fromTopic(cluster, change).write(t, dir)))
 		for _, command := range []string{"topics", "plan", "train"} {

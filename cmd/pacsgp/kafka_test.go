@@ -91,7 +91,7 @@ func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Recor
 
 func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
 	job := tiny(jobFile{
-		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, spool: {folder: spool, keep: true}}}", c.ListenAddrs()[0]),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, spool: {folder: spool, keep: true}}}",
 		"features": "[x1, in.x2]",
 	})
 	maps.Copy(job, change)
@@ -136,7 +136,7 @@ func TestTopic(t *testing.T) {
 	}
 
 	other := t.TempDir()
-	succeed(t, "train", "-c", fromTopic(c, jobFile{"source": fmt.Sprintf("{paths: [%q]}", filepath.Join(dir, "spool"))}).write(t, other))
+	succeed(t, "train", "-c", tiny(jobFile{"features": "[x1, in.x2]", "source": fmt.Sprintf("{paths: [%q]}", filepath.Join(dir, "spool"))}).write(t, other))
 	r3 := record(t, filepath.Join(other, "out"))
 	if r3.Model != r.Model || r3.Bound != r.Bound {
 		t.Errorf("the spool as a lake gave %s with the bound %v, want %s with %v", r3.Model, r3.Bound, r.Model, r.Bound)
@@ -156,7 +156,7 @@ func TestPublish(t *testing.T) {
 		c := smallTopic(t)
 		dir := t.TempDir()
 		job := fromTopic(c, jobFile{
-			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers}}", c.ListenAddrs()[0]),
+			"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, group: trainers}}",
 			"publish": fmt.Sprintf("{kafka: {name: small, exactly_once: %v}}", exactlyOnce),
 		}).write(t, dir)
 		pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
@@ -330,7 +330,7 @@ func TestNextWindow(t *testing.T) {
 			c := smallTopic(t)
 			dir := t.TempDir()
 			job := fromTopic(c, jobFile{
-				"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s, group: trainers}}", c.ListenAddrs()[0], k.source),
+				"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, %s, group: trainers}}", k.source),
 				"publish": "{kafka: {name: small, exactly_once: true}}",
 			}).write(t, dir)
 			pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
@@ -373,7 +373,7 @@ func TestSpoolsThatAreLeft(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	job := func(change jobFile) string {
-		j := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows}}", c.ListenAddrs()[0])})
+		j := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"})
 		maps.Copy(j, change)
 		return j.write(t, dir)
 	}
@@ -399,7 +399,7 @@ func TestSpoolsThatAreLeft(t *testing.T) {
 	if text := string(readFile(t, filepath.Join(out, record(t, out).Certificate))); !strings.Contains(text, `"end": 60`) {
 		t.Error("the second run froze another window")
 	}
-	pacsgp(t, "train", "-c", job(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: latest}}", c.ListenAddrs()[0])})).says(t, exitFailure, "no rows")
+	pacsgp(t, "train", "-c", job(jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, from: latest}}"})).says(t, exitFailure, "no rows")
 	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
 		t.Errorf("the spool was left in %q", left)
 	}

@@ -66,7 +66,7 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	rows := flightRows(t)
 	dir := t.TempDir()
 	job := jobFile{
-		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: flights, group: trainers, patience: 3m}}", s.Address),
+		"kafka": fmt.Sprintf("{brokers: [%q], patience: 3m}", s.Address), "source": "{kafka: {topic: flights, group: trainers}}",
 		"features": "[distance, time]", "target": "delay", "loss": "{epsilon: 15}", "delta": "0.01", "inducing": "[40]", "train": "{passes: 1}",
 		"copies": "independent", "output": "out", "publish": "{kafka: {name: delays, exactly_once: true}}",
 	}.write(t, dir)

@@ -67,8 +67,8 @@ func measureLatency(b *testing.B, rows int, mode string, warm bool) {
 		"roles": fmt.Sprintf("{by: first, reference: %d}", rows/20),
 	}
 	job := jobFile{
-		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 100MB, keep: true}}}", address, rows),
-		"train":  fmt.Sprintf("{mode: %s}", mode), "publish": "{kafka: {name: timed}}", "stream": fmt.Sprintf("{warm_start: %v}", warm),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 100MB, keep: true}}}", rows),
+		"train": fmt.Sprintf("{mode: %s}", mode), "publish": "{kafka: {name: timed}}", "stream": fmt.Sprintf("{warm_start: %v}", warm),
 		"delta_policy": "each", "output": "out",
 	}
 	batch := jobFile{"source": "{paths: [out/window-000000000002/spool]}", "output": "batch"}

@@ -42,7 +42,7 @@ func TestNoBroker(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until no broker was found, which takes seconds by design")
 	}
-	job := tiny(jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, patience: 8s}}`, "features": "[x1]"}).write(t, t.TempDir())
+	job := tiny(jobFile{"kafka": `{brokers: ["127.0.0.1:1"], patience: 8s}`, "source": `{kafka: {topic: rows}}`, "features": "[x1]"}).write(t, t.TempDir())
 	a := pacsgp(t, "train", "-c", job, "--log-format", "text")
 	a.says(t, exitFailure, "127.0.0.1:1", "connection refused", "hint: kafka.brokers")
 	if !strings.Contains(a.log, "note: kafka: no broker answers") || !strings.Contains(a.log, "tried again until 8s are over") {

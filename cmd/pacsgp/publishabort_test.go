@@ -32,7 +32,7 @@ func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 			c := smallTopic(t)
 			address := c.ListenAddrs()[0]
 			job := fromTopic(c, jobFile{
-				"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, patience: 1s}}", address),
+				"kafka": fmt.Sprintf("{brokers: [%q], patience: 1s}", address), "source": "{kafka: {topic: rows, group: trainers}}",
 				"publish": "{kafka: {name: small, exactly_once: true}}",
 			}).write(t, t.TempDir())
 			succeed(t, "topics", "-c", job)

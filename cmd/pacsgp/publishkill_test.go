@@ -32,8 +32,8 @@ type topicJob struct {
 func (j topicJob) write(t *testing.T, dir string) string {
 	t.Helper()
 	return fromTopic(j.c, jobFile{
-		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, from: %s, group: group-%s}}", j.c.ListenAddrs()[0], j.from, j.name),
-		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: {certificates: %[1]s-c, models: %[1]s-m, current: %[1]s-p}}}", j.name, j.exactlyOnce),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", j.c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, from: %s, group: group-%s}}", j.from, j.name),
+		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: %[1]s}}", j.name, j.exactlyOnce),
 	}).write(t, dir)
 }
 
@@ -65,7 +65,7 @@ func (j topicJob) finish(t *testing.T, when, dir string, want pipeline.RunRecord
 			t.Errorf("%s: pulled, %s is another file", when, file)
 		}
 	}
-	for _, topic := range []string{"-c", "-m", "-p"} {
+	for _, topic := range []string{"-certificates", "-models", "-current"} {
 		n := committed(t, j.c, j.name+topic)
 		// Without a transaction a model may stand there twice, under the same key: it
 		// was sent before the process was killed, and its certificate was not.

@@ -48,13 +48,14 @@ func TestAvroTopic(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "secret"), []byte(password+"\n"))
 	writeFile(t, filepath.Join(dir, "wrong"), []byte("open barley"))
 	models := map[string]bool{}
-	for i, source := range []string{
-		fmt.Sprintf("{kafka: {brokers: [%q], topic: rows}}", plain.ListenAddrs()[0]),
-		fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, format: avro, registry: {url: %q, user: reader, password_file: secret}}}", c.ListenAddrs()[0], server.URL),
-		fmt.Sprintf("{kafka: {brokers: [%q], topic: bare, format: avro, schema: row.avsc}}", c.ListenAddrs()[0]),
+	for i, topic := range []jobFile{
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", plain.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, user: reader, password_file: secret}}", c.ListenAddrs()[0], server.URL), "source": "{kafka: {topic: wire, format: avro}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: bare, format: avro, schema: row.avsc}}"},
 	} {
 		out := fmt.Sprintf("out%d", i)
-		job := fromTopic(c, jobFile{"source": source, "output": out}).write(t, dir)
+		topic["output"] = out
+		job := fromTopic(c, topic).write(t, dir)
 		a := succeed(t, "train", "-c", job)
 		r := record(t, filepath.Join(dir, out))
 		models[r.Model] = true
@@ -70,7 +71,7 @@ func TestAvroTopic(t *testing.T) {
 	if len(models) != 1 {
 		t.Errorf("models %v, want one", models)
 	}
-	silent := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: wire, format: avro, registry: {url: %q, user: reader, password_file: wrong}}}", c.ListenAddrs()[0], server.URL)}).write(t, dir)
+	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, user: reader, password_file: wrong}}", c.ListenAddrs()[0], server.URL), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
 	if a := pacsgp(t, "train", "-c", silent); a.status == 0 || !strings.Contains(a.message, "does not answer") || strings.Contains(a.message, "barley") {
 		t.Errorf("status %d, %s", a.status, a.message)
 	}

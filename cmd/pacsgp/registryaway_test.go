@@ -83,7 +83,7 @@ func TestScoreWithoutARegistry(t *testing.T) {
 	registry := startRegistry(t, featureSchema)
 	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
 	path := filepath.Join(s.dir, "score-avro.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: avro, format: avro, registry: {url: %q}}}\noutput: {kafka: predictions}\nserve: {listen: '127.0.0.1:0'}\n", s.address, registry.URL))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q], registry: {url: %q}}\nsource: {kafka: {topic: features, group: avro, format: avro}}\noutput: {kafka: predictions}\nserve: {listen: '127.0.0.1:0'}\n", s.address, registry.URL))
 	schema := avro.MustParse(featureSchema)
 	sendAs := func(id uint32) {
 		var records []*kgo.Record
@@ -126,8 +126,8 @@ func TestStreamWithoutARegistry(t *testing.T) {
 	address := c.ListenAddrs()[0]
 	createTopic(t, address, "rows", 3)
 	job := serviceJob(t, address, t.TempDir(), jobFile{
-		"serve":  "{listen: 127.0.0.1:0}",
-		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}, format: avro, registry: {url: %q}}}", address, registry.URL),
+		"serve": "{listen: 127.0.0.1:0}",
+		"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q}}", address, registry.URL), "source": "{kafka: {topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}, format: avro}}",
 	})
 	succeed(t, "topics", "-c", job)
 	schema, rows := avro.MustParse(rowSchema), smallRows(t).Rows(0, 130)

@@ -153,7 +153,7 @@ func TestScheduleOnceTellsThatNoBrokerAnswers(t *testing.T) {
 	}
 	t.Parallel()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"source": "{kafka: {brokers: ['127.0.0.1:1'], topic: rows}}", "features": "[x1, x2]"}).write(t, dir)))
+	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"kafka": `{brokers: ['127.0.0.1:1']}`, "source": `{kafka: {topic: rows}}`, "features": "[x1, x2]"}).write(t, dir)))
 	schedule := filepath.Join(dir, "schedule.yaml")
 	writeFile(t, schedule, []byte("record: schedule.db\njobs:\n  - {name: a, job: job.yaml, triggers: [{lag: 1}]}\n"))
 	pacsgp(t, "-q", "schedule", "--once", "-c", schedule).says(t, exitFailure, "a: the end of its topic is not known: ", "127.0.0.1:1")

@@ -27,7 +27,7 @@ import (
 // jobOnTopic writes a job on the topic rows, with these further keys of source.kafka.
 func jobOnTopic(t *testing.T, dir, address, kafka string, change jobFile) string {
 	t.Helper()
-	job := tiny(jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, %s}}", address, kafka), "features": "[x1, in.x2]"})
+	job := tiny(jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, %s}}", kafka), "features": "[x1, in.x2]"})
 	maps.Copy(job, change)
 	return job.write(t, dir)
 }

@@ -62,7 +62,7 @@ func scoreFilesToTopic(b *testing.B, inducing, rows int) {
 			n++
 			topic := fmt.Sprintf("predictions%d", n)
 			createTopic(b, s.Address, topic, 2)
-			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\noutput: {kafka: {topic: %s, brokers: [%q]}}\n", topic, s.Address))
+			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\nkafka: {brokers: [%q]}\noutput: {kafka: %s}\n", s.Address, topic))
 			c, err := loadScore(b.Context(), file, w)
 			if err == nil {
 				err = runScore(b.Context(), w, c, "", true)
@@ -103,7 +103,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 		ways = append(ways, way{fmt.Sprintf("score-exactly-once-%v", once), func() {
 			n++
 			path := filepath.Join(dir, "bench.yaml")
-			writeFile(b, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
+			writeFile(b, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
 			c, err := loadScore(b.Context(), path, w)
 			if err == nil {
 				err = runScore(b.Context(), w, c, "", true)

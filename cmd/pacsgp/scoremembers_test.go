@@ -93,7 +93,7 @@ func TestScoreMembers(t *testing.T) {
 		s := &sharers{aTopic: topic, name: fmt.Sprintf("shared-%v", once)}
 		createTopic(t, s.address, s.name, sharedPartitions)
 		createTopic(t, s.address, s.name+"-predicted", sharedPartitions)
-		writeFile(t, filepath.Join(s.dir, "score-"+s.name+".yaml"), fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: %[2]s, group: %[2]s}}\noutput: {kafka: %[2]s-predicted}\nexactly_once: %[3]v\nmembers: shared\nsession_timeout: 2s\n",
+		writeFile(t, filepath.Join(s.dir, "score-"+s.name+".yaml"), fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: %[2]s, group: %[2]s}}\noutput: {kafka: %[2]s-predicted}\nexactly_once: %[3]v\nmembers: shared\nsession_timeout: 2s\n",
 			s.address, s.name, once))
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() { defer close(done); s.produce(t, stop) }()

@@ -60,7 +60,7 @@ func topicOf(t *testing.T, address string, rows int, options string) *aTopic {
 func (s *aTopic) file(t *testing.T, topic, group, options string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, "score-"+group+".yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features, group: %s}}\nkeep: [id]\noutput: {kafka: %s}\n%s",
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\nkeep: [id]\noutput: {kafka: %s}\n%s",
 		s.address, group, topic, options))
 	return path
 }
@@ -186,12 +186,12 @@ func TestScoreOfOtherPartitions(t *testing.T) {
 		fillTopic(t, c.ListenAddrs()[0], first)
 	}
 	dir := t.TempDir()
-	job := fromTopic(c, jobFile{"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, partitions: [0, 2]}}", c.ListenAddrs()[0])})
+	job := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, partitions: [0, 2]}}"})
 	succeed(t, "train", "-c", job.write(t, dir))
 	s := &aTopic{address: c.ListenAddrs()[0]}
 	createTopic(t, s.address, "predictions", 3)
 	path := filepath.Join(dir, "score.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: rows, group: scorers}}\noutput: {kafka: predictions}\n", s.address))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: rows, group: scorers}}\noutput: {kafka: predictions}\n", s.address))
 	said := pacsgp(t, "score", "-c", path, "--once")
 	if said.status != 0 || !strings.Contains(said.log, `predictions of partition 1 of \"rows\" carry no certificate id`) {
 		t.Errorf("status %d: %s", said.status, said.log)
@@ -213,7 +213,7 @@ func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	text := strings.Replace(string(readFile(t, s.score)), "model: out", "model: {kafka: {name: small}}", 1)
 	writeFile(t, s.score, []byte(text))
 	job := func(passes string) string {
-		return tiny(jobFile{"train": passes, "publish": fmt.Sprintf("{kafka: {brokers: [%q], name: small}}", s.address)}).write(t, s.dir)
+		return tiny(jobFile{"train": passes, "kafka": fmt.Sprintf("{brokers: [%q]}", s.address), "publish": "{kafka: {name: small}}"}).write(t, s.dir)
 	}
 	publish := func(passes string) { succeed(t, "train", "-c", job(passes)) }
 	succeed(t, "topics", "-c", job("{passes: 2}"))

@@ -36,7 +36,7 @@ func filesToATopic(t *testing.T, address string, files int, rows int64) *sentFil
 func (s *sentFiles) file(t *testing.T, topic string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, "score-"+topic+".yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\nkeep: [y]\noutput: {kafka: {topic: %s, brokers: [%q]}}\npoll: 10ms\n", topic, s.address))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\nkeep: [y]\nkafka: {brokers: [%q]}\noutput: {kafka: %s}\npoll: 10ms\n", s.address, topic))
 	return path
 }
 
@@ -168,7 +168,7 @@ func TestScoreOddFilesToATopic(t *testing.T) {
 	write("day=008/large.parquet", []row{{&half, 1, 1, "small", nil}, {&half, 1, 2, strings.Repeat("x", 2<<20), nil}})
 	writeFile(t, filepath.Join(s.dir, "odd", "a.parquet"), []byte("PAR1 and no more PAR1"))
 	score := filepath.Join(s.dir, "score-odd.yaml")
-	writeFile(t, score, fmt.Appendf(nil, "model: out\nsource: {paths: [odd]}\nkeep: [id, text, \"a\\\"b\\\\n\\u2028: {\", day]\noutput: {kafka: {topic: predictions, brokers: [%q]}}\n", s.address))
+	writeFile(t, score, fmt.Appendf(nil, "model: out\nsource: {paths: [odd]}\nkeep: [id, text, \"a\\\"b\\\\n\\u2028: {\", day]\nkafka: {brokers: [%q]}\noutput: {kafka: predictions}\n", s.address))
 	for _, want := range []string{"predictions of 2 new files, 2 rows, 1 of them without", "predictions of 0 new files, 0 rows"} {
 		// Again, the files that fail fail again, and of the others nothing is sent.
 		a := pacsgp(t, "score", "-c", score, "--once")

@@ -34,7 +34,7 @@ func windowNumber(n int64) string { return fmt.Sprintf("%012d", n) }
 func serviceJob(t testing.TB, address, dir string, change jobFile) string {
 	t.Helper()
 	job := tiny(jobFile{
-		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}}}", address),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}}}",
 		"features": "[x1, in.x2]", "publish": "{kafka: {name: small, exactly_once: true}}", "stream": "{keep: 2}",
 	})
 	maps.Copy(job, change)
@@ -261,7 +261,7 @@ func TestServiceConfiguration(t *testing.T) {
 			change jobFile
 			says   string
 		}{
-			{jobFile{"source": `{kafka: {brokers: ["127.0.0.1:1"], topic: rows, group: trainers, rows: 5, spool: {limit: 10MB}}}`}, "source.kafka.rows: no window of so many"},
+			{jobFile{"kafka": `{brokers: ["127.0.0.1:1"]}`, "source": `{kafka: {topic: rows, group: trainers, rows: 5, spool: {limit: 10MB}}}`}, "source.kafka.rows: no window of so many"},
 			{jobFile{"train": "{time: 5s}"}, "train.time"},
 		} {
 			a := pacsgp(t, append(slices.Clone(command), serviceJob(t, "127.0.0.1:1", t.TempDir(), c.change))...)

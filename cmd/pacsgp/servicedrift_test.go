@@ -30,7 +30,7 @@ func TestStreamThatDrifts(t *testing.T) {
 	address := cluster(t, kfake.SeedTopics(1, "rows")).ListenAddrs()[0]
 	send(t, address, records...)
 	job := serviceJob(t, address, t.TempDir(), jobFile{
-		"source":   fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: %d, spool: {limit: 100MB}}}", address, rows),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 100MB}}}", rows),
 		"features": "[PM10, NO2, CO, TEMP, DEWP]", "loss": "{epsilon: 40}", "train": "{passes: 2, objective: bound}", "bad_rows": "{tolerance: 40 %}", "stream": "{keep: 3}",
 	})
 	succeed(t, "topics", "-c", job)

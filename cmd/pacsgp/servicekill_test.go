@@ -29,8 +29,8 @@ func (k killedService) write(t *testing.T, dir string) string {
 		kind = config.GroupShared
 	}
 	job := serviceJob(t, k.c.ListenAddrs()[0], dir, jobFile{
-		"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: group-%s, rows: 120, spool: {limit: 10MB}}}", k.c.ListenAddrs()[0], k.name),
-		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: {certificates: %[1]s-c, models: %[1]s-m, current: %[1]s-p}}}", k.name, k.exactlyOnce),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", k.c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, group: group-%s, rows: 120, spool: {limit: 10MB}}}", k.name),
+		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: %[1]s}}", k.name, k.exactlyOnce),
 		"stream":  fmt.Sprintf("{group: %s, session_timeout: 1s, promote: {error: 5 %%}}", kind),
 	})
 	succeed(t, "topics", "-c", job)
@@ -71,9 +71,9 @@ func (k killedService) survives(t *testing.T, when string, emptyDisk bool, kille
 		}
 		return all
 	}
-	awaitOn(t, k.c.ListenAddrs()[0], k.name+"-c", func(all []certify.Certificate) bool { return len(counted(all)) >= 3 }, r)
+	awaitOn(t, k.c.ListenAddrs()[0], k.name+"-certificates", func(all []certify.Certificate) bool { return len(counted(all)) >= 3 }, r)
 	r.end(t)
-	all := counted(certificates(t, k.c.ListenAddrs()[0], k.name+"-c"))
+	all := counted(certificates(t, k.c.ListenAddrs()[0], k.name+"-certificates"))
 	rows := int64(0)
 	for _, end := range onceEach(t, "group-"+k.name, all) {
 		rows += end
@@ -85,7 +85,7 @@ func (k killedService) survives(t *testing.T, when string, emptyDisk bool, kille
 	if k.shared {
 		names = []string{sinklog.NameOf(k.name, 0), sinklog.NameOf(k.name, 1), sinklog.NameOf(k.name, 2)}
 	}
-	tested := testedRows(t, k.c.ListenAddrs()[0], sinklog.Topics{Certificates: k.name + "-c", Models: k.name + "-m", Current: k.name + "-p"}, names...)
+	tested := testedRows(t, k.c.ListenAddrs()[0], sinklog.Topics{Certificates: k.name + "-certificates", Models: k.name + "-models", Current: k.name + "-current"}, names...)
 	if tested > 240 || k.exactlyOnce && tested != 240 {
 		t.Errorf("%s: %d rows have tested the model of the first window, want 240", when, tested)
 	}

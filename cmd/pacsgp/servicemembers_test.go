@@ -78,9 +78,9 @@ func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Cer
 	member := func() *exec.Cmd {
 		t.Helper()
 		job := serviceJob(t, address, t.TempDir(), jobFile{
-			"source":  fmt.Sprintf("{kafka: {brokers: [%q], topic: %[2]s, group: %[2]s, rows: 120, spool: {limit: 10MB}}}", address, name),
+			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: %[1]s, group: %[1]s, rows: 120, spool: {limit: 10MB}}}", name),
 			"stream":  fmt.Sprintf("{group: %s, session_timeout: 2s}", kind),
-			"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: {certificates: %[1]s-c, models: %[1]s-m, current: %[1]s-p}}}", name, exactlyOnce),
+			"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: %[1]s}}", name, exactlyOnce),
 		})
 		succeed(t, "topics", "-c", job) // which are there for all but the first
 		run, words := child(t, order{Args: []string{"stream", "-c", job}}), &utterances{}
@@ -93,7 +93,7 @@ func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Cer
 	published := func(n int) int {
 		t.Helper()
 		for until := time.Now().Add(90 * time.Second); time.Now().Before(until); time.Sleep(200 * time.Millisecond) {
-			if found := len(certificates(t, address, name+"-c")); found >= n {
+			if found := len(certificates(t, address, name+"-certificates")); found >= n {
 				return found
 			}
 		}
@@ -120,7 +120,7 @@ func members(t *testing.T, address, kind string, exactlyOnce bool) []certify.Cer
 	close(rows.stop)
 	sent := <-rows.done
 	_ = third.Process.Kill()
-	all := certificates(t, address, name+"-c")
+	all := certificates(t, address, name+"-certificates")
 	t.Logf("%d certificates, of %d rows that were sent, the last one with number %d", len(all), sent, all[len(all)-1].Delta.Sequence.Number)
 	return all
 }

@@ -25,7 +25,7 @@ func TestSharedService(t *testing.T) {
 	var jobs []string
 	for _, dir := range folders {
 		jobs = append(jobs, serviceJob(t, address, dir, jobFile{
-			"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: rows, group: trainers, rows: 120, spool: {limit: 10MB, keep: true}}}", address),
+			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 120, spool: {limit: 10MB, keep: true}}}",
 			"stream": "{group: shared}",
 		}))
 	}

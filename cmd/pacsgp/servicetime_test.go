@@ -29,7 +29,7 @@ func TestServiceByTime(t *testing.T) {
 		send(t, address, records...)
 	}
 	job := serviceJob(t, address, t.TempDir(), jobFile{
-		"source": fmt.Sprintf("{kafka: {brokers: [%q], topic: timed, group: trainers, for: 1h, spool: {limit: 10MB}}}", address),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: timed, group: trainers, for: 1h, spool: {limit: 10MB}}}",
 		"stream": "{least_rows: 100}", "bad_rows": "{tolerance: 5 %, to: {kafka: timed-dead}}",
 	})
 	succeed(t, "topics", "-c", job)

@@ -52,7 +52,7 @@ func trustedPredictions(t *testing.T, a artifact, public, other, broker string) 
 		succeed(t, append(call, public)...)
 		fatal.If(t, os.Remove(to))
 	}
-	for _, model := range []string{a.out, "{kafka: {brokers: [" + broker + "], name: m}}"} {
+	for _, model := range []string{a.out, "{kafka: {name: m}}\nkafka: {brokers: [" + broker + "]}"} {
 		dir := t.TempDir()
 		score := filepath.Join(dir, "score.yaml")
 		writeFile(t, score, []byte("model: "+model+"\nsource: {paths: ["+a.lake+"]}\noutput: scored\n"))
@@ -79,7 +79,7 @@ func TestSigned(t *testing.T) {
 	pacsgp(t, "verify", unsigned.model, unsigned.certificate, "--trusted", public).says(t, exitFailure, "refused", "it has no signature")
 
 	broker := seededTopics(t)
-	signing := jobFile{"sign": "{key: " + testKey(t) + "}", "publish": "{kafka: {brokers: [" + broker + "], name: m}}"}
+	signing := jobFile{"sign": "{key: " + testKey(t) + "}", "kafka": "{brokers: [" + broker + "]}", "publish": "{kafka: {name: m}}"}
 	succeed(t, "topics", tiny(signing).write(t, dir))
 	a := retrained(t, dir, signing)
 	signatures, err := filepath.Glob(filepath.Join(a.out, "signature-*.json"))

@@ -228,7 +228,7 @@ func TestWatchOfATopic(t *testing.T) {
 	point(t, dir, pointers[0])
 	createTopic(t, address, "labelled", 2)
 	path := filepath.Join(dir, "watch.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: labelled}}\nstate: watch\n", address))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: labelled}}\nstate: watch\n", address))
 	value := func(i int, y string) *kgo.Record {
 		return &kgo.Record{Topic: "labelled", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1": %g, "x2": 0.5%s}`, float64(i)/50, y)}
 	}
@@ -251,7 +251,7 @@ func TestWatchOfATopic(t *testing.T) {
 	if got := seen(t, exitNotCertified, "watch", "-c", path, "--json"); got.Rows != 51 {
 		t.Errorf("%+v", got)
 	}
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nsource: {kafka: {brokers: [%q], topic: features}}\nstate: watch\n", address))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features}}\nstate: watch\n", address))
 	createTopic(t, address, "features", 2)
 	pacsgp(t, "watch", "-c", path).says(t, exitConfig, "is of topic \"labelled\"")
 }

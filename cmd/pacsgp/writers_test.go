@@ -58,7 +58,7 @@ func writers(t *testing.T) map[string]writer {
 	cluster := smallTopic(t)
 	brokers := cluster.ListenAddrs()[0]
 	shelf := t.TempDir()
-	topics := fromTopic(cluster, jobFile{"publish": fmt.Sprintf("{kafka: {name: tiny, brokers: [%q]}}", brokers)}).write(t, shelf)
+	topics := fromTopic(cluster, jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", brokers), "publish": "{kafka: {name: tiny}}"}).write(t, shelf)
 	succeed(t, "topics", "-c", topics)
 	succeed(t, "train", "-c", topics)
 
