@@ -18,8 +18,7 @@ import (
 // What parts say of the rows makes features, scaling, start values and the model. The last pass finds all of
 // it anew that the certificate claims, but does not read the columns that are left out: see leftOut.
 
-// A Parts has a pass over these shards made in parts, by [Handover.Prepare] or, of a check, by
-// [Handover.PrepareCheck], and lends them, merged, to use.
+// A Parts has a pass over these shards made in parts, by [Handover.Prepare], and lends them, merged, to use.
 type Parts func(ctx context.Context, h *Handover, shards []Shard, use func(*Pass) error) error
 
 // ErrUntrained is the error of a handover that is for a first pass, where that of a last one is needed.

@@ -28,8 +28,7 @@ type Verification struct {
 
 	certificate certify.Certificate
 	job         Job
-	parts       Parts // nil: passes are made here
-	noise       bool  // whether the model has a noise
+	noise       bool // whether the model has a noise
 }
 
 // Certificate is the checked certificate. Findings that its document lacks are those of the rows.
@@ -47,16 +46,6 @@ type OpenData func(ctx context.Context, want Choice) (Source, error)
 // [ErrRefused] says what does not agree.
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, res Resources,
-) (*Verification, error) {
-	return VerifyInParts(ctx, c, m, modelDigest, open, nil, res)
-}
-
-// VerifyInParts is Verify with its passes over all rows made by parts, if they are not nil: the last one,
-// and the first one for the peaks of the prior. Whoever makes parts is trusted. A certificate by unit, or
-// of the format before, is checked without parts, and so is a first pass that training does not have
-// made in parts, or with a schema.
-func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
-	open OpenData, parts Parts, res Resources,
 ) (*Verification, error) {
 	v := &Verification{certificate: c, noise: m.Meta.Noise != nil}
 	job, err := v.files(ctx, c, m, modelDigest)
@@ -83,11 +72,7 @@ func VerifyInParts(ctx context.Context, c certify.Certificate, m Model, modelDig
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
-	if !job.before && !job.Unit.given() {
-		v.parts = parts
-		defer func() { v.parts = nil }()
-	}
-	found, err := v.pass(ctx, src, m, job, res)
+	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
 	if err != nil {
 		return nil, err
 	}
@@ -392,7 +377,7 @@ func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, 
 
 // surveyAgain surveys the rows again; they must still be the sample.
 func (v *Verification) surveyAgain(ctx context.Context, src Source, job Job, res Resources) (*Survey, error) {
-	s, err := v.survey(ctx, src, job, res)
+	s, err := survey(ctx, src, job, res, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -421,7 +406,7 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		if job.Roles.By == RolesByContent {
 			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
 		}
-		s, err := v.survey(ctx, src, job, res)
+		s, err := survey(ctx, src, job, res, nil)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,6 @@ type Check struct {
 	Trusted            string         // public keys; "": a signature is not asked for
 	Judge              pipeline.Judge // which guarantee the exit status speaks of; "": that for the mean
 	Resources          pipeline.Resources
-	Parts              pipeline.Parts // nil: the pass over all rows is made here
 
 	// Afford, if not nil, refuses what the check needs: first without rows, and again, with a sample,
 	// before a row is read.
@@ -92,7 +91,7 @@ func (k Check) Run(ctx context.Context, further func(*Verified, pipeline.OpenDat
 		}
 		open = k.affordable(config.OpenData(k.From, k.Resources), c, m)
 	}
-	found, err := pipeline.VerifyInParts(ctx, c, m, digest, open, k.Parts, k.Resources)
+	found, err := pipeline.Verify(ctx, c, m, digest, open, k.Resources)
 	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {
 		err = fmt.Errorf("%w; %w", err, doubt)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -468,9 +467,7 @@ func TestFlagsStandAnywhere(t *testing.T) {
 func TestMisplacedFlags(t *testing.T) {
 	for _, c := range []struct{ command, flag, want string }{
 		{"predict", "o", ""},
-		{"verify", "judge", ""},
-		{"train", "o", "-o is a flag of predict and verify, not of train"},
-		{"predict", "judge", "-judge is a flag of verify, not of predict"},
+		{"train", "o", "-o is a flag of predict, not of train"},
 	} {
 		given := flag.NewFlagSet("", flag.ContinueOnError)
 		given.String(c.flag, "", "")
@@ -490,8 +487,7 @@ func TestWhatDoesNotFitIsRefused(t *testing.T) {
 	defer func() { here = before }()
 	here = program.Machine{Memory: func() int64 { return 8 << 20 }, Room: before.Room}
 	_, predicts := predictInto(t, filepath.Join(t.TempDir(), "predictions"), out, lake)
-	verifies := verify(t.Context(), []string{out, lake}, console{io.Discard, io.Discard})
-	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context()), "predict": predicts, "verify": verifies} {
+	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context()), "predict": predicts} {
 		if err == nil || !strings.Contains(err.Error(), "the process may have 8.0 MiB") || !strings.Contains(err.Error(), "\nhint: ") {
 			t.Errorf("%s: %v", who, err)
 		}

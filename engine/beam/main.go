@@ -1,5 +1,5 @@
-// Pacsgp-beam is pacsgp train, predict and verify by an engine that runs Apache Beam: on prism, in this
-// process, unless its flags name another one. Model, certificate, predictions and verdict are the same.
+// Pacsgp-beam is pacsgp train and predict by an engine that runs Apache Beam: on prism, in this
+// process, unless its flags name another one. Model, certificate and predictions are the same.
 package main
 
 import (
@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -26,7 +25,6 @@ import (
 const usage = `usage: pacsgp-beam train job.yaml [flags]      train, have the last pass made, and publish
        pacsgp-beam certify job.yaml [flags]    the same after pacsgp train --no-pass
        pacsgp-beam predict (DIR | MODEL CERTIFICATE) DATA ... -o FOLDER [flags]
-       pacsgp-beam verify (DIR | MODEL CERTIFICATE) DATA ... [flags]
 flags are those of Apache Beam (pacsgp-beam -help), such as
   --runner flink --endpoint HOST:PORT --environment_type PROCESS ...
 `
@@ -92,8 +90,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return certified(ctx, args[0], c, names[0] == "train")
 	case len(args) > 0 && names[0] == "predict":
 		return predict(ctx, args, c)
-	case len(args) > 0 && names[0] == "verify":
-		return verify(ctx, args, c)
 	}
 	return config.Argument(errors.New(strings.TrimSpace(usage)))
 }
@@ -118,10 +114,9 @@ func certified(ctx context.Context, path string, c console, train bool) error {
 
 // misplaced refuses flags of other commands.
 func misplaced(names []string, given *flag.FlagSet) (err error) {
-	of := map[string]string{"o": "predict verify", "trusted": "predict verify", "interval": "predict", "judge": "verify"}
 	given.Visit(func(f *flag.Flag) {
-		if commands := strings.Fields(of[f.Name]); len(names) > 0 && len(commands) > 0 && !slices.Contains(commands, names[0]) {
-			err = config.Argument(fmt.Errorf("-%s is a flag of %s, not of %s", f.Name, strings.Join(commands, " and "), names[0]))
+		if ours := f.Name == "o" || f.Name == "trusted" || f.Name == "interval"; ours && len(names) > 0 && names[0] != "predict" {
+			err = config.Argument(fmt.Errorf("-%s is a flag of predict, not of %s", f.Name, names[0]))
 		}
 	})
 	return err

@@ -24,21 +24,16 @@ import (
 func register() {
 	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&makePart{})
 	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&keepPart{})
-	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&checkPart{})
 	beamregister.DoFn3x1[context.Context, int, func(int, []byte), error](&predictShard{})
 	beamregister.DoFn3x1[context.Context, int, func(*[]byte) bool, error](&recordShards{})
 	beamregister.Emitter2[int, []byte]()
 	beamregister.Iter1[[]byte]()
 }
 
-// parts is the pipeline of a pass, the first or the last one.
+// parts is the pipeline of a pass, the first or the last one: numbers of parts -> their bytes -> one copy
+// of each in a folder. Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
 func parts(pass passOf, folder string, numbers []int, of int) *beam.Pipeline {
-	return keptParts(&makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}, folder, numbers, of)
-}
-
-// keptParts is the pipeline of any pass: numbers of parts -> their bytes -> one copy of each in a folder.
-// Elements are KV<int, []byte> alone: engines have been seen to shift the fields of structs.
-func keptParts(maker any, folder string, numbers []int, of int) *beam.Pipeline {
+	maker := &makePart{Job: pass.Job, Handover: pass.Handover, Name: pass.Name, Of: of}
 	p, s := beam.NewPipelineWithRoot()
 	made := beam.ParDo(s, maker, beam.Reshuffle(s, beam.CreateList(s, numbers)))
 	beam.ParDo0(s, &keepPart{Folder: folder, Of: of}, beam.GroupByKey(s, made))
@@ -122,21 +117,16 @@ type prepared struct {
 var here = program.This()
 
 // passes are those of this process: each is prepared once, not for each part.
-var passes sync.Map // of *prepared, by passOf, or the SHA-256 of the handover of a check
+var passes sync.Map // of *prepared, by passOf
 
 // part makes a part of the pass.
 func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
-	return partOf(ctx, t, part, func(ctx context.Context) (*pipeline.Prepared, error) { return t.prepare(ctx, part.Of) })
-}
-
-// partOf makes a part of a pass that is known in this process by a key.
-func partOf(ctx context.Context, pass any, part pipeline.Part, prepare func(context.Context) (*pipeline.Prepared, error)) ([]byte, error) {
-	value, _ := passes.LoadOrStore(pass, &prepared{})
+	value, _ := passes.LoadOrStore(t, &prepared{})
 	p, _ := value.(*prepared)
 	p.Lock()
 	defer p.Unlock()
 	if p.pass == nil {
-		pass, err := prepare(ctx)
+		pass, err := t.prepare(ctx, part.Of)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +142,7 @@ func partOf(ctx context.Context, pass any, part pipeline.Part, prepare func(cont
 }
 
 // forget frees what this process has prepared for a pass.
-func forget(pass any) {
+func forget(pass passOf) {
 	value, _ := passes.LoadAndDelete(pass)
 	if p, there := value.(*prepared); there {
 		p.Lock()

@@ -28,12 +28,11 @@ import (
 
 // Flags beside those of Beam.
 var (
-	outputFlag   = flag.String("o", "", "of predict: the folder to write; of verify: a folder that all workers see, for parts")
+	outputFlag   = flag.String("o", "", "of predict: the folder to write")
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
-	judgeFlag    = flag.String("judge", string(pipeline.JudgeMean), "of verify: which guarantee the exit status speaks of: mean or draw")
 	trustedFlag  = func() *program.Trust {
 		var t program.Trust
-		flag.Var(&t, "trusted", "of predict and verify: "+program.TrustedKeys)
+		flag.Var(&t, "trusted", "of predict: "+program.TrustedKeys)
 		return &t
 	}()
 )

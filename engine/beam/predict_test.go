@@ -373,3 +373,14 @@ func TestRecordOfPredictions(t *testing.T) {
 		t.Errorf("the record says %v", said)
 	}
 }
+
+// On Flink predictions are those of one process, too.
+func TestFlinkPredicts(t *testing.T) {
+	onFlink(t)
+	out, lake := certifiedJob(t)
+	want, _ := oneProcess(t, out, lake)
+	folder := filepath.Join(filepath.Dir(out), "predictions")
+	_, err := predictInto(t, folder, out, lake)
+	fatal.If(t, err)
+	demandPredictions(t, folder, want)
+}
