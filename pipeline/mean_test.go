@@ -118,9 +118,6 @@ func TestMeanIsConditional(t *testing.T) {
 		if open := strings.Join(v.NotChecked(), "\n"); !strings.Contains(open, `that the column "p" is a function of the features`) || strings.Contains(open, "hold-out") != (cert.Ledger.Holdout > 0) {
 			t.Errorf("%s: not checked is %q", name, open)
 		}
-		if _, err := v.Audit(t.Context(), r.table.Table.Data, "mine", pipeline.Environment{Software: "test", Sink: &pipelinetest.Store{}}); !errors.Is(err, pipeline.ErrNotCertified) {
-			t.Errorf("%s: audit: %v, want a refusal", name, err)
-		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
@@ -94,33 +93,6 @@ func TestUnitsThatMiss(t *testing.T) {
 		ev := evidence(p.certificate)
 		change(&ev)
 		p.refuses(t, name, ev, l)
-	}
-}
-
-// The auditor's roles of units go by his key, and his count is one of units, of means too.
-func TestAuditOfUnits(t *testing.T) {
-	columns := days(1200, 200, 7)
-	l := dayLake(columns, 500, 700)
-	for name, c := range map[string]struct {
-		job   func(j *pipeline.Job)
-		words string
-	}{"misses": {halves, " hold-out units missed"}, "means": {byDay, "as good as "}} {
-		p := publish(t, l, c.job)
-		a, err := p.audit(t, "auditor")
-		fatal.If(t, err)
-		units := a.Result.Certificate.Ledger.Units
-		if a.Own.Rows != units.Holdout || a.Maker.Rows != p.certificate.Ledger.Units.Holdout || !strings.Contains(a.Own.String(), c.words) || !strings.Contains(a.Words(), "of your units") || a.Verdict() != nil {
-			t.Errorf("%s: %s, the maker's %s; %s %v", name, a.Own, a.Maker, a.Words(), a.Verdict())
-		}
-		held := map[float64]bool{}
-		for _, day := range columns[2] {
-			if float64(unitHash("auditor", day)) >= 0.8*0x1p64 {
-				held[day] = true
-			}
-		}
-		if int64(len(held)) != units.Holdout {
-			t.Errorf("%s: %d hold-out units, want %d", name, units.Holdout, len(held))
-		}
 	}
 }
 

@@ -189,7 +189,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 	})
 	root.AddCommand(
 		demoCommand(w), trainCommand(w), streamCommand(w), verifyCommand(w), predictCommand(w), //nolint:contextcheck // cobra hands it to RunE
-		auditCommand(w), passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		scheduleCommand(w), promoteCommand(w), scoreCommand(w), watchCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		topicsCommand(w), pullCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), compareCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE

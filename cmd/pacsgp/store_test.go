@@ -32,7 +32,7 @@ func TestStore(t *testing.T) {
 	far := retrained(t, dir, stored)
 	trained := answered.Load()
 	same(t, near, far)
-	for _, args := range [][]string{{"verify", "MODEL", "CERTIFICATE", "LAKE"}, {"audit", "MODEL", "CERTIFICATE", "LAKE", "--key", "mine"}, {"plan", "-c", "JOB"}} {
+	for _, args := range [][]string{{"verify", "MODEL", "CERTIFICATE", "LAKE"}, {"plan", "-c", "JOB"}} {
 		call := func(a artifact, lake string, job jobFile) answer {
 			words := strings.NewReplacer("MODEL", a.model, "CERTIFICATE", a.certificate, "LAKE", lake, "JOB", tiny(job).write(t, dir))
 			var all []string

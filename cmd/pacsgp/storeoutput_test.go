@@ -55,7 +55,6 @@ func TestStoreAsOutput(t *testing.T) {
 	if !strings.Contains(met.message+met.log, "waiting until ") {
 		t.Errorf("the wait for the lease is silent: %s", met.message+met.log)
 	}
-	pacsgp(t, "audit", near, lake, "-o", out).says(t, exitUsage, "want a path of this machine")
 	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "did you mean "+out+"?")
 	fatal.If(t, release())
 	secretless(t, g, said)

@@ -30,7 +30,7 @@ func verifyCommand(w system) *cobra.Command {
 			"has grown since.\n\n" +
 			"What a model was trained on cannot be seen, nor who chose the split. A guarantee from\n" +
 			"hold-out rows is therefore its maker's word. --retrain trains again without these rows and\n" +
-			"demands the same model; pacsgp audit trains under a key of yours.\n\n" +
+			"demands the same model.\n\n" +
 			"Exit status 0 says that nothing contradicts the certificate and that it certifies something\n" +
 			"about the mean; 3 that it certifies nothing about it, but by such a word (--judge draw: about\n" +
 			"a draw); 1 that it is refused.",
@@ -80,7 +80,6 @@ type verification struct {
 	sign     sign.KeyFile // of a further signature; "": none
 	key      *sign.Key
 	retrain  bool
-	audit    func(context.Context, *pipeline.Verification, pipeline.OpenData, pipeline.Resources) error // nil: none
 	ancestor string                                                                                     // reference of the model that training began with; "": none
 	budget
 }
@@ -120,13 +119,10 @@ func (v verification) run(ctx context.Context, w system) (*program.Verified, err
 	if v.retrain {
 		instead += ", or leave out --retrain"
 	}
-	v.Resources, v.Afford = res, program.AffordCheck(w.machine, res, v.retrain || v.audit != nil, instead)
+	v.Resources, v.Afford = res, program.AffordCheck(w.machine, res, v.retrain, instead)
 	return v.Run(ctx, func(found *program.Verified, open pipeline.OpenData) (err error) {
 		if v.retrain {
 			err = v.again(ctx, w, found, open)
-		}
-		if v.audit != nil {
-			err = v.audit(ctx, found.Found, open, res)
 		}
 		return err
 	})

@@ -137,7 +137,7 @@ func TestArgumentsInErrors(t *testing.T) {
 func TestNoSuchFolder(t *testing.T) {
 	a := trained(t)
 	none := filepath.Join(a.dir, "nosuch")
-	for _, args := range [][]string{{"predict", none, a.lake, "-o", none + ".parquet"}, {"verify", none, a.lake}, {"audit", none, a.lake}} {
+	for _, args := range [][]string{{"predict", none, a.lake, "-o", none + ".parquet"}, {"verify", none, a.lake}} {
 		pacsgp(t, args...).says(t, exitFailure, none, "no such file or directory")
 	}
 }

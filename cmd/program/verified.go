@@ -76,9 +76,9 @@ func (v *Verified) advice() string {
 		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
 	}
 	if v.Found.Retrained {
-		return ". pacsgp audit checks the first of these, under a key of yours; only rows that come later show the second"
+		return ". Only rows that come later show that"
 	}
-	return ". Give the data and --retrain to check the first of these; pacsgp audit checks the second"
+	return ". Give the data and --retrain to check the first of these"
 }
 
 // Verdict is the result in a line.

@@ -14,11 +14,7 @@ func Cautions(c certify.Certificate) []string {
 	case mean.Status == certify.StatusCertified:
 	case len(c.Conditional()) > 0 && c.Ledger.Holdout == 0: // for the column of the mean
 	case len(c.Conditional()) > 0:
-		check := "pacsgp verify --retrain checks the first, pacsgp audit the second"
-		if c.Mean != nil || c.Roles.Last || c.Declared.Training.Ancestor != nil { // which an audit refuses
-			check = "pacsgp verify --retrain checks the first"
-		}
-		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them ("+check+")")
+		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them (pacsgp verify --retrain checks the first)")
 	default:
 		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
 	}

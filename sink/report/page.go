@@ -139,9 +139,9 @@ func remarks(c certify.Certificate, who Reader) []string {
 	switch {
 	case c.Ledger.Holdout == 0 || len(c.Conditional()) == 0:
 	case who == Maker && c.SplitChosen():
-		words = append(words, "A key of your own may have been chosen for its easy rows: the number of the hold-out rows counts for nothing here. Leave roles.key out, or let an auditor draw a key (pacsgp audit).")
+		words = append(words, "A key of your own may have been chosen for its easy rows: the number of the hold-out rows counts for nothing here. Leave roles.key out.")
 	case who != Maker:
-		words = append(words, "What is CONDITIONAL rests on its maker's word: pacsgp verify --retrain checks what training saw, pacsgp audit the split; only rows that come later test the job.")
+		words = append(words, "What is CONDITIONAL rests on its maker's word: pacsgp verify --retrain checks what training saw; only rows that come later test the job.")
 	}
 	return words
 }
