@@ -27,7 +27,7 @@ func completions(root *cobra.Command) {
 	artifact := []cobra.CompletionFunc{artifacts("model-", ".parquet"), artifacts("certificate-", ".json", ".parquet"), rows}
 	arguments := map[string][]cobra.CompletionFunc{ // the last for all further ones
 		"verify": artifact, "predict": artifact, "watch": artifact, "lint": {jobs}, "schema": {words(config.KindJob, config.KindSchedule, config.KindScore, config.KindWatch), cobra.NoFileCompletions}, "console": {folders}, "certify": {cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)},
-		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions}, "compare": {artifacts("certificate-", ".json", ".parquet")},
+		"inspect": {artifacts("", ".parquet", ".json"), cobra.NoFileCompletions},
 	}
 	files := map[string]cobra.CompletionFunc{"predict": rows, "pass": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)} // for --output
 	each := func(cmd *cobra.Command) {

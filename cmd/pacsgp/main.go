@@ -192,7 +192,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		passCommand(w), certifyCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		scheduleCommand(w), promoteCommand(w), scoreCommand(w), watchCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		topicsCommand(w), pullCommand(w), //nolint:contextcheck // cobra hands it to RunE
-		inspectCommand(w), compareCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
+		inspectCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
 	completions(root)
 	w.log.foresee(args)
