@@ -194,7 +194,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 		topicsCommand(w), pullCommand(w), //nolint:contextcheck // cobra hands it to RunE
 		inspectCommand(w), planCommand(w), splitCommand(w), lintCommand(w), schemaCommand(w), consoleCommand(w), versionCommand(w), //nolint:contextcheck // cobra hands it to RunE
 	)
-	completions(root)
+	root.CompletionOptions.DisableDefaultCmd = true
 	w.log.foresee(args)
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, context.Canceled) {
