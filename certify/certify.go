@@ -99,7 +99,7 @@ func (ev Evidence) record() (Certificate, error) {
 		Ledger:        ev.Ledger,
 		Sample:        ev.Sample,
 		RowRules:      append([]string{}, ev.RowRules...),
-		Model:         ModelFile{Digest: ev.ModelDigest, ByRule: ev.ByRule},
+		Model:         ModelFile{Digest: ev.ModelDigest},
 		Configuration: Configuration{Digest: hex.EncodeToString(digest[:]), Values: values},
 		Kernel:        ev.Kernel,
 		Roles:         ev.Roles,
@@ -135,9 +135,6 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	}
 	if ev.Delta.Uses(RoleHoldout) {
 		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}
-		if ev.ByRule {
-			derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionEnforced, Diagnostic: "The model follows from reference and train rows by a rule; who has the rows makes it again, as verify does."}
-		}
 		derived[AssumeHoldoutFixed] = Assumption{Status: AssumptionAssumed, Diagnostic: "Training again does not show it."}
 	}
 	if ev.Mean != nil {
@@ -155,7 +152,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	ev := Evidence{
 		Loss: draw.Loss, KL: draw.KL, Tallies: Tallies{}, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
-		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest, ByRule: c.Model.ByRule,
+		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, Roles: c.Roles, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}

@@ -78,8 +78,8 @@ func (ev Evidence) validateWidth() error {
 		return nil
 	case ev.Width != WidthDeviation || ev.Loss.Kind != LossZeroOne || !ev.Delta.Applies(MethodCurve) || !ev.Delta.Applies(MethodHoldout):
 		return fmt.Errorf("the width %q of a %s loss with the methods %v: it is %s of %s, with %s and %s", ev.Width, ev.Loss.Kind, ev.Delta.Methods, WidthDeviation, LossZeroOne, MethodHoldout, MethodCurve)
-	case ev.Mean != nil || ev.ByRule:
-		return errors.New("intervals by deviations do not go with a column of the mean or a model by rule")
+	case ev.Mean != nil:
+		return errors.New("intervals by deviations do not go with a column of the mean")
 	}
 	return nil
 }

@@ -262,9 +262,6 @@ type Segment struct {
 // A ModelFile names the model file by the SHA-256 of its bytes.
 type ModelFile struct {
 	Digest string `json:"digest"`
-	// ByRule says that the model follows from reference and train rows by the rule of docs/format.md,
-	// section 9, so that whoever has the rows makes it again.
-	ByRule bool `json:"by_rule,omitempty"`
 }
 
 // A Configuration holds the resolved settings of the job, a JSON object, and

@@ -33,7 +33,6 @@ type Evidence struct {
 	Sample        Sample
 	RowRules      []string        // identifiers: see [RowRules]
 	ModelDigest   string          // SHA-256 of the model file, 64 hexadecimal digits
-	ByRule        bool            // see [ModelFile]
 	Configuration json.RawMessage // the resolved settings, a JSON object without secrets
 	Roles         Roles
 	OptimiserSeed uint64
@@ -79,9 +78,6 @@ func (ev Evidence) validateRisks() error {
 	}
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
 		faults = append(faults, fmt.Errorf("the grouping %+v does not go with the methods %v", ev.Grouping, ev.Delta.Methods))
-	}
-	if ev.ByRule && (ev.Ledger.Holdout == 0 || ev.Mean != nil) {
-		faults = append(faults, errors.New("a model by rule has hold-out rows, and no column of the mean"))
 	}
 	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))

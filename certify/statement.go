@@ -119,8 +119,6 @@ func ofRole(g Guarantee) string {
 func (c Certificate) sure(g Guarantee) string {
 	words, fixed := confidence(g.Delta)+" confidence", c.Mean.fixed()
 	switch {
-	case g.Role == RoleHoldout && c.Model.ByRule:
-		return words + " if split and job owe nothing to the values of the hold-out rows"
 	case g.Role == RoleHoldout && fixed != "":
 		return words + " if training did not see the hold-out rows, " + fixed + ", and split and job owe nothing to their values"
 	case g.Role == RoleHoldout:
@@ -180,12 +178,8 @@ func certified(g Guarantee, c Certificate) string {
 		if rows = "hold-out " + of + "s"; c.Roles.Last {
 			rows += ", the last ones of the sample"
 		}
-		set := fmt.Sprintf("training did not see the hold-out rows (%s), their set", AssumeHoldoutUnseen)
-		if c.Model.ByRule {
-			set = "the set of the hold-out rows"
-		}
-		assumptions = fmt.Sprintf("If %s was fixed before their values were known (%s), and the job owes nothing to their values (%s), under the other stated assumptions",
-			set, AssumeHoldoutFixed, AssumeOneAttempt)
+		assumptions = fmt.Sprintf("If training did not see the hold-out rows (%s), their set was fixed before their values were known (%s), and the job owes nothing to their values (%s), under the other stated assumptions",
+			AssumeHoldoutUnseen, AssumeHoldoutFixed, AssumeOneAttempt)
 	}
 	if fixed := c.Mean.fixed(); fixed != "" {
 		assumptions += fmt.Sprintf(", among them that %s (%s)", fixed, AssumeMeanFixed)

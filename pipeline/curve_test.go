@@ -214,9 +214,6 @@ func TestToleranceAny(t *testing.T) {
 		"deviations around a column": {func(j *pipeline.Job) {
 			j.Loss.Width, j.Mean, j.Roles.Outside = certify.WidthDeviation, pipeline.MeanDecl{Column: "m"}, 0.3
 		}, "does not go with mean.column"},
-		"deviations by rule": {func(j *pipeline.Job) {
-			j.Loss.Width, j.Train = certify.WidthDeviation, pipeline.TrainDecl{Method: pipeline.MethodRule}
-		}, "does not go with train.method rule"},
 	} {
 		j := pipeline.Job{Target: "y", Delta: 0.05}
 		anyTolerance(&j)

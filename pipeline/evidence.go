@@ -65,7 +65,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		},
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
-		ByRule:        job.Train.Method == MethodRule,
 		Configuration: configuration,
 		Roles:         job.Roles.stated(),
 		OptimiserSeed: job.Train.Seed, Jitter: jitter,

@@ -240,7 +240,6 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	r.PlotRows, err = plotRows(job, found.kept, m, env.Resources.Workers)
 	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Ledger.Reference == 0)
-	r.Diagnostics.Residuals.ByRule = r.Certificate.Model.ByRule
 	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Ledger.Outside == 0
 	return r, err
 }

@@ -218,7 +218,6 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
 	j = j.withEncodings(fault)
-	j = j.byRule()
 	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
 	if j.Grid.Prior == certify.PriorPeaked && j.Scaling.Mode != ScalingReference {
 		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
@@ -243,7 +242,6 @@ func (j Job) WithDefaults() (Job, error) {
 	j.checkArrival(fault)
 	j.checkFitting(fault)
 	j.checkMean(fault)
-	j.checkRule(fault)
 	j.checkUnit(fault)
 	return j, errors.Join(faults...)
 }

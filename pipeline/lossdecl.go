@@ -52,8 +52,6 @@ func (j Job) checkWidth(fault func(string, ...any)) {
 		fault("loss.width: %s goes with loss.kind %s, and this is %s", certify.WidthDeviation, certify.LossZeroOne, j.Loss.Kind)
 	case j.Mean.given():
 		fault("loss.width: %s does not go with mean.column: predictions that correct a column of another model have no predictive deviations that can be trusted", certify.WidthDeviation)
-	case j.Train.Method == MethodRule:
-		fault("loss.width: %s does not go with train.method %s, whose predictive deviations a verifier makes again only nearly", certify.WidthDeviation, MethodRule)
 	case !spends.Applies(certify.MethodCurve) || !spends.Applies(certify.MethodHoldout):
 		fault("loss.width: %s takes both %s and %s among guarantees: the one is about the tolerance, the other about deviations", certify.WidthDeviation, certify.MethodHoldout, certify.MethodCurve)
 	}

@@ -14,7 +14,7 @@ import (
 // any way.
 type Method string
 
-// The methods. All but the first and the last are those of Reeb et al. 2018, and the baselines of
+// The methods. All but the first are those of Reeb et al. 2018, and the baselines of
 // its tables.
 const (
 	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound: the default
@@ -26,7 +26,6 @@ const (
 	MethodVFE         Method = "VFE"     // by the variational bound of the evidence
 	MethodDTC         Method = "DTC"     // by its evidence
 	MethodFITC        Method = "FITC"    // by its evidence
-	MethodRule        Method = "rule"    // by the rule that verification repeats: see [model.Rule]
 	methodFreeFormYML        = "free-form"
 )
 
@@ -34,7 +33,7 @@ const (
 func Methods() []string {
 	return []string{
 		methodFreeFormYML, string(MethodKLPACSGP), string(MethodSqrtPACSGP), string(MethodKLPACGP), string(MethodSqrtPACGP),
-		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC), string(MethodRule),
+		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC),
 	}
 }
 
@@ -65,7 +64,7 @@ func (m Method) exact() bool {
 	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
 }
 
-// A trainer fits a posterior: model.Trainer, model.Collapsed, or model.Rule.
+// A trainer fits a posterior: model.Trainer or model.Collapsed.
 type trainer interface {
 	Done() bool
 	Want() model.Pass
@@ -91,9 +90,6 @@ func (t *training) newTrainer(c candidate, state []byte) (trainer, error) {
 			return model.NewTrainerFrom(c.config, t.warm, t.start)
 		}
 		return model.NewTrainer(c.config, t.start)
-	}
-	if t.job.Train.Method == MethodRule {
-		return t.newRule(c, state)
 	}
 	config := t.job.Train.collapsed(c.config)
 	if state != nil {
@@ -121,7 +117,7 @@ func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	}
 	alpha := 1.0
 	switch t.Method {
-	case MethodFreeForm, MethodRule: // have trainers of their own
+	case MethodFreeForm: // has a trainer of its own
 	case MethodKLPACSGP, MethodKLPACGP:
 		config.Objective = model.BoundKL
 	case MethodSqrtPACSGP, MethodSqrtPACGP:
@@ -206,7 +202,7 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 
 // memory is the memory of a candidate's trainer.
 func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
-	if t.Method == MethodFreeForm || t.Method == MethodRule {
+	if t.Method == MethodFreeForm {
 		return model.MemoryOf(c.Kernel, c.Inducing, d, starts, workers)
 	}
 	m, gradient := int(min(int64(c.Inducing), c.N)), d
@@ -234,8 +230,6 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	switch {
 	case t.Method.exact():
 		c.Inducing = certify.MaxInducing
-	case t.Method == MethodRule:
-		c = t.ruled(c)
 	case m == 0:
 		c.Inducing = paperInducing
 	}
@@ -253,12 +247,6 @@ func (t TrainDecl) operations(c model.Config, sizes []int, workers int) cost {
 		return operations(c, sizes, workers)
 	}
 	m := float64(c.Inducing)
-	if t.Method == MethodRule {
-		const rounds = 8 // of k-means
-		starts := min(float64(c.N), startRows)
-		all := estimateWork(min(starts, model.RuleRows)) + rounds*starts*m*pointCost + (float64(c.N)+3*m)*m*m
-		return cost{all, all, all}
-	}
 	gradient := (6*float64(c.Plan.Batch) + 12*m) * m * m
 	least, most := float64(min(20, c.Plan.Joint))*gradient, float64(c.Plan.Joint)*gradient
 	if t.stochastic() { // all steps are made

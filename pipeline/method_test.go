@@ -15,9 +15,6 @@ import (
 // eachMethod calls f for a job of each method of the paper.
 func eachMethod(t *testing.T, f func(t *testing.T, change func(*pipeline.Job))) {
 	for _, name := range append(pipeline.Methods()[1:], "kl-PAC-SGP, mini-batch") {
-		if name == string(pipeline.MethodRule) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			f(t, func(j *pipeline.Job) {
 				name, batches := strings.CutSuffix(name, ", mini-batch")

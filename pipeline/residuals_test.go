@@ -17,11 +17,6 @@ func TestResidualsInWords(t *testing.T) {
 	if said := p.residuals(true).String(); !strings.Contains(said, "R² 0.5") || strings.Contains(said, "few") {
 		t.Errorf("of twelve rows: %s", said)
 	}
-	byRule := p.residuals(false)
-	byRule.ByRule = true
-	if said := byRule.String(); strings.Contains(said, "not fitted") {
-		t.Errorf("of a model by rule: %s", said)
-	}
 	for _, y := range p.Observed {
 		p.Column = append(p.Column, y+3)
 	}

@@ -66,9 +66,6 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if !v.Evidence {
 		return errors.New("pipeline: to train again takes the rows")
 	}
-	if v.Retrained { // by its rule
-		return nil
-	}
 	said := c.Declared.Training
 	if here := machine(); said.Machine != here {
 		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
@@ -114,32 +111,6 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	default:
 		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", ErrRefused, got, c.Model.Digest)
 	}
-}
-
-// rule makes a model again that follows from reference and train rows by the rule, and demands the same
-// bits. Nothing of it depends on the machine.
-func (v *Verification) rule(ctx context.Context, src Source, m Model, res Resources) error {
-	if v.job.Train.Method != MethodRule {
-		return nil
-	}
-	s, err := v.surveyAgain(ctx, src, v.job, res)
-	if err != nil {
-		return err
-	}
-	t, err := newTraining(ctx, src, s, v.job, Environment{Checkpoints: noCheckpoints{}, Resources: res}, time.Now())
-	if err != nil {
-		return err
-	}
-	again, err := t.run(ctx)
-	if err != nil {
-		return err
-	}
-	if !m.same(again.Model) {
-		return fmt.Errorf("%w: the rule makes another model of the rows that are no hold-out rows", ErrRefused)
-	}
-	v.Retrained = true
-	v.note("made again by its rule from the rows that are no hold-out rows, the model is the same to the last bit: hold-out rows had no part in it")
-	return nil
 }
 
 // ancestorOf is the ancestor that a certificate names, whose model somebody gives.

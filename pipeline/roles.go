@@ -180,7 +180,7 @@ type roleRule interface {
 // rule is the one that a job declares, for a sample of n rows.
 func (j Job) rule(n int64) roleRule {
 	d := j.Roles
-	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n, d.Holdout, j.Train.Method == MethodRule}
+	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n, d.Holdout}
 	if d.Last {
 		hash.held, hash.last = 0, n-int64(d.Holdout*float64(n))
 	}
@@ -215,13 +215,9 @@ type byHash struct {
 	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
 	last          int64  // ordinal from which on all are hold-out rows
 	share         float64
-	half          bool // half of the others are reference rows: nothing but the prior of a model by rule asks for train rows
 }
 
 func (h byHash) references(n int64) int64 {
-	if h.half {
-		return max(ReferenceCount(n), min(MaxReference, int64(float64(n)*(1-h.share)/2)))
-	}
 	return ReferenceCount(n)
 }
 

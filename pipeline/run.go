@@ -92,8 +92,6 @@ type Residuals struct {
 	R2     float64 `json:"r2"` // 0 if all their targets are equal
 	// Column is the RMSE of the column of the mean alone, without Q's correction; 0: there is none.
 	Column float64 `json:"column_rmse,omitempty"`
-	// ByRule: Q is fitted to reference rows too; see [certify.ModelFile].
-	ByRule bool `json:"by_rule,omitempty"`
 	// Known: the column may have been fitted on these rows, so that all errors may be too small.
 	Known bool `json:"column_may_know,omitempty"`
 }
@@ -107,8 +105,6 @@ func (f Residuals) String() string {
 	switch {
 	case f.Fitted:
 		on = "train rows, to which Q is fitted"
-	case f.ByRule:
-		on = "reference rows, to which Q is fitted too"
 	}
 	share := fmt.Sprintf("R² %.3f", f.R2)
 	if f.Rows < leastForR2 {

@@ -453,9 +453,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
-	if r, ok := trainer.(*model.Rule); ok {
-		meta.Noise = &Noise{Variance: r.Noise(), Spread: 1}
-	} else if meta.Noise, err = t.noise(posterior); err != nil {
+	if meta.Noise, err = t.noise(posterior); err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{

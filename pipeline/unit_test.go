@@ -274,7 +274,6 @@ func TestUnitsAreRefused(t *testing.T) {
 		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
 		"go with roles.holdout last":    func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
 		"does not go with mean.column":  func(j *pipeline.Job) { j.Mean.Column = "m" },
-		"does not go with train.method": func(j *pipeline.Job) { j.Train.Method = pipeline.MethodRule },
 		"curve) without unit.misses": func(j *pipeline.Job) {
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
 		},

@@ -87,9 +87,6 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, err
 	}
 	v.Evidence = true
-	if err := v.rule(ctx, src, m, res); err != nil {
-		return nil, err
-	}
 	return v, nil
 }
 
@@ -162,8 +159,6 @@ func (j Job) fitsInducing(n int64, d, m int) error {
 		most = certify.MaxInducing
 	case len(j.Inducing) > 0:
 		most = slices.Max(j.Inducing)
-	case j.Train.Method == MethodRule:
-		most = ruleInducing
 	case j.Train.Method != MethodFreeForm:
 		most = paperInducing
 	}

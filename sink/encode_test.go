@@ -36,7 +36,7 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 	open := of(pipeline.Encoding{}, func(j *pipeline.Job) { withHoldout(j); j.Grid.Prior = certify.PriorPeaked })
 	cyclic := of(pipeline.Encoding{Cyclic: []float64{4}}, func(j *pipeline.Job) {
 		j.Encode = pipeline.Encodings{{Column: "a", Cyclic: []float64{1.5, 7}}}
-		j.Train, j.Guarantees, j.Roles.Holdout = pipeline.TrainDecl{Method: pipeline.MethodRule}, nil, 0.4
+		withHoldout(j)
 	})
 	unscaled := of(pipeline.Encoding{OneHot: []float64{0, 1, 2, 3}}, func(j *pipeline.Job) {
 		declareScaling(j)
@@ -54,10 +54,10 @@ func TestPythonVerifiesEncodings(t *testing.T) {
 	})
 	number := on(gaps, pipeline.Encoding{Cyclic: []float64{4}, Fill: &pipeline.Fill{With: &half}}, func(j *pipeline.Job) {
 		j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}}}
-		j.Train, j.Guarantees, j.Roles.Holdout = pipeline.TrainDecl{Method: pipeline.MethodRule}, nil, 0.4
+		withHoldout(j)
 	})
 	var all []forgery
-	for name, p := range map[string]published{"declared": declared, "open": open, "by rule": cyclic, "unscaled": unscaled, "median": median, "number, by rule": number} {
+	for name, p := range map[string]published{"declared": declared, "open": open, "cyclic": cyclic, "unscaled": unscaled, "median": median, "number": number} {
 		all = append(all, forgery{name, "", []string{"verify", p.model, p.certificate, p.data}})
 	}
 	all = append(all, forgery{"open, without rows", "", []string{"verify", open.model, open.certificate}}, forgery{"median, without rows", "", []string{"verify", median.model, median.certificate}})

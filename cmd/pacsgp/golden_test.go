@@ -19,7 +19,6 @@ var goldenJobs = map[string]string{
 	"plain":   `{source: rows.parquet, target: y, features: [a, b], loss: {epsilon: 0.6}, delta: 0.05, inducing: 12, train: {passes: 4}, judge: draw, sign: {key: KEY}}`,
 	"encoded": `{source: rows.parquet, target: y, exclude: [station], loss: {epsilon: 0.6}, delta: 0.05, inducing: 12, train: {passes: 4}, judge: draw, encode: {carrier: {one-hot: [AA, WN]}, hour: {cyclic: 24}}, fill: {gap: {with: median, flag: true}}}`,
 	"units":   `{source: rows.parquet, target: y, features: [a, b], unit: {column: station}, loss: {epsilon: 1.5}, delta: 0.1, inducing: 12, train: {passes: 4}, judge: draw}`,
-	"rule":    `{source: rows.parquet, target: y, features: [a, b], kernel: matern-3/2, loss: {epsilon: 0.6}, delta: 0.05, inducing: 12, train: {method: rule}, guarantees: [pac-bayes, holdout], judge: draw}`,
 	"curve":   `{source: rows.parquet, target: y, features: [a, b], loss: {tolerance: any}, delta: 0.05, inducing: 12, train: {passes: 4}, judge: draw}`,
 }
 

@@ -81,7 +81,7 @@ func AffordCheck(m Machine, res pipeline.Resources, again bool, instead string) 
 			return Needs{Memory: pipeline.CheckMemory(c, of, pipeline.Sample{}, res)}.Met(m, res.Memory, "")
 		}
 		need := Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, of, *rows, res), Disk: pipeline.CheckSpill(c, res)}
-		if again || c.Model.ByRule {
+		if again {
 			need.Memory = max(need.Memory, pipeline.RetrainMemory(c, *rows, res))
 		}
 		return need.Met(m, res.Memory, instead)
