@@ -109,7 +109,6 @@ func TestSchemaTakesExamples(t *testing.T) {
 	examples = append(examples, filepath.Join("..", "..", "examples", "schedule", "schedule.yaml"), filepath.Join("..", "..", "examples", "schedule", "schedule-topic.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "job-of-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "score-topic.yaml"), filepath.Join("..", "..", "examples", "schedule", "score-topic-to-files.yaml"),
-		filepath.Join("..", "..", "examples", "schedule", "score-files-to-topic.yaml"),
 		filepath.Join("..", "..", "examples", "schedule", "watch.yaml"))
 	for _, path := range examples {
 		faults, err := Check(t.Context(), path, with(nil))

@@ -22,20 +22,20 @@ import (
 
 // A ScoreFile is a score file: one YAML document.
 type ScoreFile struct {
-	Kafka          Cluster                          `yaml:"kafka"`
-	Model          folderOr[scoreTopicsConfig]      `yaml:"model"` // with the pointer to the model
-	Source         scoreSourceConfig                `yaml:"source"`
-	Keep           []string                         `yaml:"keep"`
-	Output         folderOr[scoreOutputTopicConfig] `yaml:"output"` // of predictions
-	BadRows        scoreBadRows                     `yaml:"bad_rows"`
-	Replaced       string                           `yaml:"replaced"` // what becomes of predictions of a file's earlier content
-	ExactlyOnce    bool                             `yaml:"exactly_once"`
-	Members        string                           `yaml:"members"`
-	SessionTimeout *yamlfile.Duration               `yaml:"session_timeout"`
-	Poll           yamlfile.Duration                `yaml:"poll"`
-	Serve          Serve                            `yaml:"serve"`
-	Workers        int                              `yaml:"workers"`
-	Memory         yamlfile.Size                    `yaml:"memory"`
+	Kafka          Cluster                     `yaml:"kafka"`
+	Model          folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
+	Source         scoreSourceConfig           `yaml:"source"`
+	Keep           []string                    `yaml:"keep"`
+	Output         folderOr[string]            `yaml:"output"` // of predictions
+	BadRows        scoreBadRows                `yaml:"bad_rows"`
+	Replaced       string                      `yaml:"replaced"` // what becomes of predictions of a file's earlier content
+	ExactlyOnce    bool                        `yaml:"exactly_once"`
+	Members        string                      `yaml:"members"`
+	SessionTimeout *yamlfile.Duration          `yaml:"session_timeout"`
+	Poll           yamlfile.Duration           `yaml:"poll"`
+	Serve          Serve                       `yaml:"serve"`
+	Workers        int                         `yaml:"workers"`
+	Memory         yamlfile.Size               `yaml:"memory"`
 
 	Folder string // of the file
 }
@@ -80,27 +80,11 @@ type scoreSourceConfig struct {
 	Kafka TopicSection   `yaml:"kafka"`
 }
 
-// A scoreOutputTopicConfig names the topic for predictions. That of rows of a topic is on
-// their cluster; files have none.
-type scoreOutputTopicConfig struct {
-	Topic  string `yaml:"topic"`
-	Record string `yaml:"record"`
-}
-
-func (o *scoreOutputTopicConfig) ReadWord(word *ast.StringNode) error {
-	if o.Topic = word.Value; o.Topic == "" {
-		return yamlfile.At(word, "want the name of a topic")
-	}
-	return nil
-}
-
-func (scoreOutputTopicConfig) words() []string { return nil }
-
 // OnTopics reports whether rows come from a topic.
 func (c ScoreFile) OnTopics() bool { return !reflect.ValueOf(c.Source.Kafka).IsZero() }
 
 // ToTopic reports whether predictions go to a topic.
-func (c ScoreFile) ToTopic() bool { return !reflect.ValueOf(c.Output.Kafka).IsZero() }
+func (c ScoreFile) ToTopic() bool { return c.Output.Kafka != "" }
 
 // Shared reports whether the members of the group share the partitions of the topic.
 func (c ScoreFile) Shared() bool { return c.Members == GroupShared }
@@ -157,8 +141,6 @@ func (c ScoreFile) canKeep(name string) error {
 		return sink.CanKeepObject(name)
 	case c.OnTopics():
 		return sink.CanKeepPlaced(name)
-	case c.ToTopic():
-		return sink.CanKeepOfFile(name)
 	default:
 		return sink.CanKeep(name)
 	}
@@ -177,7 +159,7 @@ func (c ScoreFile) checkModel(faults *yamlfile.Faults) {
 
 // setCluster gives the topic of rows its cluster.
 func (c *ScoreFile) setCluster(faults *yamlfile.Faults) {
-	c.Kafka.check(c.OnTopics() || c.ToTopic() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
+	c.Kafka.check(c.OnTopics() || c.Model.Kafka != (scoreTopicsConfig{}), faults)
 	if c.OnTopics() {
 		c.Source.Kafka.Cluster = c.Kafka
 	}
@@ -189,30 +171,17 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	source.relativeTo(c.Folder)
 	c.Source.Paths = source.Paths
 	from := source.origin(pipeline.Job{}, c.Output.Folder, faults)
-	if c.ToTopic() {
-		c.checkOutput(faults)
-	} else {
-		faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions, or a topic, as in {kafka: predictions}")
-	}
+	faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions; only those of rows of a topic can go to a topic")
 	if c.Output.Folder != "" {
 		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
 			faults.Among([]string{"output", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.Output.Folder, found)
 		}
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
-	faults.Unless(c.Replaced == "" || !c.ToTopic(), "replaced", "it is about files of predictions; those on a topic stay there")
 	faults.Unless(c.BadRows.To == badRowsTo{}, "bad_rows.to", "it is about records of a topic; the predictions of a file name the rows that have none")
 	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 	faults.Unless(c.Members == "", "members", "it is about the group of a topic")
-}
-
-// checkOutput adds the faults of a topic for predictions of files.
-func (c ScoreFile) checkOutput(faults *yamlfile.Faults) {
-	const key = "output.kafka"
-	k := c.Output.Kafka
-	faults.Unless(k.Topic != "", key+".topic", "name the topic for the predictions")
-	faults.Unless(k.Record == "" || k.Record != k.Topic, key+".record", "%s is the topic for the predictions; the record is another one", k.Record)
 }
 
 // checkTopics adds the faults of a source that is a topic.
@@ -222,14 +191,13 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(len(c.Source.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 	k.check(key, faults)
 	faults.Unless(k.Group != "", key+".group", "name the group whose offsets say what has been predicted")
-	out := c.Output.Kafka
-	faults.Unless((c.Output.Folder == "") != (out.Topic == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
-	faults.Unless(out.Topic == "" || out.Topic != k.Topic, "output.kafka", "%s is the topic that the rows come from", out.Topic)
-	faults.Unless(out.Record == "", "output.kafka.record", "it is for predictions of files; of rows of a topic the offsets of the group say which are predicted")
+	to := c.Output.Kafka
+	faults.Unless((c.Output.Folder == "") != (to == "") && !isRemote(c.Output.Folder), "output", "name the topic for the predictions, as in {kafka: predictions}, or a directory for files of them")
+	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic that the rows come from", to)
 	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
 	bad := c.BadRows.To
 	faults.Unless(bad.path == "", "bad_rows.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
-	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != out.Topic, "bad_rows.to", "%s has the rows or the predictions; name another topic", bad.topic)
+	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != to, "bad_rows.to", "%s has the rows or the predictions; name another topic", bad.topic)
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Members), "members", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Members)
 	faults.Unless(!c.Shared() || c.ToTopic(), "members", "one process predicts to a directory, whose files say how far it is; members share the partitions if predictions go to a topic")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())

@@ -32,7 +32,6 @@ type Scoring struct {
 	Once     bool          // end when no row is left
 	Trusted  string        // public keys, by one of which models are signed; "": by any or none
 	Patience time.Duration // default time to wait for absent brokers
-	Sent     int64         // rows of files in one transaction of predictions; 0: the default
 
 	Events        score.Events
 	Looked        func(failed int)                   // gets the number of files that could not be predicted, after each look at all
@@ -61,21 +60,14 @@ func (s *Scoring) Run(ctx context.Context) (failed int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, closePointers()) }()
-	switch {
-	case s.OnTopics():
+	if s.OnTopics() {
 		return 0, s.fromTopic(ctx, pointers)
-	case s.ToTopic():
-		return s.filesToTopic(ctx, pointers)
-	default:
-		return s.filesToFiles(ctx, pointers)
 	}
+	return s.filesToFiles(ctx, pointers)
 }
 
 // Where names the place of the predictions of a file.
 func (c ScoreFile) Where(f score.File) string {
-	if c.ToTopic() {
-		return "topic " + c.Output.Kafka.Topic
-	}
 	return sinklake.PredictionsOf(c.Output.Folder, f)
 }
 
@@ -147,17 +139,11 @@ func (s *Scoring) followerOf(ctx context.Context, from score.Pointers) (*score.F
 	if err != nil {
 		return nil, nil, err
 	}
-	f := s.follower(from, about.Says, "")
+	f := s.follower(from, about.Says, "another group and another topic")
 	if first != nil {
 		err = f.ContinueFrom(*first)
 	}
 	return f, about, err
-}
-
-// unpredicted are the files of the source. whole: files are predicted whole, several at the same
-// time. before is called before each look at them.
-func (s *Scoring) unpredicted(whole bool, before func(context.Context) error) *ingestlake.Unpredicted {
-	return ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: whole, Before: before}))
 }
 
 // reading completes how the files of the source are read.
@@ -188,48 +174,9 @@ func (s *Scoring) filesToFiles(ctx context.Context, from score.Pointers) (failed
 	}
 	out := sinklake.NewPredictions(sinklake.PredictionsConfig{FS: s.FS, Folder: s.Output.Folder, About: about, Remove: remove, Told: told})
 	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.unpredicted(true, nil), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, Looked: s.Looked, After: time.After,
+		Follower: follower, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Keep: s.Keep, Whole: true})), Writer: out, Events: s.Events, Has: out.Has, AtOnce: filesAtOnce, Once: s.Once, Looked: s.Looked, After: time.After,
 	}
 	return l.Rounds(ctx, s.Every())
-}
-
-func (s *Scoring) filesToTopic(ctx context.Context, from score.Pointers) (failed int, err error) {
-	client, err := s.client(s.Kafka)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	anew := "another output topic"
-	if s.Output.Kafka.Record != "" {
-		anew += " and another record"
-	}
-	failed, err = s.filesToTopicOf(ctx, s.follower(from, nil, anew), client)
-	if errors.Is(err, broker.ErrAnother) || errors.Is(err, sinklog.ErrRecord) {
-		err = fmt.Errorf("%w (hint: to begin anew, choose %s)", err, anew)
-	}
-	return failed, err
-}
-
-func (s *Scoring) filesToTopicOf(ctx context.Context, follower *score.Follower, client *broker.Client) (failed int, err error) {
-	k := s.Output.Kafka
-	out, err := sinklog.OpenFiles(ctx, sinklog.FilesConfig{Client: client, Topic: k.Topic, Record: k.Record, Told: s.Said})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, out.Abort(ctx)) }()
-	follower.Continue(out.About())
-	defer follower.Close()
-	s.Said(fmt.Sprintf("predictions go to topic %q, which has those of %s", k.Topic, certify.Count(int64(out.Files()), "file")))
-	due := sinklog.FilesDue
-	due.Rows = cmp.Or(s.Sent, due.Rows)
-	l := score.Loop[ingestlake.StoredColumns]{
-		Follower: follower, Reader: s.unpredicted(false, out.Same), Writer: out, Events: s.Events, Has: out.Has,
-		AtOnce: s.Resources().Workers, Due: due, Once: s.Once, Looked: s.Looked, After: time.After,
-	}
-	if failed, err = l.Rounds(ctx, s.Every()); err == nil {
-		err = out.Seen(ctx)
-	}
-	return failed, err
 }
 
 // A topicScoring predicts rows of a topic as a member of a group.
@@ -276,8 +223,8 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 	t := &topicScoring{Scoring: s, client: client, rows: rows}
 	topics, output := []string{k.Topic}, "directory"
 	if s.ToTopic() {
-		topics, output = append(topics, s.Output.Kafka.Topic), "topic"
-		t.follower = s.follower(from, nil, "")
+		topics, output = append(topics, s.Output.Kafka), "topic"
+		t.follower = s.follower(from, nil, "another group and another topic")
 	} else if t.follower, t.about, err = s.followerOf(ctx, from); err != nil {
 		return err
 	}
@@ -371,7 +318,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka.Topic, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
 	}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {

@@ -103,7 +103,6 @@ type system struct {
 	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
-	sent           int64 // rows of files in one transaction of predictions; 0: the default
 	machine        program.Machine
 	patience       func(time.Duration) // sets the patience of this process, or nil
 

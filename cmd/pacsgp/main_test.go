@@ -35,7 +35,6 @@ type order struct {
 	Args []string
 	At   int
 	How  string
-	Sent int64 // rows of files whose predictions are one transaction
 }
 
 // How a child dies at an operation: before it or after it, or in the middle of
@@ -62,7 +61,6 @@ func TestMain(m *testing.M) {
 	spareMemory()
 	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook), nil)
 	w.limitMemory = limitMemory
-	w.sent = o.Sent
 	err := run(context.Background(), o.Args, w)
 	if err != nil {
 		explain(os.Stderr, err)

@@ -19,8 +19,8 @@ func scoreCommand(w system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "score score.yaml",
 		Short: "Predict new files of a lake, or rows of a topic, with the model that is current",
-		Long: "Write predictions for each file of a lake that has none yet, or for the rows of a topic, to\n" +
-			"files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
+		Long: "Write predictions for each file of a lake that has none yet, to files, or for the rows of a\n" +
+			"topic, to files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
 			"names, looked up anew before each file or batch of rows: a new one is taken between two,\n" +
 			"never within one. Killed at any moment and started again, it predicts no row twice, if the\n" +
 			"row is one of a file, goes to one, or exactly_once says so. docs/score.md explains the\n" +
@@ -47,10 +47,10 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 	defer show.end()
 	e := newScoreEvents(c, show)
 	s := config.Scoring{
-		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Sent: w.sent, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions,
+		ScoreFile: c, FS: w.fs, Trusted: trusted, Once: once, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions,
 	}
 	s.Looked = e.metrics.looked
-	if !once && (c.OnTopics() || c.ToTopic()) {
+	if !once && c.OnTopics() {
 		s.Patience = config.ServicePatience
 	}
 	if group := e.metrics.group; group != nil {
@@ -82,7 +82,7 @@ func runScore(ctx context.Context, w system, c config.ScoreFile, trusted string,
 
 // summary ends a command with --once.
 func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
-	where, what := "topic "+c.Output.Kafka.Topic, "member"
+	where, what := "topic "+c.Output.Kafka, "member"
 	if !c.ToTopic() {
 		where, what = c.Output.Folder, "column"
 	}

@@ -47,30 +47,6 @@ func scoreFiles(b *testing.B, inducing, rows int) {
 		}})
 }
 
-// The same of one large file to a topic on a broker of its own.
-func BenchmarkScoreFilesToTopic(b *testing.B) { perModel(b, scoreFilesToTopic) }
-
-func scoreFilesToTopic(b *testing.B, inducing, rows int) {
-	s := brokertest.Start(b, brokertest.Options{})
-	dir, file := scoredBy(b, inducing, 1, int64(rows))
-	w := testSystem(discard{}, discard{}, plain(), nil)
-	n := 0
-	compareWays(
-		b, rows, s.Processor, way{"model", modelAlone(b, dir, rows, runtime.GOMAXPROCS(0))},
-		way{"source", filesAlone(b, dir, runtime.GOMAXPROCS(0))},
-		way{"score", func() {
-			n++
-			topic := fmt.Sprintf("predictions%d", n)
-			createTopic(b, s.Address, topic, 2)
-			writeFile(b, file, fmt.Appendf(nil, "model: out\nsource: {paths: [new]}\nkafka: {brokers: [%q]}\noutput: {kafka: %s}\n", s.Address, topic))
-			c, err := loadScore(b.Context(), file, w)
-			if err == nil {
-				err = runScore(b.Context(), w, c, "", true)
-			}
-			fatal.If(b, err)
-		}})
-}
-
 // The same of a topic on a broker of its own.
 func BenchmarkScoreTopic(b *testing.B) { perModel(b, scoreTopic) }
 

@@ -71,11 +71,7 @@ func (e *scoreEvents) Predicted(what score.Done) {
 	e.files += int64(len(what.Files))
 	e.mu.Unlock()
 	for _, f := range what.Files {
-		rows := certify.Count(f.Rows, "row")
-		if f.Rows < f.Whole { // the others were predicted before
-			rows = fmt.Sprintf("the last %d of its %s", f.Rows, certify.Count(f.Whole, "row"))
-		}
-		e.show.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.Path, rows, f.Refused, e.where(f.File)))
+		e.show.event(fmt.Sprintf("%s: predictions of %s, %d of them without a prediction, in %s", f.Path, certify.Count(f.Rows, "row"), f.Refused, e.where(f.File)))
 		e.others(f.Path+": ", f.Tally)
 	}
 	e.tally(false)

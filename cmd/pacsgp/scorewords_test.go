@@ -29,22 +29,3 @@ func TestScoreCountsInWords(t *testing.T) {
 		}
 	}
 }
-
-// Of a file that an earlier process has begun, it says how many rows were left.
-func TestScoreSaysWhichRowsOfAFile(t *testing.T) {
-	var log bytes.Buffer
-	e := newScoreEvents(config.ScoreFile{}, newDisplay(testSystem(discard{}, &log, plain(), nil)))
-	e.where = func(score.File) string { return "topic predictions" }
-	for _, rows := range []int64{5000, 4000, 1} {
-		e.Predicted(score.Done{Files: []score.DoneFile{{File: score.File{Path: "a.parquet"}, Tally: score.Tally{Rows: rows, Refused: 1}, Whole: 5000}}})
-	}
-	for _, want := range []string{
-		"a.parquet: predictions of 5000 rows, 1 of them without a prediction, in topic predictions",
-		"a.parquet: predictions of the last 4000 of its 5000 rows, 1 of them without a prediction, in topic predictions",
-		"a.parquet: predictions of the last 1 of its 5000 rows, 1 of them without a prediction, in topic predictions",
-	} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("it says %s; want %s", log.String(), want)
-		}
-	}
-}

@@ -30,8 +30,6 @@ type UnpredictedConfig struct {
 	Whole    bool     // a file is one piece; else each of its batches is
 	Decoders int
 	Pages    int64 // bytes of memory for pages of a file, and as many for those of kept columns
-	// Before, if not nil, is called before each listing of the files. Its error ends Read.
-	Before func(ctx context.Context) error
 	// Name returns the name of a file among predictions, and a digest that distinguishes it from
 	// other files of this name.
 	Name func(File) (name, digest string)
@@ -58,11 +56,6 @@ type knownFile struct {
 
 // Read calls use for each file that exists now.
 func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumns]) error) error {
-	if r.cfg.Before != nil {
-		if err := r.cfg.Before(ctx); err != nil {
-			return err
-		}
-	}
 	from := newStore()
 	paths, err := list(ctx, from, r.cfg.Paths)
 	if err != nil {

@@ -225,9 +225,3 @@ func (w *Writer) end(ctx context.Context, commit bool) error {
 	w.open = false
 	return nil
 }
-
-// PartitionOf is the partition that clients of Kafka give to a key by default, out of ascending
-// ones.
-func PartitionOf(key []byte, partitions []int) int {
-	return kafka.Murmur2Balancer{}.Balance(kafka.Message{Key: key}, partitions...)
-}

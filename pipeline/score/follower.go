@@ -149,7 +149,6 @@ func NewFollower(cfg Config) *Follower {
 	if cfg.Notice == nil {
 		cfg.Notice = func(string) {}
 	}
-	cfg.Anew = cmp.Or(cfg.Anew, "another group and another topic")
 	return &Follower{cfg: cfg, told: map[string]bool{}}
 }
 

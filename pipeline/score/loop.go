@@ -59,7 +59,6 @@ type parcel struct {
 	by    *Predictor
 	send  func(context.Context) error
 	n     Tally
-	rows  int64 // of the unit up to the end of this piece
 	last  bool
 	pause bool
 	err   error
@@ -194,14 +193,7 @@ func (l *Loop[B]) pack(ctx context.Context, w work[B]) (parcel, error) {
 		return parcel{unit: w.unit, err: w.err}, nil
 	}
 	defer w.By.users.Done()
-	p := parcel{unit: w.unit, by: w.By, rows: w.First, last: w.Last, pause: w.Pause}
-	predict := w.Predict
-	w.Predict = func(ctx context.Context, use func([]pipeline.Prediction, B) error) error {
-		return predict(ctx, func(batch []pipeline.Prediction, beside B) error {
-			p.rows += int64(len(batch))
-			return use(batch, beside)
-		})
-	}
+	p := parcel{unit: w.unit, by: w.By, last: w.Last, pause: w.Pause}
 	p.send, p.n, p.err = l.Writer.Pack(ctx, w.Piece)
 	if p.err != nil && l.ends(ctx, p.err) {
 		return p, p.err
@@ -226,7 +218,7 @@ func (s *sending) add(p parcel) {
 	if s.unit != p.unit {
 		s.unit, s.file = p.unit, DoneFile{File: p.unit.file}
 	}
-	s.any, s.By, s.Tally, s.file.Tally, s.file.Whole = true, p.by.ID, s.Tally.Plus(p.n), s.file.Tally.Plus(p.n), p.rows
+	s.any, s.By, s.Tally, s.file.Tally = true, p.by.ID, s.Tally.Plus(p.n), s.file.Tally.Plus(p.n)
 	if p.last && p.unit.file != (File{}) {
 		s.Files = append(s.Files, s.file)
 	}

@@ -45,7 +45,7 @@ func (e *events) Predicted(what score.Done) {
 	e.tally = e.tally.Plus(what.Tally)
 	e.mu.Unlock()
 	for _, f := range what.Files {
-		e.say("%s: %d of %d rows", f.Name, f.Rows, f.Whole)
+		e.say("%s: %d rows", f.Name, f.Rows)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestFailingFileStopsNoOther(t *testing.T) {
 		t.Fatal(failed, err)
 	}
 	b.agree(t, 1, "a", "b", "c")
-	want := []string{"adopted one", "a: 10 of 10 rows", "failed: b: row 7 cannot be read", "c: 10 of 10 rows", "b: 4 of 10 rows"}
+	want := []string{"adopted one", "a: 10 rows", "failed: b: row 7 cannot be read", "c: 10 rows", "b: 4 rows"}
 	got := b.events.said()
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(got, want) {

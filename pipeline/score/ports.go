@@ -165,8 +165,6 @@ type Done struct {
 type DoneFile struct {
 	File
 	Tally
-
-	Whole int64 // rows of the file: earlier processes have predicted those that Tally lacks
 }
 
 // Events are told what a [Loop] does. Several goroutines call them.

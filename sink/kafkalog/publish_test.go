@@ -169,3 +169,9 @@ func TestPointerSaysWhatTheJudgeSays(t *testing.T) {
 		}
 	}
 }
+
+func create(t *testing.T, client *broker.Client, topic string, partitions int, settings broker.Settings) {
+	t.Helper()
+	_, err := client.CreateTopic(t.Context(), topic, partitions, 1, settings)
+	fatal.If(t, err)
+}
