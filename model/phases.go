@@ -140,15 +140,6 @@ func (p Plan) flatSteps() int { return min(30, max(15, p.Joint/4)) }
 
 func (p Plan) windSteps() int { return min(30, max(8, p.Joint/4)) }
 
-// Fewest returns the number of joint steps if none of them, after the first, lowers the bound.
-func (p Plan) Fewest(goal Goal) int {
-	searches := 1
-	if goal == GoalELBO {
-		searches -= int(math.Log2(evidenceSlowest)) // rates are halved between them
-	}
-	return min(p.Joint, searches*p.flatSteps()+p.windSteps())
-}
-
 // jointSteps returns the length of the joint phase in steps: the planned one until noticeFlat
 // shortens it.
 func (t *Trainer) jointSteps() int {

@@ -2,20 +2,9 @@ package pipeline
 
 import (
 	"testing"
-	"time"
 
 	"github.com/pacsgp/pacsgp/model"
 )
-
-// A limit cuts the longest training, and leaves it the shortest at the lowest speed.
-func TestEstimateOfLimitedTraining(t *testing.T) {
-	for limit, want := range map[time.Duration]float64{0: 15, time.Second: 4, time.Minute: 15} {
-		var e Estimate
-		if e.time(cost{20, 80, 100}, []float64{10, 10, 10, 10, 10}, limit); e.Least != 2 || e.Most != want {
-			t.Errorf("limit %v: %v to %v s, want 2 to %v", limit, e.Least, e.Most, want)
-		}
-	}
-}
 
 // The work of start values was measured with 26 features: seconds of one processor times the speed of
 // the last pass, and between 2,000 and 20,000 rows interpolated.
@@ -25,16 +14,14 @@ func TestOperationsFollowMeasurements(t *testing.T) {
 		measured float64
 	}{{300, 30, 4.1e9}, {2000, 120, 7.4e10}, {8000, 500, 9.3e10}} {
 		config := model.Config{N: int64(c.n), Dim: 26, Inducing: c.m, Plan: model.Plan{Joint: -1}}.Scheduled()
-		got := operations(config, []int{c.m}, 1).least
+		got := work(config, false, 1)
 		if !(got > c.measured/2 && got < 2*c.measured) {
 			t.Errorf("%d rows, M = %d: %.2g operations, want about %.2g", c.n, c.m, got, c.measured)
 		}
 	}
 	config := model.Config{N: 9000, Dim: 4, Goal: model.GoalELBO}.Scheduled()
-	given := operations(config, []int{config.Inducing}, 2)
-	grown := operations(config, model.Doublings(config.Inducing), 2)
-	if !(grown.least < given.least/10 && grown.usual > given.usual && given.least < given.usual && given.usual < given.most) {
-		t.Errorf("operations of a given M: %+v, of one that start values choose: %+v", given, grown)
+	if given, grown := work(config, false, 2), work(config, true, 2); !(given < grown && grown < 2*given) {
+		t.Errorf("operations of a given M: %.2g, of one that start values choose: %.2g", given, grown)
 	}
 }
 

@@ -240,19 +240,17 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	return c
 }
 
-// operations are the operations of training. A gradient takes about 6 M² a row and 12 M³ for the
+// work is the number of operations of training: see [work]. A gradient takes about 6 M² a row and 12 M³ for the
 // square matrices; L-BFGS rarely converges before the twentieth.
-func (t TrainDecl) operations(c model.Config, sizes []int, workers int) cost {
+func (t TrainDecl) work(c model.Config, grown bool, workers int) float64 {
 	if t.Method == MethodFreeForm {
-		return operations(c, sizes, workers)
+		return work(c, grown, workers)
 	}
-	m := float64(c.Inducing)
-	gradient := (6*float64(c.Plan.Batch) + 12*m) * m * m
-	least, most := float64(min(20, c.Plan.Joint))*gradient, float64(c.Plan.Joint)*gradient
-	if t.stochastic() { // all steps are made
-		return cost{most, most, most}
+	m, steps := float64(c.Inducing), float64(c.Plan.Joint)
+	if !t.stochastic() { // which makes all steps
+		steps = math.Sqrt(min(20, steps) * steps)
 	}
-	return cost{least, math.Sqrt(least * most), most}
+	return steps * (6*float64(c.Plan.Batch) + 12*m) * m * m
 }
 
 const (

@@ -1,10 +1,9 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -12,220 +11,65 @@ import (
 // A Plan says what a sample of a given size can certify, before any row is read; by units, before any is
 // trained on.
 type Plan struct {
-	Rows            int64       `json:"rows"`
-	Reference       int64       `json:"reference"`
-	Train           int64       `json:"train"`             // the N of the bound, unless there are units
-	Fitted          int64       `json:"fitted,omitempty"`  // approximate: to so many of the train rows Q is fitted; 0: all
-	Holdout         int64       `json:"holdout"`           // approximate: the hash of each row decides
-	Outside         int64       `json:"outside,omitempty"` // approximate
-	Features        int         `json:"features"`
-	LnInverseWeight float64     `json:"ln_inverse_weight"` // nats that the grid costs: see NewPlan
-	Confidence      float64     `json:"ln_xi_over_delta"`  // ln(ξ(N)/δ), nats
-	Bounds          []PlanBound `json:"bounds"`
-	Looks           []PlanLook  `json:"looks,omitempty"` // at the hold-out rows; none with a curve, which ends them
-	Units           *PlanUnits  `json:"units,omitempty"`
-	Curve           []PlanCurve `json:"curve,omitempty"`  // of the hold-out rows
-	Groups          []PlanGroup `json:"groups,omitempty"` // of them, by size, where the job asks for groups
-	KeptBytes       int64       `json:"kept_bytes"`       // memory of the rows to fit
-	Kept            bool        `json:"kept"`             // whether they fit the memory budget
+	Rows      int64               `json:"rows"`
+	Reference int64               `json:"reference"`
+	Train     int64               `json:"train"`             // the N of the bound, unless there are units
+	Fitted    int64               `json:"fitted,omitempty"`  // approximate: to so many of the train rows Q is fitted; 0: all
+	Holdout   int64               `json:"holdout"`           // approximate: the hash of each row decides
+	Outside   int64               `json:"outside,omitempty"` // approximate
+	Features  int                 `json:"features"`
+	Units     *certify.UnitLedger `json:"units,omitempty"`
+	Bounds    []PlanBound         `json:"bounds"`
+
+	Inducing int     `json:"inducing"` // the largest candidate
+	Seconds  float64 `json:"seconds"`  // of training and last pass, usual, without reading
 }
 
-// A PlanBound is the bound at one empirical risk and one divergence.
+// A PlanBound has the bounds if a share of the rows is missed, of the units, if there are some, or of the loss.
 type PlanBound struct {
-	Risk  float64 `json:"risk"`
-	KL    float64 `json:"kl"` // nats
-	Bound float64 `json:"bound"`
+	Missed  float64 `json:"missed"`
+	Draw    float64 `json:"draw"`              // with the KL of a good fit, [planKL] of N
+	Holdout float64 `json:"holdout,omitempty"` // of the first look; 0: none
 }
 
-// PlanUnits are the units of a job, of which the train units are the N of the bound, and their hold-out bounds.
-type PlanUnits struct {
-	certify.UnitLedger
-
-	Bounds []PlanUnit `json:"bounds"`
-}
-
-// A PlanUnit has the hold-out bounds if a share is missed: of the rows of each unit, and of the units with all
-// their rows, where the loss is the mean; and of the units, where each misses or not.
-type PlanUnit struct {
-	Missed float64 `json:"missed"`
-	Alike  float64 `json:"alike"`
-	Apart  float64 `json:"apart"`
-	Misses float64 `json:"misses,omitempty"` // 0: the loss is no count
-}
-
-// units are the bounds for units.
-func (o *Plan) units(job Job, l *certify.UnitLedger) error {
-	if l == nil {
-		return nil
-	}
-	o.Units = &PlanUnits{UnitLedger: *l}
-	if l.Holdout == 0 || !job.Spends().Applies(certify.MethodHoldout) {
-		return nil // no hold-out, or a curve alone
-	}
-	n, share := l.Holdout, job.Spends().Share(certify.MethodHoldout)
-	for _, missed := range []float64{0, 0.01, 0.05, 0.1, 0.2} {
-		k, alike := int64(math.Ceil(missed*float64(n))), certify.Tally{}
-		for range n {
-			if err := alike.AddSpread(missed); err != nil {
-				return fmt.Errorf("pipeline: %w", err)
-			}
-		}
-		b := PlanUnit{Missed: missed}
-		var errs [3]error
-		b.Alike, errs[0] = certify.BettingUpper(alike.Spread, job.Delta, share)
-		b.Apart, errs[1] = certify.BettingUpper(certify.Missed(k, n), job.Delta, share)
-		if job.Loss.Kind.Counts() {
-			b.Misses, errs[2] = certify.BinomialUpper(k, n, job.Delta, share)
-		}
-		if err := errors.Join(errs[:]...); err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		o.Units.Bounds = append(o.Units.Bounds, b)
-	}
-	return nil
-}
-
-// Examples are the numbers of train and hold-out rows, or units.
-func (o *Plan) Examples() (train, holdout int64) {
-	if o.Units != nil {
-		return o.Units.Train, o.Units.Holdout
-	}
-	return o.Train, o.Holdout
-}
-
-// A PlanLook is the hold-out bound if one row or unit in a hundred is missed; or if one in a hundred loses 1
-// and the others nothing, the worst case of this mean.
-type PlanLook struct {
-	Look     int     `json:"look"`
-	Paid     float64 `json:"paid"`     // as look number Look, after the ones before
-	Declared float64 `json:"declared"` // as one of that many alternatives, declared together
-}
-
-// A PlanCurve has the hold-out bounds if a share of the rows is missed: at one declared tolerance, and
-// at every tolerance. Both have the job's part of delta.
-type PlanCurve struct {
-	Missed float64 `json:"missed"`
-	One    float64 `json:"one"`
-	Every  float64 `json:"every"`
-}
-
-// A PlanGroup is the bound for one of the groups, of so many hold-out rows, if one in a hundred is missed,
-// and the bound for so many rows alone.
-type PlanGroup struct {
-	Rows  int64   `json:"rows"`
-	Bound float64 `json:"bound"`
-	Alone float64 `json:"alone"`
-}
-
-// groupCount is the number of groups of a job, or the most that its reference rows can give.
-func (j Job) groupCount() int {
-	if j.Groups.given() && j.Groups.Values == nil {
-		return certify.MaxGroupValues + 1
-	}
-	return len(j.Groups.Values) + 1
-}
-
-// groups are the bounds for groups of several sizes.
-func (o *Plan) groups(job Job) error {
-	if !job.Groups.given() {
-		return nil
-	}
-	of, share := int64(job.groupCount()), job.Spends().Share(certify.MethodGroups)
-	for _, n := range []int64{certify.LeastGroup, 100, 300, o.Holdout / of} {
-		missed := (n + 99) / 100
-		bound, err := certify.GroupUpper(missed, n, of, job.Delta, share)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		alone, err := certify.GroupUpper(missed, n, 1, job.Delta, share)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		o.Groups = append(o.Groups, PlanGroup{n, bound, alone})
-	}
-	return nil
-}
-
-// maxUnaskedCurve is the largest number of hold-out rows for a curve that the job does not declare: it
-// takes a second or two.
-const maxUnaskedCurve = 20_000
-
-// curve compares a curve of the hold-out rows with one tolerance.
-func (o *Plan) curve(job Job) error {
-	asked := job.Spends().Applies(certify.MethodCurve)
-	_, n := o.Examples()
-	if n == 0 || o.Units != nil && job.Unit.Misses == nil || job.Loss.Kind != certify.LossZeroOne || !asked && n > maxUnaskedCurve {
-		return nil
-	}
-	share := job.Spends().Share(certify.MethodHoldout)
-	if asked {
-		share = job.Spends().Share(certify.MethodCurve)
-	}
-	for _, missed := range []float64{0.01, 0.05, 0.1} {
-		k := int64(math.Ceil(missed * float64(n)))
-		one, err := certify.BinomialUpper(k, n, job.Delta, share)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		every, err := certify.CurveUpper(k, n, job.Delta, share)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		o.Curve = append(o.Curve, PlanCurve{missed, one, every})
-	}
-	return nil
-}
-
-// looks are the prices of looks at the hold-out rows.
-func (o *Plan) looks(job Job) error {
-	if o.Holdout == 0 || job.Spends().Applies(certify.MethodCurve) {
-		return nil
-	}
-	_, n := o.Examples()
-	missed := (n + 99) / 100
-	for _, k := range []int{1, 2, 3, 5, 10} {
-		bound := func(spends certify.Delta) (float64, error) {
-			share := spends.Share(certify.MethodHoldout)
-			if job.showsCount() {
-				return certify.BinomialUpper(missed, n, job.Delta, share)
-			}
-			return certify.BettingUpper(certify.Missed(missed, n), job.Delta, share)
-		}
-		paid, declared := job.Spends(), job.Spends()
-		if k > 1 {
-			paid.Looks = &certify.Looks{Earlier: slices.Repeat(certify.GroupLooks(o.Holdout, job.groupCount()), k-1)}
-		}
-		declared.Alternatives *= int64(k)
-		one, err := bound(paid)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		other, err := bound(declared)
-		if err != nil {
-			return fmt.Errorf("pipeline: %w", err)
-		}
-		o.Looks = append(o.Looks, PlanLook{k, one, other})
-	}
-	return nil
-}
+// planKL is the share of N that the KL of a good fit is about.
+const planKL = 0.03
 
 // NewPlan computes the plan of a job with its defaults filled in. The places of peaks
-// are not known; their parameters are charged for values one width away.
+// are not known; their parameters are charged for values one width away. It measures the
+// machine for about a tenth of a second.
 func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	if job.Unit.given() != (s.Units != nil) {
 		return Plan{}, fmt.Errorf("%w: unit: a plan needs the number of units of the job", ErrConfig)
 	}
 	n, d := s.Rows, s.Features
-	job = job.ForRows(n)
-	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job, job.Roles.Holdout), Outside: s.apart(job, job.Roles.Outside), Features: d}
+	job, res = job.ForRows(n), res.WithDefaults()
+	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job, job.Roles.Holdout), Outside: s.apart(job, job.Roles.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
 	}
-	if err := o.units(job, s.Units); err != nil {
+	if fitted := job.Train.fitted(o.Train); fitted < o.Train {
+		o.Fitted = fitted
+	}
+	if err := o.bounds(job); err != nil {
 		return o, err
 	}
-	parameters := d + 1
+	var work float64
+	for _, c := range candidates(job, s) {
+		o.Inducing = max(o.Inducing, c.Inducing)
+		work += job.Train.work(c, len(job.Inducing) == 0, res.Workers) + rowWork(c.Inducing, float64(o.Train))
+	}
+	measured, err := rate(s.inputs(job), res.Workers)
+	if o.Seconds = work / measured; job.Train.Time > 0 {
+		o.Seconds = min(o.Seconds, time.Duration(job.Train.Time).Seconds()+rowWork(o.Inducing, float64(o.Train))/measured)
+	}
+	return o, err
+}
+
+// bounds are those of some shares.
+func (o *Plan) bounds(job Job) error {
+	parameters := o.Features + 1
 	if job.Kernel.Isotropic {
 		parameters = 2
 	}
@@ -235,31 +79,32 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	}
 	weight, err := certify.LnInverseWeight(len(job.Kernel.Family), theta)
 	if err != nil {
-		return o, fmt.Errorf("%w: grid: %w", ErrConfig, err)
+		return fmt.Errorf("%w: grid: %w", ErrConfig, err)
 	}
-	o.LnInverseWeight = weight
-	examples, _ := o.Examples()
-	for _, risk := range []float64{0.01, 0.05, 0.1, 0.2} {
-		for _, perRow := range []float64{0.003, 0.01, 0.03, 0.1} {
-			kl := perRow * float64(examples)
-			b, err := certify.Bound(certify.Terms{Risk: risk, KL: kl, LnInverseWeight: weight, N: examples, Delta: job.Delta, Share: job.Spends().Share(certify.MethodPACBayes)})
-			if err != nil {
-				return o, fmt.Errorf("pipeline: %w", err)
-			}
-			o.Confidence = b.LnXi + b.LnInverseDelta
-			o.Bounds = append(o.Bounds, PlanBound{risk, kl, b.Upper})
+	train, holdout := o.Train, o.Holdout
+	if o.Units != nil {
+		train, holdout = o.Units.Train, o.Units.Holdout
+	}
+	spends := job.Spends()
+	for _, missed := range []float64{0.01, 0.05, 0.1, 0.2} {
+		draw, err := certify.Bound(certify.Terms{Risk: missed, KL: planKL * float64(train), LnInverseWeight: weight, N: train, Delta: job.Delta, Share: spends.Share(certify.MethodPACBayes)})
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
 		}
+		b, k := PlanBound{Missed: missed, Draw: draw.Upper}, int64(math.Ceil(missed*float64(holdout)))
+		switch {
+		case holdout == 0 || !spends.Applies(certify.MethodHoldout):
+		case job.showsCount():
+			b.Holdout, err = certify.BinomialUpper(k, holdout, job.Delta, spends.Share(certify.MethodHoldout))
+		default:
+			b.Holdout, err = certify.BettingUpper(certify.Missed(k, holdout), job.Delta, spends.Share(certify.MethodHoldout))
+		}
+		if err != nil {
+			return fmt.Errorf("pipeline: %w", err)
+		}
+		o.Bounds = append(o.Bounds, b)
 	}
-	if err := errors.Join(o.looks(job), o.curve(job), o.groups(job)); err != nil {
-		return o, err
-	}
-	fitted := job.Train.fitted(o.Train)
-	if fitted < o.Train {
-		o.Fitted = fitted
-	}
-	o.KeptBytes = fitted * int64(d+1) * 8
-	o.Kept = o.KeptBytes <= res.WithDefaults().Memory
-	return o, nil
+	return nil
 }
 
 // flat is the grid with equal weights.

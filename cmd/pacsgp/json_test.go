@@ -32,7 +32,6 @@ func TestJSONHasOneForm(t *testing.T) {
 	documents["verify without data"] = pacsgp(t, "verify", model, certificate, "--json").stdout
 	documents["predict"] = pacsgp(t, "predict", model, certificate, lake, "-o", filepath.Join(dir, "p.parquet"), "--json").stdout
 	sweep := tiny(jobFile{"sweep": "[{}, {loss: {epsilon: 0.9}}]", "delta": "0.1"}).write(t, dir)
-	documents["plan of a sweep"] = succeed(t, "plan", "-c", sweep, "--json").stdout
 	again := pacsgp(t, "train", "-c", sweep, "--json").stdout
 	documents["sweep"] = again
 	for name, text := range documents {

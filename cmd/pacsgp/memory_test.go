@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,10 +29,10 @@ func shipped(t *testing.T) string {
 	return path
 }
 
-// The most memory that the command had, as it is shipped, is what plan says, to 15 %, or
-// to 16 MiB where the program itself is most of it. People set the limits of containers
-// by it.
-func TestPlanSaysTheMemory(t *testing.T) {
+// The most memory that the command had, as it is shipped, is what is foreseen, to 15 %, or
+// to 16 MiB where the program itself is most of it. The garbage collector
+// is limited by it.
+func TestTrainTakesWhatIsForeseen(t *testing.T) {
 	if testing.Short() || raceDetector || runtime.GOOS != "linux" {
 		t.Skip("trains for minutes, and measures a process as Linux does")
 	}
@@ -75,13 +74,17 @@ func TestPlanSaysTheMemory(t *testing.T) {
 			job["source"], job["copies"], job["loss"] = "{paths: ["+path+"]}", "independent", "{epsilon: {std: 0.6}}"
 			job["train"], job["checkpoint"] = "{passes: 0.2}", "1s"
 			file := job.write(t, t.TempDir())
-			var said planned
-			fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", file, "--json").stdout), &said))
+			task, err := config.ReadJob(t.Context(), file, config.Environment{Lookup: os.LookupEnv, Notice: func(string) {}}, config.Overrides{})
+			fatal.If(t, err)
+			src, err := task.Open(t.Context(), nil)
+			fatal.If(t, err)
+			sample, err := pipeline.SampleOf(t.Context(), src, task.Resources.Workers)
+			fatal.If(t, err)
 			had := peakOf(t, exec.CommandContext(t.Context(), command, "train", "-c", file))
-			planned := float64(said.Estimate.Bytes)
+			planned := float64(pipeline.PeakMemory(task.Job, sample, task.Resources))
 			t.Logf("planned %.0f MiB, had %.0f MiB: %+.0f %%", planned/(1<<20), had/(1<<20), 100*(planned/had-1))
 			if room := max(0.15*had, 16<<20); planned < had-room || planned > had+room {
-				t.Errorf("plan says %.0f MiB, and the process had %.0f", planned/(1<<20), had/(1<<20))
+				t.Errorf("foreseen are %.0f MiB, and the process had %.0f", planned/(1<<20), had/(1<<20))
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -64,16 +63,6 @@ func (f columnFaults) error() error {
 		}
 	}
 	return errors.Join(append(faults, hints...)...)
-}
-
-// and adds the faults of others.
-func (f columnFaults) and(others columnFaults) columnFaults {
-	for _, c := range others {
-		if !slices.Contains(f, c) {
-			f = append(f, c)
-		}
-	}
-	return f
 }
 
 // nullsWords describes nulls by the footers.

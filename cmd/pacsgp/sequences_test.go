@@ -62,7 +62,6 @@ func TestHorizonOfASchedule(t *testing.T) {
 	smallLake(t, dir)
 	job := tiny(jobFile{"horizon": "2"}).write(t, dir)
 	pacsgp(t, "train", "-c", job).says(t, exitConfig, "horizon: it is of a job that makes one certificate after another")
-	succeed(t, "plan", "-c", job).says(t, 0, "each of 2 certificates spends delta/2", "less from number 2 on")
 	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]")
 	succeed(t, "schedule", "-c", path, "--once")
 	addFile(t, dir, "b", 180, 60)

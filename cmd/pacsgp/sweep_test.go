@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -95,38 +94,6 @@ func TestBadSweep(t *testing.T) {
 	pacsgp(t, "train", "-c", tiny(jobFile{"sweep": "[{}, {features: [x9]}]"}).write(t, dir)).says(t, exitConfig, "alternative 2", "x9")
 	if left := names(t, filepath.Join(dir, "out")); len(left) > 2 { // the lock and an empty log
 		t.Errorf("left over: %q", left)
-	}
-}
-
-// plan shows what each alternative gets of δ, and that nothing is written.
-func TestPlanOfASweep(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(jobFile{"sweep": "[{}, {exclude: [x1]}, {kernel: {family: [matern-5/2, matern-3/2], isotropic: true}}, {loss: {epsilon: {std: 0.5}}}]"}).write(t, dir)
-	text := succeed(t, "plan", "-c", job).stdout
-	for _, words := range []string{
-		"4 alternatives, declared together: each gets 1/4 of delta 0.05, all certificates hold at once",
-		"the job as it stands", `exclude ["x1"]`, "kernel matern-5/2 or matern-3/2, isotropic true", "epsilon 0.5 std", "0.05 · 1/4",
-	} {
-		if !strings.Contains(text, words) {
-			t.Errorf("plan does not say %q: %s", words, text)
-		}
-	}
-	var doc struct {
-		Delta        float64
-		Alternatives []plannedAlternative
-	}
-	fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &doc))
-	if diff := cmp.Diff([]int{2, 1, 2, 2}, []int{doc.Alternatives[0].Features, doc.Alternatives[1].Features, doc.Alternatives[2].Features, doc.Alternatives[3].Features}); diff != "" || doc.Delta != 0.05 {
-		t.Errorf("features of the alternatives (-want +got): %s; delta %v", diff, doc.Delta)
-	}
-	for _, a := range doc.Alternatives {
-		if a.Share != "1/4" {
-			t.Errorf("alternative %d gets %s, want 1/4", a.Alternative, a.Share)
-		}
-	}
-	if left := names(t, filepath.Join(dir, "out")); left != nil {
-		t.Errorf("plan left %q", left)
 	}
 }
 
