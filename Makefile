@@ -23,7 +23,7 @@ fmt: ## gofumpt and the order of imports, in place
 	@tools=$$(.ci/tools) && "$$tools/golangci-lint" fmt $(ARGS) $(PKG)
 
 bench: ## beside OpenBLAS, MKL, PyTorch, GPyTorch and pyarrow; bench/README.md
-	go run ./bench $(ARGS)
+	go -C bench run . $(ARGS)
 
 compare: ## benchmarks of two commits in turns: OLD=v1.0 NEW=HEAD PKG=./model/...
 	@.ci/compare $(OLD) $(or $(NEW),HEAD) $(PKG)
@@ -31,7 +31,7 @@ compare: ## benchmarks of two commits in turns: OLD=v1.0 NEW=HEAD PKG=./model/..
 build: ## the static binary ./pacsgp
 	CGO_ENABLED=0 go build -trimpath -o pacsgp $(ARGS) ./cmd/pacsgp
 
-beam: ## the binary ./pacsgp-beam, a module of its own; .ci/engine checks and tests it
+beam: ## the binary ./pacsgp-beam, a module of its own; .ci/module checks and tests it
 	CGO_ENABLED=0 go -C engine/beam build -trimpath -o ../../pacsgp-beam $(ARGS) .
 
 demo: ## from generated rows to a verified certificate, in a minute

@@ -13,11 +13,11 @@ import (
 
 	parquetgo "github.com/parquet-go/parquet-go"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/ingest"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
-	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"

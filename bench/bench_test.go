@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 func TestParseBenchmark(t *testing.T) {

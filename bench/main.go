@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go run ./bench [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,store,scale,alarm] [-rounds 5] [-write]
+//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,store,scale,alarm] [-rounds 5] [-write]
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // A measure makes one part of the page.
@@ -55,6 +55,10 @@ type bench struct {
 func (b *bench) logf(format string, args ...any) { fmt.Fprintf(b.log, format+"\n", args...) }
 
 func main() {
+	if err := measured.EnterTree(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
 	only := flag.String("only", "", "comma-separated measures of README.md; empty means all, which takes an hour and more")
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/ingest/synth"
-	"github.com/pacsgp/pacsgp/internal/measured"
 )
 
 // The jobs of scale.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // A trainingCase is a job with a bound to reach.

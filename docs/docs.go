@@ -22,8 +22,3 @@ var Score string
 //
 //go:embed watch.md
 var Watch string
-
-// Paper has the cells of the paper's tables, as CSV with comments.
-//
-//go:embed paper.csv
-var Paper string

@@ -1,7 +1,7 @@
 // Paper repeats the experiments of Reeb et al. 2018 (NeurIPS): the same splits, the same
 // protocol, every row of its tables, and its figures.
 //
-//	go run ./cmd/paper NAME [flags]
+//	go -C bench run ./paper NAME [flags]
 //
 // NAME is boston, sparse, inducing, exp-loss, snelson, overfit, discretisation or all. Results in -out
 // are not computed again: an interrupted run resumes.
@@ -19,7 +19,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/internal/measured"
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -63,6 +63,10 @@ func main() {
 	var names []string
 	for _, e := range experiments() {
 		names = append(names, e.name)
+	}
+	if err := measured.EnterTree(); err != nil {
+		fmt.Fprintln(os.Stderr, "paper:", err)
+		os.Exit(1)
 	}
 	var o options
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)

@@ -1,4 +1,4 @@
-// Package measured is shared by the programs that fill docs/results.md: the folder of the data,
+// Package measured is shared by the programs that fill docs/results.md and docs/paper.md: the folder of the data,
 // the measured command and its runs, and the sections of the page.
 package measured
 
@@ -19,6 +19,15 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
+
+// EnterTree goes from the module's folder, where go -C bench run starts a program, to the root of
+// the tree: all paths are relative to it.
+func EnterTree() error {
+	if _, err := os.Stat("peers"); err != nil {
+		return fmt.Errorf("start it by go -C bench run: %w", err)
+	}
+	return os.Chdir("..")
+}
 
 // Data is the folder of the data sets, as for the tests.
 func Data() string {

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/internal/measured"
-	"github.com/pacsgp/pacsgp/internal/mersenne"
+	"github.com/pacsgp/pacsgp/bench/measured"
+	"github.com/pacsgp/pacsgp/bench/paper/mersenne"
 )
 
 // targets are the targets of the data sets.

@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/measured"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -70,7 +70,7 @@ func (o options) onPage(name, text string) error {
 
 // command is the command that makes a section.
 func (o options) command(name string) string {
-	words := []string{"go run ./cmd/paper", name}
+	words := []string{"go -C bench run ./paper", name}
 	if name == "exp" {
 		words[1] = "exp-loss"
 	}

@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/pacsgp/pacsgp/bench/measured"
+	"github.com/pacsgp/pacsgp/bench/paper/mersenne"
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/measured"
-	"github.com/pacsgp/pacsgp/internal/mersenne"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline"
