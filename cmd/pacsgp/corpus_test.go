@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/sink/verifytest"
+)
+
+var makeCorpus = flag.String("make-corpus", "", "the cases of testdata/corpus, as a pattern (* for all), whose models, certificates and verdicts are made anew from their jobs and rows")
+
+// corpus has a folder for each case: job.yaml, a job before.yaml that looked at its rows before, rows
+// (those of the folder above, if it has none of its own), model, certificate and verdict.
+var corpus = filepath.Join("testdata", "corpus")
+
+// What a verifier finds of an artifact, and what its model predicts of the first rows.
+type verdictOfCase struct {
+	Status     int
+	Guarantees map[certify.GuaranteeID]verdictOfGuarantee
+	Mean       []float64
+}
+
+type verdictOfGuarantee struct {
+	Status string
+	Bound  float64
+}
+
+// A corpusCase is a folder of the corpus.
+type corpusCase struct{ name, dir, rows, model, certificate string }
+
+func (c corpusCase) verify() []string { return []string{"verify", c.model, c.certificate, c.rows} }
+
+func (c corpusCase) predict(t *testing.T) []string {
+	return []string{"predict", c.model, filepath.Join(t.TempDir(), "predictions.parquet"), c.rows}
+}
+
+func corpusCases(t *testing.T) (all []corpusCase) {
+	t.Helper()
+	jobs, err := filepath.Glob(filepath.Join(corpus, "*", "job.yaml"))
+	fatal.If(t, err)
+	for _, job := range jobs {
+		dir := filepath.Dir(job)
+		c := corpusCase{name: filepath.Base(dir), dir: dir, model: filepath.Join(dir, "model.parquet"), certificate: filepath.Join(dir, "certificate.json")}
+		for _, rows := range []string{"rows", "rows.parquet", "../rows.parquet"} {
+			if _, err := os.Stat(filepath.Join(dir, rows)); err == nil && c.rows == "" {
+				c.rows = filepath.Join(dir, rows)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// The artifacts of the corpus verify in both programs, which predict the same numbers from them.
+func TestCorpus(t *testing.T) {
+	for _, c := range corpusCases(t) {
+		if made, err := filepath.Match(*makeCorpus, c.name); err == nil && made {
+			makeCase(t, c)
+		}
+	}
+	cases := corpusCases(t)
+	if len(cases) < 15 {
+		t.Fatalf("the corpus has %d cases", len(cases))
+	}
+	wants := map[string]verdictOfCase{}
+	for _, c := range cases {
+		var want verdictOfCase
+		fatal.If(t, json.Unmarshal(readFile(t, filepath.Join(c.dir, "verdict.json")), &want))
+		if d := cmp.Diff(want, verdictOn(t, c)); d != "" {
+			t.Errorf("%s (-stored +found):\n%s", c.name, d)
+		}
+		wants[c.name] = want
+	}
+	var calls [][]string
+	for _, c := range cases {
+		calls = append(calls, c.verify(), c.predict(t))
+	}
+	runs := verifytest.Verify(t, calls)
+	for i, c := range cases {
+		want := wants[c.name]
+		if run := runs[2*i]; run.Status != want.Status {
+			t.Errorf("%s in Python: status %d, want %d: %s", c.name, run.Status, want.Status, run.Out)
+		}
+		if run := runs[2*i+1]; run.Status != 0 {
+			t.Errorf("%s in Python: %s", c.name, run.Out)
+			continue
+		}
+		for j, mean := range predictedMeans(t, calls[2*i+1][2]) {
+			if !(math.Abs(mean-want.Mean[j]) <= 1e-9) && mean == mean {
+				t.Errorf("%s in Python: row %d is predicted as %v, want %v", c.name, j, mean, want.Mean[j])
+			}
+		}
+	}
+}
+
+// verdictOn is what this program finds.
+func verdictOn(t *testing.T, c corpusCase) verdictOfCase {
+	t.Helper()
+	a := pacsgp(t, append(c.verify(), "--json")...)
+	var said verdictDocument
+	if err := json.Unmarshal([]byte(a.stdout), &said); err != nil || !said.Evidence {
+		t.Errorf("%s: status %d, %v: %s", c.name, a.status, err, a.message)
+	}
+	found := verdictOfCase{Status: a.status, Guarantees: map[certify.GuaranteeID]verdictOfGuarantee{}}
+	for _, g := range said.Guarantees {
+		found.Guarantees[g.ID] = verdictOfGuarantee{string(g.Status), g.Bound}
+	}
+	to := filepath.Join(t.TempDir(), "predictions.parquet")
+	succeed(t, "predict", c.model, c.certificate, c.rows, "-o", to)
+	found.Mean = predictedMeans(t, to)
+	return found
+}
+
+// predictedMeans are the first predictions of a file; 0: there is none.
+func predictedMeans(t *testing.T, path string) (means []float64) {
+	t.Helper()
+	rows, err := parquet.ReadFile[struct {
+		Mean float64 `parquet:"mean,optional"`
+	}](path)
+	fatal.If(t, err)
+	for _, row := range rows[:20] {
+		means = append(means, row.Mean)
+	}
+	return means
+}
+
+// makeCase trains the job of a case, and keeps model, certificate and verdict.
+func makeCase(t *testing.T, c corpusCase) {
+	t.Helper()
+	above := t.TempDir()
+	fatal.If(t, os.CopyFS(above, os.DirFS(corpus)))
+	work := filepath.Join(above, c.name)
+	out := filepath.Join(work, "out")
+	for _, name := range []string{"before.yaml", "job.yaml"} {
+		job := filepath.Join(work, name)
+		text, err := os.ReadFile(job)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		fatal.If(t, err)
+		if bytes.Contains(text, []byte("BROKER")) {
+			fatal.If(t, os.RemoveAll(filepath.Join(work, "rows")))
+			writeFile(t, job, bytes.ReplaceAll(text, []byte("BROKER"), []byte(strconv.Quote(smallTopic(t).ListenAddrs()[0]))))
+		}
+		if a := pacsgp(t, "train", job, "-o", out); a.status != 0 && a.status != exitNotCertified {
+			t.Fatalf("%s: status %d: %s", job, a.status, a.message)
+		}
+	}
+	r := record(t, out)
+	writeFile(t, c.model, readFile(t, filepath.Join(out, r.Model)))
+	writeFile(t, c.certificate, readFile(t, filepath.Join(out, r.Certificate)))
+	if c.name == "window" {
+		c.rows = filepath.Join(c.dir, "rows")
+		fatal.If(t, os.RemoveAll(c.rows))
+		fatal.If(t, os.CopyFS(c.rows, os.DirFS(filepath.Join(work, "rows"))))
+	}
+	data, err := json.MarshalIndent(verdictOn(t, c), "", "  ")
+	fatal.If(t, err)
+	writeFile(t, filepath.Join(c.dir, "verdict.json"), append(data, '\n'))
+}
+
+// Numbers of certificates that are changed by hand are refused by both programs.
+func TestCorpusForgeries(t *testing.T) {
+	of := map[string]corpusCase{}
+	for _, c := range corpusCases(t) {
+		of[c.name] = c
+	}
+	var calls [][]string
+	for _, f := range []struct{ name, path, value string }{
+		{"zero-one", "/guarantees/holdout/bound", "0.001"},
+		{"zero-one", "/guarantees/pb-full/bound", "0.001"},
+		{"zero-one", "/guarantees/holdout/n", "100000"},
+		{"zero-one", "/delta/declared", "0.04"},
+		{"zero-one", "/delta/methods/1/weight", "99"},
+		{"zero-one", "/ledger/holdout", "1"},
+		{"zero-one", "/ledger/train", "1"},
+		{"zero-one", "/baseline/constant", "7"},
+		{"zero-one", "/baseline/bound", "0.999"},
+		{"zero-one", "/dependence/measured/targets/sum", "0"},
+		{"zero-one", "/theta/0/index", "0"},
+		{"zero-one", "/accuracy/tau", "1"},
+		{"zero-one", "/sample/digest", `"` + strings.Repeat("0", 64) + `"`},
+		{"zero-one", "/model/digest", `"` + strings.Repeat("0", 64) + `"`},
+		{"zero-one", "/configuration/values/roles/key", `"mine"`},
+		{"zero-one", "/configuration/values/loss/epsilon", "6"},
+		{"duplicates", "/copies/rows", "0"},
+		{"rejected", "/ledger/bad", "0"},
+		{"units", "/ledger/units/largest", "1"},
+		{"groups", "/guarantees/groups/groups/each/0/misses", "0"},
+		{"curve", "/guarantees/curve/curve/steps/0/bound", "0.001"},
+		{"mean", "/mean/train/count", "1"},
+		{"window", "/sample/segments/1/first", "7"},
+		{"reuse", "/delta/looks/earlier/0", "2"},
+	} {
+		forged := filepath.Join(t.TempDir(), "forged.json")
+		writeFile(t, forged, patched(t, readFile(t, of[f.name].certificate), f.path, f.value))
+		call := []string{"verify", of[f.name].model, forged, of[f.name].rows}
+		if a := pacsgp(t, call...); a.status != exitFailure {
+			t.Errorf("%s with %s of %s: status %d", f.name, f.path, f.value, a.status)
+		}
+		calls = append(calls, call)
+	}
+	for i, run := range verifytest.Verify(t, calls) {
+		if run.Status != exitFailure {
+			t.Errorf("Python, forgery %d of %s: status %d", i, calls[i][1], run.Status)
+		}
+	}
+}
+
+// patched is a certificate with another value at a path, such as /guarantees/holdout/bound.
+func patched(t *testing.T, document []byte, path, value string) []byte {
+	t.Helper()
+	whole, err := certify.Parse(document)
+	fatal.If(t, err)
+	for i, g := range whole.Guarantees {
+		path = strings.Replace(path, "/guarantees/"+string(g.ID)+"/", fmt.Sprintf("/guarantees/%d/", i), 1)
+	}
+	type level struct {
+		name  string
+		index int // of an array; -1: an object
+		key   bool
+	}
+	d := json.NewDecoder(bytes.NewReader(document))
+	var at []level
+	for {
+		before := d.InputOffset()
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			t.Fatalf("the document has no %s", path)
+		}
+		fatal.If(t, err)
+		if token == json.Delim('}') || token == json.Delim(']') {
+			at = at[:len(at)-1]
+			continue
+		}
+		if n := len(at) - 1; n >= 0 && at[n].index < 0 && at[n].key {
+			at[n].name, at[n].key = fmt.Sprint(token), false
+			continue
+		} else if n >= 0 && at[n].index < 0 {
+			at[n].key = true
+		} else if n >= 0 {
+			at[n].name = strconv.Itoa(at[n].index)
+			at[n].index++
+		}
+		here := ""
+		for _, l := range at {
+			here += "/" + l.name
+		}
+		if here == path {
+			start := before + int64(bytes.IndexFunc(document[before:], func(r rune) bool { return !strings.ContainsRune(" \n:,", r) }))
+			return slices.Concat(document[:start], []byte(value), document[d.InputOffset():])
+		}
+		switch token {
+		case json.Delim('{'):
+			at = append(at, level{index: -1, key: true})
+		case json.Delim('['):
+			at = append(at, level{})
+		}
+	}
+}
