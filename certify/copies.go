@@ -19,11 +19,10 @@ const (
 // reference and train rows.
 type Copies struct {
 	Policy   CopiesPolicy `json:"policy"`
-	Limit    float64      `json:"limit"`              // share of the rows, for the policy limited
-	Distinct int64        `json:"distinct"`           // rows that equal no earlier one
-	Rows     int64        `json:"rows"`               // rows that equal an earlier one in all used columns
-	Features int64        `json:"features"`           // rows that equal an earlier one in all features
-	Frequent int64        `json:"frequent,omitempty"` // if roles follow from features: the most rows with the same features
+	Limit    float64      `json:"limit"`    // share of the rows, for the policy limited
+	Distinct int64        `json:"distinct"` // rows that equal no earlier one
+	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
+	Features int64        `json:"features"` // rows that equal an earlier one in all features
 	// AsTheyCome are the losses of the mean of Q, computed and not proven, on reference and train rows and
 	// their copies. Nil unless copies were left out. It bounds nothing, and tells nothing of hold-out rows.
 	AsTheyCome *Risk `json:"as_they_come,omitempty"`

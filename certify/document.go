@@ -279,10 +279,8 @@ type Coordinate struct {
 
 // Roles says how rows got their roles.
 type Roles struct {
-	Key       string  `json:"key"`
-	ByContent bool    `json:"by_content,omitempty"` // roles follow from features, not from places: rows with equal features have one role
-	Holdout   float64 `json:"holdout,omitempty"`    // by content: the share of all hashes that give the hold-out role
-	Last      bool    `json:"last,omitempty"`       // hold-out rows are the last ones
+	Key  string `json:"key"`
+	Last bool   `json:"last,omitempty"` // hold-out rows are the last ones
 }
 
 // An Optimiser has the seed of training.
@@ -416,8 +414,6 @@ func (c Certificate) Split() string {
 	switch {
 	case c.Roles.Last:
 		how = "the last ones in the order of the rows"
-	case c.Roles.ByContent:
-		how = "by " + key + " and their features"
 	case c.Ledger.Units != nil:
 		how = fmt.Sprintf("in %s, by %s and their units", c.Ledger.Units.Counted(c.Ledger.Units.Holdout), key)
 	}

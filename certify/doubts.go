@@ -27,9 +27,6 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
 	}
-	if c.Roles.ByContent {
-		said = append(said, c.oneRole()...)
-	}
 	if c.unseen() {
 		said = append(said, "The document is of the format "+formatBefore+", which does not say whether its rows are near copies, follow a counter, or depend on each other: that is seen where it is verified with the rows.")
 	}
@@ -70,26 +67,4 @@ func (c Certificate) OtherJobs() string {
 		return fmt.Sprintf("%d other jobs were", k-1)
 	}
 	return "1 other job was"
-}
-
-// frequent is the share of rows with the same features above which they are a doubt, if roles follow
-// from features.
-const frequent = 0.05
-
-// oneRole returns the reservations if roles follow from features: which fresh rows a bound is about,
-// and whether a few frequent features decide it.
-func (c Certificate) oneRole() []string {
-	l, held := c.Ledger, ""
-	if l.Holdout > 0 {
-		held = fmt.Sprintf(", or with the hold-out role, as %d", l.Holdout)
-	}
-	said := []string{fmt.Sprintf("Roles follow from features: a bound is about fresh rows with the train role, as %d of %s here%s, and says nothing of the others.", l.Train, Count(l.Rows, "row"), held)}
-	rows := float64(l.Rows - l.Bad)
-	if most := c.Copies.Frequent; float64(most) > frequent*rows {
-		said = append(said, fmt.Sprintf("%d of %d reference and train rows have the same features, and so one role: a bound may be mostly about them, and says less of other rows than it seems.", most, c.Copies.Distinct+c.Copies.Rows))
-	}
-	if float64(l.Holdout) > (c.Roles.Holdout+2*frequent)*rows {
-		said = append(said, fmt.Sprintf("%d of %s have the hold-out role in place of a share of %v: few features repeat very often among them. The hold-out bound is mostly about these, and says less of other rows than it seems.", l.Holdout, Count(l.Rows, "row"), c.Roles.Holdout))
-	}
-	return said
 }

@@ -250,9 +250,6 @@ func (ev Evidence) validateFindings() error {
 	if c.Policy != CopiesDropped && ev.Delta.Looks.counted() {
 		rows -= ev.Ledger.Holdout + ev.Ledger.Outside
 	}
-	if r := ev.Roles; r.ByContent != (c.Frequent > 0) || c.Frequent > c.Features+1 || (r.ByContent && ev.Ledger.Holdout > 0) != (r.Holdout > 0) || !(0 <= r.Holdout && r.Holdout <= 1) {
-		faults = append(faults, fmt.Errorf("roles %+v do not go with %d rows of the same features and %d hold-out rows", r, c.Frequent, ev.Ledger.Holdout))
-	}
 	faults = append(faults, c.validate(ev.Ledger, ev.Dependence.Measured == (Measured{})))
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))

@@ -50,17 +50,14 @@ func headline(g Guarantee, c Certificate) string {
 
 // fresh names the rows that a guarantee is about.
 func (c Certificate) fresh(g Guarantee) string {
-	fresh, and := "fresh "+c.Copies.distinct()+"rows", ""
+	fresh := "fresh " + c.Copies.distinct() + "rows"
 	if u := c.Ledger.Units; u != nil {
 		fresh = "the rows of a fresh " + u.Words() + ", on average over its rows"
 	}
 	if places := c.Sample.places(maxRanges); places != "" {
 		fresh += " of " + places
 	}
-	if c.Roles.ByContent {
-		fresh, and = fresh+" "+ofRole(g), " and"
-	}
-	return fresh + c.rules(and)
+	return fresh + c.rules("")
 }
 
 // rules returns words and that rows satisfy the row rules; "" if no row breaks one.
@@ -103,15 +100,6 @@ func (c Certificate) withoutDeviation() string {
 // spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
 func (c Certificate) spent(g Guarantee) bool {
 	return !broken(c.Assumptions) && g.Role == RoleHoldout && c.Delta.Looks.ended()
-}
-
-// ofRole names the fresh rows that a guarantee is about if roles follow from features.
-func ofRole(g Guarantee) string {
-	role := "train"
-	if g.Role == RoleHoldout {
-		role = "hold-out"
-	}
-	return "whose features have the " + role + " role"
 }
 
 // sure returns the confidence of a guarantee, and the conditions of a hold-out and of a column of the
@@ -189,9 +177,6 @@ func certified(g Guarantee, c Certificate) string {
 		source += ", " + places + ","
 	}
 	rules := "that satisfies the row rules"
-	if c.Roles.ByContent {
-		rules += " and " + ofRole(g)
-	}
 	drawn := fmt.Sprintf("a fresh %srow drawn independently from %s %s", c.Copies.distinct(), source, rules)
 	if u := c.Ledger.Units; u != nil {
 		drawn = fmt.Sprintf("a fresh %s drawn independently from %s, on average over its rows that satisfy the row rules", u.Words(), source)

@@ -120,8 +120,8 @@ func (ev Evidence) validateUnits() error {
 	if ev.Delta.Applies(MethodCurve) && (u.Misses == nil || u.Holdout > MostCurveUnits) {
 		faults = append(faults, fmt.Errorf("a curve of %d hold-out units: it takes units that miss by a share of their rows, and at most %d of them", u.Holdout, MostCurveUnits))
 	}
-	if ev.Mean != nil || ev.Roles.ByContent || ev.Roles.Last || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
-		faults = append(faults, errors.New("units do not go with a column of the mean, roles by content, last hold-out rows, copies that are left out, or rows of a log"))
+	if ev.Mean != nil || ev.Roles.Last || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
+		faults = append(faults, errors.New("units do not go with a column of the mean, last hold-out rows, copies that are left out, or rows of a log"))
 	}
 	return errors.Join(faults...)
 }

@@ -178,7 +178,7 @@ type sieve struct {
 	out     leftOut
 	copies  Copies           // of the rows that are not bad; if copies are dropped
 	bad     string           // names the bad rows, in words
-	roles   siftedRoles      // nil: roles follow from ordinals alone
+	roles   *unitRoles       // nil: roles follow from ordinals alone
 	columns [][]ColumnDigest // of the rows read, by shard
 }
 
@@ -222,11 +222,14 @@ func (s *sieve) later(job Job, n int64) *laterRows {
 }
 
 // sift finds the rows that are bad in the used columns, the copies if the job drops them, and
-// the roles if they follow from values.
+// the roles if they follow from units.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
 	drop := job.Copies.Policy == CopiesDropped
-	s = &sieve{columns: make([][]ColumnDigest, len(shards)), roles: job.siftedRoles(n, len(src.Columns()), used)}
+	s = &sieve{columns: make([][]ColumnDigest, len(shards))}
+	if job.Unit.given() {
+		s.roles = newUnitRoles(job, n, len(src.Columns()))
+	}
 	if err := affordSieve(job, n, res); err != nil {
 		return nil, err
 	}

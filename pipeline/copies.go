@@ -21,15 +21,7 @@ type CopiesDecl struct {
 	Limit  float64              `json:"limit"` // of policy limit: the largest share of rows that may be copies
 }
 
-func (d CopiesDecl) withDefaults(by RolesBy, fault func(string, ...any)) CopiesDecl {
-	if by == RolesByContent {
-		if d == (CopiesDecl{}) {
-			d.Policy = CopiesIndependent
-		}
-		if d.Policy != CopiesIndependent {
-			fault("copies: with roles.by %s rows of equal features have one role, and all are kept", RolesByContent)
-		}
-	}
+func (d CopiesDecl) withDefaults(fault func(string, ...any)) CopiesDecl {
 	switch d.Policy {
 	case "":
 		if d.Limit == 0 {
@@ -94,22 +86,18 @@ func (c Copies) hints() string {
 	why := "Here rows repeat evenly, with their targets, as after a join or a repeated delivery"
 	remove := "remove the copies from the data, where a join or a repeated delivery made them"
 	drop := "set copies: drop, if copies were made after the rows were drawn: of equal rows the first is used, the others neither train nor certify, and the promise is about distinct rows"
-	content := "set roles: {by: content}, if rows come with such copies: rows of equal features have one role then, so that none is both trained on and held out, and each bound speaks of fresh rows with its role, of the others it says nothing"
 	independent := fmt.Sprintf("set copies: independent, if equal rows are separate draws, as with columns of few values (%d rows equal an earlier one in the features alone): the certificate then says that this is your declaration", c.OfFeatures())
-	ways := []string{remove, drop, content, independent}
+	ways := []string{remove, drop, independent}
 	if c.natural() {
 		why = fmt.Sprintf("Here rows repeat as records of few values do: %d rows equal an earlier one in the features alone, and one set of features comes %d times", c.OfFeatures(), c.Frequent)
-		ways = []string{content, independent, remove, drop}
+		ways = []string{independent, remove, drop}
 	}
-	return why + ". There are four ways on, the likely one first:\nhint: " + strings.Join(ways, "\nhint: or ")
+	return why + ". There are three ways on, the likely one first:\nhint: " + strings.Join(ways, "\nhint: or ")
 }
 
 // counted is a certificate's statement about copies.
 func (j Job) counted(c Copies, all certify.Tallies) certify.Copies {
 	found := certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
-	if j.Roles.By == RolesByContent {
-		found.Frequent = c.Frequent
-	}
 	if j.Copies.Policy == CopiesDropped && found.Rows > 0 && !j.before {
 		risk := all.Of(certify.PredictorMean, certify.RoleTrain).Risk
 		if err := risk.Merge(all.Of(certify.PredictorMean, certify.RoleCopy).Risk); err == nil { // else refused for the lack of it

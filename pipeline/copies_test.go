@@ -69,30 +69,6 @@ func TestCopiesStopTheJob(t *testing.T) {
 	}
 }
 
-// Rows that repeat unevenly, or in their features alone too, look like records of few values: the first
-// hint is another one then.
-func TestHintsOfCopiesFollowTheData(t *testing.T) {
-	few := waves(400, 0.5, 70)
-	for i := range 300 { // a hundred different rows, one of which comes often
-		for j := range few {
-			few[j][100+i] = few[j][max(0, i-250)]
-		}
-	}
-	other := waves(400, 0.5, 70)
-	for i := range 200 {
-		other[0][200+i], other[1][200+i] = other[0][i], other[1][i]
-		if i%2 == 0 {
-			other[2][200+i] = other[2][i]
-		}
-	}
-	for name, columns := range map[string][][]float64{"uneven": few, "other targets": other} {
-		_, err := pipeline.Run(t.Context(), job(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
-		if err == nil || !strings.Contains(err.Error(), "first:\nhint: set roles: {by: content}") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // As many copies as the limit allows do not stop a job; one more does. Copies of
 // features alone never do.
 func TestCopiesUpToTheLimit(t *testing.T) {

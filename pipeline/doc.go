@@ -43,7 +43,7 @@
 //
 // A row is a reference row (scaling, start values, the prior), a train row (fitting and
 // certifying), a hold-out row (certifying only) or a copy (nothing). The role follows from
-// the row's ordinal and the job (roleRule), or from its features (contentRoles). Files, row
+// the row's ordinal and the job (roleRule), or from its unit (unitRoles). Files, row
 // groups and workers do not matter.
 //
 // # Ports

@@ -66,7 +66,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		RowRules:      meta.RowRules,
 		ModelDigest:   modelDigest,
 		Configuration: configuration,
-		Roles:         job.Roles.stated(),
+		Roles:         certify.Roles{Key: job.Roles.Key, Last: job.Roles.Last},
 		OptimiserSeed: job.Train.Seed, Jitter: jitter,
 		Declared: word, Assumptions: assumptions(job, found),
 	}, nil

@@ -124,7 +124,6 @@ func TestGroupsOfAJob(t *testing.T) {
 		"a value twice":       {func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} }, "groups.values"},
 		"another loss":        {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "does not count"},
 		"a column of a mean":  {func(j *pipeline.Job) { j.Mean.Column = "m" }, "mean.column"},
-		"roles by content":    {func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent }, "roles.by content"},
 		"training on arrival": {func(j *pipeline.Job) { j.Train.Mode = pipeline.TrainArrival }, "train.mode arrival"},
 		"no reference rows": {func(j *pipeline.Job) {
 			j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingAllRows}

@@ -228,11 +228,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		return nil, err
 	}
 	if r.Certificate.Dependence.Suspicious && !job.Unit.given() {
-		text := "near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low"
-		if job.Roles.By != RolesByContent { // whose hold-out rows cannot be the last ones
-			text += "; roles.holdout: {last: 10 %} holds out rows that are later than all others"
-		}
-		env.Observer.notice(text)
+		env.Observer.notice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; roles.holdout: {last: 10 %} holds out rows that are later than all others")
 	}
 	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})
 	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {

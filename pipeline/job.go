@@ -109,8 +109,6 @@ type RolesBy string
 const (
 	RolesByHash     RolesBy = ""      // a keyed hash of ordinals; the lowest are reference rows: the default
 	RolesByPosition RolesBy = "first" // the first rows are reference rows, as many as are declared
-	// RolesByContent hashes features in place of ordinals: rows of equal features have one role.
-	RolesByContent RolesBy = "content"
 )
 
 // A RolesDecl declares the rule that assigns roles to rows.
@@ -233,7 +231,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Roles.positions(j.Scaling.Mode, fault)
 	j = j.withMethods(fault)
-	j.Copies = j.Copies.withDefaults(j.Roles.By, fault)
+	j.Copies = j.Copies.withDefaults(fault)
 	j.BadRows.validate(fault)
 	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
@@ -295,7 +293,7 @@ func (j Job) complete() error {
 // positions reports faults of the rule and of its number of reference rows.
 func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 	switch d.By {
-	case RolesByHash, RolesByContent:
+	case RolesByHash:
 		if d.Reference != 0 {
 			fault("roles.reference: it belongs to roles.by %s; else the number of reference rows follows from that of all rows", RolesByPosition)
 		}
@@ -307,10 +305,7 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 			fault("roles.by: with %s scaling there are no reference rows to take first", scaling)
 		}
 	default:
-		fault("roles.by: %q is neither hash, %s nor %s", d.By, RolesByContent, RolesByPosition)
-	}
-	if d.Last && d.By == RolesByContent {
-		fault("roles.holdout: with roles.by %s hold-out rows follow from their features, and are not the last ones", RolesByContent)
+		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
 	}
 	if d.Last && d.Holdout == 0 {
 		fault("roles.holdout: how many of the last rows are hold-out rows?")

@@ -158,7 +158,6 @@ func TestLooksOfRepeatedRows(t *testing.T) {
 		return newLake(drawn, 400)
 	}
 	for name, change := range map[string]func(*pipeline.Job){
-		"by content":  func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
 		"independent": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesIndependent },
 	} {
 		log := &pipelinetest.Store{}

@@ -72,9 +72,6 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	if j.Loss.Kind.Relative() {
 		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 	}
-	if j.Roles.By == RolesByContent {
-		fault("mean.column: it does not go with roles.by %s, of which nobody knows the hold-out rows before the column is fitted", RolesByContent)
-	}
 	if j.Train.Mode == TrainArrival {
 		fault("mean.column: it does not go with train.mode %s", TrainArrival)
 	}

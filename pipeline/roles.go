@@ -184,14 +184,12 @@ func (j Job) rule(n int64) roleRule {
 	if d.Last {
 		hash.held, hash.last = 0, n-int64(d.Holdout*float64(n))
 	}
-	switch d.By {
-	case RolesByPosition:
+	if d.By == RolesByPosition {
 		early := max(d.Reference, int64(startRows))
 		if j.Train.Mode == TrainArrival {
 			early = j.firstRows(n)
 		}
 		return byPosition{hash, d.Reference, early}
-	case RolesByHash, RolesByContent: // of which the number of reference rows is about the same
 	}
 	return hash
 }

@@ -99,7 +99,7 @@ func (j Job) rolesFit(n int64, res Resources) error {
 
 // sifts reports whether roles are known only after a reading of all rows.
 func (j Job) sifts() bool {
-	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Roles.By == RolesByContent || j.Unit.given()
+	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Unit.given()
 }
 
 // read reads shards, several at a time. Close what it returns.

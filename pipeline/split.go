@@ -18,8 +18,8 @@ type PlacedRole struct {
 // Split calls use with the role of each row of a sample, in their order. It reads rows only by unit, as a
 // run does before it trains: otherwise bad rows and copies have the roles of their places.
 func (j Job) Split(ctx context.Context, src Source, res Resources, use func(PlacedRole) error) error {
-	if j.Roles.By == RolesByContent || j.Copies.Policy == CopiesDropped {
-		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: leave out roles.by %s, and remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig, RolesByContent)
+	if j.Copies.Policy == CopiesDropped {
+		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig)
 	}
 	roles, err := j.split(ctx, src, res.WithDefaults())
 	if err != nil {

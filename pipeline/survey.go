@@ -287,9 +287,6 @@ func (s *Survey) scale(job Job, found []summary) error {
 		case constant && name == job.Groups.Column:
 			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
 		case constant:
-			if job.Roles.By == RolesByContent {
-				return fmt.Errorf("%w: column %q has one value, %v, on all reference rows: roles follow from all features, which this is not: leave it out (exclude)", ErrData, name, a.Centre)
-			}
 			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
 			continue
 		default:

@@ -228,9 +228,12 @@ func (u *unitRoles) add(b block, but []int) {
 		}
 	}
 	for _, x := range ranks {
-		u.lowest.keep(x, maxReferenceByContent)
+		u.lowest.keep(x, maxReferenceInUnits)
 	}
 }
+
+// maxReferenceInUnits bounds the reference rows.
+const maxReferenceInUnits = 2 * MaxReference
 
 // roles are the roles of a sample of n rows, once all are added.
 func (u *unitRoles) roles(n int64, out leftOut) (Roles, error) {
@@ -248,8 +251,8 @@ func (u *unitRoles) roles(n int64, out leftOut) (Roles, error) {
 		for _, unit := range units[:r.units.Reference] {
 			rows, reference = rows+u.rows[unit], unit
 		}
-		if rows > maxReferenceByContent {
-			return r, fmt.Errorf("%w: unit: the %d reference units have %d rows, at most %d are read: declare smaller units, or the scaling", ErrData, r.units.Reference, rows, maxReferenceByContent)
+		if rows > maxReferenceInUnits {
+			return r, fmt.Errorf("%w: unit: the %d reference units have %d rows, at most %d are read: declare smaller units, or the scaling", ErrData, r.units.Reference, rows, maxReferenceInUnits)
 		}
 	}
 	r.units.Train = int64(held) - r.units.Reference

@@ -271,7 +271,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		},
 		"and the job declares none":     func(j *pipeline.Job) { j.Unit = pipeline.UnitDecl{Misses: new(0.1)} },
 		"does not go with copies: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
-		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent },
+		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByPosition },
 		"go with roles.holdout last":    func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
 		"does not go with mean.column":  func(j *pipeline.Job) { j.Mean.Column = "m" },
 		"curve) without unit.misses": func(j *pipeline.Job) {

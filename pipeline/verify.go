@@ -214,7 +214,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin, Missed: ev.Constant.Missed,
 		Dependence: ev.Dependence,
-		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features, Frequent: ev.Copies.Frequent},
+		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
 		Findings:   ev.Findings,
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
@@ -259,7 +259,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	}
 	reference := job.references(c.Ledger.Rows)
 	// Without the rows it is not known how many reference rows are left out.
-	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Roles.By == RolesByContent || job.Unit.given())
+	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Unit.given())
 	if c.Ledger.Reference != reference && !dropped {
 		return job, fmt.Errorf("the job makes %d reference rows of %d, the certificate says %d", reference, c.Ledger.Rows, c.Ledger.Reference)
 	}
@@ -290,7 +290,7 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 	if (share > 0) != (got > 0) {
 		return fmt.Errorf("the job's share of %s rows is %v, and the certificate has %d", role, share, got)
 	}
-	if share == 0 || n > countableRows || job.Roles.By == RolesByContent || job.Unit.given() {
+	if share == 0 || n > countableRows || job.Unit.given() {
 		return nil
 	}
 	set, err := keptApart(ctx, job.Roles.Key, n, has, leftOut{}, 1)
@@ -398,9 +398,6 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 		return err
 	}
 	if sameColumns(src.Columns(), m.Meta, job) != nil {
-		if job.Roles.By == RolesByContent {
-			return fmt.Errorf("%w: roles follow from all features that the job takes, and the data have others than the model", ErrRefused)
-		}
 		s, err := survey(ctx, src, job, res, nil)
 		if err != nil {
 			return err

@@ -95,7 +95,6 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 		"betting": func(j *pipeline.Job) {
 			withHoldout(j)
 			j.Loss.Kind = "exponential"
-			j.Roles.By = pipeline.RolesByContent
 		},
 		"betting, relative":  func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Kind: "relative"} },
 		"hold-out, hurried":  func(j *pipeline.Job) { withHoldout(j); j.Train.Time = 1 },
@@ -111,8 +110,6 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			withHoldout(j)
 			j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 90, Holdout: 0.3, Last: true}
 		},
-		"content":            func(j *pipeline.Job) { withHoldout(j); j.Roles.By = pipeline.RolesByContent },
-		"content, declared":  func(j *pipeline.Job) { withHoldout(j); declareScaling(j); j.Roles.By = pipeline.RolesByContent },
 		"hold-out, all-rows": func(j *pipeline.Job) { withHoldout(j); j.Scaling.Mode = pipeline.ScalingAllRows },
 	} {
 		names = append(names, name)
@@ -138,11 +135,8 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.Copies.Policy, j.Roles.By, j.Roles.Reference = policy, pipeline.RolesByPosition, 300
 		})
 		names, calls = append(names, "copies, roles by position: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		what, change := "copies left out of hold-out rows", func(j *pipeline.Job) { j.Copies.Policy = policy }
-		if policy == pipeline.CopiesIndependent {
-			what, change = "copies, roles by content", func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByContent }
-		}
-		p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); change(j) })
+		what := "copies and hold-out rows: " + string(policy)
+		p = publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.Copies.Policy = policy })
 		conditional[what] = true
 		names, calls = append(names, what), append(calls, []string{"verify", p.model, p.certificate, p.data})
 	}
@@ -158,11 +152,6 @@ func TestPythonVerifiesWhatGoCertified(t *testing.T) {
 			j.BadRows.Tolerance, j.Copies.Policy, j.Grid.Prior = 0.01, policy, certify.PriorPeaked
 		})
 		names, calls = append(names, "bad rows, copies: "+string(policy)), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		if policy == "" {
-			p := publishRows(t, columns, func(j *pipeline.Job) { withHoldout(j); j.BadRows.Tolerance, j.Roles.By = 0.01, pipeline.RolesByContent })
-			conditional["bad rows, roles by content"] = true
-			names, calls = append(names, "bad rows, roles by content"), append(calls, []string{"verify", p.model, p.certificate, p.data})
-		}
 	}
 	for size, name := range map[float64]string{4e6: "large numbers", 3e-7: "small numbers"} {
 		columns := lakeWaves()

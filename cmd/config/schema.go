@@ -159,7 +159,7 @@ func choices() map[string]any {
 		"job loss.width":              []certify.Width{certify.WidthDeviation},
 		"job grid.prior":              []certify.Prior{certify.PriorPeaked, certify.PriorFlat},
 		"job scaling.mode":            []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
-		"job roles.by":                []string{"hash", string(pipeline.RolesByContent), string(pipeline.RolesByPosition)},
+		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":            pipeline.Methods(),
 		"job train.objective":         pipeline.Objectives(),
 		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},

@@ -138,7 +138,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 		return planned{}, err
 	}
 	for _, c := range columns {
-		if c.Ordered && out.Holdout > 0 && out.Units == nil && !p.Job.Roles.Last && p.Job.Roles.By != pipeline.RolesByContent {
+		if c.Ordered && out.Holdout > 0 && out.Units == nil && !p.Job.Roles.Last {
 			out.Notices = append(out.Notices, fmt.Sprintf("row groups follow each other in the order of %q: if rows came in this order, they may depend on each other or change with time, and roles.holdout: {last: 10 %%} holds out the latest, which are most like those to come", c.Column))
 		}
 	}

@@ -144,10 +144,9 @@ func counts(unit []string) string {
 }
 
 // BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
-// rows. It is 1, which raises no alarm, if nothing is certified, or only about rows whose roles follow
-// from their features, or about other units.
+// rows. It is 1, which raises no alarm, if nothing is certified, or only about other units.
 func BoundOf(c certify.Certificate, unit []string) float64 {
-	if c.Roles.ByContent || !speaksOf(c, unit) {
+	if !speaksOf(c, unit) {
 		return 1
 	}
 	if g := pipeline.JudgeMean.Of(c); g.Status.Promises() {

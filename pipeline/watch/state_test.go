@@ -11,17 +11,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// Bounds about rows of one role are none about rows as they come: no alarm is raised above them.
-func TestBoundOfOneRoleRaisesNoAlarm(t *testing.T) {
-	if b := watch.BoundOf(certifytest.Certificate(t, nil), nil); !(b < 1) {
-		t.Fatalf("the bound is %v", b)
-	}
-	c := certifytest.Certificate(t, func(ev *certify.Evidence) { ev.Roles.ByContent, ev.Copies.Frequent = true, 1 })
-	if b := watch.BoundOf(c, nil); b != 1 {
-		t.Errorf("with roles by content the bound is %v, want 1", b)
-	}
-}
-
 // A model without a feature of the current one does not replace it untested.
 func TestLostFeature(t *testing.T) {
 	one := certifytest.Certificate(t, nil)

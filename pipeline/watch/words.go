@@ -53,8 +53,6 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	}
 	if a := t.Alarm; a.Raised > 0 {
 		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", certify.PercentUp(a.Bound), example, a.Raised, a.Delta)
-	} else if c.Roles.ByContent {
-		r.Statement += "; what is certified is about rows of one role, so that there is no bound on rows as they come to raise an alarm above"
 	} else if !speaksOf(c, t.Unit) {
 		about, columns := c.Ledger.Units.Several(), c.Ledger.Units.Columns
 		if c.Ledger.Units.Misses != nil {

@@ -21,9 +21,6 @@ func Cautions(c certify.Certificate) []string {
 	if m := c.Mean; m != nil && len(c.Conditional()) > 0 {
 		said = append(said, fmt.Sprintf("what the certificate says of predictions is conditional: that the column %q is a function of the features that was fixed without the rows that certify is its maker's word, and no command checks it", m.Column))
 	}
-	if c.Roles.ByContent {
-		said = append(said, "roles follow from features, and rows are not told by them here: the certificate's id stands beside all predictions, and each of its numbers speaks only of rows whose features have its role")
-	}
 	said = append(said, "the certificate was not checked against rows: how often the model missed is its maker's word (pacsgp verify with the data checks it)")
 	return append(said, c.Doubts()...)
 }

@@ -216,9 +216,6 @@ func roles(c certify.Certificate) string {
 		} `json:"roles"`
 	}
 	key := "by the key \"" + c.Roles.Key + "\""
-	if c.Roles.ByContent {
-		return key + " and their features"
-	}
 	if c.Roles.Last {
 		key = "the last ones"
 	}

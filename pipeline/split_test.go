@@ -1,0 +1,70 @@
+package pipeline_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// The last rows are hold-out rows whatever the key is, stay so as few others do when rows come.
+func TestLastRowsAreHeldOut(t *testing.T) {
+	last := func(key string) func(j *pipeline.Job) {
+		return func(j *pipeline.Job) {
+			tiny(j)
+			j.Guarantees = nil
+			j.Roles = pipeline.RolesDecl{Key: key, Holdout: 0.25, Last: true}
+		}
+	}
+	columns := waves(402, 0.3, 62)
+	for i := 302; i < 402; i++ {
+		columns[2][i] += 1000
+	}
+	var missed [2]float64
+	for k, key := range []string{"a", "b"} {
+		p := publish(t, newLake(columns, 400, 2), last(key))
+		g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+		if missed[k] = g.EmpiricalRisk.Upper; g.N != 100 || missed[k] != 1 || p.certificate.SplitChosen() || !strings.Contains(p.certificate.Split(), "the last ones") {
+			t.Errorf("key %s: %d hold-out rows, of which %v are missed; %s", key, g.N, missed[k], p.certificate.Split())
+		}
+		v, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
+		if err != nil || !v.Evidence {
+			t.Fatalf("Verify: %v", err)
+		}
+		f := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Roles.Last = false })
+		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			t.Errorf("said to be by the key: %v", err)
+		}
+	}
+}
+
+// What does not go together is a bad job.
+func TestRolesThatContradict(t *testing.T) {
+	for want, change := range map[string]func(j *pipeline.Job){
+		"roles.reference":           func(j *pipeline.Job) { j.Roles.Reference = 50 },
+		"how many of the last rows": func(j *pipeline.Job) { j.Roles.Last = true },
+	} {
+		j := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}
+		change(&j)
+		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Roles that follow from the values of rows are not told without them.
+func TestSplitReadsNoRow(t *testing.T) {
+	j := job(t, func(j *pipeline.Job) {
+		withHoldout(0.2)(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
+	})
+	src, err := newLake(waves(400, 0.2, 4), 400).environment(&pipelinetest.Store{}).Open(t.Context(), nil)
+	fatal.If(t, err)
+	if err := j.Split(t.Context(), src, pipeline.Resources{}, func(pipeline.PlacedRole) error { return nil }); !errors.Is(err, pipeline.ErrConfig) {
+		t.Error(err)
+	}
+}
