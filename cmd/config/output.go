@@ -32,6 +32,8 @@ var (
 	MergePasses = sinklake.MergePasses
 	// CurrentPaths are the paths of what is current in an output.
 	CurrentPaths = sinklake.CurrentPaths
+	// Damaged returns why the current model of an output cannot be used; nil if it can.
+	Damaged = sinklake.Damaged
 )
 
 // MayBeModel returns an error for a path without an extension at which there is nothing: it was to be

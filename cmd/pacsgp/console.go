@@ -19,7 +19,7 @@ func consoleCommand(w system) *cobra.Command {
 		Use:   "console DIR...",
 		Short: "Show in a browser which models are current, and why",
 		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it\n" +
-			"promises, what came of the last runs, and the certificates. It writes nothing, until it is\n" +
+			"promises, what new rows showed, and what came of the last runs. It writes nothing, until it is\n" +
 			"interrupted. Other machines are only served with a token and TLS.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -50,13 +50,12 @@ func showConsole(ctx context.Context, w system, folders []string, s serving.Conf
 			return fmt.Errorf("%s: it is no directory; name the output directory of train", folder)
 		}
 	}
-	index := console.NewIndex(folders)
-	s.Pages = console.Handler(index, nil)
+	s.Pages = console.Handler(folders)
 	server, err := serving.Start(ctx, s)
 	if err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(w.stdout, "console: %s/ (interrupt to end it)\n", server.URL)
-	index.Watch(ctx)
+	<-ctx.Done()
 	return server.Close()
 }

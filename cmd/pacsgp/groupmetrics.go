@@ -2,15 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"github.com/pacsgp/pacsgp/certify"
 )
 
 // groupMetrics are those of a member of a group. While the brokers do not answer there is no lag
@@ -19,9 +16,7 @@ type groupMetrics struct {
 	lag, partitions *prometheus.GaugeVec
 	polled          prometheus.Gauge
 	errors          prometheus.Counter
-	live            *liveRun
-	shared          bool              // members share the partitions; else one has all, new ones too
-	says            func(text string) // shows the place of this process in the group
+	shared          bool // members share the partitions; else one has all, new ones too
 
 	mu    sync.Mutex // of what follows
 	known bool       // the group knows this process
@@ -30,7 +25,7 @@ type groupMetrics struct {
 	fault error      // of the last poll
 }
 
-func newGroupMetrics(of promauto.Factory, live *liveRun, says func(string)) *groupMetrics {
+func newGroupMetrics(of promauto.Factory) *groupMetrics {
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return of.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
@@ -39,7 +34,6 @@ func newGroupMetrics(of promauto.Factory, live *liveRun, says func(string)) *gro
 		partitions: gauges("pacsgp_member_partitions", "Partitions that this member of the group has; with 0 it stands by."),
 		polled:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_group_last_poll_timestamp_seconds", Help: "When brokers last answered about the lags of the group, in seconds since 1970."}),
 		errors:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_group_poll_errors_total", Help: "Polls of the lags of the group without an answer."}),
-		live:       live, says: says,
 	}
 }
 
@@ -58,21 +52,15 @@ func (m *groupMetrics) behind(lags map[int]int64, err error) {
 	if m.fault = err; err != nil {
 		m.errors.Inc()
 		m.lag.Reset()
-		m.live.fact(lagFact, "unknown")
 	} else {
 		m.all = len(lags)
 		m.polled.SetToCurrentTime()
-		sum := int64(0)
 		for p, lag := range lags {
 			m.lag.WithLabelValues(strconv.Itoa(p)).Set(float64(lag))
-			sum += lag
 		}
-		m.live.fact(lagFact, strconv.FormatInt(sum, 10))
 	}
 	m.show()
 }
-
-const lagFact = "offsets behind the end of the topic"
 
 // show shows the place of this process. The lock is held.
 func (m *groupMetrics) show() {
@@ -80,15 +68,9 @@ func (m *groupMetrics) show() {
 	if has > 0 && !m.shared {
 		has = max(has, m.all)
 	}
-	switch fault := m.doubt(); {
-	case fault != nil:
+	if m.doubt() != nil {
 		m.partitions.Reset()
-		m.says(fault.Error())
 		return
-	case has == 0:
-		m.says("This member stands by: others have the partitions.")
-	default:
-		m.says(fmt.Sprintf("This member has %s.", certify.Count(int64(has), "partition")))
 	}
 	m.partitions.WithLabelValues().Set(float64(has))
 }

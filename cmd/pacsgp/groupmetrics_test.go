@@ -69,7 +69,7 @@ func TestBrokersAway(t *testing.T) {
 // has them all.
 func TestGroupMetricsComeBack(t *testing.T) {
 	t.Parallel()
-	m := newMetrics(func() int64 { return 0 }, 1, 0)
+	m := newMetrics(func() int64 { return 0 }, 1)
 	m.group.membership(true, 1)
 	m.group.behind(nil, io.ErrUnexpectedEOF)
 	if err := m.group.ready(); err == nil {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,9 +35,7 @@ type metrics struct {
 	next        nextMetrics
 	group       *groupMetrics
 
-	why    atomic.Pointer[string] // rows cannot be read; nil: they can
-	live   *liveRun               // the same for people
-	window int64                  // rows of a window; 0: unknown
+	why atomic.Pointer[string] // rows cannot be read; nil: they can
 
 	mu     sync.Mutex
 	closed map[int64]time.Time // when this process had all rows of a window
@@ -48,7 +44,7 @@ type metrics struct {
 var _ stream.Events = (*metrics)(nil)
 
 // newMetrics registers them. used and limit are about the disk of the spools.
-func newMetrics(used func() int64, limit, window int64) *metrics {
+func newMetrics(used func() int64, limit int64) *metrics {
 	registry := newRegistry()
 	of := promauto.With(registry)
 	counter := func(name, help string) prometheus.Counter {
@@ -59,9 +55,8 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 	}
 	of.NewGaugeFunc(prometheus.GaugeOpts{Name: "pacsgp_spool_bytes", Help: "Disk that the spools have."}, func() float64 { return float64(used()) })
 	gauge("pacsgp_spool_limit_bytes", "Disk that the spools may have.").Set(float64(limit))
-	live := &liveRun{}
 	return &metrics{
-		registry: registry, live: live, window: window, closed: map[int64]time.Time{},
+		registry: registry, closed: map[int64]time.Time{},
 		rows:        of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_rows_total", Help: "Rows of published certificates, by what they were used for."}, []string{"outcome"}),
 		published:   of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_certificates_total", Help: "Certificates that were published, by the status of the guarantee that the job judges by."}, []string{"status"}),
 		bound:       of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_certificate_bound", Help: "Bound of the last certificate, by predictor."}, []string{"predictor"}),
@@ -76,7 +71,7 @@ func newMetrics(used func() int64, limit, window int64) *metrics {
 		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
 		givenUp:     counter("pacsgp_given_up_windows_total", "Windows without a certificate, because their rows cannot be trained."),
 		next:        newNextMetrics(registry, "pacsgp_", "name"),
-		group:       newGroupMetrics(of, live, live.does),
+		group:       newGroupMetrics(of),
 	}
 }
 
@@ -87,8 +82,6 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 	most := rows
 	show := func() {
 		m.fill.Set(float64(most))
-		m.live.fills("rows of the window that is spooled", most, m.window)
-		m.live.fact("rows of the window that is spooled", strconv.FormatInt(most, 10))
 	}
 	show()
 	return func(rows int64) {
@@ -104,7 +97,6 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 
 // progress shows a step of training.
 func (m *metrics) progress(p pipeline.Progress) {
-	m.live.progress(p)
 	if p.Steps > 0 {
 		m.steps.Inc()
 		m.training.Set(p.Bound)
@@ -125,12 +117,6 @@ func (m *metrics) Stepped() { m.steps.Inc() }
 // Tested shows what new rows have said of what is current.
 func (m *metrics) Tested(place string, t watch.Test, bound float64) {
 	m.next.show(place, t, bound)
-	alarm := "none"
-	if t.Alarm.Raised > 0 {
-		alarm = fmt.Sprintf("raised at row %d", t.Alarm.Raised)
-	}
-	m.live.fact("alarm, "+place, alarm)
-	m.live.fact("rows that have tested "+place, strconv.FormatInt(t.Losses.Count(), 10))
 }
 
 // Published shows a published certificate.
@@ -148,7 +134,6 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 		m.number.Set(float64(s.Number))
 	}
 	m.publishedAt.Set(float64(time.Now().UnixMilli()) / 1000)
-	m.live.fact("last certificate", fmt.Sprintf("%s, bound for a draw %.4f, of %s", status, c.About(certify.PredictorDraw).Bound, certify.Count(c.Ledger.Train, "train row")))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
@@ -167,12 +152,10 @@ func (m *metrics) GaveUp(w *stream.Window) {
 func (m *metrics) waits(err error) {
 	if err == nil {
 		m.why.Store(nil)
-		m.live.fact("rows", "are read")
 		return
 	}
 	text := err.Error()
 	m.why.Store(&text)
-	m.live.fact("rows", "cannot be read: "+text)
 }
 
 // ready returns the reason for a wait, nil without one.

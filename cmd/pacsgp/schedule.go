@@ -179,7 +179,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	for _, j := range jobs {
 		outputs, all = append(outputs, j.Out.Folder()), append(all, j.Job)
 	}
-	unserve, err := serve(ctx, c.Serve, asked{m.registry, m.ready, outputs, m.live.live}, show.event)
+	unserve, err := serve(ctx, c.Serve, asked{m.registry, m.ready, outputs}, show.event)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,6 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	s.Say = func(text string) {
 		quiet = false
 		show.event(text)
-		m.live.fact("last event", text)
 	}
 	s.Warn = func(text string) {
 		if how.once {
@@ -198,13 +197,12 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		} else {
 			show.notice(text)
 		}
-		m.live.fact("last event", text)
 	}
 	tell, untell := announce(ctx, w, c, jobs, record, clock, how.once, show.notice)
 	defer untell()
 	train := s.Train
 	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-		how.Observer.Progress = m.began(job)
+		how.Observer.Progress = m.progress
 		o, err := train(ctx, j, job, rows, how)
 		if err == nil {
 			m.trained(j, o)

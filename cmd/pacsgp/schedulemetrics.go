@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -21,7 +19,6 @@ import (
 // scheduleMetrics are the metrics of a scheduler, listed in docs/metrics.md.
 type scheduleMetrics struct {
 	registry *prometheus.Registry
-	live     *liveRun
 	runs     *prometheus.CounterVec
 	next     nextMetrics
 	of       map[string]*prometheus.GaugeVec // by name without its prefix, each by job
@@ -44,7 +41,7 @@ var ofJobs = map[string]string{
 
 func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	m := &scheduleMetrics{
-		registry: newRegistry(), live: &liveRun{}, faults: map[string]string{}, of: map[string]*prometheus.GaugeVec{},
+		registry: newRegistry(), faults: map[string]string{}, of: map[string]*prometheus.GaugeVec{},
 		runs:     prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_scheduled_runs_total", Help: "Runs that have ended, by job, state and cause."}, []string{"job", "state", "cause"}),
 		training: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_training_bound_estimate", Help: "Estimate of the bound at the last step of training."}),
 	}
@@ -54,12 +51,10 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 		m.registry.MustRegister(m.of[name])
 	}
 	m.next = newNextMetrics(m.registry, "pacsgp_scheduled_", "job")
-	m.waits()
 	for _, j := range jobs {
 		if age := j.Promote.MaxAge; age > 0 {
 			m.set("current_max_age_seconds", j.Name, age.Seconds())
 		}
-		m.live.fact("job "+j.Name, "no run yet")
 		m.stands(j.Job)
 	}
 	return m
@@ -73,26 +68,16 @@ func (m *scheduleMetrics) set(name, job string, value float64) {
 func (m *scheduleMetrics) stands(j *schedule.Job) {
 	at, err := j.Standing()
 	if err != nil {
-		m.live.fact("current model of job "+j.Name, err.Error())
 		m.fails(j.Name, err.Error())
 		return
-	}
-	if at.Last != nil {
-		m.live.fact("job "+j.Name, fmt.Sprintf("%s (%s)", schedule.Words(at.Last), at.Last.Ended.UTC().Format(time.DateTime)))
 	}
 	if !at.Succeeded.IsZero() {
 		m.set("last_success_timestamp_seconds", j.Name, unixSeconds(at.Succeeded))
 	}
 	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
-	current := "none"
 	if c := at.Current; c != nil {
 		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))
-		current = fmt.Sprintf("certificate %.12s…, since %s", c.ID, c.Since.UTC().Format(time.DateTime))
-		if at.Unmoved > 0 {
-			current += fmt.Sprintf("; finished runs since then: %d; the last one has not replaced it: %s", at.Unmoved, at.Why)
-		}
 	}
-	m.live.fact("current model of job "+j.Name, current)
 	m.fails(j.Name, at.Fault())
 }
 
@@ -129,14 +114,12 @@ func (m *scheduleMetrics) seen(j *schedule.Job, fault error) {
 		m.stands(j)
 		return
 	}
-	m.live.fact("job "+j.Name, fault.Error())
 	m.fails(j.Name, fault.Error())
 }
 
 // ended shows the end of a run, whatever has ended it.
 func (m *scheduleMetrics) ended(j *schedule.Job, r *pipeline.RunState) {
 	m.runs.WithLabelValues(j.Name, string(r.State), schedule.Cause(r)).Inc()
-	m.waits()
 }
 
 // trained shows the bound of a new certificate.
@@ -144,24 +127,16 @@ func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
 	m.set("bound", j.Name, cmp.Or(j.Judge, pipeline.JudgeMean).Of(o.Result.Certificate).Bound)
 }
 
-func (m *scheduleMetrics) waits() { m.live.does("Nothing runs: waiting for what is due.") }
-
-// began shows that a run begins, and returns a function that shows its steps.
-func (m *scheduleMetrics) began(job pipeline.Job) func(pipeline.Progress) {
-	at := job.Sequence()
-	m.live.does(fmt.Sprintf("Job %s runs, for certificate number %d of its sequence.", at.Name, at.Number))
-	return func(of pipeline.Progress) {
-		if of.Steps > 0 {
-			m.training.Set(of.Bound)
-		}
-		m.live.progress(of)
+// progress shows a step of training.
+func (m *scheduleMetrics) progress(of pipeline.Progress) {
+	if of.Steps > 0 {
+		m.training.Set(of.Bound)
 	}
 }
 
 // lagged shows the number of offsets of a job's topic in no window yet.
 func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
 	m.set("lag_offsets", j.Name, float64(offsets))
-	m.live.fact("lag of job "+j.Name, certify.Count(offsets, "offset"))
 }
 
 // tested shows what new rows have said of the current model of a job.

@@ -44,7 +44,7 @@ func (e *scoreEvents) tellOnce(text string) {
 
 // Adopted logs another model.
 func (e *scoreEvents) Adopted(by *score.Predictor) {
-	e.metrics.took(by.ID)
+	e.metrics.models.Inc()
 	e.show.event("predictions come from the model of certificate " + by.ID)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +17,6 @@ import (
 // scoreMetrics are the metrics of score, listed in docs/metrics.md.
 type scoreMetrics struct {
 	registry    *prometheus.Registry
-	live        *liveRun
 	predictions *prometheus.CounterVec
 	batches     prometheus.Counter
 	models      prometheus.Counter
@@ -26,9 +24,8 @@ type scoreMetrics struct {
 	unread      prometheus.Gauge // of files
 	group       *groupMetrics    // of a topic
 
-	rows, refused atomic.Int64
-	why           atomic.Pointer[string] // reason for a wait, or why files cannot be predicted; nil: it predicts
-	fault         atomic.Pointer[string] // why the last file that failed could not be predicted
+	why   atomic.Pointer[string] // reason for a wait, or why files cannot be predicted; nil: it predicts
+	fault atomic.Pointer[string] // why the last file that failed could not be predicted
 }
 
 // newScoreMetrics registers them, some of a topic only.
@@ -36,7 +33,7 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 	registry := newRegistry()
 	of := promauto.With(registry)
 	m := &scoreMetrics{
-		registry: registry, live: &liveRun{},
+		registry:    registry,
 		predictions: of.NewCounterVec(prometheus.CounterOpts{Name: "pacsgp_predictions_total", Help: "Rows that score has dealt with, by whether they have a prediction."}, []string{"outcome"}),
 		batches:     of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_prediction_batches_total", Help: "Files, or batches of rows of a topic, that were predicted."}),
 		models:      of.NewCounter(prometheus.CounterOpts{Name: "pacsgp_models_taken_total", Help: "Models that score has taken, the first included."}),
@@ -49,25 +46,20 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 		m.predictions.WithLabelValues(outcome)
 	}
 	if ofTopic {
-		m.group = newGroupMetrics(of, m.live, func(text string) { m.live.fact("member", text) })
+		m.group = newGroupMetrics(of)
 	}
-	m.live.does("Waiting for rows.")
 	return m
 }
 
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
 	if m.unread == nil { // else a look at all files tells
-		if m.why.Swap(nil) != nil {
-			m.live.does("Predicting.")
-		}
+		m.why.Store(nil)
 	}
 	m.success.SetToCurrentTime()
 	m.batches.Add(float64(n.Units))
 	m.predictions.WithLabelValues("predicted").Add(float64(n.Rows - n.Refused))
 	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
-	m.live.fact("rows in", strconv.FormatInt(m.rows.Add(n.Rows), 10))
-	m.live.fact("rows without a prediction", strconv.FormatInt(m.refused.Add(n.Refused), 10))
 }
 
 // failed notes why a file could not be predicted.
@@ -82,26 +74,16 @@ func (m *scoreMetrics) looked(failed int) {
 	fault := m.fault.Load()
 	if failed == 0 || fault == nil {
 		m.why.Store(nil)
-		m.live.fact("files that cannot be predicted", "none")
 		return
 	}
 	text := fmt.Sprintf("%s cannot be predicted, the last because: %s", certify.Count(int64(failed), "file"), *fault)
 	m.why.Store(&text)
-	m.live.fact("files that cannot be predicted", text)
-}
-
-// took shows the model that predicts from now on, by its certificate.
-func (m *scoreMetrics) took(id string) {
-	m.models.Inc()
-	m.live.does("Predicting.")
-	m.live.fact("certificate", id)
 }
 
 // fails shows the reason for a wait.
 func (m *scoreMetrics) fails(err error) {
 	text := err.Error()
 	m.why.Store(&text)
-	m.live.does("Nothing is predicted: " + text)
 }
 
 // ready returns the reason for a wait, nil without one.
@@ -121,5 +103,5 @@ func (m *scoreMetrics) serve(ctx context.Context, c config.ScoreFile, say func(s
 	if c.Model.Folder != "" {
 		folders = []string{c.Model.Folder}
 	}
-	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
+	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders}, say)
 }

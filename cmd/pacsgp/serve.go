@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,8 +18,7 @@ import (
 type asked struct {
 	registry *prometheus.Registry
 	ready    func() error
-	folders  []string // of certificates, which the console shows
-	live     func() console.Live
+	folders  []string // of outputs, which the console shows
 }
 
 // serve starts a server, if the section is there; end stops it.
@@ -28,23 +26,21 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 	if !c.Declared() {
 		return func() error { return nil }, nil
 	}
-	index := console.NewIndex(about.folders)
 	s := c.Server()
-	s.Registry, s.Pages = about.registry, console.Handler(index, about.live)
-	s.Ready = func() error { return errors.Join(about.ready(), index.Damaged()) }
+	s.Registry, s.Pages = about.registry, console.Handler(about.folders)
+	s.Ready = func() error {
+		err := about.ready()
+		for _, folder := range about.folders {
+			err = errors.Join(err, config.Damaged(folder))
+		}
+		return err
+	}
 	server, err := serving.Start(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	say(fmt.Sprintf("metrics at %s, console at %s/", server.Address, server.URL))
-	ctx, stop := context.WithCancel(ctx)
-	var looking sync.WaitGroup
-	looking.Go(func() { index.Watch(ctx) })
-	return func() error {
-		stop()
-		looking.Wait()
-		return server.Close()
-	}, nil
+	return server.Close, nil
 }
 
 // newRegistry has the metrics of every process.

@@ -13,18 +13,18 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A service shows its certificates and what it does, and its metrics beside them.
+// A service shows what is current, and its metrics.
 func TestConsoleOfServices(t *testing.T) {
 	t.Parallel()
-	dir, pointers, score := following(t, 2, 40)
+	dir, _, score := following(t, 2, 40)
 	writeFile(t, score, append(readFile(t, score), "serve: {listen: '127.0.0.1:0'}\n"...))
 	schedule := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new")
 	writeFile(t, schedule, append(readFile(t, schedule), "serve: {listen: '127.0.0.1:0'}\n"...))
 	for command, want := range map[string]struct {
-		file, live, metric string
+		file, metric string
 	}{
-		"score":    {score, ">80<", "pacsgp_predictions_total"},
-		"schedule": {schedule, "no run yet", "pacsgp_training_bound_estimate"},
+		"score":    {score, "pacsgp_predictions_total"},
+		"schedule": {schedule, "pacsgp_training_bound_estimate"},
 	} {
 		r := startCommand(t, command, "-c", want.file)
 		at := "http://" + r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
@@ -32,8 +32,7 @@ func TestConsoleOfServices(t *testing.T) {
 			r.find(t, "(part-01.parquet: predictions of 40 rows)")
 		}
 		for path, has := range map[string]string{
-			"/live": want.live, "/metrics": want.metric, "/readyz": "ok",
-			"/certificate/" + idOf(t, pointers[0]): "Certificate",
+			"/metrics": want.metric, "/readyz": "ok", "/": idOf(t, readFile(t, filepath.Join(dir, "out", "current.json"))),
 		} {
 			said := ""
 			for range 200 { // until the folder has been read
@@ -55,7 +54,7 @@ func TestConsoleOfServices(t *testing.T) {
 	}
 }
 
-// A half-written file is told by readiness, metrics and the console of both services, which are well
+// A half-written file is told by readiness and metrics of both services, which are well
 // again when it is gone.
 func TestServicesTellUnreadableFiles(t *testing.T) {
 	t.Parallel()
@@ -82,7 +81,6 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 			t.Errorf("%s: %s is %d, %s; want %d with %q", command, path, status, said, want, has)
 		}
 		says("/readyz", "half.parquet", http.StatusServiceUnavailable)
-		says("/live", "half.parquet", http.StatusOK)
 		if found := scrape(t, at); found[c.metric] != 1 {
 			t.Errorf("%s: %s is %v", command, c.metric, found[c.metric])
 		}

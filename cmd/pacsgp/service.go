@@ -60,7 +60,7 @@ func newService(p config.Task, w system) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit), m.Topic.Rows)}
+	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit))}
 	s.metrics.group.shared = m.Stream.Shared()
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {
@@ -81,7 +81,7 @@ func (s *service) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}, s.metrics.live.live}, s.show.event)
+	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}}, s.show.event)
 	if err != nil {
 		return err
 	}

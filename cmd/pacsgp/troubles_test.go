@@ -98,10 +98,8 @@ func (n *nights) pass(trouble func()) (runs, failing, page string) {
 		n.begin()
 		n.look(211 * time.Minute)
 	}
-	index := console.NewIndex([]string{n.job.Out.Folder()})
-	fatal.If(n.t, index.Refresh(n.t.Context()))
 	answer := httptest.NewRecorder()
-	console.Handler(index, nil).ServeHTTP(answer, httptest.NewRequestWithContext(n.t.Context(), "GET", "http://localhost/", nil))
+	console.Handler([]string{n.job.Out.Folder()}).ServeHTTP(answer, httptest.NewRequestWithContext(n.t.Context(), "GET", "http://localhost/", nil))
 	metrics := filepath.Join(n.t.TempDir(), "metrics")
 	fatal.If(n.t, writeMetrics(metrics, n.metrics.registry))
 	for text := range strings.Lines(string(readFile(n.t, metrics))) {

@@ -80,7 +80,7 @@ type verification struct {
 	sign     sign.KeyFile // of a further signature; "": none
 	key      *sign.Key
 	retrain  bool
-	ancestor string                                                                                     // reference of the model that training began with; "": none
+	ancestor string // reference of the model that training began with; "": none
 	budget
 }
 

@@ -34,7 +34,6 @@ func newWatchEvents(show *display) *watchEvents {
 
 // Adopted logs another model.
 func (e *watchEvents) Adopted(by *score.Predictor) {
-	e.metrics.live.fact("certificate", by.ID)
 	e.show.event("rows test the model of certificate " + by.ID)
 }
 
@@ -78,11 +77,9 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 		return
 	}
 	e.metrics.bound.Set(r.Bound)
-	e.metrics.live.does(r.Statement)
 	e.show.event(r.Statement)
 	if alarm {
 		e.alarmed = by.ID
-		e.metrics.live.fact("alarm", r.Alarm)
 		e.show.notice(fmt.Sprintf("alarm, certificate %.12s…: %s", by.ID, r.Alarm))
 	}
 }
@@ -90,7 +87,6 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 // watchMetrics are the metrics of watch, listed in docs/metrics.md.
 type watchMetrics struct {
 	registry *prometheus.Registry
-	live     *liveRun
 	rows     *prometheus.GaugeVec
 	units    prometheus.Gauge
 	loss     prometheus.Gauge
@@ -105,7 +101,7 @@ func newWatchMetrics() *watchMetrics {
 	registry := newRegistry()
 	of := promauto.With(registry)
 	m := &watchMetrics{
-		registry: registry, live: &liveRun{},
+		registry: registry,
 		rows:     of.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_watch_rows", Help: "Rows of the test of the current certificate, by what they are."}, []string{"outcome"}),
 		units:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_units", Help: "Units of the test that have ended; 0 where rows are counted."}),
 		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of the mean of Q on the labelled rows, or the units, of the test."}),
@@ -114,7 +110,6 @@ func newWatchMetrics() *watchMetrics {
 		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
 	}
 	m.bound.Set(1)
-	m.live.does("Waiting for rows.")
 	return m
 }
 
@@ -127,7 +122,6 @@ func (m *watchMetrics) counted(t watch.Test) {
 	}
 	for outcome, n := range rows {
 		m.rows.WithLabelValues(outcome).Set(float64(n))
-		m.live.fact("rows "+outcome, fmt.Sprint(n))
 	}
 	if t.Losses.Count() > 0 {
 		m.loss.Set(t.Losses.Upper())
@@ -140,7 +134,6 @@ func (m *watchMetrics) counted(t watch.Test) {
 func (m *watchMetrics) fails(err error) {
 	text := err.Error()
 	m.why.Store(&text)
-	m.live.does("Nothing is counted: " + text)
 }
 
 // ready returns the reason for a wait, nil without one.
@@ -157,5 +150,5 @@ func (m *watchMetrics) serve(ctx context.Context, c config.WatchFile, say func(s
 	if c.Model.Folder != "" {
 		folders = []string{c.Model.Folder}
 	}
-	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders, m.live.live}, say)
+	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders}, say)
 }

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"image"
+	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/lake"
+)
+
+// noon is when the pages are made.
+var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
+	fatal.If(t, os.WriteFile(path, data, 0o600))
+}
+
+// model is the file of every model.
+var model = lake.ModelName(sink.DigestOf([]byte("a model")))
+
+// put writes a certificate with a model into a folder, makes it current, and returns its id.
+func put(t testing.TB, folder string, change func(*certify.Evidence)) (id string) {
+	t.Helper()
+	data, err := certify.Marshal(certifytest.Certificate(t, change))
+	fatal.If(t, err)
+	id = sink.DigestOf(data)
+	write(t, filepath.Join(folder, lake.CertificateName(id)), data)
+	write(t, filepath.Join(folder, model), []byte("a model"))
+	write(t, filepath.Join(folder, lake.CurrentFile), fmt.Appendf(nil, `{"format":"pacsgp-current/1","id":%q,"certificate":%q,"model":%q,"predictor":"mean","bound":0.1,"since":%q}`,
+		id, lake.CertificateName(id), model, noon.Format(time.RFC3339)))
+	return id
+}
+
+// ran writes the record of a run so many hours before noon.
+func ran(t testing.TB, folder string, hours int, change func(*pipeline.RunState)) {
+	t.Helper()
+	ended, exit := noon.Add(-time.Duration(hours)*time.Hour+time.Minute), 0
+	r := &pipeline.RunState{
+		Format: pipeline.RunStateFormat, Run: "abc", State: pipeline.StateFinished, Began: noon.Add(-time.Duration(hours) * time.Hour), Ended: &ended, Exit: &exit,
+	}
+	change(r)
+	data, err := json.Marshal(r)
+	fatal.If(t, err)
+	write(t, filepath.Join(folder, lake.RunStateName(r)), data)
+}
+
+// anOutput is an output with a current model, a picture and three runs.
+func anOutput(t testing.TB) (folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "out")
+	id := put(t, folder, nil)
+	picture, err := os.Create(filepath.Join(folder, lake.PlotFile))
+	fatal.If(t, err)
+	fatal.If(t, png.Encode(picture, image.NewGray(image.Rect(0, 0, 30, 20))))
+	fatal.If(t, picture.Close())
+	ran(t, folder, 3, func(r *pipeline.RunState) { r.Artifacts = []pipeline.ArtifactRef{{ID: id}} })
+	ran(t, folder, 2, func(r *pipeline.RunState) {
+		r.Scheduled = &pipeline.Scheduled{Job: "waves", Test: &pipeline.RowsTest{Certificate: id, Rows: 1234, Loss: 0.051, Bound: 0.08}}
+		r.State = pipeline.StateNothing
+	})
+	ran(t, folder, 1, func(r *pipeline.RunState) {
+		r.State, r.Fault = pipeline.StateFailed, "lake/part.parquet: it is half a file\nhint: write it whole"
+	})
+	return folder
+}
+
+// get asks for a page, and returns its words.
+func get(t testing.TB, h http.Handler, address string) (status int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(context.Background(), http.MethodGet, address, nil))
+	return w.Code, html.UnescapeString(w.Body.String())
+}
+
+func handled(folders ...string) http.Handler {
+	return handler(folders, func() time.Time { return noon })
+}
+
+// The page of an output has its promise, what new rows showed, its runs and its picture.
+func TestPageOfAnOutput(t *testing.T) {
+	h := handled(anOutput(t))
+	status, page := get(t, h, "/")
+	for _, want := range []string{
+		"<h1>waves</h1>", "off by more than", "current since 2026-01-31 12:00 UTC", "5.1 % is the mean loss on 1234 rows",
+		"The last run failed, so that the current model is an older one: lake/part.parquet: it is half a file", "<p>write it whole</p>",
+		"2026-01-31 09:00", "nothing",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("status %d, and no %q in %s", status, want, page)
+		}
+	}
+	picture := regexp.MustCompile(`src="(/run.png[^"]*)"`).FindStringSubmatch(page)
+	if picture == nil {
+		t.Fatal("no picture")
+	}
+	if status, body := get(t, h, picture[1]); status != http.StatusOK || !strings.Contains(body, "PNG") {
+		t.Errorf("the picture: %d", status)
+	}
+	for _, address := range []string{"/output?folder=/etc", "/run.png?folder=/etc", "/output", "/other"} {
+		if status, _ := get(t, h, address); status != http.StatusNotFound {
+			t.Errorf("%s: status %d", address, status)
+		}
+	}
+}
+
+// Several outputs are a list, the worst first; the windows of a stream are one output.
+func TestListOfOutputs(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "a"), nil)
+	put(t, filepath.Join(dir, "b"), nil)
+	fatal.If(t, os.Remove(filepath.Join(dir, "b", model)))
+	put(t, filepath.Join(dir, "stream", "window-000000000001"), func(ev *certify.Evidence) { ev.KL = 200 })
+	latest := put(t, filepath.Join(dir, "stream", "window-000000000002"), nil)
+	write(t, filepath.Join(dir, "_hidden", lake.CurrentFile), []byte("{}"))
+	_, page := get(t, handled(dir), "/")
+	links := regexp.MustCompile(`/output\?folder=([^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(links) != 3 || !strings.HasSuffix(links[0][1], "b") || !strings.Contains(page, "is missing") {
+		t.Errorf("%q in %s", links, page)
+	}
+	if _, page := get(t, handled(dir), "/output?folder="+filepath.Join(dir, "stream")); !strings.Contains(page, latest) {
+		t.Errorf("the latest window is not current: %s", page)
+	}
+	if _, page := get(t, handled(t.TempDir()), "/"); !strings.Contains(page, "no model yet") {
+		t.Errorf("an empty folder: %s", page)
+	}
+}
+
+// What is wrong with an output is on its page.
+func TestFaultsOfAnOutput(t *testing.T) {
+	for want, spoil := range map[string]func(folder, id string){
+		"is damaged: its content is not what its name says": func(folder, _ string) { write(t, filepath.Join(folder, model), []byte("another")) },
+		"Which model is current cannot be told":             func(folder, _ string) { write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}")) },
+		"The current certificate cannot be read":            func(folder, id string) { write(t, filepath.Join(folder, lake.CertificateName(id)), []byte("{}")) },
+		"contradict its certificate": func(folder, id string) {
+			ran(t, folder, 1, func(r *pipeline.RunState) {
+				r.Scheduled = &pipeline.Scheduled{Test: &pipeline.RowsTest{Certificate: id, Rows: 9, Alarm: true}}
+			})
+		},
+		"none has begun": func(folder, _ string) {
+			due := noon.Add(-time.Hour)
+			ran(t, folder, 1, func(r *pipeline.RunState) { r.Scheduled = &pipeline.Scheduled{Due: &due} })
+		},
+		"is not current: above the limit": func(folder, _ string) {
+			ran(t, folder, 1, func(r *pipeline.RunState) {
+				r.Fault, r.Artifacts = "above the limit", []pipeline.ArtifactRef{{ID: "other"}}
+			})
+		},
+	} {
+		folder := t.TempDir()
+		spoil(folder, put(t, folder, nil))
+		if _, page := get(t, handled(folder), "/"); !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, page)
+		}
+	}
+}
+
+// Names are never obeyed, by a browser or by a terminal that shows the page's source.
+func TestNamesAreEscaped(t *testing.T) {
+	const evil = "<script>alert(1)</script>"
+	folder := filepath.Join(t.TempDir(), "<img src=x>")
+	put(t, folder, func(ev *certify.Evidence) {
+		ev.Loss.Target, ev.Sample.Columns[len(ev.Sample.Columns)-1] = evil, evil
+	})
+	ran(t, folder, 1, func(r *pipeline.RunState) { r.State, r.Fault = pipeline.StateFailed, evil+"\x1b[31m\u202e" })
+	w := httptest.NewRecorder()
+	handled(folder).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if page := w.Body.String(); strings.Contains(page, "<script") || strings.Contains(page, "<img src=x") || strings.ContainsAny(page, "\x1b\u202e") || !strings.Contains(page, "&lt;script&gt;") {
+		t.Error(page)
+	}
+}

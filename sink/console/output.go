@@ -1,0 +1,269 @@
+package console
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
+	"github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/report"
+)
+
+// Limits of one page, so that it ends.
+const (
+	maxNames = 100_000
+	maxDepth = 16
+	maxFile  = 16 << 20
+	maxRuns  = 20
+)
+
+// An output is what the files of an output, or of a stream with the outputs of its windows, show.
+type output struct {
+	Folder  string
+	Name    string // of the schedule's job, or the target, or the folder
+	State   []finding
+	Current pipeline.Current
+	Promise *report.Page // of the current certificate; nil without one
+	Test    *pipeline.RowsTest
+	Runs    []*pipeline.RunState // the newest first
+	Plot    string               // file of the last run's picture; "": none
+}
+
+// A finding is something that an operator has to know, and what to do about it.
+type finding struct {
+	Level       level
+	Words, Hint string
+}
+
+// A level is the class of a finding's colours.
+type level string
+
+// Levels, the worst first.
+const (
+	bad  level = "bad"
+	warn level = "warn"
+	good level = "good"
+)
+
+func rank(l level) int { return slices.Index([]level{bad, warn, good}, l) }
+
+// find returns the folders of the outputs in these folders and below, sorted, and why some may be missing.
+// It follows no link to a folder, and skips names that begin with _ or a dot.
+func find(roots []string) (folders, notices []string) {
+	names := 0
+	var in func(folder string, depth int)
+	in = func(folder string, depth int) {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			notices = append(notices, err.Error())
+		}
+		is := false
+		var below []string
+		for _, e := range entries {
+			names++
+			switch name := e.Name(); {
+			case e.IsDir() && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_"):
+				below = append(below, filepath.Join(folder, name))
+			case name == lake.CurrentFile || name == lake.RunFile || lake.IsRunState(name):
+				is = true
+			}
+		}
+		windows := lake.Published(folder)
+		if is || len(windows) > 0 {
+			folders = append(folders, folder)
+		}
+		for _, path := range below {
+			if names > maxNames || depth == maxDepth {
+				notices = append(notices, folder+": not all folders were looked into")
+				return
+			}
+			if !slices.Contains(windows, path) {
+				in(path, depth+1)
+			}
+		}
+	}
+	for _, root := range roots {
+		in(root, 0)
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders), notices
+}
+
+// read reads an output. now decides what is overdue.
+func read(folder string, now time.Time) *output {
+	o := &output{Folder: folder, Name: filepath.Base(folder)}
+	at := lake.Latest(folder)
+	current, err := lake.ReadPointer(nil, at)
+	switch {
+	case err != nil:
+		o.find(bad, "Which model is current cannot be told: "+err.Error(), "pacsgp promote ID "+report.Shell(at)+" writes the pointer again.")
+	case current != nil:
+		o.Current = *current
+		if err := o.promise(at); err != nil {
+			o.find(bad, "The current certificate cannot be read: "+err.Error(), "Restore it from a copy, or make another one current: pacsgp promote ID "+report.Shell(at))
+		}
+		if err := lake.Damaged(at); err != nil {
+			o.find(bad, "The current model cannot be used: "+err.Error(), "Restore the file from a copy, or make another model current: pacsgp promote ID "+report.Shell(at))
+		}
+	}
+	for _, each := range slices.Backward(append([]string{folder}, lake.Published(folder)...)) {
+		if len(o.Runs) < maxRuns {
+			o.addRuns(each)
+		}
+	}
+	if path := filepath.Join(at, lake.PlotFile); exists(path) {
+		o.Plot = path
+	}
+	if t := watched(folder, o.Current.ID); t != nil {
+		o.Test = t
+	}
+	o.judge(now)
+	slices.SortStableFunc(o.State, func(a, b finding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
+	return o
+}
+
+func exists(path string) bool {
+	info, err := os.Stat(path) //nolint:gosec // G703: below a folder that find has listed
+	return err == nil && info.Mode().IsRegular()
+}
+
+func (o *output) find(l level, words, hint string) {
+	o.State = append(o.State, finding{l, words, hint})
+}
+
+// promise reads the current certificate. Its content must have the digest of its name, and its numbers
+// and sentences must follow from its evidence.
+func (o *output) promise(folder string) error {
+	data, err := durable.ReadSmall(filepath.Join(folder, lake.CertificateName(o.Current.ID)), "a certificate", maxFile)
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != o.Current.ID {
+		return errors.New("its content is not what its name says: it is damaged, or was edited")
+	}
+	c, err := certify.Parse(data)
+	if err == nil {
+		err = certify.Recompute(c)
+	}
+	if err != nil {
+		return err
+	}
+	page, err := report.PageOf(c, report.Anybody)
+	if err == nil {
+		o.Promise = &page
+		o.Name = c.About(certify.PredictorMean).Loss.Target
+	}
+	return err
+}
+
+// addRuns adds the last runs of a folder, and what their new rows showed of the current model.
+func (o *output) addRuns(folder string) {
+	runs, err := lake.Runs(nil, folder)
+	if err != nil {
+		o.find(warn, err.Error(), "")
+		return
+	}
+	for r := range runs {
+		if of := r.Scheduled; of != nil {
+			o.Name = of.Job
+			if o.Test == nil && of.Test != nil && of.Test.Certificate == o.Current.ID {
+				o.Test = of.Test
+			}
+		}
+		if o.Runs = append(o.Runs, r); len(o.Runs) == maxRuns {
+			return
+		}
+	}
+}
+
+// watched is what a watch with its state in this folder has counted of a certificate, or nil.
+func watched(folder, id string) *pipeline.RowsTest {
+	data, err := durable.ReadSmall(filepath.Join(folder, lake.WatchFile), "a state of watch", maxFile)
+	var s watch.State
+	if err != nil || json.Unmarshal(data, &s) != nil || s.Validate() != nil {
+		return nil
+	}
+	for _, t := range s.Tests {
+		if n := t.Labelled(); n > 0 && t.Certificate == id {
+			return &pipeline.RowsTest{Certificate: id, Rows: n, Loss: t.Losses.Upper(), Bound: 1, Alarm: t.Alarm.Raised > 0}
+		}
+	}
+	return nil
+}
+
+// judge answers: is the current model from the last run, and if not, why?
+func (o *output) judge(now time.Time) {
+	if o.Test != nil && o.Test.Alarm {
+		o.find(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed.")
+	}
+	last := o.ended()
+	if last == nil {
+		if o.State == nil {
+			o.find(map[bool]level{true: good, false: warn}[o.Promise != nil], "There is no record of a finished run.", "")
+		}
+		return
+	}
+	reason := why(last)
+	why, hint := reason[0], reason[1]
+	is := func(l level, words string) { o.find(l, words+why, hint) }
+	if why != "" {
+		why = ": " + why
+	}
+	switch made := len(last.Artifacts) > 0; {
+	case last.State == pipeline.StateFailed || last.State == pipeline.StateInterrupted:
+		is(bad, fmt.Sprintf("The last run %s, so that the current model is an older one", last.State))
+	case !made:
+		is(good, "The last run had nothing to do")
+	case last.Artifacts[0].ID == o.Current.ID:
+		o.find(good, "The model of the last run is current.", "")
+	default:
+		is(warn, "The model of the last run is not current")
+	}
+	of := last.Scheduled
+	if of == nil {
+		return
+	}
+	if of.Due != nil && last == o.Runs[0] && now.Sub(*of.Due) > 10*time.Minute {
+		o.find(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
+	}
+	if of.Untested != "" {
+		o.find(warn, "Not all new rows tested the model that was current: "+of.Untested, "")
+	}
+	if of.Missing() != "" {
+		o.find(warn, of.Missing()+".", "Restore them, unless they were removed on purpose.")
+	}
+}
+
+// ended is the newest run that has ended, nil without one.
+func (o *output) ended() *pipeline.RunState {
+	for _, r := range o.Runs {
+		if r.Ended != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// why returns why a run ended as it did, and what to do.
+func why(r *pipeline.RunState) [2]string {
+	text := r.Fault
+	if r.Scheduled != nil && r.Scheduled.Why != "" {
+		text = strings.TrimSuffix(r.Scheduled.Why+": "+r.Fault, ": ")
+	}
+	reason, hint, _ := strings.Cut(text, "hint: ")
+	return [2]string{strings.TrimRight(reason, " (\n"), strings.TrimRight(strings.ReplaceAll(hint, "\nhint: ", "; "), ")")}
+}
+
+func minute(t time.Time) string { return t.Format("2006-01-02 15:04") }
