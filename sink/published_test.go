@@ -2,7 +2,10 @@ package sink_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"testing"
@@ -91,4 +94,35 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 	}
 	fatal.If(t, w.Close())
 	return b.Bytes()
+}
+
+// withHoldout asks for a guarantee from hold-out rows too.
+func withHoldout(j *pipeline.Job) {
+	j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 2}}
+	j.Roles.Holdout = 0.2
+}
+
+// heavier returns an empirical risk with a larger sum over the same rows.
+func heavier(t testing.TB, r certify.Risk, units int64) certify.Risk {
+	t.Helper()
+	var form struct {
+		Count int64  `json:"count"`
+		Sum   string `json:"sum"`
+	}
+	document, err := json.Marshal(r.Exact)
+	if err == nil {
+		err = json.Unmarshal(document, &form)
+	}
+	sum, ok := new(big.Int).SetString(form.Sum, 16)
+	if err != nil || !ok {
+		t.Fatalf("risk sum %s: %v", document, err)
+	}
+	form.Sum = fmt.Sprintf("%032x", sum.Add(sum, big.NewInt(units)))
+	document, err = json.Marshal(form)
+	if err == nil {
+		err = json.Unmarshal(document, &r.Exact)
+	}
+	fatal.If(t, err)
+	r.Upper = r.Exact.Upper()
+	return r
 }

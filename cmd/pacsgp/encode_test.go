@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // flights are rows with a carrier and a time, of which the target is made.
@@ -20,10 +18,8 @@ func flights(n int) table {
 	return lines(n).with("carrier", carrier).with("when", when).with("y", y)
 }
 
-// A job reads text and times as features. Both verifiers agree, both programs predict the same of raw rows,
-// and rows of an unknown carrier are predicted too.
+// A job reads text and times as features. Rows of an unknown carrier are predicted too.
 func TestEncodedColumns(t *testing.T) {
-	verifytest.Need(t)
 	dir := t.TempDir()
 	flights(720).write(t, lakeFile(dir, 0))
 	job := tiny(jobFile{"encode": "{carrier: one-hot, when: {cyclic: [day, week]}}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
@@ -45,7 +41,7 @@ func TestEncodedColumns(t *testing.T) {
 	}
 	carrier[7] = "ZZ"
 	rows.write(t, filepath.Join(dir, "new.parquet"))
-	own, other := filepath.Join(dir, "own.parquet"), filepath.Join(dir, "other.parquet")
+	own := filepath.Join(dir, "own.parquet")
 	if a := succeed(t, "predict", model, certificate, filepath.Join(dir, "new.parquet"), "-o", own); !strings.Contains(a.log, `1 row of 30 with a value of \"carrier\" that the model does not know: it counts as other`) {
 		t.Errorf("of an unknown carrier it says %s", a.log)
 	}
@@ -54,17 +50,6 @@ func TestEncodedColumns(t *testing.T) {
 		t.Errorf("of carriers that are numbers it says %s", a.log)
 	}
 	succeed(t, "predict", model, certificate, filepath.Join(dir, "new.parquet"), "-o", own)
-	for i, r := range verifytest.Verify(t, [][]string{{"verify", model, certificate, data}, {"predict", model, other, filepath.Join(dir, "new.parquet"), "--certificate", certificate}}) {
-		if strings.Contains(r.Out, "REFUSED") || r.Status == 1 {
-			t.Errorf("call %d of Python: %s", i, r.Out)
-		}
-	}
-	a, b := predictions(t, own), predictions(t, other)
-	for i := range a {
-		if a[i].Mean == nil || b[i].Mean == nil || !(math.Abs(*a[i].Mean-*b[i].Mean) <= 1e-7) {
-			t.Errorf("row %d: %+v, and %+v by Python", i, a[i], b[i])
-		}
-	}
 }
 
 // Levels by texts, and what is wrong with encodings, with the place in the file.

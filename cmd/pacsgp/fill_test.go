@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // holes are lines of which every fourth has no x1.
@@ -21,10 +19,8 @@ func holes(n int) table {
 	return rows.with("x1", x1)
 }
 
-// A job fills nulls, with what the plan, inspect and the log say of them. Both verifiers agree, and both
-// programs predict the same of rows with nulls.
+// A job fills nulls, with what the plan, inspect and the log say of them. Rows with nulls are predicted.
 func TestFilledColumns(t *testing.T) {
-	verifytest.Need(t)
 	dir := t.TempDir()
 	holes(720).write(t, lakeFile(dir, 0))
 	plain := tiny(jobFile{"output": "plain"}).write(t, dir)
@@ -46,21 +42,11 @@ func TestFilledColumns(t *testing.T) {
 		t.Errorf("verify says %s %s", a.stdout, a.message)
 	}
 	holes(30).with("x2", append([]float64{math.NaN()}, make([]float64, 29)...)).write(t, filepath.Join(dir, "new.parquet"))
-	own, other := filepath.Join(dir, "own.parquet"), filepath.Join(dir, "other.parquet")
+	own := filepath.Join(dir, "own.parquet")
 	succeed(t, "predict", model, certificate, filepath.Join(dir, "new.parquet"), "-o", own)
-	for i, r := range verifytest.Verify(t, [][]string{{"verify", model, certificate, data}, {"predict", model, other, filepath.Join(dir, "new.parquet"), "--certificate", certificate}}) {
-		if strings.Contains(r.Out, "REFUSED") || r.Status == 1 {
-			t.Errorf("call %d of Python: %s", i, r.Out)
-		}
-	}
-	a, b := predictions(t, own), predictions(t, other)
-	for i := range a {
-		if i == 0 {
-			if a[i].Reason == nil || *a[i].Reason != "x2 is NaN" || b[i].Reason == nil {
-				t.Errorf("of a row without x2: %+v, and %+v by Python", a[i], b[i])
-			}
-		} else if a[i].Mean == nil || b[i].Mean == nil || !(math.Abs(*a[i].Mean-*b[i].Mean) <= 1e-7) {
-			t.Errorf("row %d: %+v, and %+v by Python", i, a[i], b[i])
+	for i, p := range predictions(t, own) {
+		if (i == 0) != (p.Reason != nil && *p.Reason == "x2 is NaN") || (i == 0) != (p.Mean == nil) {
+			t.Errorf("row %d: %+v", i, p)
 		}
 	}
 }

@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // evidenceOf is the evidence that a certificate states.
@@ -52,7 +49,6 @@ func TestVerifyForgery(t *testing.T) {
 		}
 	}
 	forgeries := t.TempDir()
-	var second []forgedFile
 	for name, c := range map[string]struct {
 		artifact artifact
 		forge    []func(*certify.Evidence)
@@ -141,7 +137,6 @@ func TestVerifyForgery(t *testing.T) {
 			}
 			forged := filepath.Join(forgeries, name+".json")
 			writeFile(t, forged, certificateOf(t, ev))
-			second = append(second, forgedFile{name, c.byFiles, []string{"verify", a.model, forged}, a.lake})
 			files := pacsgp(t, "verify", a.model, forged, "--judge", "draw") // of some the mean is vacuous
 			if c.byFiles {
 				files.says(t, exitFailure, "refused", c.reason)
@@ -150,35 +145,6 @@ func TestVerifyForgery(t *testing.T) {
 			}
 			pacsgp(t, "verify", a.model, forged, a.lake).says(t, exitFailure, "refused", c.reason)
 		})
-	}
-	t.Run("Python", func(t *testing.T) { refusedByBoth(t, second) })
-}
-
-// A forgedFile is a forgery as the second implementation reads it.
-type forgedFile struct {
-	name    string
-	byFiles bool // refused without data
-	args    []string
-	lake    string
-}
-
-// refusedByBoth demands that the Python package refuses what this program refuses.
-func refusedByBoth(t *testing.T, forgeries []forgedFile) {
-	t.Helper()
-	verifytest.Need(t)
-	var calls [][]string
-	for _, f := range forgeries {
-		calls = append(calls, f.args, append(slices.Clone(f.args), f.lake))
-	}
-	runs := verifytest.Verify(t, calls)
-	for i, f := range forgeries {
-		files, data := runs[2*i], runs[2*i+1]
-		if files.Status == 1 != f.byFiles {
-			t.Errorf("%s: without data the status is %d:\n%s", f.name, files.Status, files.Out)
-		}
-		if data.Status != 1 || !strings.Contains(data.Out, "REFUSED") {
-			t.Errorf("%s: with data the status is %d:\n%s", f.name, data.Status, data.Out)
-		}
 	}
 }
 
@@ -270,56 +236,6 @@ func TestStrictJobFailsOnSuspiciousRows(t *testing.T) {
 		}
 		if c.status != 0 && !strings.Contains(a.message, "strict") {
 			t.Errorf("it does not say why: %s", a.message)
-		}
-	}
-}
-
-// Both verifiers say of a document of the format before what they have passed over, and that
-// it counts no looks; the Go program reads nothing beside a bound from below.
-func TestFormatBeforeIsTold(t *testing.T) {
-	a := heldOut(t)
-	c, err := certify.Parse(readFile(t, a.certificate))
-	fatal.If(t, err)
-	ev := evidenceOf(t, c)
-	ev.Delta.Methods = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 18}} // of which 19/20 is 9/10
-	whole, err := certify.Certify(ev)
-	fatal.If(t, err)
-	as, _ := whole.Guarantee(certify.GuaranteeHoldout)
-	for i, g := range c.Guarantees {
-		if g.ID == as.ID {
-			c.Guarantees[i].Bound, c.Guarantees[i].LnInverseDelta = as.Bound, as.LnInverseDelta
-		}
-	}
-	open := c.Copies.Distinct
-	c.Copies.Distinct += c.Ledger.Holdout
-	c.Delta.Looks, c.Findings, c.Dependence.Measured = nil, nil, certify.Measured{}
-	said := &c.Assumptions[0].Diagnostic
-	*said = strings.NewReplacer("what was measured of near rows", "this", fmt.Sprintf("Of %d rows", open), fmt.Sprintf("Of %d rows", c.Copies.Distinct)).Replace(*said)
-	now, err := certify.Marshal(c)
-	fatal.If(t, err)
-	before := bytes.Replace(now, []byte("certificate/3"), []byte("certificate/2"), 1)
-	before = regexp.MustCompile(`(\n      "bound": [^\n,]*)`).ReplaceAll(before, []byte("$1,\n      \"lower_bound\": 0.9"))
-	before = regexp.MustCompile(`(\n      "unproven")`).ReplaceAll(before, []byte("\n      \"lower_risk\": {\n        \"exact\": {\n          \"count\": 1,\n          \"sum\": \""+strings.Repeat("0", 32)+"\"\n        },\n        \"lower\": 0\n      },$1"))
-	path := filepath.Join(t.TempDir(), "before.json")
-	writeFile(t, path, before)
-	verifytest.Need(t)
-	call := []string{"verify", a.model, path, a.lake}
-	mine, other := pacsgp(t, call...), verifytest.Verify(t, [][]string{call})[0]
-	for who, text := range map[string]string{"pacsgp": mine.stdout, "Python": other.Out} {
-		flat := strings.Join(strings.Fields(text), " ")
-		for _, says := range []string{"NOT CHECKED: that the sentences, the bounds from below and the correlation of targets that stand in the document", "Looks not counted."} {
-			if !strings.Contains(flat, says) {
-				t.Errorf("%s does not say %q:\n%s", who, says, text)
-			}
-		}
-	}
-	if mine.status != other.Status {
-		t.Errorf("status %d, and %d of Python", mine.status, other.Status)
-	}
-	for from, to := range map[string]string{`"delta": `: `"delta":  `, `"bound": 0.`: `"bound": 0.0e1`} { // another form
-		writeFile(t, path, bytes.Replace(before, []byte(from), []byte(to), 1))
-		if mine, other := pacsgp(t, call...), verifytest.Verify(t, [][]string{call})[0]; mine.status != exitFailure || other.Status != exitFailure {
-			t.Errorf("with %s for %s: status %d, and %d of Python", to, from, mine.status, other.Status)
 		}
 	}
 }
