@@ -37,10 +37,10 @@ beam: ## the binary ./pacsgp-beam, a module of its own; .ci/module checks and te
 demo: ## from generated rows to a verified certificate, in a minute
 	go run ./cmd/pacsgp demo $(ARGS)
 
-ci: ## all that must hold before a change lands; 20 minutes on two cores
+ci: ## all that must hold before a change lands; 8 minutes on two cores
 	@.ci/run
 
-nightly: ## what takes longer, in parts of 75 minutes: PART=1 to 10, all, or that of the day
+nightly: ## what takes longer, in 90 minutes: PART=1 to 9, all, or that of the day
 	@.ci/nightly $(PART)
 
 notices: ## both THIRD_PARTY.txt, from the modules that are linked

@@ -86,7 +86,7 @@ func TestBettingIsTight(t *testing.T) {
 func TestBettingCovers(t *testing.T) {
 	runs := 5000
 	if testing.Short() {
-		runs = 300
+		runs = 100
 	}
 	const n, delta = 120, .3
 	random := rand.New(rand.NewPCG(8, 6))

@@ -38,6 +38,18 @@ func readVectors(t *testing.T, name string, least int) []map[string]string {
 	return rows
 }
 
+// fewer returns every fourth vector with -short, of functions that take a while.
+func fewer(vectors []map[string]string) []map[string]string {
+	if !testing.Short() {
+		return vectors
+	}
+	var some []map[string]string
+	for i := 0; i < len(vectors); i += 4 {
+		some = append(some, vectors[i])
+	}
+	return some
+}
+
 // number reads a float64 that was written so that it reads back exactly.
 func number(t *testing.T, text string) float64 {
 	t.Helper()

@@ -65,6 +65,9 @@ func chooseExact(r *Predictor) way { return newExactPath(r.pool, r.posterior) }
 func TestErrorsHold(t *testing.T) {
 	eachFamily(t, func(t *testing.T, f *kernel.Family) {
 		sizes := []int{1, 40, 160}
+		if testing.Short() {
+			sizes[1] = 24
+		}
 		if testing.Short() || f != kernel.Families()[0] { // the rest of the proof is the same for all
 			sizes = sizes[:2]
 		}
@@ -152,9 +155,13 @@ func TestErrorsHoldForLargeRoots(t *testing.T) {
 		} {
 			p := newTestPosterior(t, f, c.z, 1, c.lengthscale, c.jitter)
 			copy(p.Factor, c.factor)
-			rows := Rows{X: make([]float64, 80), Y: make([]float64, 80), Dim: 1}
+			n := 80
+			if testing.Short() {
+				n = 16
+			}
+			rows := Rows{X: make([]float64, n), Y: make([]float64, n), Dim: 1}
 			for i := range rows.X {
-				rows.X[i] = -4 + 0.1*float64(i)
+				rows.X[i] = -4 + 8*float64(i)/float64(n)
 			}
 			for _, choose := range []func(*Predictor) way{nil, chooseFast, chooseExact} {
 				e, laws, err := excessOf(p, mustLoss(t, loss.Squared, 2), 1e-6, rows, choose)
@@ -203,7 +210,7 @@ func refactor(p *Posterior) bool {
 func TestNoPosteriorLeavesItsErrors(t *testing.T) {
 	starts, turns := 12, 150 // 36 and 250 were tried
 	if testing.Short() {
-		starts, turns = 6, 60
+		starts, turns = 4, 40
 	}
 	best := excess{}
 	for start := range starts {

@@ -20,7 +20,7 @@ import (
 )
 
 // allJobs are the 500 of TestTrainingKeepsWhatItHasReached, and 20 on all rows of their
-// sets: make nightly PART=9. Otherwise it tries a tenth of them, or four with -short.
+// sets, which is for a change of training, by hand. Otherwise it tries a tenth of them, or four with -short.
 var allJobs = flag.Bool("jobs", false, "train all jobs, not a tenth of them")
 
 // sets are those that samples are drawn from: the target first.

@@ -94,8 +94,8 @@ func trainWithEachSet(t *testing.T, f *kernel.Family) {
 	var wantMean, wantVariance []float64
 	for _, set := range linalg.InstructionSets() {
 		fatal.If(t, linalg.UseInstructionSet(set))
-		c, rows := smallRun(t, 400)
-		c.Kernel, c.Inducing = f, 70
+		c, rows := smallRun(t, 300)
+		c.Kernel, c.Inducing = f, 40
 		tr := newTestTrainer(t, c, rows)
 		drive(t, tr, rows, 1000, nil)
 		got, _, err := tr.Result()

@@ -20,13 +20,13 @@ func someRows(rows int64) func(*pipeline.Job) {
 // Q is fitted to a part of the train rows and certified on all of them, the same whatever the
 // memory and the number of workers.
 func TestSomeRowsFitAndAllCertify(t *testing.T) {
-	l := newLake(waves(3000, 0.3, 96), 1000, 1, 1999)
-	whole, some := publish(t, l, someRows(0)), publish(t, l, someRows(1000))
-	if got, want := some.certificate.Ledger, whole.certificate.Ledger; got.Train != want.Train || got.Holdout != want.Holdout || got.Train < 2000 {
+	l := newLake(waves(1200, 0.3, 96), 400, 1, 799)
+	whole, some := publish(t, l, someRows(0)), publish(t, l, someRows(400))
+	if got, want := some.certificate.Ledger, whole.certificate.Ledger; got.Train != want.Train || got.Holdout != want.Holdout || got.Train < 800 {
 		t.Errorf("ledger %+v, want %+v", got, want)
 	}
-	if got := some.result.Training.Rows; got < 900 || got > 1100 || whole.result.Training.Rows != 0 {
-		t.Errorf("fitted to %d rows, want about 1,000, and %d, want 0 for all", got, whole.result.Training.Rows)
+	if got := some.result.Training.Rows; got < 330 || got > 470 || whole.result.Training.Rows != 0 {
+		t.Errorf("fitted to %d rows, want about 400, and %d, want 0 for all", got, whole.result.Training.Rows)
 	}
 	if some.result.ModelDigest == whole.result.ModelDigest {
 		t.Error("fewer rows fit the same model")
@@ -36,11 +36,11 @@ func TestSomeRowsFitAndAllCertify(t *testing.T) {
 	store := &pipelinetest.Store{}
 	env := l.environment(store)
 	env.Resources = pipeline.Resources{Workers: 3, Memory: streamed}
-	run(t, job(t, someRows(1000)), env)
+	run(t, job(t, someRows(400)), env)
 	if !bytes.Equal(store.Certificates[0], some.document) {
 		t.Error("another certificate with other memory and workers")
 	}
-	if all := publish(t, l, someRows(5000)); all.result.ModelDigest != whole.result.ModelDigest {
+	if all := publish(t, l, someRows(2000)); all.result.ModelDigest != whole.result.ModelDigest {
 		t.Error("more rows than there are fit another model than all")
 	}
 }

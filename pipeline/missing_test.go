@@ -35,12 +35,12 @@ func TestFilled(t *testing.T) {
 		"levels of a null": {Column: "a", OneHot: []float64{0.5, 7}, Fill: &pipeline.Fill{With: &half}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := gaps(900, pipeline.Encodings{of})
+			l := gaps(300, pipeline.Encodings{of})
 			p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Encode = l.encoded })
 			m := p.result.Model
 			with, flagged := *m.Meta.Encode[0].Fill.With, of.Fill.Flag
 			below := len(slices.DeleteFunc(slices.Clone(l.columns[0]), func(v float64) bool { return !(v < with) }))
-			if of.Fill.With != nil && with != half || of.Fill.With == nil && (!slices.Contains(l.columns[0], with) || below < 240 || below > 360) {
+			if of.Fill.With != nil && with != half || of.Fill.With == nil && (!slices.Contains(l.columns[0], with) || below < 80 || below > 120) {
 				t.Errorf("%v stands for missing values", with)
 			}
 			for _, rows := range []*lake{l, nil} {
