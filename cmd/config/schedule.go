@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
-	"github.com/pacsgp/pacsgp/sink/webhook"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
@@ -27,28 +25,7 @@ type ScheduleFile struct {
 	Record string            `yaml:"record"`
 	Poll   yamlfile.Duration `yaml:"poll"`
 	Serve  Serve             `yaml:"serve"`
-	Events Events            `yaml:"events"`
 	Jobs   []ScheduledJob    `yaml:"jobs"`
-}
-
-// Events declares a receiver of events.
-type Events struct {
-	URL       string `yaml:"url"`
-	TokenFile string `yaml:"token_file"`
-}
-
-// Hook is the receiver, nil without one.
-func (e Events) Hook() *webhook.Hook {
-	if e.URL == "" {
-		return nil
-	}
-	return &webhook.Hook{URL: e.URL, TokenFile: e.TokenFile}
-}
-
-// check adds the faults of the declaration. The URL may be a secret, and is not told.
-func (e Events) check(faults *yamlfile.Faults) {
-	at, err := url.Parse(e.URL)
-	faults.Unless(e == Events{} || err == nil && at.Host != "" && (at.Scheme == "http" || at.Scheme == "https"), "events.url", "want the http or https address of a receiver")
 }
 
 // A ScheduledJob is a job as a schedule file declares it.
@@ -239,8 +216,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	}
 	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
-	relativePaths(folder, []*string{&c.Record, &c.Events.TokenFile}, c.Serve.files())
-	c.Events.check(&faults)
+	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
 	c.Serve.check(&faults)
 	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the folder for the record")
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))

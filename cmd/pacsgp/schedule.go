@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -198,8 +197,6 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 			show.notice(text)
 		}
 	}
-	tell, untell := announce(ctx, w, c, jobs, record, clock, how.once, show.notice)
-	defer untell()
 	train := s.Train
 	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		how.Observer.Progress = m.progress
@@ -215,7 +212,6 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 	}
 	if how.once {
 		err := s.Once(ctx, all, clock)
-		tell()
 		if err == nil && quiet {
 			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
 		}
@@ -225,42 +221,6 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		return err
 	}
 	return s.Serve(ctx, all, clock)
-}
-
-// eventPatience bounds the time that a round waits for a receiver of events.
-const eventPatience = 20 * time.Second
-
-// announce sends events of the jobs, in a service as they come. tell sends those that wait, once; end
-// ends the service's sending. What was not sent by then is sent by the next process.
-func announce(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, once bool, warn func(string)) (tell, end func()) {
-	hook := c.Events.Hook()
-	log, ok := record.(schedule.SentLog)
-	if hook == nil || !ok {
-		return func() {}, func() {}
-	}
-	s := &schedule.Sender{Log: log, Post: hook.Post, Warn: warn}
-	for _, j := range jobs {
-		of := *j.Job
-		of.Output = config.OutputIn(j.Out.Folder(), w.fs) // another goroutine's
-		s.Jobs = append(s.Jobs, &of)
-	}
-	if err := s.Begin(); err != nil {
-		warn(fmt.Sprintf("events: %v", err))
-	}
-	if once {
-		return func() {
-			ctx, cancel := context.WithTimeout(ctx, eventPatience)
-			defer cancel()
-			_ = s.Send(ctx, clock.Now()) // told by Warn; the next round sends again
-		}, func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var sending sync.WaitGroup
-	sending.Go(func() { s.Serve(ctx, c.Every(), clock) })
-	return func() {}, func() {
-		cancel()
-		sending.Wait()
-	}
 }
 
 // newScheduler returns a silent scheduler with the training of the command.

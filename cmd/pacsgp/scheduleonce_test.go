@@ -1,14 +1,9 @@
 package main
 
 import (
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -102,35 +97,6 @@ func TestScheduleRun(t *testing.T) {
 	succeed(t, "schedule", "--once", "--metrics", file, "-c", path) // nothing is due
 	if text := string(readFile(t, file)); !strings.Contains(text, "pacsgp_scheduled_failing{job=\"waves\"} 1") {
 		t.Errorf("a failure is not in the file: %s", text)
-	}
-}
-
-// A receiver of events that is away stops no run, and gets them from the next process.
-func TestScheduleEvents(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	var got []string
-	up := atomic.Bool{}
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var e struct{ Type, Subject string }
-		if err := json.NewDecoder(r.Body).Decode(&e); err != nil || !up.Load() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		got = append(got, e.Type+" "+e.Subject)
-	}))
-	defer receiver.Close()
-	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{rows: 1}]")
-	writeFile(t, path, append(readFile(t, path), "events: {url: '"+receiver.URL+"/secret'}\n"...))
-	a := succeed(t, "schedule", "--once", "-c", path)
-	if a.log += a.message; !strings.Contains(a.log, "events wait: ") || strings.Contains(a.log, "/secret") || got != nil {
-		t.Errorf("it says %s", a.log)
-	}
-	up.Store(true)
-	succeed(t, "schedule", "--once", "-c", path)
-	succeed(t, "schedule", "--once", "-c", path)
-	if want := []string{"pacsgp.certified waves", "pacsgp.promoted waves"}; !slices.Equal(got, want) {
-		t.Errorf("received %q, want %q", got, want)
 	}
 }
 

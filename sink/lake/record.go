@@ -23,10 +23,7 @@ type Record struct {
 	lock   io.Closer
 }
 
-var (
-	_ schedule.Record  = (*Record)(nil)
-	_ schedule.SentLog = (*Record)(nil)
-)
+var _ schedule.Record = (*Record)(nil)
 
 // maxState bounds the file of a job, whose longest part is a key for each file of a run.
 const maxState = 256 << 20
@@ -82,26 +79,4 @@ func (r *Record) PutJob(name string, known *schedule.State) error {
 		return err
 	}
 	return durable.WriteFile(r.fs, r.path("job", name), text)
-}
-
-// Sent returns which events of a job were sent, nil for a new one.
-func (r *Record) Sent(name string) (*schedule.Sent, error) {
-	sent, path := &schedule.Sent{}, r.path("sent", name)
-	err := readJSON(r.fs, path, maxState, sent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w (hint: it is damaged: remove it, and events begin anew)", path, err)
-	}
-	return sent, nil
-}
-
-// PutSent replaces it.
-func (r *Record) PutSent(name string, sent schedule.Sent) error {
-	text, err := json.Marshal(sent)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(r.fs, r.path("sent", name), text)
 }
