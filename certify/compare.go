@@ -39,20 +39,15 @@ func Incomparable(a, b Certificate) []string {
 	return reasons
 }
 
-// AsOneOf certifies the evidence of the certificate anew as one of k certificates, each with a k-th of
-// its part of δ: with these all hold at once, so that the best may be chosen. A bound without its losses
-// becomes 1, for only the rows could give another one.
-func (c Certificate) AsOneOf(k int64) (Certificate, error) {
+// Under certifies the evidence of the certificate anew at the δ of another certificate of the same
+// job, so that their bounds can be compared. A bound without its losses stays as it is, for only
+// the rows could give another one.
+func (c Certificate) Under(d Delta) (Certificate, error) {
 	ev, err := c.Evidence()
 	if err != nil {
 		return Certificate{}, err
 	}
-	for _, t := range ev.Tallies {
-		if t.Bound != 0 {
-			t.Bound = 1
-		}
-	}
-	ev.Delta.Alternatives *= k
+	ev.Delta.Declared, ev.Delta.Sequence = d.Declared, d.Sequence
 	return Certify(ev)
 }
 

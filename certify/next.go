@@ -6,7 +6,7 @@ import (
 	"math/big"
 )
 
-// This file and alarm.go and paired.go test a fixed predictor on rows that came after it was
+// This file and alarm.go test a fixed predictor on rows that came after it was
 // published. Independence is not assumed: each row may depend on all before. The proofs are in
 // docs/proofs.md, 18.
 

@@ -112,7 +112,7 @@ type RunState struct {
 func (r *RunState) Promoted() string {
 	switch of := r.Scheduled; {
 	case of != nil && !of.Current:
-		return of.Promoted
+		return ""
 	case len(r.Artifacts) > 0 && (of != nil || r.State == StateFinished && r.Exit != nil && *r.Exit == 0):
 		return r.Artifacts[0].ID
 	default:
@@ -134,12 +134,10 @@ type Scheduled struct {
 	Gone     []string       `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
 	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
 	Current  bool           `json:"current"`            // its certificate has become current
-	Waits    bool           `json:"waits,omitempty"`    // for rows to be compared on
 	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
 	Tested   string         `json:"tested,omitempty"`   // result of its new rows as a test of the current model, before training
 	Test     *RowsTest      `json:"test,omitempty"`     // the same in numbers
 	Untested string         `json:"untested,omitempty"` // why some new rows could not test the current model
-	Promoted string         `json:"promoted,omitempty"` // id of an earlier certificate that became current by its new rows
 	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 

@@ -275,8 +275,8 @@ def write_next():
 
 
 def write_tests_of_rows():
-    """What the bets of the alarm and of the paired test are worth, in exact fractions, after
-    rows that follow from their numbers."""
+    """What the bets of the alarm are worth, in exact fractions, after rows that follow from
+    their numbers."""
     miss = lambda i, seed, rate: (i * i * 7919 + i * 104729 + seed) % 1009 < rate
     rows = []
     for bound, rate in [("0.05", 40), ("0.05", 70), ("0.3", 150), ("0.012", 12), ("1", 900)]:
@@ -291,14 +291,6 @@ def write_tests_of_rows():
                 stakes = [Fraction(a * (1 + (o - 1) * x) / (1 + (o - 1) * r0)).limit_denominator(10**60) for a, o in zip(stakes, odds)]
                 worth = sum(stakes) + Fraction(1, s + 1)
             rows.append(["alarm", bound, rate, n, digits(mpf(worth.numerator) / worth.denominator)])
-    for first, second in [(40, 40), (80, 40), (30, 90)]:
-        for n in [1, 50, 1100]:
-            bets, stakes = [Fraction(1, 32), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)], [Fraction(1, 6)] * 6
-            for i in range(n):
-                x = int(miss(i, 5, first)) - int(miss(i, 400, second))
-                stakes = [a * (1 + b * x) for a, b in zip(stakes, bets)]
-            worth = sum(stakes)
-            rows.append(["paired", first, second, n, digits(mpf(worth.numerator) / worth.denominator)])
     write("bets.csv", ["test", "first", "second", "n", "worth"], rows)
 
 

@@ -126,48 +126,31 @@ func (b *timeBack) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-// A Promotion is the rule of promotion.
+// A Promotion is the rule of promotion: always, or within a share of the current bound.
 type Promotion struct {
-	Rule   string   `yaml:"-"`
-	Error  Share    `yaml:"error"`
-	MaxAge timeBack `yaml:"max_age"`
+	Within Share `yaml:"within"`
 }
 
-// Rules of promotion.
-const (
-	promoteAlways = "always"
-	promoteWithin = "within_limit"
-	promoteBetter = "error"
-)
+// promoteAlways is the word for no rule.
+const promoteAlways = "always"
 
-// ReadWord reads a rule without a number.
+const wantRule = "want always, or {within: 10 %}: how far the bound may be above the current one"
+
+// ReadWord reads the word.
 func (p *Promotion) ReadWord(word *ast.StringNode) error {
-	if word.Value != promoteAlways && word.Value != promoteWithin {
+	if word.Value != promoteAlways {
 		return yamlfile.At(word, wantRule)
 	}
-	p.Rule = word.Value
 	return nil
 }
 
-// check fills in the rule and adds its fault.
-func (p *Promotion) check(at string, faults *yamlfile.Faults) {
-	switch {
-	case *p == (Promotion{}):
-		p.Rule = promoteAlways
-	case p.Rule != "":
-	case p.Error >= 1e-15 && p.Error < 1 && p.MaxAge >= 0:
-		p.Rule = promoteBetter
-	default:
-		faults.Add(at, "%s", wantRule)
-	}
+// check adds the fault of the rule.
+func (p Promotion) check(at string, faults *yamlfile.Faults) {
+	faults.Unless(p.Within >= 0 && p.Within <= 1, at, "%s", wantRule)
 }
 
-// rule is the rule of a scheduler or a stream. What is above the limit moves no pointer anyway.
-func (p Promotion) rule() watch.Promotion {
-	return watch.Promotion{Error: float64(p.Error), MaxAge: time.Duration(p.MaxAge)}
-}
-
-const wantRule = "want always, within_limit, or {error: 5 %} with or without max_age, as in {error: 5 %, max_age: 30d}"
+// rule is the rule of a scheduler or a stream.
+func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float64(p.Within)} }
 
 // A ScheduledTask is a runnable job of a schedule.
 type ScheduledTask struct {
@@ -318,9 +301,8 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	default:
 		faults.Add(at+".job", "its rows come from elsewhere than files or a topic")
 	}
-	faults.Unless(p.Shelf == nil || j.Promote.Rule == promoteAlways, at+".promote", "the job publishes to topics, whose pointer moves always")
+	faults.Unless(p.Shelf == nil || j.Promote == (Promotion{}), at+".promote", "the job publishes to topics, whose pointer moves always")
 	faults.Unless(p.Job.Loss.EpsilonStd == 0, at+".job", "a tolerance in standard deviations is another one in each sample, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
-	faults.Unless(j.Promote.Rule != promoteWithin || p.Limit > 0, at+".promote", "within_limit, and the job has no limit")
 	if column := j.Files.Column; column != "" {
 		used := column == p.Job.Target || slices.Contains(p.Job.Features, column) || len(p.Job.Features) == 0 && !slices.Contains(p.Job.Exclude, column)
 		faults.Unless(!used, at+".files", "the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", column)

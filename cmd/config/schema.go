@@ -140,7 +140,7 @@ func (filesConfig) words() []string {
 	return []string{string(schedule.FilesAll), string(schedule.FilesNew)}
 }
 
-func (Promotion) words() []string { return []string{promoteAlways, promoteWithin} }
+func (Promotion) words() []string { return []string{promoteAlways} }
 
 // orVariable admits ${VAR} as a value.
 func orVariable(s schema) schema {

@@ -116,26 +116,27 @@ func TestScheduleFaults(t *testing.T) {
 }
 
 // Runs, promotion by the rule and by hand, rollback, and verification of all on the last day.
-func TestChampionAndChallenger(t *testing.T) {
+func TestPromotedByTheRule(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	job := tiny(jobFile{"guarantees": "pac-bayes"}).write(t, dir)
 	out := filepath.Join(dir, "out")
-	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {error: 5 %}")
+	path := writeSchedule(t, dir, job, "triggers: [{files: 1}]", "promote: {within: 0.000001 %}")
 	succeed(t, "schedule", "-c", path, "--once")
 	first := current(t, out)
 	pointsToWhole(t, "the first run", out)
 	addFile(t, dir, "more", 180, 180)
 	succeed(t, "schedule", "-c", path, "--once")
-	if got := current(t, out); got.ID != first.ID {
-		t.Errorf("a challenger that no row has tested is current: %+v", got)
+	second := current(t, out)
+	if second.ID == first.ID {
+		t.Error("a model with a smaller bound is not current")
 	}
 	// A worse one is certified and not current: all rows of another function.
 	g, err := synth.New(synth.Config{Seed: smallSeed + 1, Noise: 0.1, Features: 2})
 	fatal.If(t, err)
 	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake", "other"), 1, 0, 100))
 	a := pacsgp(t, "schedule", "-c", path, "--once")
-	if got := current(t, out); got.ID != first.ID {
+	if got := current(t, out); got.ID != second.ID {
 		t.Errorf("status %d: a worse one is current: %+v", a.status, got)
 	}
 	var runs []listedRun
@@ -143,7 +144,7 @@ func TestChampionAndChallenger(t *testing.T) {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	for i, r := range runs {
-		if r.Sequence != int64(i+1) || r.State != pipeline.StateFinished || r.Current != (i == 0) {
+		if r.Sequence != int64(i+1) || r.State != pipeline.StateFinished || r.Current != (i < 2) {
 			t.Errorf("run %d: %+v", i, r)
 		}
 		c, _, err := config.ReadCertificate(t.Context(), filepath.Join(out, "certificate-"+r.Certificate+".json"))
@@ -157,8 +158,8 @@ func TestChampionAndChallenger(t *testing.T) {
 			t.Errorf("run %d does not verify on the last day: status %d, %s", k, v.status, v.message)
 		}
 	}
-	succeed(t, "promote", runs[1].Certificate, out, "--judge", "draw")
-	second := current(t, out)
+	succeed(t, "promote", runs[1].Certificate, out, "--judge", "draw") // which it is
+	second = current(t, out)
 	if second.ID != runs[1].Certificate || second.Bound > first.Bound {
 		t.Errorf("with twice the rows the bound went from %v to %v, current is %s", first.Bound, second.Bound, second.ID)
 	}

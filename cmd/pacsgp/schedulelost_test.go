@@ -164,30 +164,6 @@ func TestDamagedPointer(t *testing.T) {
 	}
 }
 
-// A challenger that keep has removed does not wait for ever.
-func TestWaitingChallengerIsRemoved(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{files: 1}]", "promote: {error: 5 %}"))
-	s.at(t, someDay)
-	addFile(t, dir, "b", 180, 60)
-	run := s.at(t, someDay.Add(time.Hour))
-	if run.Scheduled.Current || !strings.Contains(run.Scheduled.Why, "it waits until") {
-		t.Fatalf("%+v", run)
-	}
-	for _, name := range []string{sinklake.CertificateName(schedule.Certificate(run)), sinklake.RowName(schedule.Certificate(run)), sinklake.ManifestName(schedule.Certificate(run))} {
-		if err := os.Remove(filepath.Join(dir, "out", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
-	addFile(t, dir, "c", 240, 60)
-	next := s.at(t, someDay.Add(2*time.Hour))
-	known, err := s.record.Job("waves")
-	if err != nil || next == nil || len(known.Tests.Challengers) != 1 || known.Tests.Challengers[0].ID != schedule.Certificate(next) || !strings.Contains(fmt.Sprint(s.said), "it cannot be tested any more") {
-		t.Errorf("%+v wait, %v; %q", known.Tests.Challengers, err, s.said)
-	}
-}
-
 // What only looks makes nothing: no record, and no folder.
 func TestLookingMakesNothing(t *testing.T) {
 	dir := t.TempDir()

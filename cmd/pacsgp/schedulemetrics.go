@@ -35,7 +35,6 @@ var ofJobs = map[string]string{
 	"failing":                        "1 if the last run of a job has failed, or it cannot be told whether it is due, else 0.",
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
 	"current_timestamp_seconds":      "When the current certificate of a job became current.",
-	"current_max_age_seconds":        "The max_age of a job's rule of promotion.",
 	"current_unmoved_runs":           "Finished runs of a job since then, none of which has replaced it.",
 }
 
@@ -52,9 +51,6 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 	}
 	m.next = newNextMetrics(m.registry, "pacsgp_scheduled_", "job")
 	for _, j := range jobs {
-		if age := j.Promote.MaxAge; age > 0 {
-			m.set("current_max_age_seconds", j.Name, age.Seconds())
-		}
 		m.stands(j.Job)
 	}
 	return m

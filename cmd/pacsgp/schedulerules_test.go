@@ -28,12 +28,11 @@ func lotOf(t *testing.T, dir, name string, rows int, shift float64) {
 	table{"x1": x1, "x2": x2, "y": y}.write(t, filepath.Join(dir, "lake", name+".parquet"))
 }
 
-// New rows first test the current model, and then train the next one: that waits until it is
-// better on rows that are new to both.
+// New rows first test the current model, and then train the next one.
 func TestNewRowsTestFirst(t *testing.T) {
 	dir := t.TempDir()
 	lotOf(t, dir, "a", 400, 10)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new", "promote: {error: 5 %}"))
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new"))
 	s.at(t, someDay)
 	first := s.at(t, someDay.Add(time.Hour))
 	if first == nil || !first.Scheduled.Current || first.Scheduled.Tested != "" {
@@ -41,48 +40,19 @@ func TestNewRowsTestFirst(t *testing.T) {
 	}
 	lotOf(t, dir, "bb", 300, 0) // the source has changed
 	second := s.at(t, someDay.Add(2*time.Hour))
-	if of := second.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 labelled rows") {
+	if of := second.Scheduled; !of.Current || !strings.Contains(of.Tested, "alarm: ") || !strings.Contains(of.Tested, "in 300 of 300 labelled rows") {
 		t.Fatalf("the second run: %+v", second)
 	}
 	if n := second.Scheduled.Test; n == nil || n.Certificate != schedule.Certificate(first) || n.Rows != 300 || n.Loss != 1 || !n.Alarm {
 		t.Errorf("in numbers: %+v", n)
 	}
-	lotOf(t, dir, "ccc", 300, 0)
-	puts := 0
-	s.step = func(effect func() error) error { // a process that is killed there has not moved the pointer
-		p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
-		if puts++; err != nil || puts == 1 && p.ID != schedule.Certificate(first) {
-			t.Errorf("the pointer has moved before the rows that decided it are recorded; %v", err)
-		}
-		return effect()
-	}
-	third := s.at(t, someDay.Add(3*time.Hour))
-	if of := third.Scheduled; of.Current || !of.Waits || !strings.Contains(of.Tested, "in 600 of 600 labelled rows") {
+	// The next rows test the new one.
+	lotOf(t, dir, "dddd", 100, 0)
+	if third := s.at(t, someDay.Add(3*time.Hour)); strings.Contains(third.Scheduled.Tested, "alarm") || !strings.Contains(third.Scheduled.Tested, "of 100 labelled rows") {
 		t.Errorf("the third run: %+v", third)
 	}
-	p, err := sinklake.ReadPointer(nil, filepath.Join(dir, "out"))
-	fatal.If(t, err)
-	if p.ID != schedule.Certificate(second) {
-		t.Errorf("%.8s is current, and the second certificate is better; %q", p.ID, s.said)
-	}
-	runs, err := s.job.Output.Runs()
-	fatal.If(t, err)
-	for r := range runs {
-		if of := r.Scheduled; r.Run == second.Run && (!of.Current || of.Waits || !strings.Contains(of.Why, "of 300 that are new to both")) {
-			t.Errorf("the record of the second run: %+v", of)
-		}
-	}
-	// The next rows test the new one, against which the third certificate begins anew.
-	lotOf(t, dir, "dddd", 100, 0)
-	if fourth := s.at(t, someDay.Add(4*time.Hour)); strings.Contains(fourth.Scheduled.Tested, "alarm") || !strings.Contains(fourth.Scheduled.Tested, "of 100 labelled rows") {
-		t.Errorf("the fourth run: %+v", fourth)
-	}
-	known, err := s.record.Job("waves")
-	if err != nil || len(known.Tests.Challengers) != 2 || known.Tests.Challengers[0].ID != schedule.Certificate(third) || known.Tests.Challengers[0].Paired.Rows != 100 {
-		t.Errorf("%+v, %v", known.Tests, err)
-	}
 	back := pacsgp(t, "promote", schedule.Certificate(first), filepath.Join(dir, "out"))
-	if back.status != 0 || !strings.Contains(back.log, "the rows of run 3 of waves have contradicted this certificate (alarm: ") {
+	if back.status != 0 || !strings.Contains(back.log, "the rows of run 2 of waves have contradicted this certificate (alarm: ") {
 		t.Errorf("made current again: %+v", back)
 	}
 }
@@ -111,7 +81,7 @@ func TestRowsOfGroupsAreKnown(t *testing.T) {
 	}
 	rows := lines(400).with("g", texts)
 	rows.write(t, filepath.Join(dir, "lake", "a.parquet"))
-	s := onStage(t, writeSchedule(t, dir, tiny(jobFile{"groups": "{column: g, values: [AA]}", "roles": "{holdout: 30 %}"}).write(t, dir), "triggers: [{every: 1h}]", "promote: {error: 5 %}"))
+	s := onStage(t, writeSchedule(t, dir, tiny(jobFile{"groups": "{column: g, values: [AA]}", "roles": "{holdout: 30 %}"}).write(t, dir), "triggers: [{every: 1h}]", "promote: {within: 0.000001 %}"))
 	s.at(t, someDay)
 	s.at(t, someDay.Add(time.Hour))
 	fatal.If(t, os.Rename(filepath.Join(dir, "lake", "a.parquet"), filepath.Join(dir, "lake", "b.parquet")))
@@ -125,13 +95,13 @@ func TestRowsOfGroupsAreKnown(t *testing.T) {
 func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "promote: {error: 5 %}"))
+	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]"))
 	s.at(t, someDay)
 	s.at(t, someDay.Add(time.Hour))
 	fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 1, 0, 180))
 	second := s.at(t, someDay.Add(2*time.Hour))
-	if second == nil || !second.Scheduled.Waits || !strings.Contains(second.Scheduled.Tested, "no labelled row has come yet") {
+	if second == nil || !strings.Contains(second.Scheduled.Tested, "no labelled row has come yet") {
 		t.Fatalf("written anew: %+v", second)
 	}
 	addFile(t, dir, "more", 180, 60)
@@ -141,55 +111,24 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	}
 	addFile(t, dir, "more", 180, 90) // with the rows that it had
 	fourth := s.at(t, someDay.Add(4*time.Hour))
-	if fourth == nil || !strings.Contains(fourth.Scheduled.Tested, "of 60 labelled rows") || !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "was written again") }) {
+	if fourth == nil || !strings.Contains(fourth.Scheduled.Tested, "no labelled row has come yet") || !slices.ContainsFunc(s.said, func(text string) bool { return strings.Contains(text, "was written again") }) {
 		t.Errorf("a file that has grown: %+v; %q", fourth, s.said)
 	}
-	known, err := s.record.Job("waves")
-	if err != nil || len(known.Tests.Challengers) < 2 || known.Tests.Challengers[0].Paired.Rows != 60 || known.Tests.Challengers[1].Paired.Rows != 0 {
-		t.Errorf("%+v, %v", known.Tests, err)
-	}
-	// Merged under another name: the current model was trained on none of the later ones.
+	// Merged under another name: the current model was trained on all of them.
 	fatal.If(t, os.RemoveAll(filepath.Join(dir, "lake")))
 	addFile(t, dir, "merged", 0, 270)
-	if merged := s.at(t, someDay.Add(5*time.Hour)); merged == nil || !strings.Contains(merged.Scheduled.Tested, "of 60 labelled rows") {
+	if merged := s.at(t, someDay.Add(5*time.Hour)); merged == nil || !strings.Contains(merged.Scheduled.Tested, "no labelled row has come yet") {
 		t.Errorf("merged: %+v", merged)
 	}
 }
 
-// A challenger for which rows speak waits on, however many come after it.
-func TestAGoodChallengerStays(t *testing.T) {
-	dir := t.TempDir()
-	lotOf(t, dir, "a", 400, 10)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", "files: new", "promote: {error: 5 %}"))
-	s.at(t, someDay)
-	s.at(t, someDay.Add(time.Hour))
-	var good string
-	for i, lot := range []struct {
-		name  string
-		rows  int
-		shift float64
-	}{
-		{"bb", 300, 0}, {"few", 3, 0}, {"dddd", 300, 100}, {"eeeee", 300, 200}, {"ffffff", 300, 300}, {"ggggggg", 300, 400},
-	} {
-		lotOf(t, dir, lot.name, lot.rows, lot.shift)
-		run := s.at(t, someDay.Add(time.Duration(i+2)*time.Hour))
-		if i == 0 {
-			good = schedule.Certificate(run)
-		}
-	}
-	known, err := s.record.Job("waves")
-	if err != nil || len(known.Tests.Challengers) != 3 || known.Tests.Challengers[0].ID != good {
-		t.Errorf("the challenger %.8s is gone: %+v, %v; %q", good, known.Tests.Challengers, err, s.said)
-	}
-}
-
-// within_limit makes current what is certified below the job's limit, and nothing else.
+// A run makes current what is certified below the job's limit, and nothing else.
 func TestWithinTheLimit(t *testing.T) {
 	for limit, current := range map[string]bool{"0.99": true, "0.000001": false} {
 		dir := t.TempDir()
 		smallLake(t, dir)
 		job := tiny(jobFile{"limit": limit}).write(t, dir)
-		s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]", "promote: within_limit"))
+		s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]"))
 		s.at(t, someDay)
 		run := s.at(t, someDay.Add(time.Hour))
 		if run == nil || run.Scheduled.Current != current || (*run.Exit == 0) != current {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -35,15 +34,9 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if err != nil {
 		return watch.Decision{}, err
 	}
-	d := j.Promote.Decide(champion, challenger, j.Judge, now.Sub(current.Since))
-	if d.Moves {
+	d, err := j.Promote.Decide(champion, challenger, j.Judge)
+	if err == nil && d.Moves {
 		return move(d.Why)
-	}
-	if d.Waits { // for rows, which test both
-		_, err = j.Output.GetModel(ctx, champion.Model.Digest)
-	}
-	if err != nil {
-		err = fmt.Errorf("it waits to be compared with certificate %.12s…, which is current, and whose model cannot be used: %w (hint: restore the model from a copy, or name another one: pacsgp promote ID DIR)", current.ID, err)
 	}
 	return d, err
 }
@@ -85,12 +78,6 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 		_, err = pipeline.Verify(ctx, c, m, c.Model.Digest, nil, j.How.Resources.WithDefaults())
 	}
 	return err
-}
-
-// gone reports whether a certificate is no longer in the output, as when keep removed it.
-func (j *Job) gone(ctx context.Context, id string) bool {
-	_, err := j.Output.GetCertificate(ctx, id)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // AlarmOf says which run's rows have contradicted a certificate of an output, "" if none has.

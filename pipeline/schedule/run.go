@@ -64,11 +64,6 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	if err := s.put(j, state); err != nil {
 		return nil, err
 	}
-	if err := s.replace(ctx, j, state, run, now); ctx.Err() != nil {
-		return nil, ctx.Err()
-	} else if err != nil {
-		s.tell(true, fmt.Sprintf("%s: the current model stays for now: %v", j.Name, err))
-	}
 	if r, err = pipeline.BeginRun(j.Output, state.Open, j.Job, now, run); err != nil {
 		return nil, err
 	}
@@ -286,7 +281,7 @@ func (s *Scheduler) endFinished(ctx context.Context, j *Job, state *State, r *pi
 		if fault != nil && ctx.Err() != nil {
 			return ctx.Err() // recoverOpen decides it
 		}
-		of.Current, of.Waits, of.Why = d.Moves, d.Waits, d.Why
+		of.Current, of.Why = d.Moves, d.Why
 		if fault != nil {
 			why := pipeline.Shortened(fault.Error())
 			if !strings.Contains(why, "hint: ") {
@@ -327,9 +322,6 @@ func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *
 	if r.State == pipeline.StateFinished {
 		state.Done = rows.digest
 		state.use(of.Files)
-		if of.Waits {
-			state.Tests.Wait(Certificate(r))
-		}
 	}
 	at, err := j.sequence()
 	if err != nil {

@@ -350,28 +350,25 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// Which certificate becomes current: one that is certified, at once, or when it was better on new
-// rows, or when the current one is too old.
+// Which certificate becomes current: one that is certified, whatever its bound or if it is not far
+// above the current one.
 func TestPromotion(t *testing.T) {
 	for _, c := range []struct {
 		rule  watch.Promotion
 		moves []bool
 	}{
 		{watch.Promotion{}, []bool{true, true, false, true}},
-		{watch.Promotion{Error: .05}, []bool{true, false, false, false}},
-		{watch.Promotion{Error: .05, MaxAge: 150 * time.Minute}, []bool{true, false, false, true}},
+		{watch.Promotion{Within: .1}, []bool{true, true, false, false}},
 	} {
 		s := newStage(t, declared(func(j *schedule.Job) {
 			j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, c.rule
 		}))
 		want := ""
 		for i, moves := range c.moves {
-			if s.kl = 61.25; i == 2 { // certifies nothing
-				s.kl = 50000
-			}
+			s.kl = []float64{61.25, 61.5, 50000, 100}[i] // the third certifies nothing, the fourth less than the second
 			s.lake.add(fmt.Sprint("e", i), 60)
 			r := s.at(someDay.Add(time.Duration(i) * time.Hour))
-			if waits := !moves && s.kl < 100; r.Scheduled.Current != moves || r.Scheduled.Waits != waits {
+			if r.Scheduled.Current != moves || i == 3 && !moves && !strings.Contains(r.Scheduled.Why, "is more than 10 % above that of the current one") {
 				t.Errorf("%+v, run %d: %+v", c.rule, i, r.Scheduled)
 			}
 			if moves {
@@ -381,20 +378,6 @@ func TestPromotion(t *testing.T) {
 				t.Errorf("%+v, run %d: current is %+v, %v", c.rule, i, p, err)
 			}
 		}
-	}
-}
-
-// A model that waits for rows is told if none can test the current one, whose model is gone.
-func TestWaitsForAModelThatIsGone(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.Promote = []schedule.Trigger{{Key: "files 1", Files: 1}}, watch.Promotion{Error: .05}
-	}))
-	first := s.at(someDay)
-	clear(s.store.Models)
-	s.lake.add("e", 60)
-	want := "certificate " + schedule.Certificate(first)[:12] + "…, which is current, and whose model cannot be used: "
-	if r := s.at(someDay.Add(time.Hour)); !r.Scheduled.Waits || r.Scheduled.Current || *r.Exit != pipeline.ExitFailure || !strings.Contains(r.Scheduled.Why, want) || !strings.Contains(r.Scheduled.Why, "hint: restore") {
-		t.Errorf("%+v, want %q", r.Scheduled, want)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // it stands.
 func TestEveryEndIsTold(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) {
-		j.Triggers, j.Promote = []schedule.Trigger{hourly(t)}, watch.Promotion{Error: .05}
+		j.Triggers, j.Promote = []schedule.Trigger{hourly(t)}, watch.Promotion{Within: .1}
 	}))
 	var ends []string
 	s.Ended = func(_ *schedule.Job, r *pipeline.RunState) {
@@ -34,7 +34,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		{"failed rows", 0, "", func() { s.lake.fault = errors.New("half.parquet: not written to its end") }},
 		{"failed run", 0, "", func() { s.lake.fault, s.fail = nil, errors.New("no luck") }},
 		{"failed job", 0, "", func() { s.fail = pipeline.ErrConfig }},
-		{"finished ", 1, "it waits until it is better", func() { s.fail = nil }},
+		{"finished ", 1, "is more than 10 % above", func() { s.fail, s.kl = nil, 100 }},
 		{"finished not_certified", 2, "vacuous", func() { s.kl = 50000 }},
 		{"nothing ", 2, "vacuous", nil},
 	} {

@@ -4,18 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// Tests are those of models on new rows, before any model was trained on them.
+// Tests is the test of the current model on new rows, before any model was trained on them.
 type Tests struct {
-	watch.Tests
-
-	Lots []string `json:"lots,omitempty"` // keys of files and windows that have tested: by name, path and values
+	Current *watch.Test `json:"current,omitempty"`
+	Lots    []string    `json:"lots,omitempty"` // keys of files and windows that have tested: by name, path and values
 }
 
 // A part is some rows of a run: a file, or a window.
@@ -57,9 +55,9 @@ func (t *Tests) note(p part) (again bool) {
 	return again
 }
 
-// test tests the current model and its challengers on the rows of a run that are new to them,
-// before anything is trained on these. The caller stores the result, which is in state. Rows that
-// could not be read do not count.
+// test tests the current model on the rows of a run that are new to it, before anything is trained
+// on these. The caller stores the result, which is in state. Rows that could not be read do not
+// count.
 func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of lot) error {
 	parts := of.parts(j, run, state)
 	current, err := j.current()
@@ -72,19 +70,19 @@ func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipelin
 		}
 		return nil
 	}
-	models, err := state.Tests.Contenders(ctx, current.ID, j.Promote.Error, j.ready, func(text string) { s.tell(false, j.Name+": "+text) })
-	defer watch.Close(models)
+	model, err := j.ready(ctx, current.ID)
 	if err != nil {
 		return err
 	}
+	defer model.Ready.Close()
 	for _, p := range parts {
-		next := state.Tests.clone()
+		next := &Tests{Lots: slices.Clone(state.Tests.Lots)}
+		if next.Current, err = model.Of(state.Tests.Current); err != nil {
+			return err
+		}
 		if next.note(p) {
 			s.tell(true, fmt.Sprintf("%s: %s was written again since its rows tested: it has no new rows (hint: put new rows into new files)", j.Name, p.path))
-			state.Tests = *next
-			continue
-		}
-		if err := j.testBy(ctx, p, models, next); ctx.Err() != nil {
+		} else if err := j.testBy(ctx, p, model, next); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
 			s.untested(j, run, err)
@@ -92,7 +90,7 @@ func (s *Scheduler) test(ctx context.Context, j *Job, state *State, run *pipelin
 		}
 		state.Tests = *next
 	}
-	return s.tellTest(j, state, run, models[0].Certificate)
+	return s.tellTest(j, state, run, model.Certificate)
 }
 
 // untested records why some rows of a run could not test the current model.
@@ -109,41 +107,33 @@ func (j *Job) ready(ctx context.Context, id string) (c watch.Contender, err erro
 			c.Ready, err = pipeline.NewReady(c.Model, j.How.Resources.WithDefaults().Workers)
 		}
 	}
-	if err != nil && j.gone(ctx, id) {
-		err = fmt.Errorf("%w: %w", watch.ErrGone, err)
-	}
 	return c, err
 }
 
-// testBy tests models on a part, unless its rows have tested before: under another name, or before
-// one of the models was trained on them.
-func (j *Job) testBy(ctx context.Context, p part, models []watch.Contender, to *Tests) error {
-	before := to.Lots
+// testBy tests a model on a part, unless its rows have tested before: under another name, or before
+// the model was trained on them.
+func (j *Job) testBy(ctx context.Context, p part, m watch.Contender, to *Tests) error {
 	res := j.How.Resources.WithDefaults()
-	var sources []pipeline.Source
-	for _, m := range models {
-		choice := pipeline.Choice{Features: m.Model.Meta.Inputs(), Encoded: m.Model.Meta.Encode, Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(models))}
-		src, err := p.rows.Open(ctx, choice)
-		if err != nil {
-			return m.Model.Meta.Lacks(err)
-		}
-		all := src
-		if whole := choice.WithLabels(m.Sample); whole.Labels != nil {
-			if all, err = p.rows.Open(ctx, whole); err != nil {
-				return fmt.Errorf("whether its rows are of the sample cannot be told: %w", err)
-			}
-		}
-		if news, err := j.isNew(ctx, p, m, src, all, before, to); !news || err != nil {
-			return err
-		}
-		sources = append(sources, src)
+	choice := pipeline.Choice{Features: m.Model.Meta.Inputs(), Encoded: m.Model.Meta.Encode, Target: m.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
+	src, err := p.rows.Open(ctx, choice)
+	if err != nil {
+		return m.Model.Meta.Lacks(err)
 	}
-	return to.Add(ctx, models, sources, j.Judge)
+	all := src
+	if whole := choice.WithLabels(m.Sample); whole.Labels != nil {
+		if all, err = p.rows.Open(ctx, whole); err != nil {
+			return fmt.Errorf("whether its rows are of the sample cannot be told: %w", err)
+		}
+	}
+	if news, err := j.isNew(ctx, p, m, src, all, to); !news || err != nil {
+		return err
+	}
+	return m.Test(ctx, to.Current, src)
 }
 
 // isNew reports whether rows are not of a model's sample, and have not tested under another name. all
 // has the columns of the sample.
-func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src, all pipeline.Opened, before []string, to *Tests) (bool, error) {
+func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src, all pipeline.Opened, to *Tests) (bool, error) {
 	if p.window != nil {
 		return !slices.ContainsFunc(m.Sample.Segments, func(s certify.Segment) bool {
 			return s.Topic == p.window.Topic && slices.ContainsFunc(p.window.Partitions, func(of pipeline.WindowPart) bool { return int64(of.Partition) == s.Partition && s.End > of.First })
@@ -154,12 +144,10 @@ func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src, all pip
 	if err != nil {
 		return false, err
 	}
-	if slices.Contains(before, digest.String()) {
+	if slices.Contains(to.Lots, digest.String()) {
 		return false, nil
 	}
-	if !slices.Contains(to.Lots[len(before):], digest.String()) {
-		to.Lots = append(to.Lots, digest.String())
-	}
+	to.Lots = append(to.Lots, digest.String())
 	list, err := j.Output.GetManifest(m.Certificate, m.ID)
 	if err != nil {
 		return false, err
@@ -170,9 +158,6 @@ func (j *Job) isNew(ctx context.Context, p part, m watch.Contender, src, all pip
 	has, err := list.Holds(ctx, all, workers)
 	return !has, err
 }
-
-// clone is a copy that can be added to.
-func (t *Tests) clone() *Tests { return &Tests{t.Tests.Clone(), slices.Clone(t.Lots)} }
 
 // tellTest reports the test of the current model, and adds it to the run's record.
 func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c certify.Certificate) error {
@@ -190,35 +175,4 @@ func (s *Scheduler) tellTest(j *Job, state *State, run *pipeline.Scheduled, c ce
 		s.Tested(j, *t, r.Bound)
 	}
 	return nil
-}
-
-// replace makes the newest challenger current that is better. The rows that decided must be
-// recorded before, lest they test the new one too.
-func (s *Scheduler) replace(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) error {
-	current, err := j.current()
-	if err != nil || current == nil {
-		return err
-	}
-	i, ok := state.Tests.Better(current.ID)
-	if !ok {
-		return nil
-	}
-	better := state.Tests.Challengers[i]
-	next, err := j.contender(ctx, better.ID)
-	if err != nil {
-		return err
-	}
-	why := better.Why()
-	if err := pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: better.ID, Model: next.Model.Digest}, j.Judge, now); err != nil {
-		return err
-	}
-	s.tell(false, fmt.Sprintf("%s: certificate %.12s… is now current: %s", j.Name, better.ID, why))
-	state.Tests.Replace(i)
-	run.Promoted = better.ID
-	r, err := j.last(func(r *pipeline.RunState) bool { return Certificate(r) == better.ID })
-	if err == nil && r != nil {
-		r.Scheduled.Current, r.Scheduled.Waits, r.Scheduled.Why = true, false, why
-		err = j.Output.PutRun(r)
-	}
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -25,17 +24,18 @@ type Place struct {
 // published in one transaction with the offsets of its rows, or before them: so a resumed window
 // finds what was known before it, or that its own rows have tested.
 type Known struct {
-	watch.Tests
-
+	Current *watch.Test            `json:"current,omitempty"`
 	Of      pipeline.TopicIdentity `json:"of"`      // of the topic of the rows
 	Offsets map[int]int64          `json:"offsets"` // behind the rows that have tested, by partition
-	Since   time.Time              `json:"since"`   // when Pointed became current
 	Pointed string                 `json:"pointed"` // id of a certificate
 }
 
 // Validate reports the faults of a stored value.
 func (k *Known) Validate() error {
-	err := k.Tests.Validate()
+	var err error
+	if k.Current != nil {
+		err = k.Current.Validate()
+	}
 	for _, end := range k.Offsets {
 		if end < 0 {
 			err = errors.Join(err, errors.New("it has a negative offset"))
@@ -53,11 +53,11 @@ type Turn struct {
 	again  bool                 // the rows have tested before: that decision stays
 	why    string               // reason of the decision about the window's certificate
 
-	contenders map[string]certify.Certificate // those that were tested, by id
+	current *certify.Certificate // the one that was current, if it was read
 }
 
-// test tests the current certificates, and their challengers, on the rows of a window, before
-// anything is trained on all of them. The result is published with the window.
+// test tests the current certificates on the rows of a window, before anything is trained on all of
+// them. The result is published with the window.
 func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error) {
 	places, err := w.Log.Places(ctx, full)
 	if err != nil {
@@ -69,10 +69,8 @@ func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error)
 		if err != nil {
 			return nil, err
 		}
-		for id := range t.contenders {
-			if a, kept := w.kept[id]; kept {
-				inUse[id] = a
-			}
+		if a, kept := w.kept[at.Current.ID]; kept {
+			inUse[at.Current.ID] = a
 		}
 		turns = append(turns, t)
 	}
@@ -82,12 +80,9 @@ func (w *work) test(ctx context.Context, full *Window) (turns []Turn, err error)
 
 // testAt tests the current certificate of a place.
 func (w *work) testAt(ctx context.Context, at Place, full *Window) (t Turn, err error) {
-	t = Turn{Place: at, Next: Known{Tests: at.Known.Clone(), Of: full.Of, Offsets: maps.Clone(at.Known.Offsets), Since: at.Known.Since, Pointed: at.Known.Pointed}, contenders: map[string]certify.Certificate{}}
+	t = Turn{Place: at, Next: Known{Current: at.Known.Current, Of: full.Of, Offsets: maps.Clone(at.Known.Offsets), Pointed: at.Current.ID}}
 	if at.Known.Of != full.Of || t.Next.Offsets == nil {
-		t.Next.Tests, t.Next.Offsets = watch.Tests{}, map[int]int64{}
-	}
-	if id := at.Current.ID; id != t.Next.Pointed {
-		t.Next.Pointed, t.Next.Since = id, w.Now().UTC()
+		t.Next.Current, t.Next.Offsets = nil, map[int]int64{}
 	}
 	rows := t.rows(full)
 	if len(rows) == 0 {
@@ -111,7 +106,7 @@ func (w *work) testAt(ctx context.Context, at Place, full *Window) (t Turn, err 
 	if err != nil {
 		return t, err
 	}
-	t.Next.Tests = tested
+	t.Next.Current = tested
 	return t, w.tellTest(&t)
 }
 
@@ -124,7 +119,7 @@ func (w *work) decided(ctx context.Context, t *Turn) error {
 		if _, unfit := errors.AsType[unfitError](err); unfit {
 			return nil // it may be the certificate of this window; otherwise the pointer stays
 		}
-		t.contenders[id] = c
+		t.Points = &c
 		return err
 	}
 	return nil
@@ -148,45 +143,35 @@ func (t *Turn) rows(full *Window) (all []int) {
 	return all
 }
 
-// testBy returns the tests of a place after some segments of a window.
-func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (tests watch.Tests, err error) {
-	if t.Current.Of != full.Of {
-		return tests, unfitError{fmt.Errorf("it is about another topic of the name %s, which was made anew or is on another cluster", w.Topic)}
+// testBy returns the test of the current certificate after some segments of a window.
+func (w *work) testBy(ctx context.Context, t *Turn, full *Window, rows []int) (*watch.Test, error) {
+	if t.Place.Current.Of != full.Of {
+		return nil, unfitError{fmt.Errorf("it is about another topic of the name %s, which was made anew or is on another cluster", w.Topic)}
 	}
-	tests = t.Next.Clone()
-	read := func(ctx context.Context, id string) (watch.Contender, error) { return w.contender(ctx, id, full) }
-	all, err := tests.Contenders(ctx, t.Current.ID, w.Promote.Error, read, w.notice)
-	defer watch.Close(all)
-	if err != nil {
-		return tests, err
-	}
-	var sources []pipeline.Source
-	res := w.How.Resources.WithDefaults()
-	for _, c := range all {
-		t.contenders[c.ID] = c.Certificate
-		src, err := full.Rows.Open(ctx, pipeline.Choice{Features: c.Model.Meta.Inputs(), Encoded: c.Model.Meta.Encode, Target: c.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory() / int64(len(all))})
-		if err != nil {
-			return tests, unfitError{c.Model.Meta.Lacks(err)}
-		}
-		if n := len(src.Shards()); n != len(full.Segments) {
-			return tests, fmt.Errorf("the window has %d segments, and %d can be read", len(full.Segments), n)
-		}
-		sources = append(sources, someShards{src, rows})
-	}
-	return tests, tests.Add(ctx, all, sources, w.How.Judge)
-}
-
-// contender reads a certificate whose model has not seen the window.
-func (w *work) contender(ctx context.Context, id string, full *Window) (c watch.Contender, err error) {
-	c.ID = id
+	c := watch.Contender{ID: t.Place.Current.ID}
 	var model []byte
-	if c.Certificate, model, err = w.artifact(ctx, w.Log, id); err == nil {
-		c.Model, c.Ready, err = w.ready(c.Certificate, model, full)
+	var err error
+	if c.Certificate, model, err = w.artifact(ctx, w.Log, c.ID); err != nil {
+		return nil, err
 	}
-	if unfit, ok := errors.AsType[unfitError](err); ok {
-		err = fmt.Errorf("%w: %w", watch.ErrGone, unfit)
+	t.current = &c.Certificate
+	if c.Model, c.Ready, err = w.ready(c.Certificate, model, full); err != nil {
+		return nil, err
 	}
-	return c, err
+	defer c.Ready.Close()
+	res := w.How.Resources.WithDefaults()
+	src, err := full.Rows.Open(ctx, pipeline.Choice{Features: c.Model.Meta.Inputs(), Encoded: c.Model.Meta.Encode, Target: c.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	if err != nil {
+		return nil, unfitError{c.Model.Meta.Lacks(err)}
+	}
+	if n := len(src.Shards()); n != len(full.Segments) {
+		return nil, fmt.Errorf("the window has %d segments, and %d can be read", len(full.Segments), n)
+	}
+	test, err := c.Of(t.Next.Current)
+	if err != nil {
+		return nil, err
+	}
+	return test, c.Test(ctx, test, someShards{src, rows})
 }
 
 // ready makes a model ready, unless it has seen rows of the window.
@@ -211,7 +196,7 @@ func (w *work) ready(c certify.Certificate, model []byte, full *Window) (pipelin
 // tellTest reports the test of the current certificate.
 func (w *work) tellTest(t *Turn) error {
 	test := t.Next.Current
-	r, err := test.Report(t.contenders[test.Certificate])
+	r, err := test.Report(*t.current)
 	if err != nil {
 		return err
 	}
@@ -259,48 +244,36 @@ type deciding struct {
 // Publish publishes the results of a window with the decisions.
 func (d deciding) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, verdict error) error {
 	for i := range d.turns {
-		d.s.decide(&d.turns[i], best, verdict)
+		if err := d.s.decide(&d.turns[i], best, verdict); err != nil {
+			return err
+		}
 	}
 	return d.Publisher.Publish(ctx, all, d.turns)
 }
 
-// decide makes the newest challenger current that is better, and then decides about the certificate
-// of the window.
-func (s *Stream) decide(t *Turn, best *pipeline.Result, verdict error) {
-	current, champion := t.Current.ID, t.contenders[t.Current.ID]
-	now := s.Now().UTC()
-	point := func(id string, c certify.Certificate) {
-		t.Points, t.Next.Pointed, t.Next.Since = &c, id, now
-	}
+// decide decides about the certificate of a window.
+func (s *Stream) decide(t *Turn, best *pipeline.Result, verdict error) error {
+	current := t.Place.Current.ID
 	if t.again {
-		if c, ok := t.contenders[t.Next.Pointed]; ok {
-			t.Points = &c
-		} else if best != nil && best.ID == t.Next.Pointed && best.ID != current {
+		if best != nil && best.ID == t.Next.Pointed && best.ID != current {
 			t.Points = &best.Certificate
 		}
-		return
-	}
-	if i, ok := t.Next.Better(current); ok && s.Promote.Error > 0 {
-		c := t.Next.Challengers[i]
-		s.event(fmt.Sprintf("certificate %.12s… is now current%s: %s", c.ID, t.about(), c.Why()))
-		current, champion = c.ID, t.contenders[c.ID]
-		point(current, champion)
-		t.Next.Replace(i)
+		return nil
 	}
 	if best == nil || verdict != nil || best.ID == current {
-		return
+		return nil
 	}
 	d := watch.Decision{Moves: true}
-	if _, known := t.contenders[current]; known && s.Promote.Error > 0 {
-		d = s.Promote.Decide(champion, best.Certificate, s.How.Judge, now.Sub(t.Next.Since))
+	if t.current != nil && s.Promote.Within > 0 {
+		var err error
+		if d, err = s.Promote.Decide(*t.current, best.Certificate, s.How.Judge); err != nil {
+			return err
+		}
 	}
-	switch t.why = d.Why; {
-	case d.Moves:
-		point(best.ID, best.Certificate)
-		t.Next.Current = nil
-	case d.Waits:
-		t.Next.Wait(best.ID)
+	if t.why = d.Why; d.Moves {
+		t.Points, t.Next.Pointed, t.Next.Current = &best.Certificate, best.ID, nil
 	}
+	return nil
 }
 
 // outcome says whether a window's certificate is current.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -23,9 +22,6 @@ func badFirst(first int64) float64 {
 	}
 	return 0.5
 }
-
-// byRows is the rule by which a better model replaces the current one.
-func byRows(s *Stream) { s.Promote = watch.Promotion{Error: .05} }
 
 // provenWorld is one with certificates that can be tested.
 func provenWorld(rows int64) *world {
@@ -71,43 +67,6 @@ func idOf(t *testing.T, w *world, i int) string {
 	return ""
 }
 
-// TestABetterModelReplacesTheCurrentOne: a model with an alarm stays current until another one is
-// better on rows that are new to both; a model that is no better never is.
-func TestABetterModelReplacesTheCurrentOne(t *testing.T) {
-	w := provenWorld(2 * windowRows)
-	w.mean = badFirst
-	fatal.If(t, w.process(t, byRows))
-	if k := w.heard(t); w.current.ID != idOf(t, w, 0) || k.Current.Alarm.Raised == 0 || k.Current.Losses.Upper() != 1 || len(k.Challengers) != 1 || k.Challengers[0].Paired.Rows != 0 || !w.says("alarm: ") || !w.says("it waits until it is better") {
-		t.Fatalf("behind the second window: %+v; %q", k, w.said)
-	}
-	w.grow(windowRows) // which is new to both
-	fatal.If(t, w.process(t, byRows))
-	if k := w.heard(t); w.current.ID != idOf(t, w, 1) || k.Current != nil || len(k.Challengers) != 1 || k.Challengers[0].ID != idOf(t, w, 2) || !w.says("of 40 that are new to both") {
-		t.Fatalf("behind the third window: %+v; %q", k, w.said)
-	}
-	w.grow(5 * windowRows) // none is better than the second
-	fatal.If(t, w.process(t, byRows))
-	k := w.heard(t)
-	if w.current.ID != idOf(t, w, 1) || k.Current.Losses.Count() != 5*windowRows || len(k.Challengers) != 3 || k.Challengers[0].ID != idOf(t, w, 5) {
-		t.Errorf("behind the eighth window: %+v", k)
-	}
-	for i, c := range k.Challengers {
-		if want := int64(2-i) * windowRows; c.Paired.Rows != want || c.Paired.Better != 0 {
-			t.Errorf("challenger %d is compared on %d rows, want %d", i, c.Paired.Rows, want)
-		}
-	}
-	w.each(t, 8)
-	// A current model that is too old is replaced without a test.
-	w.grow(windowRows)
-	fatal.If(t, w.process(t, func(s *Stream) {
-		s.Promote = watch.Promotion{Error: .05, MaxAge: time.Hour}
-		s.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-	}))
-	if w.current.ID != idOf(t, w, 8) {
-		t.Errorf("the pointer has not moved behind an hour: %q", w.said)
-	}
-}
-
 // TestRowsThatAModelHasSeenDoNotTestIt: nor do those of another topic of the name.
 func TestRowsThatAModelHasSeenDoNotTestIt(t *testing.T) {
 	for says, change := range map[string]func(w *world){
@@ -116,11 +75,11 @@ func TestRowsThatAModelHasSeenDoNotTestIt(t *testing.T) {
 	} {
 		t.Run(says, func(t *testing.T) {
 			w := provenWorld(2 * windowRows)
-			fatal.If(t, w.process(t, byRows))
+			fatal.If(t, w.process(t, nil))
 			tests := w.tests
 			change(w)
 			w.grow(windowRows)
-			fatal.If(t, w.process(t, byRows))
+			fatal.If(t, w.process(t, nil))
 			for _, later := range w.tests[len(tests):] {
 				if later.Certificate == tests[0].Certificate {
 					t.Errorf("it is tested: %+v", later)
@@ -140,7 +99,7 @@ func TestEachRowTestsOnce(t *testing.T) {
 	run := func(at int, after, loose, lost bool) (w *world, ended bool) {
 		w = provenWorld(windows*windowRows + 5)
 		w.mean, w.loose, w.killAt, w.after = badFirst, loose, at, after
-		err := w.process(t, byRows)
+		err := w.process(t, nil)
 		if ended = err == nil; err != nil && !errors.Is(err, errKilled) {
 			t.Fatalf("killed at %d, it says %v", at, err)
 		}
@@ -149,18 +108,18 @@ func TestEachRowTestsOnce(t *testing.T) {
 			w.disk = newDisk()
 		}
 		w.stores = map[int64]*pipelinetest.Store{}
-		fatal.If(t, w.process(t, byRows))
+		fatal.If(t, w.process(t, nil))
 		return w, ended
 	}
 	// Of a process that lost its disk certificates have other numbers, and so other ids.
 	same := cmp.Options{
-		cmpopts.IgnoreFields(Known{}, "Since", "Pointed"), cmpopts.IgnoreFields(watch.Test{}, "Certificate", "Alarm"),
-		cmpopts.IgnoreFields(watch.Challenger{}, "ID", "Against"), cmp.Transformer("mean", func(l pipeline.TopicIdentity) string { return l.Topic }),
+		cmpopts.IgnoreFields(Known{}, "Pointed"), cmpopts.IgnoreFields(watch.Test{}, "Certificate", "Alarm"),
+		cmp.Transformer("mean", func(l pipeline.TopicIdentity) string { return l.Topic }),
 		cmp.Comparer(func(a, b watch.Test) bool { return a.Losses == b.Losses && a.Known == b.Known }),
 	}
 	for _, loose := range []bool{false, true} {
 		undisturbed, _ := run(0, false, loose, false)
-		want, current := undisturbed.heard(t), undisturbed.published[1].Sample.Segments
+		want, current := undisturbed.heard(t), undisturbed.published[windows-1].Sample.Segments
 		for at := 1; ; at++ {
 			all := true
 			for _, how := range []struct{ after, lost bool }{{false, false}, {true, false}, {true, true}} {

@@ -61,12 +61,13 @@ func (s *State) Validate() error {
 	}
 	var faults []error
 	for i := range s.Tests {
-		faults = append(faults, s.Tests[i].validate())
+		faults = append(faults, s.Tests[i].Validate())
 	}
 	return errors.Join(append(faults, s.validateUnits())...)
 }
 
-func (t *Test) validate() error {
+// Validate reports the faults of a stored test.
+func (t *Test) Validate() error {
 	err := t.Alarm.Validate()
 	if t.Losses.Count() != t.Alarm.Rows || t.Labelled() < t.Losses.Count() || t.Open < 0 || t.Late < 0 || t.Unlabelled < 0 || t.Bad < 0 || t.Known < 0 {
 		err = errors.Join(err, errors.New("its counts contradict each other"))

@@ -3,7 +3,6 @@ package watch_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/certifytest"
@@ -11,22 +10,27 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// A model without a feature of the current one does not replace it untested.
-func TestLostFeature(t *testing.T) {
+// A model without a feature of the current one does not replace it, nor does one with a bound that
+// is too far above the current one.
+func TestDecide(t *testing.T) {
 	one := certifytest.Certificate(t, nil)
 	without := one
 	without.Sample.Columns = []string{"wind"}
+	worse := certifytest.Certificate(t, func(ev *certify.Evidence) { ev.KL = 200 })
 	for name, c := range map[string]struct {
-		rule         watch.Promotion
-		next         certify.Certificate
-		moves, waits bool
+		rule  watch.Promotion
+		next  certify.Certificate
+		moves bool
+		why   string
 	}{
-		"same": {watch.Promotion{}, one, true, false}, "lost": {watch.Promotion{}, without, false, false},
-		"lost, tested": {watch.Promotion{Error: .05}, without, false, true}, "lost, old": {watch.Promotion{Error: .05, MaxAge: 1}, without, false, true},
-		"old": {watch.Promotion{Error: .05, MaxAge: 1}, one, true, false},
+		"same":          {watch.Promotion{}, one, true, ""},
+		"same, within":  {watch.Promotion{Within: .01}, one, true, "within 1 %"},
+		"lost":          {watch.Promotion{}, without, false, `"temp"`},
+		"worse":         {watch.Promotion{}, worse, true, ""},
+		"worse, within": {watch.Promotion{Within: .01}, worse, false, "more than 1 % above"},
 	} {
-		if d := c.rule.Decide(one, c.next, pipeline.JudgeDraw, time.Hour); d.Moves != c.moves || d.Waits != c.waits || strings.Contains(d.Why, `"temp"`) != (name == "lost" || name == "lost, old") {
-			t.Errorf("%s: %+v", name, d)
+		if d, err := c.rule.Decide(one, c.next, pipeline.JudgeDraw); err != nil || d.Moves != c.moves || !strings.Contains(d.Why, c.why) {
+			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}
 }
