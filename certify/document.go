@@ -304,7 +304,6 @@ type Declared struct {
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
 	Scaling  []Scaled `json:"scaling,omitempty"`  // declared constants, one a column
-	Changes  []Change `json:"changes,omitempty"`  // differences between the files and the schema of the job
 	Snapshot string   `json:"snapshot,omitempty"` // of the table that listed the files
 }
 

@@ -325,6 +325,3 @@ func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float6
 		}
 	}
 }
-
-// ForgetOutside forgets the rows outside declared ranges.
-func (p *Pass) ForgetOutside() { clear(p.outside) }

@@ -28,9 +28,8 @@ var ErrUntrained = errors.New("the handover is for a first pass, of a training t
 func (h *Handover) First() bool { return h.Model == "" }
 
 // surveys makes the pass a first one.
-func (p *rowPass) surveys(columns []string) {
+func (p *rowPass) surveys() {
 	p.wanted, p.summaries, p.moments, p.holds = ordinals(p.roles.starts()), true, p.job.Scaling.Mode == ScalingAllRows, true
-	p.ranges = newRangeCheck(p.job.Schema, columns)
 }
 
 // inParts has the pass made in parts, which have the rows that Q is fitted to, too, if these are a part of
@@ -62,7 +61,7 @@ func (h *Handover) prepareFirst(ctx context.Context, src Source, job Job, hidden
 	if err != nil {
 		return nil, err
 	}
-	rows.surveys(h.Columns)
+	rows.surveys()
 	rows.trained = h.Trained
 	return &Prepared{rows}, nil
 }
@@ -82,7 +81,7 @@ func (p *rowPass) owns(found *Pass, kept []int64) error {
 			return fmt.Errorf("%w: of %s one has values that no source gives", ErrPart, shard.Name)
 		}
 	}
-	if found.held == nil || len(found.outside) != len(p.ranges.outliers()) {
+	if found.held == nil {
 		return fmt.Errorf("%w: they are none of a first pass", ErrPart)
 	}
 	return nil

@@ -62,21 +62,16 @@ func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *i
 // A first pass in parts gives the certificate, the looks, the attempts and the notices of a run by one
 // process, and the run itself reads no row for it.
 func TestFirstPassInParts(t *testing.T) {
-	limits := [2]float64{-2.9, 2.9}
 	for name, c := range map[string]struct {
 		change func(*pipeline.Job)
 		passes int
 	}{
-		"copies limited":     {tiny, 1},
-		"rows held out":      {withHoldout(0.2), 1},
-		"last rows held out": {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
-		"first rows":         {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
-		"scaled by all rows": {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = pipeline.ScalingAllRows }, 1},
-		"scaling declared":   {func(j *pipeline.Job) { tiny(j); declared(j) }, 1},
-		"ranges": {func(j *pipeline.Job) {
-			withHoldout(0.2)(j)
-			j.Schema = pipeline.SchemaDecl{Note: true, Columns: []pipeline.ColumnDecl{{Column: "a", Range: &limits}}}
-		}, 1},
+		"copies limited":                       {tiny, 1},
+		"rows held out":                        {withHoldout(0.2), 1},
+		"last rows held out":                   {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
+		"first rows":                           {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
+		"scaled by all rows":                   {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = pipeline.ScalingAllRows }, 1},
+		"scaling declared":                     {func(j *pipeline.Job) { tiny(j); declared(j) }, 1},
 		"some rows fitted":                     {someRows(200), 1},
 		"a constant column distinguishes rows": {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = "" }, 2},
 		"copies dropped":                       {drop, 0},
@@ -216,26 +211,6 @@ func TestForgedFirstPass(t *testing.T) {
 				t.Error("nothing was forged")
 			}
 		})
-	}
-}
-
-// A first pass that hides a value outside its range ends in no certificate, whether the job stops at it or
-// notes it.
-func TestHiddenValueOutsideItsRange(t *testing.T) {
-	columns := waves(300, 0.3, 80)
-	columns[0][250] = 99
-	l := newLake(columns, 200, 100)
-	for _, note := range []bool{false, true} {
-		made := 0
-		env := l.environment(&pipelinetest.Store{})
-		env.FirstPass = inParts(t, l, 2, (*pipeline.Pass).ForgetOutside, &made)
-		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
-			tiny(j)
-			j.Schema = pipeline.SchemaDecl{Note: note, Columns: []pipeline.ColumnDecl{{Column: "a", Range: &[2]float64{-50, 50}}}}
-		}), env)
-		if !errors.Is(err, pipeline.ErrChanged) || !strings.Contains(err.Error(), "the columns that leave their ranges are [{a range}], and [] are noted") {
-			t.Errorf("note %v: %v", note, err)
-		}
 	}
 }
 

@@ -35,8 +35,6 @@ type Handover struct {
 	Groups        []float64       `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt `json:"attempt"`
 
-	// Changes are the noted differences from the schema of the job.
-	Changes []certify.Change `json:"changes,omitempty"`
 	// Snapshot names the list of files, as the table says; "": there is none.
 	Snapshot string `json:"snapshot,omitempty"`
 
@@ -209,9 +207,6 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if !slices.Equal(found.Groups, h.Groups) {
 		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", ErrChanged, found.Groups, h.Groups)
 	}
-	if err := job.Schema.agree(h.Changes, found.Left, found.Columns); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrChanged, err)
-	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
 	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
@@ -221,7 +216,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
-		Software: env.Software, Attempt: h.Attempt, Changes: h.Changes, Snapshot: h.Snapshot,
+		Software: env.Software, Attempt: h.Attempt, Snapshot: h.Snapshot,
 		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
 	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {

@@ -35,7 +35,6 @@ type Job struct {
 	Roles    RolesDecl   `json:"roles"`
 	Copies   CopiesDecl  `json:"copies"`
 	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
-	Schema   SchemaDecl  `json:"schema,omitzero"`
 	Train    TrainDecl   `json:"train"`
 
 	// Sweep lists alternatives that share Delta. Number is the job's own among them, from 1
@@ -195,7 +194,6 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("alternative: %d without a sweep", j.Number)
 	}
 	j.checkColumns(fault)
-	j.checkSchema(fault)
 	if !(0 < j.Delta && j.Delta < 1) {
 		fault("delta: %s", needDelta(j.Delta))
 	}

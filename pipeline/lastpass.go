@@ -22,12 +22,11 @@ type lastPassResult struct {
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
-	Open        Copies           // among rows that are not hold-out rows; where copies are dropped, among all
-	Dropped     int64            // rows with the role copy
-	Bad         int64            // rows that break a row rule
-	Outside     int64            // rows that the column of the mean was fitted on
-	Left        []certify.Change // of Columns that leave their ranges
-	Columns     []string         // that were read
+	Open        Copies   // among rows that are not hold-out rows; where copies are dropped, among all
+	Dropped     int64    // rows with the role copy
+	Bad         int64    // rows that break a row rule
+	Outside     int64    // rows that the column of the mean was fitted on
+	Columns     []string // that were read
 	Tallies     certify.Tallies
 	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling by the reference rows: features, then target
@@ -104,13 +103,13 @@ func (p Part) shards(all []Shard) []int {
 func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, error) {
 	inputs := job.inputs(m.Meta)
 	columns := slices.Concat(inputs, job.Unit.Columns, []string{m.Meta.Target.Name})
-	if err := errors.Join(p.missing(), p.sees(job, columns)); err != nil {
+	if err := errors.Join(p.missing(), p.sees(columns)); err != nil {
 		return nil, err
 	}
 	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
-		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns, Left: p.outside.changes(columns),
+		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns,
 		Tallies:    p.tallies.Clone(),
 		Dependence: certify.NewDependence(p.measured()), Referred: reference.digest(indices(p.of.columns)),
 	}
@@ -161,13 +160,10 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	return found, mean.knowsTarget(kept)
 }
 
-// sees returns an error unless the pass has looked at these columns, and their declared ranges.
-func (p *Pass) sees(job Job, columns []string) error {
+// sees returns an error unless the pass has looked at these columns.
+func (p *Pass) sees(columns []string) error {
 	if p.of.columns != len(columns) {
 		return fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.of.columns, len(columns))
-	}
-	if len(p.outside) != len(newRangeCheck(job.Schema, columns).outliers()) {
-		return fmt.Errorf("%w: they have not looked at the declared ranges", ErrPart)
 	}
 	return nil
 }

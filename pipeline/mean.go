@@ -103,16 +103,8 @@ func (j Job) withInside(fault func(string, ...any)) Job {
 // them and the target. spooled may be nil.
 func (j Job) Open(ctx context.Context, rows Rows, features []string, res Resources, spooled func(int64)) (Opened, error) {
 	c := j.choice(features, res)
-	c.Spooled, c.Schema = spooled, j.Schema
-	src, err := j.open(ctx, rows, c)
-	if err != nil {
-		return nil, err
-	}
-	files := src.Files()
-	if said := j.Schema.noticed(files); len(said) > 0 {
-		src = withNotices{src, append(src.Notices(), said...)}
-	}
-	return src, j.Schema.allow(files)
+	c.Spooled = spooled
+	return j.open(ctx, rows, c)
 }
 
 // open opens rows by a choice, and the columns beside the features behind them.

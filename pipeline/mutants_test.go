@@ -178,8 +178,6 @@ func checkMutants() []mutant {
 		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/survey.go", "err := job.BadRows.stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/evidence.go", "errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), ", "errors.Join(job.placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Open.Distinct, found.Open.DistinctFeatures = c.Copies.Distinct, found.Open.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
-		{"ranges in a check", "pipeline", "TestRangesOfASchema", []edit{{"pipeline/verify.go", "err := job.Schema.agree(c.Declared.Changes, found.Left, found.Columns); err != nil", "err := error(nil); err != nil"}}},
-		{"ranges in the last pass", "pipeline", "TestHiddenValueOutsideItsRange", []edit{{"pipeline/handover.go", "err := job.Schema.agree(h.Changes, found.Left, found.Columns); err != nil", "err := error(nil); err != nil"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/sweep.go", "	return s.record(ctx, env)\n", "	return certify.Attempt{OnTheseRows: 1, InThisLog: 1}, nil\n"}}},
 	}

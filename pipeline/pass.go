@@ -30,8 +30,7 @@ type Pass struct {
 	marks   *counter[mark] // of all rows of the shards; nil if copies were counted in an earlier pass
 	copies  Copies         // of the whole sample, from that pass
 
-	outside outliers  // nil: no range is declared
-	held    *heldRows // of a first pass; nil: of a last one
+	held *heldRows // of a first pass; nil: of a last one
 }
 
 // A subject identifies the work of a pass. Only passes with the same one merge.
@@ -84,7 +83,7 @@ func (p *Pass) Merge(other *Pass) error {
 			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.of.shards)
 		}
 	}
-	if (p.held == nil) != (other.held == nil) || len(p.outside) != len(other.outside) {
+	if (p.held == nil) != (other.held == nil) {
 		return fmt.Errorf("%w: one is of a first pass, and one of a last", ErrPart)
 	}
 	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
@@ -102,7 +101,6 @@ func (p *Pass) Merge(other *Pass) error {
 	if p.held != nil {
 		p.held.merge(other.held)
 	}
-	p.outside.merge(other.outside)
 	other.shards, other.tallies = nil, nil
 	return nil
 }

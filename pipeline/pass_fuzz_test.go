@@ -22,7 +22,7 @@ func FuzzPass(f *testing.F) {
 		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
 		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2, DistinctFeatures: 2}},
 		{
-			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter[mark](0, Resources{}, nil), outside: outliers{0, 3}, shards: map[int]*shardPass{},
+			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter[mark](0, Resources{}, nil), shards: map[int]*shardPass{},
 			held: &heldRows{marks: sketch{marks: []uint64{}}},
 		},
 		{

@@ -25,13 +25,11 @@ import (
 //	tallies    their bytes (u64), then each, by the numbers of its key
 //	held       0, or of a first pass 1, the multiset of the hold-out rows (5 u64), and three lists, each
 //	           ascending behind its number (u64): marks of hold-out rows, marks of others, places
-//	outside    the number of columns, or 0 (u64), and for each the ordinal + 1 of the first row outside
-//	           the declared range, 0 if there is none (u64)
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/8"
+const partFormat = "pacsgp-part/9"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -75,8 +73,6 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e.Integers(int64(len(tallies)))
 	e.Bytes(tallies)
 	e.held(p.held)
-	e.Integers(int64(len(p.outside)))
-	e.Integers(p.outside...)
 	if p.marks == nil {
 		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures, p.copies.Frequent)
 	} else {
@@ -200,14 +196,6 @@ func (d decoder) pass(in io.ReaderAt) *Pass {
 		return p
 	}
 	p.held = d.held(rows)
-	if n := d.Count(8); n == p.of.columns {
-		p.outside = make(outliers, n)
-		for c := range p.outside {
-			p.outside[c] = d.UpTo(p.of.rows)
-		}
-	} else if n != 0 {
-		d.Failf("%d ranges of %d columns", n, p.of.columns)
-	}
 	d.copies(p, rows, in)
 	return p
 }

@@ -63,7 +63,7 @@ func prepare(ctx context.Context, src Source, m Model, job Job, known subject, h
 	if rows.grouped, err = job.groupColumn(src.Columns()); err != nil {
 		return nil, err
 	}
-	rows.wanted, rows.ranges = ordinals(rows.roles.order), newRangeCheck(job.Schema, src.Columns())
+	rows.wanted = ordinals(rows.roles.order)
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}

@@ -33,7 +33,6 @@ type rowPass struct {
 	curve     bool              // counts the errors of the mean on hold-out rows
 	grouping  *certify.Grouping // counts these rows by group; nil: there are none
 	grouped   int               // the column of the groups
-	ranges    *rangeCheck       // nil: none is declared
 	holds     bool              // gathers the hold-out rows
 }
 
@@ -112,7 +111,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	found.outside = p.ranges.outliers()
 	if p.holds {
 		found.held = &heldRows{beside: p.job.besideFeatures()}
 	}
@@ -142,7 +140,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 					return err
 				}
 			}
-			return errors.Join(p.ranges.see(p.roles, b, f.outside), f.add(b))
+			return f.add(b)
 		}
 		return add, func(e ending) error {
 			f.found.columns, f.found.targets = e.columns, e.targets
@@ -152,7 +150,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			found.shards[shard] = &f.found
-			found.outside.merge(f.outside)
 			return errors.Join(found.tallies.Merge(f.tallies), found.units.merge(f.units))
 		}
 	})
@@ -199,7 +196,6 @@ type shardFold struct {
 	wanted  []int64    // ordinals of the rows still to keep
 	found   shardPass
 	tallies certify.Tallies
-	outside outliers
 	units   *unitSums   // nil: rows are examples
 	unitOf  *unitHasher // with units
 }
@@ -207,7 +203,7 @@ type shardFold struct {
 func (p *rowPass) fold(shard int, space *workspace, wanted []int64) *shardFold {
 	s := p.shards[shard]
 	return &shardFold{
-		pass: p, space: space, wanted: s.among(wanted), tallies: certify.Tallies{}, outside: p.ranges.outliers(),
+		pass: p, space: space, wanted: s.among(wanted), tallies: certify.Tallies{},
 		found: shardPass{first: s.First, rows: s.Rows},
 		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns, p.of.rows),
 	}

@@ -36,7 +36,6 @@ type Choice struct {
 	Mark      bool             // bad rows are marked, and do not stop the reading
 	Decoders  int              // goroutines that decode; 0: one
 	Pages     int64            // bytes of memory for pages; 0: as many as they need
-	Schema    SchemaDecl       // files are compared with it: see File.Changes
 	NoDigests bool             // for rows without a certificate
 	Spooled   func(rows int64) // gets the number of spooled rows; or nil
 }
@@ -80,9 +79,8 @@ type File struct {
 	RowGroups int               // those with rows
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
-	Snapshot  string         // of the table that lists the file, as it says; or ""
-	Changes   []ColumnChange // differences from the schema of the choice
-	Tag       string         // ETag of an object in a store; "" of a file
+	Snapshot  string // of the table that lists the file, as it says; or ""
+	Tag       string // ETag of an object in a store; "" of a file
 }
 
 // rewritten names an object of a store that is not the one of before, "" if there is none.

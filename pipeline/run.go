@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -214,8 +213,8 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Changes: job.Schema.changes(src, s.changes), Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
-		Training: fit.Training, Notices: slices.Concat(job.Schema.noticed(filesOf(src)), s.Notices), SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
+		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
+		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.tell(job, s.Roles)
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
@@ -223,6 +222,14 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h.Looks, err = look(ctx, job, s, h.Model, env, told) // before anything is known of their number
 	return h, err
+}
+
+// filesOf are the files of a source; none if its rows do not come from files.
+func filesOf(src Source) []File {
+	if from, ok := src.(Opened); ok {
+		return from.Files()
+	}
+	return nil
 }
 
 // snapshotOf is the snapshot that lists all files of a source, as it says; "": there is none.

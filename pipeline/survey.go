@@ -47,11 +47,9 @@ type Survey struct {
 	grouped bool      // the column of the groups is beside the features
 	groups  []float64 // values with a group of their own
 	held    heldFound
-	open    Copies           // among rows that are not hold-out rows
-	changes []certify.Change // columns that leave their declared ranges
+	open    Copies // among rows that are not hold-out rows
 
 	bad       string    // which rows are bad, in words
-	left      []string  // which columns leave their ranges, in words
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
@@ -118,7 +116,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 	for _, e := range s.Encode {
 		s.Notices = append(s.Notices, strange("encode: levels", e.OneHot, e.Column, s.Columns, s.reference)...)
 	}
-	s.Notices = slices.Concat(s.Notices, s.left, s.noticed(), job.Noticed())
+	s.Notices = slices.Concat(s.Notices, s.noticed(), job.Noticed())
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {
 		return s, err // with the rows, for who wants to see them
@@ -143,7 +141,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 	if rows.sieve != nil {
 		s.bad = rows.sieve.bad
 	}
-	rows.surveys(s.Columns)
+	rows.surveys()
 	see := func(found *Pass) (err error) {
 		same, err = s.see(ctx, job, rows, found)
 		return err
@@ -173,9 +171,6 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 		kept = united(kept, fitted)
 	}
 	if err := rows.owns(found, kept); err != nil {
-		return false, err
-	}
-	if s.changes, s.left, err = rows.ranges.judge(found.outside, s.Columns, rows.shards); err != nil {
 		return false, err
 	}
 	if s.Copies, s.open, err = found.counted(ctx); err != nil {

@@ -27,7 +27,6 @@ type JobFile struct {
 
 	Encode map[string]columns.Encode `yaml:"encode"`
 	Fill   map[string]columns.Fill   `yaml:"fill"`
-	Schema columns.Schema            `yaml:"schema"`
 
 	Mean   meanConfig   `yaml:"mean"`
 	Groups groupsConfig `yaml:"groups"`
@@ -221,7 +220,6 @@ func (c JobFile) job() pipeline.Job {
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
-		Schema:   c.Schema.Declared(),
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective, Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
 			Evaluations: given(c.Train.Evaluations, 0), Noise: c.Train.Noise,

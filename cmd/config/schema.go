@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -164,7 +163,6 @@ func choices() map[string]any {
 		"job train.objective":         pipeline.Objectives(),
 		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
 		"job delta_policy":            []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
-		"job schema.on_change":        columns.OnChange,
 		"job judge":                   []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},
 		"job source.stream":           []string{"-"},
 		"job stream.group":            []string{GroupSingle, GroupShared},

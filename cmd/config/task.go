@@ -125,8 +125,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(files || len(job.Unit.Columns) == 0 && job.Unit.Block == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(files || job.Encode.Texts() == nil, "encode", "texts are read of files; take a job of files, or numbers")
-	faults.Unless(files || !job.Schema.Given(), "schema", "it is of files; take a job of files, or leave it out")
-	c.Schema.Check(&faults)
 	for name, e := range c.Encode {
 		faults.Unless(e.Given(), yamlfile.Join("encode", name), columns.WantEncoding)
 	}

@@ -38,8 +38,6 @@ func losses(t *testing.T, n int64, size float64) (sum certify.RiskSum) {
 func TestVerifyForgery(t *testing.T) {
 	honest := trained(t)
 	allRows := retrained(t, honest.dir, jobFile{"scaling": "{mode: all-rows}"})
-	noted := retrained(t, honest.dir, jobFile{"schema": "{on_change: note, columns: {x1: {range: [0, 5]}, x2: {range: [-1e9, 1e9]}}}"})
-	succeed(t, "verify", noted.model, noted.certificate, noted.lake, "--judge", "draw")
 	configuration := func(old, other string) func(*certify.Evidence) {
 		return func(ev *certify.Evidence) {
 			if !bytes.Contains(ev.Configuration, []byte(old)) {
@@ -111,15 +109,6 @@ func TestVerifyForgery(t *testing.T) {
 		"smaller jitter": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
 			ev.Jitter.Limit *= 2
 		}}, true, ".Jitter.limit"},
-		"values outside a range, not noted": {noted, []func(*certify.Evidence){func(ev *certify.Evidence) {
-			ev.Declared.Changes = nil
-		}}, false, "leave their ranges"},
-		"values inside a range, noted": {noted, []func(*certify.Evidence){func(ev *certify.Evidence) {
-			ev.Declared.Changes = append(slices.Clone(ev.Declared.Changes), certify.Change{Column: "x2", Kind: certify.ChangeRange})
-		}}, false, "leave their ranges"},
-		"a change that the schema cannot have": {noted, []func(*certify.Evidence){func(ev *certify.Evidence) {
-			ev.Declared.Changes = append(slices.Clone(ev.Declared.Changes), certify.Change{Column: "x1", Kind: certify.ChangeType})
-		}}, true, "cannot have"},
 		"milder diagnostic": {honest, []func(*certify.Evidence){func(ev *certify.Evidence) {
 			ev.Assumptions[0].Diagnostic = "Nothing speaks against independence."
 		}}, true, ".Assumptions[0].diagnostic"},

@@ -35,7 +35,7 @@ func lintedLike(t *testing.T, job string, train answer) {
 func TestLintTellsAll(t *testing.T) {
 	dir := t.TempDir()
 	job, good, schedule, score := filepath.Join(dir, "job.yaml"), filepath.Join(dir, "good.yaml"), filepath.Join(dir, "schedule.yaml"), filepath.Join(dir, "score.yaml")
-	writeFile(t, job, []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 0}\nlimit: ${LIMIT}\noutput: out/\nschema: {columns: {y: {type: dobule}}}\n"))
+	writeFile(t, job, []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 0}\nlimit: ${LIMIT}\noutput: out/\n"))
 	writeFile(t, good, []byte("source: {paths: [lake]}\ntarget: y\nloss: {epsilon: 1}\ndelta: 0.1\noutput: out/\n"))
 	writeFile(t, schedule, []byte("record: schedule.db\njobs:\n  - name: a\n    job: good.yaml\n    triggers: [{evry: 6h}, {every: 6h}]\n"))
 	writeFile(t, score, []byte("model: out/\nsource: {paths: [rows]}\nkeep: [a, a]\noutput: scored/\n"))
@@ -46,13 +46,13 @@ func TestLintTellsAll(t *testing.T) {
 		got = append(got, place+" "+words[:min(len(words)-1, 24)])
 	}
 	want := []string{
-		"job.yaml:1:1 delta: say the confidenc", "job.yaml:3:17 loss.epsilon: 0 is not p", "job.yaml:4:8 limit: ${LIMIT} is no bo", "job.yaml:6:30 schema.columns.y.type: n",
+		"job.yaml:1:1 delta: say the confidenc", "job.yaml:3:17 loss.epsilon: 0 is not p", "job.yaml:4:8 limit: ${LIMIT} is no bo",
 		`schedule.yaml:5:17 unknown field "evry"; di`, `score.yaml:3:11 keep[1]: "a" is named tw`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s\n%s", diff, a.stdout)
 	}
-	if a.status != exitConfig || strings.Contains(a.stdout+a.message, "77123") || !strings.Contains(a.message, "6 faults in 3 files") {
+	if a.status != exitConfig || strings.Contains(a.stdout+a.message, "77123") || !strings.Contains(a.message, "5 faults in 3 files") {
 		t.Errorf("status %d, want %d and no value of a variable: %s%s", a.status, exitConfig, a.stdout, a.message)
 	}
 }

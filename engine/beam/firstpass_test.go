@@ -23,7 +23,6 @@ func TestErrorsOfTheFirstPass(t *testing.T) {
 		"constant column":   {func(rows []row) { constant(rows, 3) }, []string{"features: [x1, x2]"}, false, `feature "x2" has one value`},
 		"copies":            {func(rows []row) { copy(rows[10:], rows[:20]) }, nil, false, "more rows equal an earlier row"},
 		"too many bad rows": {func(rows []row) { rows[7].X2 = math.NaN() }, []string{"bad_rows: {tolerance: 0.1 %}"}, false, "break a row rule"},
-		"out of range":      {func(rows []row) { rows[9].X2 = 1e6 }, []string{"schema: {columns: {x2: {range: [-1000, 1000]}}}"}, false, "row 9 (from 0)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := job(t, c.lines...)

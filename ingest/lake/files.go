@@ -227,15 +227,6 @@ func (f *dataFile) summary() File {
 	return s
 }
 
-// types are those of the columns, by name.
-func (f File) types() map[string]string {
-	all := make(map[string]string, len(f.Columns))
-	for _, c := range f.Columns {
-		all[c.Name] = c.Type
-	}
-	return all
-}
-
 // tables describes the columns of the files, one table for files with the same ones.
 func tables(files []*dataFile) []ingest.Table {
 	var ts []ingest.Table

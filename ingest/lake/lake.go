@@ -44,8 +44,6 @@ type Config struct {
 	Pages int64
 	// Store is where the files are. Nil means the machine and, for addresses, the stores behind them.
 	Store Store
-	// Schema is compared with the columns of each file: see pipeline.File.
-	Schema pipeline.SchemaDecl
 	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
 	// nothing.
 	NoDigests bool
@@ -147,9 +145,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	var first int64
 	for _, f := range files {
-		summary := f.summary()
-		summary.Changes = cfg.Schema.Compare(summary.types())
-		s.files = append(s.files, summary)
+		s.files = append(s.files, f.summary())
 		for _, g := range f.groups {
 			if s.shards = append(s.shards, shard{file: f, group: g, first: first}); g.rows > maxSample-first {
 				return nil, fmt.Errorf("lake: %s: its footer claims %d rows, which makes more than %d in all", f.path, g.rows, maxSample)

@@ -18,7 +18,7 @@ var _ pipeline.Rows = Rows(nil)
 func (r Rows) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
 	src, err := Open(ctx, Config{
 		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
-		Pages: want.Pages, Schema: want.Schema, NoDigests: want.NoDigests,
+		Pages: want.Pages, NoDigests: want.NoDigests,
 	})
 	if err != nil {
 		return nil, err

@@ -55,22 +55,6 @@ func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
 	}
 }
 
-// A range that rows leave is in the rows, a column of another type the maker's word.
-func TestChangesStandInTheirPlaces(t *testing.T) {
-	c := certifytest.Certificate(t, nil)
-	column := c.Sample.Columns[0]
-	c.Declared.Changes = certify.SortChanges([]certify.Change{{Column: column, Kind: certify.ChangeRange}, {Column: column, Kind: certify.ChangeType}, {Column: "unused", Kind: certify.ChangeRange}})
-	var all bytes.Buffer
-	fatal.If(t, WriteCertificate(&all, c, Style{}, Anybody))
-	about, word, _ := strings.Cut(strings.Join(strings.Fields(all.String()), " "), makersWord)
-	if want := `schema reference or train rows leave it: "` + column + `" (values outside the range) `; !strings.Contains(about+" ", want) {
-		t.Errorf("%q is not said of the rows:\n%s", want, about)
-	}
-	if want := `schema columns differ from it: "` + column + `" (another type), "unused" (values outside the range)`; !strings.Contains(word, want) {
-		t.Errorf("the maker's word is not %q:\n%s", want, word)
-	}
-}
-
 func TestWriteCertificateKeepsToTheWidth(t *testing.T) {
 	c := certifytest.Certificate(t, nil)
 	for _, width := range []int{80, 100, 500} {

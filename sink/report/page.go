@@ -294,9 +294,6 @@ func record(c certify.Certificate) []Field {
 		{"model", c.Model.Digest},
 		{"configuration", c.Configuration.Digest},
 	}
-	if found, _ := c.Changed(); found != "" {
-		fields = append(fields, Field{"schema", "reference or train rows leave it: " + found})
-	}
 	return fields
 }
 
@@ -362,9 +359,6 @@ func declared(c certify.Certificate) []Field {
 	}
 	if d.Snapshot != "" {
 		fields = append(fields, Field{"snapshot", "\"" + d.Snapshot + "\", of the list of files"})
-	}
-	if _, word := c.Changed(); word != "" {
-		fields = append(fields, Field{"schema", "columns differ from it: " + word})
 	}
 	if s := c.Delta.Sequence; s != nil {
 		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
