@@ -17,9 +17,6 @@ func TestFigureOfACurve(t *testing.T) {
 	if len(missed) != 6 || missed[1].X != .5 || missed[1].Y != .4 || bound[2].X != .5 || bound[2].Y != .15 || bound[5].Y != .05 {
 		t.Errorf("stairs %v and %v", missed, bound)
 	}
-	if area := between(missed, bound); len(area) != 12 || area[0] != bound[0] || area[6] != missed[5] {
-		t.Errorf("area %v", area)
-	}
 	var one, other bytes.Buffer
 	fatal.If(t, plain.WritePNG(&one))
 	fatal.If(t, curved.WritePNG(&other))

@@ -1,12 +1,21 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
-	"image/png"
 	"io"
 	"math"
+	"strconv"
+
+	xfont "golang.org/x/image/font"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -55,14 +64,12 @@ type Figure struct {
 const (
 	width  = 737
 	height = 340
+	edge   = 10
 )
 
 // Colours on white that colour-blind readers can distinguish, also in grey (Okabe and Ito, 2008).
 var (
-	ink    = color.NRGBA{R: 0x22, G: 0x26, B: 0x2d, A: 0xff}
-	faint  = color.NRGBA{R: 0x8a, G: 0x90, B: 0x99, A: 0xff}
-	slate  = color.NRGBA{R: 0x5b, G: 0x63, B: 0x6e, A: 0xff}
-	rule   = color.NRGBA{R: 0xe6, G: 0xe8, B: 0xeb, A: 0xff}
+	grey   = color.NRGBA{R: 0x8a, G: 0x90, B: 0x99, A: 0xff}
 	blue   = color.NRGBA{R: 0x00, G: 0x5f, B: 0x9e, A: 0xff}
 	sky    = color.NRGBA{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff}
 	orange = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
@@ -76,35 +83,248 @@ func (f Figure) WritePNG(w io.Writer) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	c, err := newCanvas(width, height)
-	if err != nil {
-		return err
+	left := f.progress()
+	if f.Groups != nil {
+		left = f.groups()
 	}
-	f.draw(c)
-	if err := png.Encode(w, c.picture); err != nil {
+	if f.Curve != nil && len(f.Curve.Steps) > 0 {
+		left = f.curve()
+	}
+	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(110))
+	c := draw.New(img)
+	top := vg.Length(height - 20)
+	words := func(text string, size vg.Length) {
+		style := left.Title.TextStyle
+		style.Font.Size = size
+		style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
+		if long := style.Width(text); long > width-2*edge {
+			style.Font.Size = max(4, size*(width-2*edge)/long)
+		}
+		c.FillText(style, vg.Point{X: edge, Y: top}, text)
+	}
+	words(f.Title, 14)
+	for _, line := range f.Subtitles {
+		top -= 14
+		words(line, 9)
+	}
+	const split = 0.54 * width
+	left.Draw(draw.Crop(c, edge, split-width, edge, top-12-height))
+	f.rows().Draw(draw.Crop(c, split+edge, -edge, edge, top-12-height))
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w); err != nil {
 		return fmt.Errorf("report: write PNG: %w", err)
 	}
 	return nil
 }
 
-func (f Figure) draw(c *canvas) {
-	const margin, room = 17, width - 2*17
-	c.write(headline, f.Title, xy{margin, 26}, 0, room)
-	top := 42.0
-	for _, words := range f.Subtitles {
-		c.write(subtitle, words, xy{margin, top}, 0, room)
-		top += 14
+// A panel is one plot.
+type panel struct{ *plot.Plot }
+
+func newPanel(title, x, y string) panel {
+	p := panel{plot.New()}
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	for _, f := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font, &p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+		f.Variant, f.Size = "Sans", 9
 	}
-	left := f.progressPanel
-	if f.Groups != nil {
-		left = f.groupsPanel
+	p.Title.TextStyle.Font.Size, p.Title.TextStyle.Font.Weight = 10.5, xfont.WeightBold
+	p.Legend.Top = true
+	return p
+}
+
+// line adds a line, with a name in the legend unless that is "".
+func (p panel) line(name string, c color.Color, width vg.Length, dashes []vg.Length, at ...plotter.XY) {
+	if len(at) == 0 {
+		return
 	}
-	if f.Curve != nil && len(f.Curve.Steps) > 0 {
-		left = f.curvePanel
+	l := &plotter.Line{XYs: at, LineStyle: draw.LineStyle{Color: c, Width: width, Dashes: dashes}}
+	p.Add(l)
+	if name != "" {
+		p.Legend.Add(name, l)
 	}
-	const split = margin + 0.54*room
-	left().draw(c, xy{margin, top}, xy{split - margin/2, height - 7})
-	f.rowsPanel().draw(c, xy{split + margin/2, top}, xy{width - margin, height - 7})
+}
+
+// dots adds dots, if there are any.
+func (p panel) dots(name string, c color.Color, radius vg.Length, at plotter.XYs) {
+	if len(at) == 0 {
+		return
+	}
+	s := &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}}
+	p.Add(s)
+	p.Legend.Add(name, s)
+}
+
+// area adds an area.
+func (p panel) area(name string, outline plotter.XYs) {
+	a := &plotter.Polygon{XYs: []plotter.XYs{outline}, Color: band}
+	p.Add(a)
+	if name != "" {
+		p.Legend.Add(name, a)
+	}
+}
+
+// limits sets the ranges of the axes, which data beyond them do not change.
+func (p panel) limits(x0, x1, y0, y1 float64) panel {
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x0, x1, y0, y1
+	return p
+}
+
+var dashed = []vg.Length{4, 3}
+
+// progress shows estimates during training and, as horizontal lines, certified bound and baseline.
+func (f Figure) progress() panel {
+	p := newPanel("The bound while training", cmp.Or(f.Unit, "passes over the train rows"), "risk")
+	var bounds, risks plotter.XYs
+	last, highest := 0.0, max(f.Bound, f.Baseline)
+	for _, s := range f.Steps {
+		bounds, risks = append(bounds, plotter.XY{X: s.Pass, Y: s.Bound}), append(risks, plotter.XY{X: s.Pass, Y: s.Risk})
+		last, highest = max(last, s.Pass), max(highest, s.Bound)
+	}
+	last, highest = cmp.Or(last, 1), cmp.Or(highest, 1)
+	p.line("yardstick: a constant", grey, 1.1, dashed, plotter.XY{Y: f.Baseline}, plotter.XY{X: last, Y: f.Baseline})
+	p.line("estimated bound", blue, 2, nil, bounds...) // a job certified from a stored model has no steps
+	p.line("estimated risk", sky, 1.4, nil, risks...)
+	p.line("bound of a draw, B = "+certify.RoundUp(f.Bound, 4), green, 1.4, dashed, plotter.XY{Y: f.Bound}, plotter.XY{X: last, Y: f.Bound})
+	return p.limits(0, last, 0, highest/0.72) // room for the legend
+}
+
+// curve shows, at each tolerance, the share of hold-out rows that are off by more, or of units that miss,
+// and the bound for fresh ones. The tolerance at which it states its bound is a line.
+func (f Figure) curve() panel {
+	label := cmp.Or(f.Target, "target") + ", tolerance"
+	if f.CurveLoss.Width == certify.WidthDeviation {
+		label += " in predictive deviations"
+	}
+	p := newPanel("Off by more, at every tolerance at once", label, "share of "+f.Example+"s")
+	missed, bound := f.stairs()
+	last, most := bound[len(bound)-1].X, bound[0].Y
+	area := append(plotter.XYs{}, bound...)
+	for i := range missed {
+		area = append(area, missed[len(missed)-1-i])
+	}
+	p.area("", area)
+	p.line("fresh "+f.Example+"s, at most", green, 2, nil, bound...)
+	p.line(certify.Count(f.Held, "hold-out "+f.Example), blue, 1.4, nil, missed...)
+	if own := f.CurveLoss.Epsilon; own <= last {
+		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
+	}
+	return p.limits(0, last, 0, most)
+}
+
+// stairs returns the shares of hold-out rows and the bounds, as lines with one step for each step of the curve.
+func (f Figure) stairs() (missed, bound plotter.XYs) {
+	steps := f.Curve.Steps
+	for i, s := range steps {
+		end := 1.05 * s.Tolerance
+		if i+1 < len(steps) {
+			end = steps[i+1].Tolerance
+		}
+		k := float64(s.Misses) / float64(f.Held)
+		missed = append(missed, plotter.XY{X: s.Tolerance, Y: k}, plotter.XY{X: end, Y: k})
+		bound = append(bound, plotter.XY{X: s.Tolerance, Y: s.Bound}, plotter.XY{X: end, Y: s.Bound})
+	}
+	return missed, bound
+}
+
+// groups shows of each group the share of hold-out rows that are missed, and the bound for fresh ones. Groups
+// without a bound have no dots.
+func (f Figure) groups() panel {
+	p := newPanel("Missed, by groups of "+f.Groups.Column, "share of rows", "")
+	var missed, bound plotter.XYs
+	last, most := len(f.Groups.Each)-1, 0.0
+	names := make([]string, last+1)
+	for i, of := range f.Groups.Each {
+		y := float64(last - i) // from above
+		names[last-i] = f.Groups.Name(i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
+		if of.Bound < 1 {
+			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
+			missed, bound, most = append(missed, k), append(bound, b), max(most, of.Bound)
+			p.line("", grey, 1.1, nil, k, b)
+		}
+	}
+	p.dots("fresh rows, at most", green, 3.2, bound)
+	p.dots("hold-out rows", blue, 2.4, missed)
+	p.NominalY(names...)
+	return p.limits(0, 1.1*cmp.Or(most, 1), -0.5, float64(last)+1.2)
+}
+
+// rows shows predictions against observations, on the same scale on both axes, with the tolerance as a band
+// along the diagonal.
+func (f Figure) rows() panel {
+	name, title := cmp.Or(f.Target, "target"), "Predicted and observed"
+	if f.PointsTitle != "" {
+		title += ": " + f.PointsTitle
+	}
+	p := newPanel(title, name+", observed", name+", predicted (mean of Q)")
+	p.Legend.Left = true
+	lo, hi := f.span()
+	if f.Below > 0 || f.Above > 0 {
+		p.area("tolerance "+f.tolerance(), f.band(lo, hi))
+	}
+	p.line("", green, 0.8, nil, plotter.XY{X: lo, Y: lo}, plotter.XY{X: hi, Y: hi})
+	within, outside := f.split()
+	p.dots(fmt.Sprintf("%d within", len(within)), pale, 1.5, within)
+	p.dots(fmt.Sprintf("%d outside", len(outside)), orange, 2, outside)
+	return p.limits(lo, hi, lo, hi)
+}
+
+// band is the outline of the tolerance, cut off at the axes.
+func (f Figure) band(lo, hi float64) plotter.XYs {
+	const parts = 512
+	outline := make(plotter.XYs, 2*(parts+1))
+	for i := range parts + 1 {
+		x := lo + float64(i)/parts*(hi-lo)
+		below, above := f.within(x)
+		outline[i] = plotter.XY{X: x, Y: max(lo, x-below)}
+		outline[len(outline)-1-i] = plotter.XY{X: x, Y: min(hi, x+above)}
+	}
+	return outline
+}
+
+// within returns how far below and above an observation a prediction may be.
+func (f Figure) within(observed float64) (below, above float64) {
+	if f.Relative {
+		return f.Below * math.Abs(observed), f.Above * math.Abs(observed)
+	}
+	return f.Below, f.Above
+}
+
+// span returns the common range of the axes: all points, and a edge.
+func (f Figure) span() (lo, hi float64) {
+	if len(f.Points) == 0 {
+		return 0, 1
+	}
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, p := range f.Points {
+		lo, hi = min(lo, p.Observed, p.Predicted), max(hi, p.Observed, p.Predicted)
+	}
+	edge := 0.04 * (hi - lo)
+	if !(edge > 0) {
+		edge = max(1, math.Abs(hi)) / 2
+	}
+	return lo - edge, hi + edge
+}
+
+// split divides the points by the tolerance. Without a tolerance all are within.
+func (f Figure) split() (within, outside plotter.XYs) {
+	for _, p := range f.Points {
+		at := plotter.XY{X: p.Observed, Y: p.Predicted}
+		below, above := f.within(p.Observed)
+		if miss := p.Predicted - p.Observed; (f.Below > 0 || f.Above > 0) && !(-below <= miss && miss <= above) {
+			outside = append(outside, at)
+		} else {
+			within = append(within, at)
+		}
+	}
+	return within, outside
+}
+
+func (f Figure) tolerance() string {
+	if f.Relative {
+		return fmt.Sprintf("±%.3g %%", 100*f.Above)
+	}
+	if f.Below == f.Above {
+		return fmt.Sprintf("±%.3g", f.Above)
+	}
+	return fmt.Sprintf("−%.3g … +%.3g", f.Below, f.Above)
 }
 
 // check returns an error for numbers that a plot cannot show.
