@@ -4,21 +4,18 @@
     python -m pacsgp predict MODEL OUT DATA ... [--certificate CERTIFICATE]
     python -m pacsgp batch
 
-MODEL is a model file, CERTIFICATE its JSON document or its row of Parquet, DATA files or
-directories of the lake in the order of the job. The whole document is derived again from
-model, configuration and rows, sentences included, and compared to the letter. Three kinds
-of numbers are held to bounds instead, because two programs round differently: the sums of
-losses, KL, and what follows from them. Without DATA the findings about the rows (roles,
-scaling, losses) are believed as stated.
+MODEL is a model file, CERTIFICATE its JSON document (of its row of Parquet the document is read), DATA files
+or directories of the lake in the order of the job. Every number and status is derived again from model,
+configuration and rows, and compared. Three kinds of numbers are held to bounds instead, because two programs
+round differently: the sums of losses, KL, and what follows from them. The texts of a certificate are no
+evidence, and are not read. Without DATA the findings about the rows (split, scaling, losses) are taken as stated.
 
-What is declared is the maker's word and printed apart. Lines with NOT CHECKED say what a
-guarantee rests on and was not checked, such as that training did not see the hold-out rows
-and that nobody chose them by their values: no file tells, and this program does not train.
+Lines with NOT CHECKED say what a guarantee rests on and cannot be checked from these files.
 Exit status: 0 everything checked agrees, 1 something does not, 2 usage, 3 everything checked agrees, but
 nothing is certified about the mean by it.
 
 batch reads calls, a JSON list of arguments a line, and writes a line of JSON for each:
-exit status, verdict, doubts, and what is not checked.
+exit status, verdict, and what is not checked.
 """
 import argparse
 import contextlib
@@ -91,7 +88,6 @@ def main(call):
     except Exception as err:  # whatever the files bring about, they are refused
         report = {"status": 1, "refused": f"{type(err).__name__ + ': ' if not isinstance(err, Refused) else ''}{err}"}
     report.pop("certificate", None)
-    report.pop("rows", None)
     if getattr(args, "json", False):
         print(json.dumps(report))
     elif "refused" in report:
@@ -107,7 +103,7 @@ def quiet(call):
             status, report = main(call)
         except SystemExit as err:
             status, report = err.code, {}
-    return {"status": status, "verdict": "", "doubts": [], "not_checked": [], "refused": "", **report, "printed": out.getvalue()}
+    return {"status": status, "verdict": "", "not_checked": [], "refused": "", **report, "printed": out.getvalue()}
 
 
 def leave(status):

@@ -103,11 +103,6 @@ def mean_of(total, n, up):
     return math.nextafter(nearest, -math.inf) if not up and nearest > exact else nearest
 
 
-def decimal_fraction(x):
-    """The decimal number that a float64 is written as."""
-    return Fraction(repr(float(x)))
-
-
 def guarantee(cert, name):
     """The guarantee of this identifier, or None."""
     return next((g for g in cert["guarantees"] if g["id"] == name), None)

@@ -1,11 +1,9 @@
 """Errors of the mean of Q at every tolerance at once (format.md, 6.8; proofs.md, 19)."""
 import math
-from fractions import Fraction
 
 import numpy as np
 
 from .borrowed import special
-from .bound import decimal_fraction
 from .refusal import need
 
 RATIOS = (1, 1.0443, 1.0905, 1.1388, 1.1892, 1.2419, 1.2968, 1.3543, 1.4142, 1.4768, 1.5422, 1.6105, 1.6818, 1.7562, 1.834, 1.9152)
@@ -13,33 +11,11 @@ MOST_DRAWS = 1 << 17      # of more the levels of fewer ranks are added up
 LEAST_DIGITS = 200        # of a smaller part of delta than 10 to the minus this, or than 10^-n, there is no curve
 MOST_ROWS = 10 ** 9       # nor of more
 TOLERANCES, OWN = 512, 320
-WIDE = 2.0                # the tolerance, in predictive deviations, at which a curve in them states its bound
-READER = 2.0 ** -8        # by which a reader's predictive deviation may be too small
 LOOSE = 1e-11             # by which limits of two programs differ at most
 
 
 def tolerances(epsilon):
     return np.array([math.ldexp(epsilon, i // 32 - 10) * (1 + i % 32 / 32) for i in range(TOLERANCES)])
-
-
-def is_wide(cert):
-    """Whether the curve is in predictive deviations."""
-    return "width" in cert["configuration"]["values"]["loss"]
-
-
-def at_the_tolerance(g):
-    """Whether a guarantee is about the loss of the certificate: a curve in predictive deviations is not."""
-    return g["id"] != "curve" or "width" not in g["loss"]
-
-
-def deviations(model, variance, error):
-    """Bounds on the exact predictive deviations, in scaled units, from variances that may be off by so much,
-    and the error as a part of their squares: infinite without noise."""
-    noise, variance = model.meta.get("noise", {"variance": 0.0, "spread": 0.0}), np.maximum(0, variance)
-    error = error * (1 + 1e-9) + 1e-15 * variance
-    around = lambda v: noise["spread"] * np.maximum(0, v) + noise["variance"]
-    low, high = (np.sqrt(around(v)) for v in (variance - error, variance + error))
-    return low * (1 - 2.0 ** -40), high * (1 + 2.0 ** -40), error / around(variance) if noise["variance"] else np.inf * np.ones_like(error)
 
 
 def ranks(n):
@@ -93,8 +69,3 @@ def check_level(n, level, inverse):
     need(i is not None, "the level of the curve is none of the list")
     need(crossing(n, limits(n, level) * (1 - LOOSE), part) <= part, "the curve fails with a larger probability than its part of delta")
     need(i == 0 or not crossing(n, limits(n, part / ratio(i - 1)) * (1 + LOOSE), part) <= part * (1 - 3e-6), "the level of the curve is smaller than it has to be")
-
-
-def within(curve, share):
-    """The least tolerance within which that share of fresh rows is, or None."""
-    return next((s["tolerance"] for s in curve["steps"] if Fraction(s["bound"]) + decimal_fraction(share) <= 1), None)

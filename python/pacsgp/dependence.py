@@ -108,10 +108,6 @@ def dependence(measured):
 def stated(cert):
     """The dependence that a certificate states, as far as it follows from its sums."""
     said, ledger = cert["dependence"], cert["ledger"]
-    if "measured" not in said:  # of the format before
-        need(said["pairs"] < ledger["rows"] and abs(said["correlation"]) <= 1, "the correlation of the targets is out of range")
-        r = float(said["correlation"])
-        return {"pairs": said["pairs"], "correlation": r, "suspicious": said["pairs"] > 30 and r * r * said["pairs"] > 15.21}
     m = said["measured"]
     for name, rows in (("targets", ledger["reference"] + ledger["train"]), ("losses", ledger["train"])):
         s = m[name]
@@ -120,17 +116,3 @@ def stated(cert):
     need(m["losses"]["sum"] >= 0 and m["late"]["rows"] <= m["losses"]["rows"] and m["late"]["sum"] <= min(m["losses"]["sum"], ONE * m["late"]["rows"]),
          "the losses of the last tenth of the rows are not among all")
     return dependence(m)
-
-
-def doubts(said):
-    """What speaks against independent rows, in the words of the Go program."""
-    measured, texts = said.get("measured"), []
-    found = strongest(measured) if measured else ("targets", 1, said["correlation"]) if said["suspicious"] else None
-    if found:
-        which = "Neighbouring rows" if found[1] == 1 else f"Rows {found[1]} apart"
-        texts.append(f"{which} are alike (correlation of their {found[0]} {found[2]:.3f}). Unless the rows were sorted, they depend on each other, and the bounds may be too low.")
-    if measured and drifts(measured):
-        late, every = (measured[k]["sum"] / ONE / measured[k]["rows"] for k in ("late", "losses"))
-        texts.append(f"On the last tenth of the rows the mean of Q loses {late:.3f} on average, on all train rows {every:.3f}. "
-                     "Unless the rows were sorted, their source changes, and the bounds may be too low for fresh rows.")
-    return texts

@@ -49,10 +49,3 @@ def check_values(job, columns, rows, stated):
     if values is None:
         values = frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST)
     need(stated == values, f"the reference rows, or the job, give groups by the values {values}, the certificate has {stated}")
-
-
-def name(groups, i, plain):
-    """The fresh rows of a group in words."""
-    if i == len(groups["values"]):
-        return "on all other rows"
-    return "where it is " + (f'"{groups["texts"][i]}"' if "texts" in groups else plain(groups["values"][i]))

@@ -2,73 +2,16 @@
 import re
 
 import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
 
-from .arrowfile import MAGIC, ArrowFile
-from .footer import LARGEST, Footer
+from .files import data_file, read
 from .listing import Listing, hive_keys, hive_number
-from .pages import Pages
 from .refusal import Refused, need
 from .unit import label
 
 PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
-READ = 1 << 16            # rows read at once
+LARGEST = 1e30            # the largest magnitude of a number
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
-
-
-class ParquetFile:
-    """A Parquet file: its columns, and the rows of its row groups."""
-
-    def __init__(self, path):
-        with open(path, "rb") as f:
-            self.footer = Footer(f)
-        self.path, self.columns = path, self.footer.columns
-        self.groups = [rows for rows, _ in self.footer.groups]
-
-    def read(self, group, columns, grouped):
-        """Yields the values of some columns of a row group, [len(columns), rows]. grouped: as in a lake."""
-        rows, chunks = self.footer.groups[group]
-        with open(self.path, "rb") as f:
-            streams = [Stream(Pages(f, c, rows, chunks[c.leaf], self.footer.span(c, rows, chunks[c.leaf]), grouped.get(c.name, {}))) for c in columns]
-            for first in range(0, rows, READ):
-                yield np.stack([s.take(min(READ, rows - first)) for s in streams])
-            for s in streams:
-                s.finish()
-
-    def schema(self):
-        """The columns as Arrow's library describes them."""
-        return pq.read_schema(self.path)
-
-    def batches(self, group, names):
-        """Record batches of that library, for texts."""
-        return pq.ParquetFile(self.path).iter_batches(batch_size=READ, row_groups=[group], columns=names)
-
-
-class Stream:
-    """Values of pages, as many at a time as are asked for."""
-
-    def __init__(self, pages):
-        self.pages, self.parts, self.have = iter(pages), [], 0
-
-    def take(self, n):
-        while self.have < n:
-            self.parts.append(next(self.pages))
-            self.have += len(self.parts[-1])
-        every = np.concatenate(self.parts) if len(self.parts) > 1 else self.parts[0]
-        self.parts, self.have = [every[n:]], self.have - n
-        return every[:n]
-
-    def finish(self):
-        need(not any(len(more) for more in self.pages) and self.have == 0, "a chunk has more values than rows")
-
-
-def data_file(path):
-    with open(path, "rb") as f:
-        arrow = f.read(len(MAGIC)) == MAGIC
-    try:
-        return ArrowFile(path) if arrow else ParquetFile(path)
-    except Refused as err:
-        raise Refused(f"{path}: {err}") from None
 
 
 class Lake:
@@ -100,7 +43,6 @@ class Lake:
                 need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups or levels are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
                 need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
-                need(not mine or not mine[0].refused, f"{table.path}, column {name!r}: {mine[0].refused if mine else ''}")
                 meaning.add(mine[0].meaning if mine and not text else "text" if text else "a number")
                 depth.add(max(mine[0].depth, 1) if mine else 1)
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
@@ -117,7 +59,7 @@ class Lake:
             for g, rows in enumerate(table.groups):
                 if not rows:
                     continue
-                for values in table.read(g, stored, self.grouped) if stored else [np.empty((0, rows))]:
+                for values in self.read(table, g, stored, rows):
                     out = np.empty((len(names), values.shape[1]))
                     out[[c is not None for c in columns]] = values
                     for j, (name, c) in enumerate(zip(names, columns)):
@@ -130,6 +72,20 @@ class Lake:
                     yield shard, first, out
                     first += out.shape[1]
                 shard += 1
+
+    def read(self, table, group, columns, rows):
+        """Blocks of the columns of a shard that a file has, with all of its rows."""
+        if not columns:
+            yield np.empty((0, rows))
+            return
+        got = 0
+        try:
+            for block in read(table, group, columns, self.grouped):
+                yield block
+                got += block.shape[1]
+        except pa.ArrowException as err:
+            raise Refused(f"{table.path}: {err}") from None
+        need(got == rows, f"{table.path} has {got} rows in a shard of {rows}")
 
     def of_key(self, name, value):
         """The number of a key of a path."""

@@ -1,4 +1,4 @@
-"""Losses: their words, and proven bounds on them (format.md, 5)."""
+"""Losses, and proven bounds on them (format.md, 5)."""
 import math
 from typing import NamedTuple
 
@@ -14,23 +14,20 @@ ROUNDING = 2e-13          # of a few values of Φ and φ
 
 
 class Kind(NamedTuple):
-    """What there is to say of a loss."""
-    words: object                       # when it is 1, of one that counts; of others what an error e costs
+    """What there is to know of a loss."""
     draws: str = "slope"                # what of Losses bounds it
     tolerances: frozenset = frozenset({"epsilon"})
     counts: bool = False                # 0 or 1 for each row
     relative: bool = False              # to the size of the target
-    average: str = ""                   # a headline of its own, with the bound and the fresh rows
 
 
 KINDS = {
-    "zero-one": Kind(lambda l, amount: f"off by more than {amount(l['epsilon'])}", "band", counts=True),
-    "band": Kind(lambda l, amount: f"more than {amount(l['below'])} too low or more than {amount(l['above'])} too high", "band", frozenset({"below", "above"}), counts=True),
-    "relative-zero-one": Kind(lambda l, amount: f"off by more than {amount(l['epsilon'])}", "band", counts=True, relative=True),
-    "squared": Kind(lambda l, amount: f"(e / {amount(l['epsilon'])})^2, but at most 1"),
-    "exponential": Kind(lambda l, amount: f"1 - exp(-(e / {amount(l['epsilon'])})^2)", "exponential"),
-    "relative": Kind(lambda l, amount: "|e| / |target|, but at most 1 (and 1 for a target of 0)", tolerances=frozenset(), relative=True,
-                     average="off by at most {} of the target on average over {} (each counted as 100 % at most)")}
+    "zero-one": Kind("band", counts=True),
+    "band": Kind("band", frozenset({"below", "above"}), counts=True),
+    "relative-zero-one": Kind("band", counts=True, relative=True),
+    "squared": Kind(),
+    "exponential": Kind("exponential"),
+    "relative": Kind(tolerances=frozenset(), relative=True)}
 
 
 def density(x):

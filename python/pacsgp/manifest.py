@@ -4,12 +4,12 @@ import hashlib
 import os
 import struct
 
-from .arrowfile import MAGIC
-from .forms import count, digest, text
-from .jsontext import fits, read_json
+from .forms import digest, text
+from .jsontext import count, fits, read_json
 from .listing import Listing
 from .refusal import need, ok
 
+MAGIC = b"ARROW1"
 MANIFEST = {"format": {"pacsgp-manifest/1"}, "certificate": digest, "sample": digest,
             "files": [{"path": text, "bytes": count, "rows": count, "footer": digest, "shards": [{"rows": count, "digest": digest}], "modified?": text}]}
 

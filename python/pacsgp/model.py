@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from .encode import inputs, right, unscaled, width
 from .forms import METADATA, ROW_RULES
-from .job import affine, encoding, floats, grid_count, mean_column, members
+from .job import affine, grid_count, mean_column, members
 from .jsontext import fits, read_json
 from .losses import KINDS
-from .plainfile import read_plain, text_of
 from .refusal import need
 
 NUMBERS = pa.list_(pa.field("element", pa.float64(), nullable=False))
@@ -28,6 +28,22 @@ def check_seal(data, what):
     need(data[at:at + 64] == seal.encode(), f"{what} is damaged")
 
 
+def read_plain(data):
+    """The table in the bytes of a model file, and its metadata. Nothing in it is compressed or repeated by a
+    dictionary, so that no claim of its footer is larger than the file."""
+    file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+    meta = file.metadata
+    for g in range(meta.num_row_groups):
+        group = meta.row_group(g)
+        need(0 <= group.num_rows <= len(data), f"the model file claims {group.num_rows} rows in {len(data)} bytes")
+        for c in range(meta.num_columns):
+            chunk = group.column(c)
+            need(chunk.compression == "UNCOMPRESSED" and not chunk.has_dictionary_page and 0 <= chunk.num_values <= len(data)
+                 and 0 <= chunk.total_uncompressed_size == chunk.total_compressed_size <= len(data), "the model file is compressed, has a dictionary, or claims more than its bytes")
+    need(b"pacsgp" in (meta.metadata or {}), "the model file has no metadata")
+    return file.read(), meta.metadata[b"pacsgp"].decode()
+
+
 class Model:
     """The numbers of a model file (format.md, 2)."""
 
@@ -36,13 +52,12 @@ class Model:
             data = f.read()
         self.digest = hashlib.sha256(data).hexdigest()
         check_seal(data, "the model file")
-        table, footer = read_plain(data, "the model file", numbers=True)
-        self.text = text_of(footer.keys, b"pacsgp", "the model file")
-        self.meta = meta = read_json(self.text, "model's metadata")
+        table, text = read_plain(data)
+        self.meta = meta = read_json(text, "model's metadata")
         fits(meta, METADATA, "the model's metadata")
         need(table.schema.equals(COLUMNS), f"the model file has the columns {table.schema}")
         need(table.num_rows == meta["inducing"], "the number of rows is not that of the metadata")
-        self.encode = {e["column"]: encoding(e) for e in meta.get("encode", [])}
+        self.encode = {e["column"]: e for e in meta.get("encode", [])}
         self.widths = [width(self.encode.get(f["name"])) for f in meta["features"]]
         need(right([*self.encode.values()]) and len(self.encode) == len(meta.get("encode", [])) and self.encode.keys() <= {f["name"] for f in meta["features"]}, "the model's encodings are none of its features, or out of order")
         d = sum(self.widths)
@@ -145,7 +160,7 @@ def describe(model, job, columns, encodings):
     spread = [v for v, inputs_of in zip(values[:-1] if ard else values[:1] * len(features), widths) for _ in range(inputs_of)]
     return {
         "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
-        "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), *floats(loss, "below", "above"))},
+        "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), ("below", loss.get("below")), ("above", loss.get("above")))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
         "jitter": model.jitter, "inducing": len(model.mean), **members(("noise", model.meta.get("noise")))}
 

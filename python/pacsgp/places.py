@@ -33,7 +33,7 @@ def check_places(lake, stated):
     told = places_told(lake)
     tables = dict(zip(lake.files, lake.tables))
     for path, keys in zip(lake.files, lake.keys):
-        check_place_types(path, tables[path].schema(), keys, told)
+        check_place_types(path, tables[path].schema, keys, told)
     for (path, g, rows), s in zip(lake.groups, stated):
         where = f"{path}, row group {g}"
         need(rows == s["rows"], f"{where} has {rows} rows, the segment that the certificate names has {s['rows']}")

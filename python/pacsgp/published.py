@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .curve import at_the_tolerance
 from .encode import texts
 from .predict import Predictor, rows_for
 from .refusal import Refused, here, need
@@ -19,7 +18,7 @@ class Model:
     """A model with its certificate: what is current in an output directory, or a model file and its
     certificate, JSON or row of Parquet.
 
-    Opening it checks that the certificate is about this model, and that its numbers and sentences
+    Opening it checks that the certificate is about this model, and that its numbers
     follow from each other and from the model. Whether they are true of the rows is checked by
     `python -m pacsgp verify` with the rows, or by the Go program.
 
@@ -43,7 +42,7 @@ class Model:
             check_files(model, self.certificate, document)
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
-        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "mean of Q" and at_the_tolerance(g) and g["status"] in ("certified", "conditional")]
+        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "mean of Q" and g["status"] in ("certified", "conditional")]
         self.least = min(promises, key=lambda g: g["bound"], default=None)
         self.guarantee = min(promises, key=lambda g: (g["status"] == "conditional", g["bound"]), default=None)
 

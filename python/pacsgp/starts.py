@@ -7,7 +7,6 @@ from .borrowed import linalg
 from . import unit
 from .bound import spacing
 from .groups import beside
-from .job import by
 from .kernels import FAMILIES
 from .refusal import need, ok
 from .survey import Digests, standardise
@@ -15,15 +14,8 @@ from .survey import Digests, standardise
 
 def estimate(x, y, family, ard, widths):
     """ln of lengthscales and variance that fit the reference rows, for the centre of a
-    peaked prior (format.md, 6.2)."""
-    at = fitted(x[:1000], y[:1000], family, ard, widths)
-    at[:-2] += math.log(1.5)                        # the bound likes smoother functions
-    return at[:-1]
-
-
-def fitted(x, y, family, ard, widths):
-    """ln of lengthscales, variance and noise: 50 steps of Adam on the log evidence of an exact
-    process with noise."""
+    peaked prior (format.md, 6.2): 50 steps of Adam on the log evidence of an exact process with noise."""
+    x, y = x[:1000], y[:1000]
     d = len(widths)                                 # features
     scales = d if ard else 1
     of = np.repeat(np.arange(d) if ard else np.zeros(d, dtype=int), widths)
@@ -43,7 +35,8 @@ def fitted(x, y, family, ard, widths):
         direction = mean / (1 - 0.9 ** (step + 1)) / (np.sqrt(square / (1 - 0.99 ** (step + 1))) + 1e-12)
         theta = np.clip(theta - 0.15 * (1 - 0.8 * step / 50) * direction, -6, 6)
         theta[-1] = max(math.log(1e-4), theta[-1])
-    return at
+    at[:-2] += math.log(1.5)                        # the bound likes smoother functions
+    return at[:-1]
 
 
 def negative_log_evidence(x, y, theta, family, of):
@@ -91,7 +84,6 @@ def check_default_features(model, job, lake, survey):
          f"the model has features that are not among the default ones, {columns}")
     if more:
         mode = job["scaling"]["mode"]
-        need(mode != "declared" and by(job) != "content", f"the data have the columns {more}, which the job does not leave out")
         wanted, kept, used = survey.reference, [], survey.columns
         again = Digests(lake, len(used), targets=False)
         for shard, first, block in lake.blocks(used + more):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from . import unit
-from .encode import filled_rows, unscaled
+from .encode import filled_rows
 from .job import by, least_reference, mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
@@ -97,10 +97,10 @@ def standardise(x, within=100):
     return float(mean), math.sqrt(in_order(0.0, (x - mean) ** 2) / len(x))
 
 
-def centre(y, mean, job):
+def centre(y, mean):
     """What the target is scaled around: the value of more than half of the reference rows, or the mean (format.md, 4.5)."""
     middle = np.sort(y)[(len(y) - 1) // 2]
-    return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) and not job["before"] else mean
+    return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
 
 
 class Copies:
@@ -110,8 +110,7 @@ class Copies:
     def __init__(self, lake, columns, job):
         self.lake = lake
         every, features, good, hashes = bytearray(), bytearray(), [], []
-        content = b"pacsgp/roles/features/1\0" + job["roles"]["key"].encode() + b"\0" if by(job) == "content" else None
-        units, self.job = unit.given(job) and unit.Hashes(job, lake.rows), job
+        units, self.job = unit.given(job) and unit.Hashes(job), job
         self.read = Digests(lake, len(columns), targets=False)
         strict = [name not in lake.fills for name in columns]
         for shard, first, block in lake.blocks(columns):
@@ -119,14 +118,12 @@ class Copies:
             good.append(first + np.flatnonzero(~np.isnan(block[strict]).any(0)))
             block = block[:, good[-1] - first]
             if units:
-                hashes += units.of(block, good[-1]).tolist()
+                hashes += units.of(block).tolist()
             block = np.delete(block, np.s_[len(block) - 1 - len(unit.labels(job)):-1], axis=0)  # rows that differ in these alone are copies
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
             whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
             data = rows.tobytes()
             for at in range(0, len(data), whole):
-                if content:
-                    hashes.append(int.from_bytes(hashlib.sha256(content + data[at:at + part]).digest()[:8], "big"))
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
         _, first, same = np.unique(np.frombuffer(every, dtype="V16"), return_index=True, return_inverse=True)
@@ -138,14 +135,6 @@ class Copies:
         self.hashes = np.array(hashes, dtype=np.uint64)
         self.good, self.every, self.features = good, np.frombuffer(every, dtype="V16"), np.frombuffer(features, dtype="V16")
 
-    def roles(self, holdout, reference):
-        """Hold-out rows, reference rows, and all but hold-out rows in the order of their rank, by their features."""
-        least, most = (1 << 64) - int(Fraction(holdout) * (1 << 64)), int(Fraction(reference) * (1 << 64))
-        held = self.hashes >= np.uint64(least) if least < 1 << 64 else np.zeros(len(self.hashes), dtype=bool)
-        order = np.lexsort((self.good, self.hashes))
-        need((self.hashes < np.uint64(most)).sum() <= 40000, "more than 40,000 rows are reference rows by their features")
-        return self.good[held], self.good[self.hashes < np.uint64(most)], self.good[order[~held[order]]]
-
     def of_units(self, holdout):
         """Hold-out rows, reference rows, the others in their order, and the ledger of the units."""
         count = least_reference if self.job["scaling"]["mode"] == "reference" else lambda n: 0
@@ -154,8 +143,8 @@ class Copies:
     def counts(self, without=()):
         """Those among the good rows without some."""
         among = ~np.isin(self.good, without)
-        n, distinct, alike = len(self.good[among]), len(np.unique(self.every[among])), np.unique(self.features[among], return_counts=True)[1]
-        return {"distinct": distinct, "rows": n - distinct, "features": n - len(alike), "frequent": int(alike.max(initial=0))}
+        n, distinct, alike = len(self.good[among]), len(np.unique(self.every[among])), len(np.unique(self.features[among]))
+        return {"distinct": distinct, "rows": n - distinct, "features": n - alike}
 
 
 def within(ordinals, first, rows):
@@ -188,9 +177,6 @@ class Survey:
         if unit.given(job):
             held, reference, ranked, self.units = found.of_units(job["roles"].get("holdout", 0))
             outside, k = held[:0], len(reference)
-        elif by(job) == "content":
-            held, reference, ranked = found.roles(job["roles"].get("holdout", 0), k / lake.rows)
-            outside, k = held[:0], len(reference)
         else:
             held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or place is not None else max(START_ROWS, k), place, early_rows(lake.rows, job))
             reference = ranked[:k]
@@ -206,10 +192,9 @@ class Survey:
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())
         self.wanted, kept = np.union1d(self.start, self.reference), []
-        digests, self.beyond = Digests(lake, len(columns)), set()  # columns that leave their ranges
+        digests = Digests(lake, len(columns))
         for shard, first, block in lake.blocks(columns):
             digests.add(shard, first, block)
-            self.beyond |= leaving(job.get("schema", {}), columns, block, self.is_open(first, block.shape[1]))
             kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
         self.digest, self.targets = digests.found()
         found.read.same(self.digest)
@@ -239,31 +224,12 @@ class Survey:
         return self.kept[:, np.searchsorted(self.wanted, ordinals)]
 
     def scaling(self, model, encodings):
-        """Centre and scale of each column, as far as job and rows tell."""
-        mode, columns = self.job["scaling"]["mode"], model.meta["features"] + [model.meta["target"]]
-        if mode == "reference":
-            rows = filled_rows(encodings, self.columns, self.values(self.reference))
-            found = [standardise(column, 1e4 if self.job["before"] else 100) for column in [*rows[:len(columns) - 1], rows[-1]]]
-            found[-1] = centre(rows[-1], found[-1][0], self.job), found[-1][1]
-            if mean_column(self.job):  # the column takes the place of the centre
-                found[-1] = 0.0, found[-1][1]
-            return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]
-        return declared_scaling(self.job, columns)
-
-
-def leaving(schema, columns, block, of):
-    """The columns that leave the ranges of a schema: where it notes changes, in reference and train rows."""
-    ranges = {c["column"]: c["range"] for c in schema.get("columns", []) if "range" in c}
-    rows = block[:, of] if schema.get("note") else block
-    return {name for name, column in zip(columns, rows) if name in ranges and ((column < ranges[name][0]) | (column > ranges[name][1])).any()}
-
-
-def declared_scaling(job, columns):
-    """The scaling that a job declares; the model's own where all rows decide, which is a
-    broken assumption: there is nothing to hold it to."""
-    if job["scaling"]["mode"] != "declared":
-        return columns
-    features, target, encoded = job["scaling"]["features"], job["scaling"]["target"], unscaled(job.get("encode", []))
-    for a in columns[:-1]:
-        need(a["name"] in features or a["name"] in encoded, f"the job declares no scaling of the feature {a['name']!r}")
-    return [features.get(a["name"], a) for a in columns[:-1]] + [{**target, "name": columns[-1]["name"]}]
+        """Centre and scale of each column: of the reference rows, or the model's own where all rows decide, which
+        is a broken assumption: there is nothing to hold it to."""
+        columns = model.meta["features"] + [model.meta["target"]]
+        if self.job["scaling"]["mode"] != "reference":
+            return columns
+        rows = filled_rows(encodings, self.columns, self.values(self.reference))
+        found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]
+        found[-1] = 0.0 if mean_column(self.job) else centre(rows[-1], found[-1][0]), found[-1][1]  # the column takes the place of the centre
+        return [{"name": a["name"], "centre": c, "scale": s} for a, (c, s) in zip(columns, found)]

@@ -1,18 +1,15 @@
 """Units: sets of rows that are the independent examples (format.md, 4.4)."""
 import hashlib
 import struct
-from fractions import Fraction
 
 import numpy as np
 
-from .bound import decimal_fraction
-from .losses import KINDS, UNIT
+from .losses import UNIT
 from .refusal import need
 
 LEAST = 30                # units in a role
 MOST = 1 << 18            # units of a sample
 ROWS = 40_000             # of reference units
-MOST_CURVE = 1 << 14      # hold-out units of a curve
 
 
 def given(job):
@@ -30,19 +27,6 @@ def label(text):
     return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
-def words(unit, n=1):
-    """What a unit is, or what n units are."""
-    s = "" if n == 1 else "s"
-    if "block" in unit:
-        return f"block{s} of {unit['block']} rows"
-    return f"unit{s} of " + " and ".join(f'"{name}"' for name in unit["columns"])
-
-
-def misses(ledger):
-    """The share of its rows above which a hold-out unit misses; None: losses are of rows, or means."""
-    return ledger.get("units", {}).get("misses")
-
-
 def examples(ledger, role):
     """How many independent examples have a role."""
     return ledger.get("units", ledger)[role]
@@ -51,23 +35,15 @@ def examples(ledger, role):
 class Hashes:
     """The keyed hashes of the units of rows, of which the target is the last column."""
 
-    def __init__(self, job, rows):
-        self.unit, self.rows, self.known = given(job), rows, {}
+    def __init__(self, job):
+        self.unit, self.known = given(job), {}
         self.prefix = b"pacsgp/roles/unit/1\0" + job["roles"]["key"].encode() + b"\0"
 
-    def of(self, block, ordinals):
+    def of(self, block):
         """Those of the rows of a block, [columns, rows]."""
-        if "block" in self.unit:
-            size = self.unit["block"]
-            last = max(0, self.rows // size - 1)
-            numbers = np.minimum(ordinals // size, last)
-            longer = (numbers == last) & (self.rows > size and self.rows % size != 0)
-            keys = numbers.astype(float)[:, None]
-        else:
-            keys = (block[-1 - len(self.unit["columns"]):-1] + 0.0).T  # -0 equals 0
-            longer = np.zeros(len(keys), dtype=bool)
+        keys = (block[-1 - len(self.unit["columns"]):-1] + 0.0).T  # -0 equals 0
         data, width = np.ascontiguousarray(keys).astype("<f8").tobytes(), 8 * keys.shape[1]
-        return np.where(longer, np.uint64(0), np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64))
+        return np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64)
 
     def one(self, text):
         if text not in self.known:
@@ -114,15 +90,6 @@ class Sums:
         """The sum of the means of whole numbers, each rounded."""
         return sum(-(-s[1 + i] // s[0]) if up else s[1 + i] // s[0] for s in self.units.values())
 
-    def missed(self, i, share, one=1):
-        """How many units have a mean above a share, exactly, of numbers that count one as a loss of 1."""
-        least = decimal_fraction(share) * one
-        return sum(Fraction(s[1 + i]) > least * s[0] for s in self.units.values())
-
-    def beyond(self, i, share):
-        """How many units have more than a share of their rows in each of several counts."""
-        return sum((s[1 + i] > int(decimal_fraction(share) * s[0])).astype(int) for s in self.units.values())
-
     def averages(self, i):
         return np.array([s[1 + i] / s[0] for s in self.units.values()])
 
@@ -140,14 +107,9 @@ def in_units(losses, up):
 
 def check(job):
     """Whether the settings go with units, if there are some."""
-    unit, methods = given(job), [m["id"] for m in job.get("guarantees", [])]
-    if unit is None:
-        return True
-    columns = labels(job)
-    return (("block" in unit) != bool(columns) and unit.get("block", 1) >= 1 and len({*columns}) == len(columns)
-            and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job and "by" not in job["roles"] and "last" not in job["roles"]
-            and ("misses" not in unit or KINDS[job["loss"]["kind"]].counts and ("guarantees" not in job or {"holdout", "curve"} & {*methods}))
-            and job["copies"]["policy"] != "drop" and job["train"]["mode"] != "arrival" and job["train"].get("method") != "rule" and ("curve" not in methods or "misses" in unit))
+    columns, methods = labels(job), [m["id"] for m in job.get("guarantees", [])]
+    return given(job) is None or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
+                                      and not {"by", "last"} & job["roles"].keys() and job["train"]["mode"] != "arrival" and "curve" not in methods)
 
 
 def stated(cert, job):
@@ -162,18 +124,3 @@ def stated(cert, job):
     rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, found))
     need(1 <= found["largest"] <= rows - units + 1 and found["largest"] * units >= rows, f"the largest of {units} units has {found['largest']} of {rows} rows")
     return {**given(job), **{key: found[key] for key in ("reference", "train", "holdout", "largest")}}
-
-
-def small(ledger):
-    """Whether units have two rows or fewer on average, so that neighbouring rows are mostly of different units."""
-    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
-    return rows <= 2 * units
-
-
-def doubts(ledger):
-    """What a reader of bounds by unit should know."""
-    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, ledger["units"]))
-    said = [f"The independent examples are {words(ledger['units'], 2)}. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it."]
-    if ledger["units"]["largest"] > rows // 5:
-        said.append(f"One unit has {ledger['units']['largest']} of {rows} rows, and counts as one of {units} units: a bound about units says little of rows.")
-    return said

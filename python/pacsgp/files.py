@@ -1,0 +1,180 @@
+"""Files of rows, read by Arrow's library: columns as float64 (format.md, 4.2)."""
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from .refusal import Refused, need
+from .unit import label
+
+READ = 1 << 16            # rows read at once
+EXACT = 1 << 53           # the largest magnitude of an integer
+MOST_SCALE = 22           # 10^22 is the largest power of ten that float64 holds
+MOST_DEPTH = 32
+RATIOS = {"UNCOMPRESSED": 1, "SNAPPY": 1 << 5, "LZ4": 1 << 8, "GZIP": 1 << 11, "ZSTD": 1 << 16, "BROTLI": 1 << 31}  # more than a codec makes of a byte
+UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+TEXTS = (pa.string(), pa.large_string(), pa.string_view())
+
+
+class Column:
+    """How the values of a column become float64. use is numeric, request (times and columns in groups have to
+    be asked for) or the reason why it is not read; text is read as labels."""
+
+    def __init__(self, name, kind, depth):
+        t = kind.value_type if pa.types.is_dictionary(kind) else kind
+        self.name, self.depth, self.meaning, self.text = name, depth, "a number", t in TEXTS
+        self.use = f"of type {kind}"
+        if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t) or pa.types.is_duration(t):
+            self.use = "numeric"
+        elif pa.types.is_date(t):
+            self.use, self.meaning = "request", "a time"
+        elif pa.types.is_timestamp(t):
+            self.use, self.meaning = "request", "a time in UTC" if t.tz else "a local time"
+        if depth > 1:
+            self.use = "request" if self.use == "numeric" else self.use
+
+    @property
+    def usable(self):
+        return self.use in ("numeric", "request")
+
+
+def columns_of(fields, above=(), depth=1):
+    """The columns of a schema; those in groups are named by their paths, with dots."""
+    for field in fields:
+        path = (*above, field.name)
+        if pa.types.is_struct(field.type) and depth < MOST_DEPTH:
+            yield from columns_of([field.type.field(i) for i in range(field.type.num_fields)], path, depth + 1)
+        elif depth == 1 or not any("." in name for name in path):
+            yield Column(".".join(path), field.type, depth)
+
+
+class ParquetFile:
+    """A Parquet file, whose row groups are shards. Before a row group is read, what the footer claims of it
+    is held against the file."""
+
+    def __init__(self, path):
+        self.path, self.file = path, pq.ParquetFile(path, page_checksum_verification=True, memory_map=False)
+        meta = self.file.metadata
+        with open(path, "rb") as f:
+            size = f.seek(0, 2)
+        self.groups = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
+        need(all(rows >= 0 for rows in self.groups) and sum(self.groups) == meta.num_rows, "the rows of the row groups are not those of the file")
+        spans = []
+        for g, rows in enumerate(self.groups):
+            for c in range(meta.num_columns if rows else 0):
+                chunk = meta.row_group(g).column(c)
+                start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+                need(4 <= start and 0 < chunk.total_compressed_size <= size - 8 - start, f"the footer puts {chunk.total_compressed_size} bytes at {start}")
+                need(0 <= chunk.total_uncompressed_size <= (chunk.total_compressed_size + 64) * RATIOS.get(chunk.compression, 1 << 8), f"the footer claims {chunk.total_uncompressed_size} bytes in {chunk.total_compressed_size}")
+                need(rows <= chunk.total_compressed_size << 24, f"the footer claims {rows} rows in {chunk.total_compressed_size} bytes")
+                spans.append((start, start + chunk.total_compressed_size))
+        spans.sort()
+        need(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "two columns, or row groups, have bytes in common")
+        self.schema = self.file.schema_arrow
+        self.columns = list(columns_of(self.schema))
+
+    def batches(self, group, names):
+        return self.file.iter_batches(batch_size=READ, row_groups=[group], columns=names)
+
+
+class ArrowFile:
+    """An Arrow IPC file, whose record batches are shards."""
+
+    def __init__(self, path):
+        self.path = path
+        with pa.memory_map(path) as data:
+            file = pa.ipc.open_file(data)
+            self.schema, self.groups = file.schema, [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+        self.columns = list(columns_of(self.schema))
+
+    def batches(self, group, names):
+        with pa.memory_map(self.path) as data:
+            batch = pa.ipc.open_file(data).get_batch(group)
+            batch.validate(full=True)
+            for first in range(0, batch.num_rows, READ):
+                yield batch.slice(first, READ)
+
+
+def data_file(path):
+    try:
+        with open(path, "rb") as f:
+            arrow = f.read(6) == b"ARROW1"
+        return ArrowFile(path) if arrow else ParquetFile(path)
+    except (pa.ArrowException, Refused) as err:
+        raise Refused(f"{path}: {err}") from None
+
+
+def read(file, group, columns, grouped):
+    """Yields the values of some columns of a shard, [len(columns), rows]. grouped: by column the texts of
+    groups or levels by their numbers."""
+    for batch in file.batches(group, [c.name for c in columns]):
+        yield np.stack([values(batch, c, grouped.get(c.name)) for c in columns])
+
+
+def values(batch, column, known):
+    path = column.name.split(".") if column.depth > 1 else [column.name]
+    array = batch.column(batch.schema.get_field_index(path[0]))
+    if len(path) > 1:
+        array = pc.struct_field(array, path[1:])
+    if column.text:
+        return labels(array, known or {})
+    return numbers(array)
+
+
+def labels(array, known):
+    """Texts as their labels; of two texts with one label the one that is known counts, and the other is refused."""
+    if not pa.types.is_dictionary(array.type):
+        array = array.cast(pa.large_binary()).dictionary_encode()
+    texts = array.dictionary.cast(pa.large_binary()).to_pylist()
+    found = [np.nan if text is None else label(text) for text in texts] + [np.nan]
+    for text, number in zip(texts, found):
+        need(text is None or known.get(number, text) == text, f"{text!r} has the label of another text, that of a group or level")
+    at = array.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False).astype(np.int64)
+    return np.array(found)[at]
+
+
+def within(v, low=-EXACT, high=EXACT):
+    """Integers as float64, those beyond a type or what float64 counts as NaN."""
+    low, high = max(low, -EXACT), min(high, EXACT)
+    return np.where((v >= v.dtype.type(low) if v.dtype.kind == "i" else True) & (v <= v.dtype.type(high)), v.astype(float), np.nan)
+
+
+def seconds(v, digits):
+    """v·10^−digits, correctly rounded, of int64."""
+    out = v.astype(float) / 10 ** digits
+    for i in np.flatnonzero((v > EXACT) | (v < -EXACT)):
+        out[i] = int(v[i]) / 10 ** digits  # Python divides integers correctly rounded
+    return out
+
+
+def numbers(column):
+    """A column as float64, NaN for what is null or bad."""
+    t, valid = column.type, ~column.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(t):
+        values, places = np.append(numbers(column.dictionary), np.nan), column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return values[np.where(valid, places, len(values) - 1).astype(np.int64)]
+    if pa.types.is_floating(t) or pa.types.is_boolean(t):
+        return column.to_numpy(zero_copy_only=False).astype(float)
+    if pa.types.is_decimal(t):
+        return decimals(column, t)
+    if pa.types.is_date32(t):
+        found = column.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) * 86400.0
+    elif pa.types.is_date64(t):
+        ints = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        found = np.where(ints % 86_400_000 == 0, seconds(ints, 3), np.nan)
+    elif pa.types.is_timestamp(t):
+        found = seconds(column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False), UNITS[t.unit])
+    else:
+        ints = (column.cast(pa.int64()) if pa.types.is_duration(t) else column).fill_null(0).to_numpy(zero_copy_only=False)
+        found = within(ints if ints.dtype == np.uint64 else ints.astype(np.int64))
+    return np.where(valid, found, np.nan)
+
+
+def decimals(column, t):
+    """Decimals whose unscaled integer float64 counts, divided by their power of ten."""
+    most = min(10 ** t.precision - 1, EXACT)
+    unscaled = [None if v is None else int(v.scaleb(t.scale)) for v in column.to_pylist()]
+    found = np.array([float(v) if v is not None and abs(v) <= most else np.nan for v in unscaled], dtype=float)
+    if 0 <= t.scale <= MOST_SCALE:
+        return found / 10.0 ** t.scale
+    return np.array([float(f"{int(v)}e{-t.scale}") if v == v else v for v in found])
