@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"image/png"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -306,52 +305,6 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestKilledAtRandomMomentsThenResumed(t *testing.T) {
-	t.Parallel()
-	repeats(t)
-	job, want, first := uninterrupted(t, "[6, 12]")
-	moments := 10
-	if testing.Short() {
-		moments = 2
-	}
-	rng := rand.New(rand.NewPCG(3, 1))
-	trace := first.Training.Trace
-	training := trace[len(trace)-1].Elapsed - trace[0].Elapsed
-	lastPass := time.Duration(first.Diagnostics.LastPassSeconds * float64(time.Second))
-	draw := map[pipeline.Phase]func() moment{
-		pipeline.PhaseTrain: func() moment {
-			return moment{pipeline.PhaseTrain, 1 + rng.IntN(len(trace)-1), time.Duration(rng.Int64N(1 + int64(training)/int64(len(trace))))}
-		},
-		pipeline.PhaseLastPass: func() moment {
-			return moment{pipeline.PhaseLastPass, 0, time.Duration(rng.Int64N(1 + int64(lastPass)))}
-		},
-	}
-	for _, phase := range []pipeline.Phase{pipeline.PhaseTrain, pipeline.PhaseLastPass} {
-		hits := 0
-		// A child that is faster than the kill proves nothing: draw again.
-		for tries := 0; hits < moments && tries < 10*moments; tries++ {
-			m, out := draw[phase](), t.TempDir()
-			args := []string{"train", "-c", job, "-o", out}
-			last := killAt(t, m, args)
-			if !m.inside(last) {
-				continue
-			}
-			hits++
-			when := fmt.Sprintf("killed %v after %s %d", m.delay, m.phase, m.step)
-			whole(t, when, out, want)
-			succeed(t, args...)
-			complete(t, when, out, want)
-			resumed := record(t, out)
-			if !resumed.Training.Resumed && m.step != 1 || len(resumed.Training.Trace) != len(trace) {
-				t.Errorf("%s: resumed = %v with %d steps in all, want a resumed run with %d", when, resumed.Training.Resumed, len(resumed.Training.Trace), len(trace))
-			}
-		}
-		if hits < moments {
-			t.Errorf("%d kills inside %s, want %d", hits, phase, moments)
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -151,33 +149,5 @@ func TestKilledAtEveryRequest(t *testing.T) {
 				j.finish(t, when, dir, want)
 			}
 		}
-	}
-}
-
-// TestKilledAtRandom: a job that is killed at any moments and run again leaves the same
-// artifact on its topics, once.
-func TestKilledAtRandom(t *testing.T) {
-	t.Parallel()
-	repeats(t)
-	c := smallTopic(t)
-	want, took := topicJob{c, "whole", "earliest", true}.whole(t)
-	rng := rand.New(rand.NewPCG(2, 3))
-	jobs := 4
-	if *soak {
-		jobs = 20
-	}
-	for i := range jobs {
-		j := topicJob{c, fmt.Sprint("killed", i), "earliest", true}
-		dir := t.TempDir()
-		job := j.write(t, dir)
-		succeed(t, "topics", "-c", job)
-		for range 3 {
-			run := child(t, order{Args: []string{"train", "-c", job}})
-			fatal.If(t, run.Start())
-			time.Sleep(time.Duration(rng.Float64() * float64(took)))
-			_ = run.Process.Kill() // it may have come to its end
-			_ = run.Wait()
-		}
-		j.finish(t, j.name, dir, want)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -201,56 +200,6 @@ func forget(t *testing.T, address, name string, partition int32, before int64) {
 	r.Topics, r.TimeoutMillis = append(r.Topics, topic), 60_000
 	if answer, err := r.RequestWith(t.Context(), foreign(t, address)); err != nil || answer.Topics[0].Partitions[0].ErrorCode != 0 {
 		t.Fatalf("%+v: %v", answer, err)
-	}
-}
-
-// Where the first window begins: at the latest offset it is that of the first look; behind
-// the certificates of the name where the record is a new one. A partition that is new begins
-// at its earliest offset.
-func TestBeginOfTheFirstWindow(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t)
-	address, dir := c.ListenAddrs()[0], t.TempDir()
-	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "from: latest", nil), "triggers: [{lag: 60}]")
-	succeed(t, "schedule", "-c", path, "--once")
-	sendRows(t, address, 180, 60)
-	succeed(t, "schedule", "-c", path, "--once")
-	out := filepath.Join(dir, "out")
-	if all := sequenceOf(t, out); len(all) != 1 || all[1].certificate.Sample.Rows != 60 || all[1].certificate.Sample.Segments[0].First != 60 {
-		t.Fatalf("%d certificates, %+v", len(all), all[1].certificate.Sample)
-	}
-	writeFile(t, filepath.Join(dir, "schedule.yaml"), []byte(strings.Replace(string(readFile(t, path)), "schedule.db", "other.db", 1)))
-	grow(t, address, 4)
-	sendRows(t, address, 240, 59)
-	send(t, address, &kgo.Record{Topic: "rows", Partition: 3, Value: []byte(`{"x1":0.25,"in":{"x2":0.5},"y":0.125}`)})
-	succeed(t, "schedule", "-c", path, "--once")
-	all := sequenceOf(t, out)
-	if g := all[2].certificate.Sample.Segments; len(all) != 2 || len(g) != 4 || g[0].First != 80 || g[3] != (certify.Segment{Topic: "rows", Partition: 3, First: 0, End: 1, Rows: 1}) {
-		t.Errorf("%d certificates, %+v", len(all), g)
-	}
-}
-
-// A number belongs to the window and to how its records are read.
-func TestNumberOfAWindow(t *testing.T) {
-	topic := func(kafka string) schedule.Topic {
-		job := jobOnTopic(t, t.TempDir(), "127.0.0.1:1", kafka, nil)
-		_, jobs, err := loadSchedule(t.Context(), writeSchedule(t, filepath.Dir(job), job, "triggers: [{lag: 1}]"), testSystem(discard{}, discard{}, plain(), nil))
-		fatal.If(t, err)
-		return jobs[0].Topic
-	}
-	w := pipeline.TopicWindow{Topic: "rows", Partitions: []pipeline.WindowPart{{End: 60}}}
-	own := topic("").Digest(w)
-	if again := topic("patience: 2m").Digest(w); again != own {
-		t.Errorf("the same window has %s and %s", own, again)
-	}
-	further, anew := w, w
-	further.Partitions, anew.Identity.Topic = []pipeline.WindowPart{{End: 61}}, "another"
-	for what, other := range map[string]string{
-		"tombstones": topic("tombstones: skip").Digest(w), "end": topic("").Digest(further), "topic": topic("").Digest(anew),
-	} {
-		if other == own {
-			t.Errorf("%s: another window has the same digest", what)
-		}
 	}
 }
 
