@@ -240,60 +240,6 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	dir := t.TempDir()
-	lines(40).write(t, lakeFile(dir, 0))
-	job := tiny(nil).write(t, dir)
-	for _, args := range [][]string{
-		{"trian"},
-		{"train"},
-		{"train", "-c"},
-		{"train", "--config"},
-		{"train", job, job},
-		{"train", "-c", job, "more"},
-		{"train", "-c", job, "--fast"},
-		{"train", "-c", job, "--delta", "small"},
-		{"train", "-c", job, "--epsilon", "wide"},
-		{"train", "-c", job, "--memory", "lots"},
-		{"train", "-c", job, "--workers", "1.5"},
-		{"train", "-c", job, "--time", "5"},
-		{"train", "-c", job, "--seed", "-1"},
-		{"train", "-c", job, "--inducing", "few"},
-		{"verify"},
-		{"verify", "model"},
-		{"verify", "--id"},
-		{"predict"},
-		{"predict", "m", "c", "d"},
-		{"inspect"},
-		{"inspect", "a", "b"},
-		{"plan"},
-		{"plan", "-c", job, "more"},
-		{"version", "more"},
-		{"--fast"},
-	} {
-		a := pacsgp(t, args...)
-		if a.status != exitUsage || a.stdout != "" || !strings.Contains(a.message, "hint: pacsgp --help") {
-			t.Errorf("pacsgp %q: status %d, stdout %q, message %q", args, a.status, a.stdout, a.message)
-		}
-	}
-	if left := names(t, filepath.Join(dir, "out")); left != nil {
-		t.Errorf("left over: %q", left)
-	}
-	typo := pacsgp(t, "trian")
-	if want := "pacsgp: unknown command \"trian\" for \"pacsgp\"; did you mean train?\nhint: "; !strings.HasPrefix(typo.message, want) {
-		t.Errorf("a mistyped command: %q, want %q", typo.message, want)
-	}
-	if other := pacsgp(t, "quite-other").message; strings.Contains(other, "did you mean") || strings.Count(other, "\n") != 2 {
-		t.Errorf("an unknown command: %q", other)
-	}
-	for _, version := range []string{"version", "--version"} {
-		pacsgp(t, version).says(t, 0, "pacsgp ", "go1.", "instruction set ")
-	}
-	help := pacsgp(t, "--help")
-	help.says(t, 0, "78 bad configuration", "train", "verify", "predict", "inspect", "plan", "demo", "version")
-	pacsgp(t).says(t, 0, "Usage")
-}
-
 // A flag overrides the file, its value is checked as the file's is, and a fault
 // names the flag and not the file.
 func TestBadFlagValue(t *testing.T) {
