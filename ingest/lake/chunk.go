@@ -134,7 +134,7 @@ func (c *column) statistic(b []byte) float64 {
 		return math.NaN()
 	}
 	if c.kind == kindBoolean {
-		return float64(b[0] & 1)
+		b = []byte{b[0] & 1}
 	}
 	var v [1]float64
 	c.plain(v[:], b)

@@ -9,8 +9,6 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // A footer of some kilobytes can claim any number of rows, and passes over row numbers come
@@ -37,7 +35,7 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 		if col.Text || ch.rows/rowsOfByte <= ch.end-ch.start {
 			continue
 		}
-		c.reset(file, col, ch, &codec, &stored, largestWhole)
+		c.reset(file, col, ch, &codec, &stored, pageSlack)
 		err := guard(func() error { return c.skim(ctx) })
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -49,56 +47,22 @@ func (f *footer) lookAtPages(ctx context.Context, file io.ReaderAt) error {
 	return nil
 }
 
-// skim returns an error if the pages of the chunk cannot have its rows. It reads no values.
+// skim returns an error if the pages of the chunk cannot have its rows.
 func (c *cursor) skim(ctx context.Context) error {
-	for table := false; c.left/rowsOfByte > c.pages.end-c.pages.pos-int64(c.pages.size); {
+	for c.left/rowsOfByte > c.pages.end-c.pages.pos-int64(c.pages.size) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := c.pages.next()
+		err := c.nextPage()
 		if errors.Is(err, io.EOF) {
 			return c.endsEarly()
 		}
 		if err != nil {
-			return err
-		}
-		h := &c.pages.header
-		switch h.Kind {
-		case format.DictionaryPage:
-			table = true
-		case format.DataPage, format.DataPageV2:
-			if err := c.skimPage(h, table); err != nil {
-				return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.Values, h.Uncompressed, err)
-			}
-		default: // it has no rows
+			h := &c.pages.header
+			return fmt.Errorf("page at %d claims %d values in %d bytes: %w", c.pages.pos, h.Values, h.Uncompressed, err)
 		}
 	}
 	return nil
-}
-
-// skimPage returns an error if a data page cannot have its values. table says that the chunk has a
-// dictionary.
-func (c *cursor) skimPage(h *parquetmeta.PageHeader, table bool) error {
-	if int64(h.Uncompressed)/mostRatio(c.chunk.codec) > int64(h.Compressed) {
-		return fmt.Errorf("%d bytes are stored, and codec %v cannot make so many of them: %w", h.Compressed, c.chunk.codec, errMalformed)
-	}
-	if h.Values/rowsOfByte <= h.Uncompressed {
-		return c.start(h)
-	}
-	if err := c.dataPage(h); err != nil {
-		return err
-	}
-	present := c.rows
-	if c.leveled {
-		var err error
-		if present, err = c.levels.count(c.rows, c.col.deep); err != nil {
-			return err
-		}
-	}
-	if present == 0 {
-		return nil
-	}
-	return c.values.skim(present, table)
 }
 
 // mostRatio bounds the number of bytes that a codec can make of a stored one.
@@ -116,65 +80,6 @@ func mostRatio(codec format.CompressionCodec) int64 {
 		return 1 << 16 // a block of four bytes makes 128 KiB
 	default:
 		return 1 << 31
-	}
-}
-
-// count skips the next n values and returns how many of them are equal to one.
-func (h *hybrid) count(n int, value int32) (equal int, err error) {
-	for n > 0 {
-		values, run, err := h.next(n)
-		if err != nil {
-			return 0, err
-		}
-		if h.value == value {
-			equal += run
-		}
-		for _, v := range values {
-			if v == value {
-				equal++
-			}
-		}
-		n -= run + len(values)
-	}
-	return equal, nil
-}
-
-// skim returns an error if the page cannot have n ≥ 1 values.
-func (v *valueReader[V]) skim(n int, table bool) error {
-	have := len(v.data) + v.more.rest()
-	switch v.encoding {
-	case format.RLEDictionary:
-		if !table || len(v.data) == 0 {
-			return errFewValues
-		}
-		if v.indexes.width == 0 {
-			return nil
-		}
-		_, err := v.indexes.count(n, 0)
-		return err
-	case format.RLE:
-		if len(v.data) == 0 {
-			return errFewValues
-		}
-		_, err := v.indexes.count(n, 0)
-		return err
-	case format.DeltaBinaryPacked:
-		if least := n / deltaMaxBlock * 2; uint64(n) > v.delta.total || least > have { // a block has two bytes at least
-			return errFewValues
-		}
-		return nil
-	default:
-		if v.pages != nil {
-			have = v.pages.size - v.pages.consumed
-		}
-		need := n * v.width
-		if v.width == 0 {
-			need = n / 8
-		}
-		if need > have {
-			return errFewValues
-		}
-		return nil
 	}
 }
 

@@ -38,19 +38,19 @@ func TestPageIsNoLargerThanItsValues(t *testing.T) {
 			"version 2":  dataPage(t, 2, format.Plain, 10, size, body),
 			"dictionary": tablePage(t, size/8, size, body),
 		} {
-			for _, optional := range []bool{false, true} {
+			for deep := range int32(2) {
 				var c cursor
 				var codecs decompressor
 				var stored []byte
 				ch := chunk{end: int64(len(page)), rows: 10, uncompressed: math.MaxInt64, codec: codec, lo: unknownBound, hi: unknownBound}
-				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deepOf(optional)}, ch, &codecs, &stored, largestWhole)
+				c.reset(bytes.NewReader(page), &column{kind: kindDouble, width: 8, deep: deep}, ch, &codecs, &stored, pageSlack)
 				before := allocated()
 				err := c.read(make([]float64, 10))
 				if !errors.Is(err, errMalformed) || !strings.Contains(err.Error(), "values, which have") {
-					t.Errorf("%v, %s, optional %t: %v", codec, name, optional, err)
+					t.Errorf("%v, %s, nulls %d: %v", codec, name, deep, err)
 				}
 				if used := allocated() - before; used > uint64(4<<20+2*len(body)) {
-					t.Errorf("%v, %s, optional %t: %d MiB were allocated for a page of %d KiB", codec, name, optional, used>>20, len(page)>>10)
+					t.Errorf("%v, %s, nulls %d: %d MiB were allocated for a page of %d KiB", codec, name, deep, used>>20, len(page)>>10)
 				}
 			}
 		}

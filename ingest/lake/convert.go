@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
-	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
@@ -76,6 +75,10 @@ func (c *column) plain(dst []float64, src []byte) {
 		for i := range dst {
 			dst[i] = c.decimalBytes(src[c.width*i:][:c.width])
 		}
+	case kindBoolean: // a byte each
+		for i := range dst {
+			dst[i] = float64(src[i])
+		}
 	default:
 		if c.width == 4 {
 			for i := range dst {
@@ -124,18 +127,6 @@ func (c *column) integerValue(v int64) float64 {
 		return exactInteger(v)
 	}
 }
-
-// integers converts values that are stored as BOOLEAN, INT32 or INT64.
-func (c *column) integers(dst []float64, src []int64) {
-	for i, x := range src {
-		if c.width == 4 {
-			x = int64(int32(x))
-		}
-		dst[i] = c.integerValue(x)
-	}
-}
-
-func (*column) texts(format.Encoding, []byte) (textReader[float64], error) { return nil, nil }
 
 // exactInteger converts an integer; beyond ±[ingest.MaxInteger] it is a fault.
 func exactInteger(v int64) float64 {

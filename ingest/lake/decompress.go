@@ -2,7 +2,6 @@ package lake
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -45,9 +44,6 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		_, err = snappy.Decode(dst, src)
 		return err
 	case format.Lz4Raw:
-		if !wholeLZ4(src, len(dst)) {
-			return errLZ4
-		}
 		n, err := lz4.UncompressBlock(src, dst)
 		if err == nil && n != len(dst) {
 			err = wrongLength(n, len(dst))
@@ -64,48 +60,12 @@ func (d *decompressor) decompress(codec format.CompressionCodec, dst, src []byte
 		}
 		return err
 	default:
-		r, err := d.stream(codec, bytes.NewReader(src), nil)
+		r, err := d.stream(codec, bytes.NewReader(src))
 		if err != nil {
 			return noEOF(err)
 		}
 		return fill(dst, r)
 	}
-}
-
-var errLZ4 = fmt.Errorf("a block of LZ4 that is not whole, or ends in another way than the format wants: %w", errMalformed)
-
-// wholeLZ4 reports whether src is a block of LZ4 that makes size bytes and ends as the format wants:
-// in 5 literals at least, with the last match 12 bytes or more before the end. Decoders differ in
-// what they take beside.
-func wholeLZ4(src []byte, size int) bool {
-	at, made := 0, 0
-	length := func(n int) int {
-		for more := n == 15; more && at < len(src) && n <= size; at++ {
-			n += int(src[at])
-			more = src[at] == 255
-		}
-		return n
-	}
-	for at < len(src) {
-		token := src[at]
-		at++
-		literals := length(int(token >> 4))
-		if literals > min(len(src)-at, size-made) {
-			return false
-		}
-		at, made = at+literals, made+literals
-		if len(src)-at < 2 {
-			return at == len(src) && made == size
-		}
-		back := int(binary.LittleEndian.Uint16(src[at:]))
-		at += 2
-		match := length(int(token&15)) + 4
-		if back == 0 || back > made || made > size-12 || match > size-made-5 {
-			return false
-		}
-		made += match
-	}
-	return false
 }
 
 func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
@@ -117,8 +77,8 @@ func (d *decompressor) zstandard() (_ *zstd.Decoder, err error) {
 	return d.zstd, err
 }
 
-// stream returns a reader that decompresses src. first are the first bytes of src.
-func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, first []byte) (io.Reader, error) {
+// stream returns a reader that decompresses src.
+func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader) (io.Reader, error) {
 	switch codec {
 	case format.Gzip:
 		if d.gzip == nil {
@@ -130,14 +90,6 @@ func (d *decompressor) stream(codec format.CompressionCodec, src io.Reader, firs
 			d.brotli = brotli.NewReader(nil)
 		}
 		return d.brotli, d.brotli.Reset(src)
-	case format.Zstd:
-		z, err := d.zstandard()
-		if err != nil {
-			return nil, err
-		}
-		// No further frame may look back farther than the first one, by which streaming was chosen.
-		most := uint64(min(max(zstdWindow(first), zstd.MinWindowSize), maxPage))
-		return z, z.ResetWithOptions(src, zstd.WithDecoderMaxWindow(most))
 	default:
 		return nil, fmt.Errorf("codec %v is not read", codec)
 	}
@@ -149,11 +101,6 @@ func fill(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return noEOF(err)
 	}
-	return ended(r)
-}
-
-// ended returns an error unless r is at its end.
-func ended(r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:

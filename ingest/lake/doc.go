@@ -5,27 +5,19 @@
 //
 // # How a column gets out of a file
 //
-// The names of the file format and its bit unpacking come from parquet-go. Footer and column
-// pages are read here, for five reasons that were measured on that library's reader:
+// parquet-go decodes levels and values, with its packages of encodings. The pages around them are
+// read here, because that library believes what a page claims:
 //
-//   - this reader refuses contradictions in a footer (a field of another type, twice or
-//     of unknown number, two different types of a column): flipped bits look like that;
-//   - it checks sizes before it allocates: a flipped bit in a page header, a frame
-//     header or the length of a run must not cost gigabytes;
-//   - it decompresses page bodies once, to their exact size, and converts them to
-//     float64 in the batch's own memory, without page or value objects;
-//   - the library returns wrong values for LZ4_RAW and run-length encoded booleans,
-//     and uses one row group's codec for all of them;
-//   - damage is an error here and not a panic. (The codecs, which may panic, run
-//     behind one recover: see guard.)
+//   - sizes of pages, runs, differences and texts are held against the bytes read before they are
+//     decoded: a flipped bit must not cost gigabytes (walker.go, encodings.go);
+//   - page bodies are decompressed once, to their exact size, by the codec of their own chunk: it
+//     uses one row group's codec for all of them, and returns wrong values for LZ4_RAW;
+//   - run-length encoded booleans are decoded as levels are: it returns wrong values for them;
+//   - it panics on damage, as codecs may: all of it runs behind one recover (guard).
 //
-// Every value is checked once, to be finite and within the chunk's bounds: doubles in PLAIN
-// encoding while they are copied (copyExtent), uncompressed ones in place (isDirect), all
-// others after decoding, in pieces that stay in the first cache.
-//
-// One walker reads pages, levels and values for both readers: a cursor makes numbers and checks
-// them against the footer, a storedCursor returns stored values. A target makes the values from
-// bytes and integers.
+// One walker reads pages for both readers: a cursor makes numbers and checks them against the
+// footer, a storedCursor returns stored values. Every value is checked once, to be finite and within
+// the chunk's bounds, in pieces that stay in the first cache.
 //
 // The tests compare each value with what parquet-go itself reads.
 //

@@ -6,13 +6,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
@@ -147,100 +145,6 @@ func FuzzFooter(f *testing.F) {
 	})
 }
 
-// The kinds and encodings of FuzzValues.
-var (
-	fuzzedKinds = []column{
-		{kind: kindDouble, width: 8},
-		{kind: kindFloat, width: 4},
-		{kind: kindFloat16, width: 2},
-		{physical: format.Int32, kind: kindInt32, width: 4},
-		{physical: format.Int64, kind: kindInt64, width: 8},
-		{physical: format.Int32, kind: kindUint32, width: 4},
-		{physical: format.Int64, kind: kindUint64, width: 8},
-		{kind: kindBoolean},
-		{physical: format.Int32, kind: kindDate, width: 4},
-		{physical: format.Int64, kind: kindTimestamp, width: 8, digits: 6},
-		{kind: kindInt96, width: 12},
-		{physical: format.Int32, kind: kindNarrow, width: 4, lowest: -128, highest: 127},
-		{physical: format.Int32, kind: kindDecimal32, width: 4, digits: 2, highest: 999_999_999},
-		{physical: format.Int64, kind: kindDecimal64, width: 8, digits: 18, highest: 999_999_999_999_999_999},
-		{kind: kindDecimalBytes, width: 11, digits: 3, highest: math.MaxInt64},
-	}
-	fuzzedStored = []column{
-		{physical: format.Boolean},
-		{physical: format.Int32},
-		{physical: format.Int64},
-		{physical: format.Int96},
-		{physical: format.Float},
-		{physical: format.Double},
-		{physical: format.ByteArray},
-		{physical: format.FixedLenByteArray, element: parquetmeta.Element{Length: 3}},
-	}
-	fuzzedEncodings = []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit, format.RLE, format.DeltaLengthByteArray, format.DeltaByteArray}
-)
-
-// The values of a page are the same whether they are asked for at once or piece by
-// piece, and our own decoders need no guard: they do not panic.
-func FuzzValues(f *testing.F) {
-	rows := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}
-	for kind := range len(fuzzedKinds) + len(fuzzedStored) {
-		for encoding := range fuzzedEncodings {
-			f.Add(byte(kind), byte(encoding), uint16(2), byte(1), rows)
-		}
-	}
-	f.Add(byte(3), byte(2), uint16(300), byte(7), append([]byte{0x80, 0x01, 0x04, 0xAC, 0x02, 0x02, 0x02, 3, 3, 3, 3}, bytes.Repeat([]byte{0x5A}, 100)...))
-	f.Add(byte(0), byte(1), uint16(1000), byte(9), []byte{3, 0xD0, 0x0F, 2, 0x03, 0x88, 0xC6, 0xFA})
-	f.Add(byte(0), byte(1), uint16(3), byte(1), []byte{33, 3, 0, 0, 0, 0, 0})
-	f.Add(byte(len(fuzzedKinds)+4), byte(0), uint16(2), byte(1), []byte{0, 0, 0, 0, 0, 0, 0xFF, 0xFF}) // a NaN
-	f.Fuzz(func(t *testing.T, kind, encoding byte, n uint16, step byte, data []byte) {
-		e := fuzzedEncodings[int(encoding)%len(fuzzedEncodings)]
-		if k := int(kind) % (len(fuzzedKinds) + len(fuzzedStored)); k < len(fuzzedKinds) {
-			c := fuzzedKinds[k]
-			v := &valueReader[float64]{col: &c, width: c.width, to: &c}
-			readInPieces(t, v, e, data, []float64{1, 2, 4, 8, 16}, int(n), int(step)+1, sameBits)
-		} else {
-			c := newStoredCursor(nil, &fuzzedStored[k-len(fuzzedKinds)], chunk{}, 1<<16)
-			c.rows = int(n)
-			table := []parquet.Value{parquet.Int64Value(1), parquet.ByteArrayValue([]byte("two"))}
-			readInPieces(t, &c.values, e, data, table, int(n), int(step)+1, sameStored)
-		}
-	})
-}
-
-// sameStored compares values, NaN by its bits.
-func sameStored(a, b parquet.Value) bool {
-	return parquet.DeepEqual(a, b) || a.Kind() == b.Kind() && !a.IsNull() && bytes.Equal(a.Bytes(), b.Bytes())
-}
-
-// readInPieces reads n values at once, and then so many at a time.
-func readInPieces[V any](t *testing.T, v *valueReader[V], e format.Encoding, data []byte, table []V, n, step int, same func(a, b V) bool) {
-	t.Helper()
-	read := func(step int) ([]V, error) {
-		if err := v.reset(e, padded(data), table, nil); err != nil {
-			return nil, err
-		}
-		dst := make([]V, n)
-		for from := 0; from < len(dst); from += step {
-			if err := v.read(dst[from:min(from+step, len(dst))]); err != nil {
-				return nil, err
-			}
-		}
-		return dst, nil
-	}
-	before := allocated()
-	want, err := read(max(n, 1))
-	if used := allocated() - before; used > 2*uint64(reflect.TypeFor[V]().Size())*uint64(n+len(data))+1<<20 {
-		t.Errorf("%d bytes were allocated for %d values in %d bytes", used, n, len(data))
-	}
-	got, second := read(step)
-	if (err == nil) != (second == nil) {
-		t.Fatalf("at once: %v; by %d: %v", err, step, second)
-	}
-	if !slices.EqualFunc(got, want, same) {
-		t.Errorf("by %d: %v, want %v", step, got, want)
-	}
-}
-
 // FuzzFile reads whole files: rows come in any batches and by any number of
 // decoders to the same end, there are as many as the footer says, and memory is in
 // proportion to the file and its rows.
@@ -298,3 +202,5 @@ func marked(t *testing.T, src *Source) (columns [][]float64, err error) {
 	}
 	return columns, nil
 }
+
+func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }

@@ -150,16 +150,6 @@ func hostileFiles(t testing.TB) []hostileFile {
 		add("twice-"+name, refused, handmade(t, codec, 10, [][]byte{dataPage(t, 1, format.Plain, 10, 80, slices.Concat(pack(t, ten), pack(t, ten)))}, nil))
 	}
 
-	// A second frame that looks back farther than the first, by which the page is judged.
-	const large = 4 << 20 // that is read in pieces
-	var far bytes.Buffer
-	w, err := zstd.NewWriter(&far, zstd.WithWindowSize(64<<20), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-	fatal.If(t, err)
-	_, err = w.Write(make([]byte, large-1024))
-	fatal.If(t, errors.Join(err, w.Close()))
-	frames := slices.Concat(packers[format.Zstd](t, make([]byte, 1024)), far.Bytes())
-	add("zstd-second-window", "window size exceeded", handmade(t, format.Zstd, large/8, [][]byte{dataPage(t, 1, format.Plain, large/8, large, frames)}, nil))
-
 	plain := dataPage(t, 1, format.Plain, 10, 80, ten)
 	claim := func(rows int64) func(*format.FileMetaData) {
 		return func(m *format.FileMetaData) {
@@ -181,7 +171,7 @@ func hostileFiles(t testing.TB) []hostileFile {
 	add("an-index-beyond-the-dictionary", "index 7", handmade(t, format.Uncompressed, 10, [][]byte{
 		slices.Concat(tablePage(t, 1, 8, ten[:8]), dataPage(t, 1, format.RLEDictionary, 10, 3, append([]byte{3}, runOf(10, 7)...))),
 	}, nil))
-	add("differences-in-a-huge-block", "differences in blocks", handmade(t, format.Uncompressed, 10, [][]byte{
+	add("differences-in-a-huge-block", "fewer values", handmade(t, format.Uncompressed, 10, [][]byte{
 		dataPage(t, 1, format.DeltaBinaryPacked, 10, 10, []byte{0x80, 0x80, 0x80, 0x80, 0x08, 1, 10, 0, 0, 0}),
 	}, func(m *format.FileMetaData) {
 		m.Schema[1].Type.Set(format.Int64)
@@ -211,11 +201,17 @@ func hostileFiles(t testing.TB) []hostileFile {
 		m.Schema[1].Name, m.RowGroups[0].Columns[0].MetaData.PathInSchema = name, []string{name}
 	}))
 
-	// Honest: two thousand million rows of two values.
+	// Two thousand million rows of two values in one page.
 	const many = 2_000_000_000
 	body := slices.Concat([]byte{1}, runOf(many/2, 0), runOf(many/2, 1))
 	halves := slices.Concat(tablePage(t, 2, 16, append(make([]byte, 14), 0xF0, 0x3F)), dataPage(t, 1, format.RLEDictionary, many, len(body), body))
-	files = append(files, hostileFile{name: "honest-rows-in-few-bytes", data: handmade(t, format.Uncompressed, many, [][]byte{halves, halves}, nil), long: true})
+	add("rows-in-few-bytes", "write smaller pages", handmade(t, format.Uncompressed, many, [][]byte{halves, halves}, nil))
+
+	// Honest: many pages of them.
+	const pages, each = 100, 2_000_000
+	body = slices.Concat([]byte{1}, runOf(each/2, 0), runOf(each/2, 1))
+	halves = slices.Concat(tablePage(t, 2, 16, append(make([]byte, 14), 0xF0, 0x3F)), bytes.Repeat(dataPage(t, 1, format.RLEDictionary, each, len(body), body), pages))
+	files = append(files, hostileFile{name: "honest-rows-in-few-bytes", data: handmade(t, format.Uncompressed, pages*each, [][]byte{halves, halves}, nil), long: true})
 	slices.SortFunc(files, func(a, b hostileFile) int { return strings.Compare(a.name, b.name) })
 	return files
 }

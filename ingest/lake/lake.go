@@ -277,7 +277,7 @@ func (b *batches) start(foot *footer) error {
 		j, ch := of[i], chunks[i]
 		col := b.shard.file.column(b.src.columns[j])
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
-		c.reset(src, col, ch, &l.codec, &l.stored, wholePages(len(b.src.columns)))
+		c.reset(src, col, ch, &l.codec, &l.stored, slackOf(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
 			c.label = newLabelCursor(src, col, ch)
 			if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {

@@ -108,7 +108,7 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 	if sh.file.arrow {
 		return sh.group.arrowOverhead(), nil
 	}
-	whole, pages := wholePages(len(s.columns)), headersLooked
+	slack, pages := slackOf(len(s.columns)), headersLooked
 	need, stored := int64(0), int64(0)
 	shared := make([]int64, s.lanes) // what the cursors of a lane share
 	for j, name := range s.columns {
@@ -120,11 +120,11 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 		if err != nil {
 			return 0, fmt.Errorf("column %q: %w", name, err)
 		}
-		n := c.most(&ch, whole)
+		n := c.most(&ch, slack)
 		if c.Text {
 			n = cursorNeed{own: min(2*mostLabelPage, 2*ch.uncompressed)}
 		} else if file != nil {
-			if n, err = c.overhead(&ch, whole, file, &pages); err != nil {
+			if n, err = c.overhead(&ch, file, &pages); err != nil {
 				return 0, fmt.Errorf("column %q: %w", name, err)
 			}
 		}
@@ -153,14 +153,14 @@ const (
 type cursorNeed struct{ own, shared int64 }
 
 // most returns the memory for a chunk of a single page.
-func (c *column) most(ch *chunk, whole int) cursorNeed {
-	page := min(ch.uncompressed, c.mostBytes(ch.rows, whole), maxPage)
-	return cursorNeed{2 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page, nil)}
+func (c *column) most(ch *chunk, slack int64) cursorNeed {
+	page := min(ch.uncompressed, c.mostBytes(ch.rows, slack), maxPage)
+	return cursorNeed{3 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page)}
 }
 
 // overhead returns the memory for a chunk by the headers of its first pages. It reads at most pages
 // further headers and counts them down.
-func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (cursorNeed, error) {
+func (c *column) overhead(ch *chunk, file io.ReaderAt, pages *int) (cursorNeed, error) {
 	var raw []byte
 	var dictionary, largest cursorNeed
 	p := pageReader{src: file, pos: ch.start, end: ch.end, raw: &raw}
@@ -172,119 +172,60 @@ func (c *column) overhead(ch *chunk, whole int, file io.ReaderAt, pages *int) (c
 		if err != nil {
 			return cursorNeed{}, err
 		}
-		n := c.pageOverhead(ch, &p, whole)
-		if p.header.Kind == format.DataPage || p.header.Kind == format.DataPageV2 {
-			n.own += c.farOverhead(ch, &p, whole)
-		}
+		n := c.pageOverhead(ch, &p)
+		largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
 		switch p.header.Kind {
 		case format.DictionaryPage:
 			dictionary.own += 8 * int64(p.header.Values) // decoded
-			fallthrough
 		case format.IndexPage:
-			largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
 		default:
 			found = true
-			largest = cursorNeed{max(largest.own, n.own), max(largest.shared, n.shared)}
 		}
 	}
 	return cursorNeed{dictionary.own + largest.own, largest.shared}, nil
 }
 
-// pageOverhead returns the memory for the current page of p.
-func (c *column) pageOverhead(ch *chunk, p *pageReader, whole int) (n cursorNeed) {
+// pageOverhead returns the memory for the current page of p: its bytes, levels, and what its values
+// are decoded to.
+func (c *column) pageOverhead(ch *chunk, p *pageReader) (n cursorNeed) {
 	h := &p.header
 	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
-	data := h.Kind == format.DataPage || h.Kind == format.DataPageV2
-	if w := ch.wayOf(c, h, p.firstBytes(), whole); data && w != asAWhole {
+	if h.Kind == format.DataPage || h.Kind == format.DataPageV2 {
 		if c.deep > 0 {
-			n.own += int64(h.Values)*int64(c.levelBits())/8 + slackOfValue // levels
+			n.own += int64(h.Values)
 		}
-		if w == directly {
-			n.own += directAtOnce * int64(c.width+1)
-			return n
+		switch h.Encoding {
+		case format.Plain:
+			if c.kind == kindBoolean {
+				n.own += int64(h.Values)
+			}
+		case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
+			n.own += 4 * int64(h.Values)
+		default:
+			n.own += int64(max(c.width, 1)) * int64(h.Values)
 		}
-		n.own += windowBytes + storedPiece + historyOf(ch.codecOf(h), size, p.firstBytes())
-		return n
 	}
 	if ch.codec == format.Uncompressed {
-		return cursorNeed{own: body}
+		n.own += body
+		return n
 	}
-	history := historyOf(ch.codec, size, p.firstBytes())
-	if ch.codec == format.Zstd { // the page is its own history
-		history = zstdState
-	}
-	return cursorNeed{own: size, shared: body + history}
+	n.own += size
+	n.shared = body + historyOf(ch.codec, size)
+	return n
 }
 
-// farOverhead returns the additional memory for the current page if it is read in pieces of snappy
-// and looks back farther than snappyWindow.
-func (c *column) farOverhead(ch *chunk, p *pageReader, whole int) int64 {
-	h := &p.header
-	if ch.codecOf(h) != format.Snappy || ch.wayOf(c, h, p.firstBytes(), whole) != inPieces || !looksFar(p) {
-		return 0
-	}
-	return int64(h.Uncompressed) + int64(p.size)
-}
-
-// historyOf returns the memory of a codec for the history of a page of a size.
-func historyOf(codec format.CompressionCodec, size int64, first []byte) int64 {
+// historyOf returns the memory of a codec beside a page of a size.
+func historyOf(codec format.CompressionCodec, size int64) int64 {
 	switch codec {
-	case format.Snappy:
-		return 2 * snappyWindow
 	case format.Gzip:
 		return 64 << 10
 	case format.Zstd:
-		return zstdState + min(zstdWindow(first), size)
+		return 1 << 20 // a block, its literals, tables
 	case format.Brotli:
-		return 1<<20 + min(2*size, brotliWindow(first)) // its ring grows by doubling
+		return 1<<20 + min(2*size, 1<<24) // its ring grows by doubling
 	default:
 		return 0
 	}
-}
-
-// zstdState is the memory of zstd beside its window: a block, its literals, tables.
-const zstdState = 1 << 20
-
-// brotliWindow returns the window of a brotli stream by its first bytes: RFC 7932, section 9.1.
-func brotliWindow(first []byte) int64 {
-	bits := 24 // the most
-	if len(first) > 0 {
-		b := first[0]
-		switch n, m := b>>1&7, b>>4&7; {
-		case b&1 == 0:
-			bits = 16
-		case n > 0:
-			bits = 17 + int(n)
-		case m == 0:
-			bits = 17
-		case m > 1:
-			bits = 8 + int(m)
-		}
-	}
-	return 1 << bits
-}
-
-// looksFar reports whether the first megabyte of a page in snappy has a copy from farther than
-// snappyWindow: such pages are decompressed as a whole.
-func looksFar(p *pageReader) bool {
-	const enough = 1 << 20
-	var src body
-	var s snappyReader
-	size := int(p.header.Uncompressed)
-	if p.header.Kind == format.DataPageV2 {
-		levels := make([]byte, min(max(0, int(p.header.Definition)), p.size-p.consumed))
-		if p.read(levels) != nil {
-			return false
-		}
-		size -= len(levels)
-	}
-	if src.reset(p) != nil {
-		return false
-	}
-	s.reset(&src, size)
-	s.near = true
-	_, err := io.CopyN(io.Discard, &s, enough)
-	return errors.Is(err, errFar)
 }
 
 // An allowance bounds the memory of the pages of a row group while it is read. Overhead sees only
@@ -320,7 +261,7 @@ func (c *walker[V]) reservePage() error {
 	if c.allowed == nil {
 		return nil
 	}
-	need := c.col.pageOverhead(&c.chunk, &c.pages, c.whole)
+	need := c.col.pageOverhead(&c.chunk, &c.pages)
 	more := max(0, need.own-c.reserved) + max(0, need.shared-c.allowed.shared)
 	c.reserved, c.allowed.shared = max(c.reserved, need.own), max(c.allowed.shared, need.shared)
 	return c.allowed.reserve(more)

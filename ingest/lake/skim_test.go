@@ -146,7 +146,7 @@ func TestRowsThatNoPageHasAreRefusedAtOpen(t *testing.T) {
 
 // Few bytes may have many rows: runs of one value or of nulls. Such files are read.
 func TestManyRowsInFewBytesAreRead(t *testing.T) {
-	const rows = 100_000_000
+	const rows = 4_000_000
 	run := func(bit byte) []byte { return append(binary.AppendUvarint(nil, rows<<1), bit) }
 	page := func(h format.PageHeader, body []byte) []byte {
 		h.CompressedPageSize, h.UncompressedPageSize = int32(len(body)), int32(len(body))

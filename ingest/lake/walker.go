@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,83 +12,91 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-// A walker steps through the pages of one chunk, whatever its values become: it
-// decompresses them, bounds and checks what they claim, and decodes the dictionary, levels
-// and values. It keeps one page, unless that is read directly, and the dictionary.
+// A walker reads the values of one chunk, whatever they become. It bounds what pages claim,
+// decompresses them and puts nulls among their values. It keeps one page and the dictionary.
 type walker[V any] struct {
 	col   *column
 	chunk chunk
 	pages pageReader
 	codec *decompressor
 	left  int64 // rows of the chunk that are in later pages
+	make  func(dst []V, from *decoded, at int)
 
-	raw    []byte // own buffer for stored pages, if they are not decompressed
-	body   []byte // of the current page, decompressed
-	own    []byte // the levels of a page of version 2
-	values valueReader[V]
-	levels hybrid
-	level  []int32 // levels of the rows being read
-	table  []V     // the dictionary
-	null   V
+	raw   []byte // own buffer for stored pages, if they are not decompressed
+	body  []byte // of the current page, decompressed
+	page  decoder
+	table []V // the dictionary
+	null  V
 
-	most     int64  // if not 0: pages are read whole and may have so many bytes
+	most     int64  // if not 0: pages may have so many bytes
+	slack    int64  // bytes of a page beside its values
 	allowed  *share // nil means no limit
 	reserved int64  // own bytes of the allowance
 
-	whole   int     // largest size of a page that is read whole
-	more    *window // of a page that is read in pieces
-	streams bool    // the current page is read in pieces
-
-	rows    int   // rows of the page that are still to be read
-	nulls   int64 // nulls of the page so far
-	leveled bool  // the page has definition levels
+	rows  int    // rows of the page that are still to be read
+	level []byte // their levels; nil if none is null
+	at    int    // the values of the page that were read
 }
 
-// reset makes c a walker before the first row of a chunk, whose values have width bytes in
-// PLAIN. It keeps its buffers. shared is a buffer for stored pages that the walkers of one
-// goroutine may share.
+// reset puts c before the first row of a chunk, whose values have width bytes in PLAIN. It keeps its
+// buffers. shared is a buffer for stored pages that the walkers of one goroutine may share.
 func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, codec *decompressor, shared *[]byte) {
 	c.col, c.chunk, c.codec, c.left = col, ch, codec, ch.rows
-	c.values.col, c.values.width = col, width
-	c.most, c.allowed, c.reserved = 0, nil, 0
-	c.rows, c.leveled, c.streams, c.table = 0, false, false, c.table[:0]
+	c.page.col, c.page.width = col, width
+	c.most, c.slack, c.allowed, c.reserved = 0, pageSlack, nil, 0
+	c.page.most, c.rows, c.table = maxPage, 0, nil
 	c.pages = pageReader{src: src, pos: ch.start, end: ch.end, raw: shared}
 	if ch.codec == format.Uncompressed {
 		c.pages.raw = &c.raw // values are read from where the page was stored
 	}
 }
 
-// page goes to the next page with rows, unless the current one has rows left.
-func (c *walker[V]) page() error {
+// next reads values of one page, at least one and at most len(dst), and returns how many.
+func (c *walker[V]) next(dst []V) (int, error) {
 	for c.rows == 0 {
 		if err := c.nextPage(); errors.Is(err, io.EOF) {
-			return c.endsEarly()
+			return 0, c.endsEarly()
 		} else if err != nil {
-			return err
+			return 0, err
 		}
+	}
+	n := min(c.rows, len(dst))
+	dst = dst[:n]
+	c.rows -= n
+	if c.level == nil {
+		return n, c.values(dst)
+	}
+	level := c.level[:n]
+	c.level = c.level[n:]
+	present := bytes.Count(level, []byte{byte(c.col.deep)})
+	if err := c.values(dst[:present]); err != nil {
+		return 0, err
+	}
+	for i := n - 1; i >= 0 && present < i+1; i-- { // from the end, so that no value is overwritten before it moved
+		if level[i] != byte(c.col.deep) {
+			dst[i] = c.null
+			continue
+		}
+		present--
+		dst[i] = dst[present]
+	}
+	return n, nil
+}
+
+// values makes the next values of the page.
+func (c *walker[V]) values(dst []V) error {
+	at := c.at
+	if c.at += len(dst); c.page.indexes != nil {
+		return gather(dst, c.page.indexes[at:c.at], c.table)
+	}
+	if len(dst) > 0 {
+		c.make(dst, &c.page.decoded, at)
 	}
 	return nil
 }
 
 func (c *walker[V]) endsEarly() error {
 	return fmt.Errorf("the chunk ends %d rows early: %w", c.left, errMalformed)
-}
-
-// passed counts n rows as read. After the last row of a page it checks the page against its
-// header.
-func (c *walker[V]) passed(n int) error {
-	if c.rows -= n; c.rows > 0 {
-		return nil
-	}
-	if c.leveled {
-		if err := c.levels.finished(); err != nil {
-			return err
-		}
-	}
-	if h := &c.pages.header; h.Kind == format.DataPageV2 && c.nulls != int64(h.Nulls) {
-		return fmt.Errorf("the page has %d nulls, its header says %d: %w", c.nulls, h.Nulls, errMalformed)
-	}
-	return c.values.finished()
 }
 
 func (c *walker[V]) finish() error {
@@ -99,44 +108,6 @@ func (c *walker[V]) finish() error {
 		}
 	}
 	return fmt.Errorf("%d rows were not read", int64(c.rows)+c.left)
-}
-
-// readNullable decodes values of the current page, some of which may be null.
-func (c *walker[V]) readNullable(dst []V) error {
-	if cap(c.level) < len(dst) {
-		c.level = make([]int32, len(dst))
-	}
-	level := c.level[:len(dst)]
-	if err := c.levels.read(level); err != nil {
-		return err
-	}
-	present := 0
-	for _, l := range level {
-		switch {
-		case uint32(l) > uint32(c.col.deep):
-			return fmt.Errorf("definition level %d, above %d: %w", l, c.col.deep, errMalformed)
-		case l == c.col.deep:
-			present++
-		}
-	}
-	if err := c.values.read(dst[:present]); err != nil {
-		return err
-	}
-	if present == len(dst) {
-		return nil
-	}
-	c.nulls += int64(len(dst) - present)
-	// Spread from the end, so that no value is overwritten before it moved.
-	from := present
-	for i := len(dst) - 1; i >= 0; i-- {
-		if level[i] != c.col.deep {
-			dst[i] = c.null
-			continue
-		}
-		from--
-		dst[i] = dst[from]
-	}
-	return nil
 }
 
 // nextPage goes to the next data page. It skips index pages and reads dictionary pages
@@ -158,7 +129,6 @@ func (c *walker[V]) nextPage() error {
 			if err := c.dataPage(h); err != nil || h.Values > 0 {
 				return err
 			}
-			return c.passed(0)
 		case h.Kind == format.IndexPage:
 			if _, err := c.pages.body(); err != nil {
 				return err
@@ -169,28 +139,29 @@ func (c *walker[V]) nextPage() error {
 	}
 }
 
-func (c *walker[V]) wayOf(h *parquetmeta.PageHeader) way {
-	if c.most > 0 {
-		return asAWhole
-	}
-	w := c.chunk.wayOf(c.col, h, c.pages.firstBytes(), c.whole)
-	c.streams = w == inPieces
-	return w
-}
-
-// Bytes that a page may have beside its values: 8 a value for levels, indexes and runs,
-// and at most pageSlack for parts that do not grow with them, such as a block of
-// differences that is not full, or unused entries of a dictionary. With many columns
-// each has less.
 const (
+	// A page may have beside its values 8 bytes a value for levels, indexes and runs, and pageSlack
+	// for what does not grow with them, such as a block of differences that is not full, or unused
+	// entries of a dictionary. With many columns each has less.
 	slackOfValue = 8
 	pageSlack    = 1 << 20
+	leastSlack   = 64 << 10
+	slackOfAll   = 128 << 20
+
+	// A page may have mostValues, and more if its stored bytes have as many bits: few bytes can
+	// claim many values that are equal or null.
+	mostValues = 1 << 22
 )
 
-// mostBytes bounds the bytes of a page of so many values, of a column whose pages are
-// read whole up to a size: a compressed page of 6 KB can claim 256 MiB for ten values.
-func (c *column) mostBytes(values int64, whole int) int64 {
-	return values*int64(c.width+slackOfValue) + int64(min(max(whole, smallestWhole), pageSlack))
+// slackOf returns the slack of a page in a source of so many columns.
+func slackOf(columns int) int64 {
+	return int64(min(max(slackOfAll/max(columns, 1), leastSlack), pageSlack))
+}
+
+// mostBytes bounds the bytes of a page of so many values: a compressed page of 6 KB can claim
+// 256 MiB for ten values.
+func (c *column) mostBytes(values, slack int64) int64 {
+	return values*int64(c.width+slackOfValue) + slack
 }
 
 // tooLarge returns the error of a page that needs more memory than is allowed.
@@ -200,22 +171,29 @@ func (c *walker[V]) tooLarge(bytes int64) error {
 
 // believe returns an error unless a page of so many values may have size bytes.
 func (c *walker[V]) believe(size, values int64) error {
-	switch {
+	switch most := c.col.mostBytes(values, c.slack); {
 	case size < 0 || size > c.chunk.uncompressed:
 		return fmt.Errorf("a page claims %d bytes, its chunk has %d: %w", size, c.chunk.uncompressed, errMalformed)
 	case c.most > 0 && size > c.most:
 		return c.tooLarge(size)
-	case c.most == 0 && size > c.col.mostBytes(values, c.whole):
-		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, c.col.mostBytes(values, c.whole), errMalformed)
+	case c.most == 0 && size > most:
+		return fmt.Errorf("a page claims %d bytes for %d values, which have %d at most: %w", size, values, most, errMalformed)
 	}
 	return nil
+}
+
+func (ch *chunk) codecOf(h *parquetmeta.PageHeader) format.CompressionCodec {
+	if h.Kind == format.DataPageV2 && h.Stored {
+		return format.Uncompressed
+	}
+	return ch.codec
 }
 
 // unpacked returns the decompressed bytes, as many as size, of a page with so many values.
 // They are valid until the next page.
 func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size, values int64) ([]byte, error) {
 	if codec == format.Uncompressed {
-		switch own := c.pages.raw == &c.raw && !c.values.keeps; {
+		switch own := c.pages.raw == &c.raw && !c.page.keeps; {
 		case size != int64(len(stored)):
 			return nil, wrongLength(len(stored), int(size))
 		case own:
@@ -229,7 +207,7 @@ func (c *walker[V]) unpacked(codec format.CompressionCodec, stored []byte, size,
 	if size == 0 { // a page of nulls stores nothing, in some codecs not even that
 		return nil, nil
 	}
-	if c.values.keeps {
+	if c.page.keeps {
 		c.body = nil // the values of the page before have it
 	}
 	dst := grow(&c.body, int(size))
@@ -248,7 +226,7 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	if h.Encoding != format.Plain && h.Encoding != format.PlainDictionary { //nolint:staticcheck // older writers use the deprecated name
 		return fmt.Errorf("encoding %v is not read", h.Encoding)
 	}
-	width := c.values.width
+	width := c.page.width
 	switch {
 	case width == 0:
 		return errBooleanTable
@@ -263,110 +241,114 @@ func (c *walker[V]) dictionary(h *parquetmeta.PageHeader) error {
 	if n < 0 || n > int64(len(b)/width) {
 		return fmt.Errorf("%d values in %d bytes: %w", n, len(b), errMalformed)
 	}
-	if int64(cap(c.table)) < n {
-		if err := c.allowed.reserve(8 * n); err != nil {
-			return err
-		}
-		c.table = make([]V, n)
-	}
-	c.table = c.table[:n]
-	if err := c.values.reset(format.Plain, b, nil, nil); err != nil {
+	if err := c.allowed.reserve(8 * n); err != nil {
 		return err
 	}
-	if err := c.values.read(c.table); err != nil {
+	if err := c.page.decode(format.Plain, b, int(n)); err != nil {
 		return err
 	}
-	return c.values.finished()
+	c.table = make([]V, n)
+	if n > 0 {
+		c.make(c.table, &c.page.decoded, 0)
+	}
+	return nil
 }
 
-// dataPage starts a data page. In version 1 levels and values are compressed together,
+// dataPage reads a data page. In version 1 levels and values are compressed together,
 // the levels behind their length; in version 2 the levels come first, not compressed.
 func (c *walker[V]) dataPage(h *parquetmeta.PageHeader) error {
-	err := c.start(h)
-	if err == nil && h.Kind == format.DataPageV2 {
-		if err = c.col.flat(h); err == nil {
-			err = c.readLevels(int(h.Definition))
-		}
+	n := int(h.Values)
+	if n < 0 || int64(n) > c.left {
+		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", n, c.left, errMalformed)
 	}
-	if err != nil {
-		return err
-	}
-	switch c.wayOf(h) {
-	case directly:
-		return c.direct(h)
-	case inPieces:
-		return c.startStream(h)
-	case asAWhole:
+	if n > mostValues && n/8 > c.pages.size {
+		return fmt.Errorf("a page claims %d values in %d bytes, of such pages at most %d are read: write smaller pages", n, c.pages.size, mostValues)
 	}
 	stored, err := c.pages.body()
 	if err != nil {
 		return err
 	}
-	n := c.pages.consumed - c.pages.head
-	b, err := c.unpacked(c.chunk.codecOf(h), stored[n:], int64(h.Uncompressed)-int64(n), int64(c.rows))
+	var levels []byte
+	size := int64(h.Uncompressed)
+	if h.Kind == format.DataPageV2 {
+		if err := c.col.flat(h); err != nil {
+			return err
+		}
+		if int(h.Definition) > len(stored) {
+			return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", h.Definition, len(stored), errMalformed)
+		}
+		levels, stored, size = stored[:h.Definition], stored[h.Definition:], size-int64(h.Definition)
+	}
+	b, err := c.unpacked(c.chunk.codecOf(h), stored, size, int64(n))
 	if err != nil {
 		return err
 	}
-	if c.leveled && h.Kind == format.DataPage {
-		if n, err = levelBytes(h, b, 0); err != nil {
+	leveled := c.col.deep > 0 && (h.Kind == format.DataPage || h.Definition > 0)
+	if leveled && h.Kind == format.DataPage {
+		if levels, b, err = splitLevels(h, b); err != nil {
 			return err
 		}
-		c.levels.reset(b[4:4+n], c.col.levelBits())
-		b = b[4+n:]
 	}
-	return c.values.reset(h.Encoding, b, c.table, nil)
+	present := n
+	if c.level = nil; leveled {
+		if present, err = c.readLevels(levels, n); err != nil {
+			return err
+		}
+	}
+	if h.Kind == format.DataPageV2 && n-present != int(h.Nulls) {
+		return fmt.Errorf("the page has %d nulls, its header says %d: %w", n-present, h.Nulls, errMalformed)
+	}
+	if err := c.page.decode(h.Encoding, b, present); err != nil {
+		return err
+	}
+	if c.page.indexes != nil && present > 0 && len(c.table) == 0 {
+		return errFewValues
+	}
+	c.rows, c.at, c.left = n, 0, c.left-int64(n)
+	return nil
 }
 
-// readLevels reads n bytes of definition levels from the stored page.
-func (c *walker[V]) readLevels(n int) error {
-	if n < 0 || n > c.pages.size-c.pages.consumed {
-		return fmt.Errorf("definition levels of %d bytes in a page of %d: %w", n, c.pages.size, errMalformed)
+// readLevels decodes the levels of n rows and returns how many of them are not null.
+func (c *walker[V]) readLevels(data []byte, n int) (present int, err error) {
+	c.page.levels, err = decodeRuns(c.page.levels, data, c.col.levelBits(), n)
+	if err != nil {
+		return 0, err
 	}
-	levels := grow(&c.own, n)
-	c.levels.reset(levels, c.col.levelBits())
-	return c.pages.read(levels)
+	level := c.page.levels
+	if present = bytes.Count(level, []byte{byte(c.col.deep)}); present == n {
+		return present, nil
+	}
+	for _, l := range level {
+		if l > byte(c.col.deep) {
+			return 0, fmt.Errorf("definition level %d, above %d: %w", l, c.col.deep, errMalformed)
+		}
+	}
+	c.level = level
+	return present, nil
 }
 
-// levelBytes returns the number of bytes of definition levels after the first four bytes of
-// a page of version 1. b has the first bytes of the page; more further ones are not in it.
-func levelBytes(h *parquetmeta.PageHeader, b []byte, more int) (int, error) {
+// splitLevels returns the definition levels of a page of version 1, and its values.
+func splitLevels(h *parquetmeta.PageHeader, b []byte) (levels, values []byte, err error) {
 	if h.DefinitionLevels != format.RLE {
-		return 0, refusedLevels(h)
+		return nil, nil, fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevels)
 	}
-	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4+more) {
-		return 0, fmt.Errorf("definition levels end early: %w", errMalformed)
+	if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) > uint64(len(b)-4) {
+		return nil, nil, fmt.Errorf("definition levels end early: %w", errMalformed)
 	}
-	return int(binary.LittleEndian.Uint32(b)), nil
-}
-
-// refusedLevels is the error of levels in an encoding that was given up long ago.
-func refusedLevels(h *parquetmeta.PageHeader) error {
-	return fmt.Errorf("definition levels in encoding %v are not read; rewrite the file with a current writer", h.DefinitionLevels)
+	n := 4 + int(binary.LittleEndian.Uint32(b))
+	return b[4:n], b[n:], nil
 }
 
 // flat returns an error unless a page of version 2 has one value a row, or a null if the
 // column may have nulls.
 func (c *column) flat(h *parquetmeta.PageHeader) error {
 	switch {
-	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values:
+	case h.Rows != h.Values || h.Nulls < 0 || h.Nulls > h.Values || h.Definition < 0:
 		return fmt.Errorf("a page claims %d rows, %d values and %d nulls: %w", h.Rows, h.Values, h.Nulls, errMalformed)
 	case c.deep == 0 && (h.Nulls > 0 || h.Definition != 0), h.Nulls > 0 && h.Definition == 0:
 		return fmt.Errorf("a page claims %d nulls and %d bytes of levels for them: %w", h.Nulls, h.Definition, errMalformed)
 	case h.Repetition != 0:
 		return fmt.Errorf("a page of a flat column has repetition levels: %w", errMalformed)
-	}
-	return nil
-}
-
-// start starts a data page and counts its rows off those of the chunk.
-func (c *walker[V]) start(h *parquetmeta.PageHeader) error {
-	if h.Values < 0 || int64(h.Values) > c.left {
-		return fmt.Errorf("a page claims %d rows, %d are left of the row group's: %w", h.Values, c.left, errMalformed)
-	}
-	c.rows, c.nulls, c.streams, c.leveled = int(h.Values), 0, false, c.col.deep > 0
-	c.left -= int64(h.Values)
-	if h.Kind == format.DataPageV2 {
-		c.leveled = c.leveled && h.Definition > 0
 	}
 	return nil
 }

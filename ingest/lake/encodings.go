@@ -1,0 +1,367 @@
+package lake
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/rle"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// decoded are values of a page, without nulls, as parquet-go has decoded them.
+type decoded struct {
+	fixed   []byte   // of a fixed width, in PLAIN; booleans have a byte each
+	texts   []byte   // of byte arrays, one after the other
+	offsets []uint32 // where each begins, and the end of the last
+	indexes []int32  // into the dictionary, in place of values; nil: none
+}
+
+// A decoder decodes the values of pages of one column into buffers that it uses again, unless
+// keeps is true: the values share them.
+type decoder struct {
+	col   *column
+	width int // bytes of a value in PLAIN: 0 for booleans, −1 for byte arrays
+	keeps bool
+	most  int64 // bytes of the texts of a page
+
+	decoded
+
+	buf     []byte
+	levels  []byte
+	indexed []int32
+}
+
+var (
+	errBooleanTable = fmt.Errorf("booleans with a dictionary: %w", errMalformed)
+	errFewValues    = fmt.Errorf("the page has fewer values than its header says: %w", errMalformed)
+)
+
+// decode decodes n values, not null, that are all of data.
+func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err error) {
+	d.decoded = decoded{}
+	if d.keeps {
+		d.buf = nil
+	}
+	switch {
+	case encoding == format.RLEDictionary || encoding == format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
+		if d.width == 0 {
+			return errBooleanTable
+		}
+		return d.decodeIndexes(data, n)
+	case n == 0 && len(data) == 0: // only nulls
+		return nil
+	case encoding == format.Plain && d.width == 0:
+		return d.decodeBits(data, n)
+	case encoding == format.Plain && d.width > 0:
+		if len(data) < n*d.width {
+			return errFewValues
+		}
+		d.fixed = data[:n*d.width]
+		return d.col.noRest(data[n*d.width:])
+	case encoding == format.RLE && d.width == 0:
+		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) != uint64(len(data)-4) {
+			return fmt.Errorf("booleans of another length than the page has: %w", errMalformed)
+		}
+		d.buf, err = decodeRuns(d.buf, data[4:], 1, n)
+		d.fixed = d.buf
+		return err
+	case encoding == format.ByteStreamSplit && d.width > 0:
+		if len(data) < n*d.width {
+			return errFewValues
+		}
+		if err := d.col.noRest(data[n*d.width:]); err != nil {
+			return err
+		}
+		d.buf, err = parquet.ByteStreamSplit.DecodeFixedLenByteArray(d.buf, data[:n*d.width], d.width)
+		d.fixed = d.buf
+		return err
+	case encoding == format.DeltaBinaryPacked && (d.col.physical == format.Int32 || d.col.physical == format.Int64):
+		return d.decodeDifferences(data, n)
+	case encoding == format.DeltaByteArray || encoding == format.DeltaLengthByteArray || encoding == format.Plain:
+		return d.decodeTexts(encoding, data, n)
+	}
+	return d.refused(encoding)
+}
+
+func (d *decoder) refused(encoding format.Encoding) error {
+	return fmt.Errorf("encoding %v of %s values is not read; rewrite the file with encoding PLAIN or a dictionary", encoding, d.col.Type)
+}
+
+func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
+	d.indexes = grown(&d.indexed, n)
+	switch {
+	case n == 0:
+		return nil
+	case len(data) == 0:
+		return errFewValues
+	case data[0] > 32:
+		return fmt.Errorf("indexes of %d bits: %w", data[0], errMalformed)
+	case data[0] == 0:
+		clear(d.indexes)
+		return nil
+	}
+	// The encoding reads its width from the byte in front.
+	whole, err := runs(data, 1, uint(data[0]), n)
+	if err != nil {
+		return err
+	}
+	d.indexed, err = parquet.RLEDictionary.DecodeInt32(d.indexed, whole)
+	if err == nil && len(d.indexed) < n {
+		err = errFewValues
+	}
+	if err != nil {
+		return err
+	}
+	d.indexes = d.indexed[:n]
+	return nil
+}
+
+// grown returns a buffer of n values, *buf if that is long enough.
+func grown(buf *[]int32, n int) []int32 {
+	if cap(*buf) < n {
+		*buf = make([]int32, n, n+groupFill+1)
+	}
+	return (*buf)[:n]
+}
+
+// decodeBits makes a byte of each boolean. The lowest bit of a byte comes first.
+func (d *decoder) decodeBits(data []byte, n int) error {
+	size := (n + 7) / 8
+	if len(data) < size {
+		return errFewValues
+	}
+	d.fixed = grow(&d.buf, n)
+	for i := range d.fixed {
+		d.fixed[i] = data[i>>3] >> (i & 7) & 1
+	}
+	return d.col.noRest(data[size:])
+}
+
+// decodeDifferences decodes integers that are stored as differences.
+func (d *decoder) decodeDifferences(data []byte, n int) error {
+	if rest, err := differences(data, n); err != nil || len(rest) > 0 {
+		return cmp.Or(err, d.col.noRest(rest))
+	}
+	if d.width == 4 {
+		values, err := parquet.DeltaBinaryPacked.DecodeInt32(arrow.Int32Traits.CastFromBytes(grow(&d.buf, 4*n)), data)
+		if err == nil && len(values) != n {
+			err = errFewValues
+		}
+		d.fixed = arrow.Int32Traits.CastToBytes(values)
+		return err
+	}
+	values, err := parquet.DeltaBinaryPacked.DecodeInt64(arrow.Int64Traits.CastFromBytes(grow(&d.buf, 8*n)), data)
+	if err == nil && len(values) != n {
+		err = errFewValues
+	}
+	d.fixed = arrow.Int64Traits.CastToBytes(values)
+	return err
+}
+
+// differences returns an error unless integers that are stored as differences claim to be n: the
+// library allocates what they claim. It returns the bytes behind them.
+func differences(data []byte, n int) (rest []byte, err error) {
+	ends := func(k int) bool {
+		if k <= 0 || k > len(data) {
+			return true
+		}
+		data = data[k:]
+		return false
+	}
+	var header [3]uint64 // values of a block, parts of a block, values
+	for i := range header {
+		v, k := binary.Uvarint(data)
+		if header[i] = v; ends(k) {
+			return nil, errFewValues
+		}
+	}
+	if _, k := binary.Varint(data); header[0] > deltaMaxBlock || header[1]-1 >= header[0] || header[2] != uint64(n) || ends(k) {
+		return nil, errFewValues
+	}
+	parts, left := int(header[1]), n-1
+	each := int(header[0]) / parts
+	for left > 0 {
+		if _, k := binary.Varint(data); ends(k) || parts > len(data) {
+			return nil, errFewValues
+		}
+		widths := data[:parts]
+		data = data[parts:]
+		for _, bits := range widths {
+			if left > 0 && bits > 0 && ends(each*int(bits)/8) {
+				return nil, errFewValues
+			}
+			left -= each
+		}
+	}
+	return data, nil
+}
+
+// deltaMaxBlock is the largest number of values of a block of differences that is read.
+const deltaMaxBlock = 1 << 16
+
+// decodeTexts decodes byte arrays, and those of a fixed length in an encoding of byte arrays.
+func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err error) {
+	fixed := d.col.physical == format.FixedLenByteArray
+	if d.width >= 0 && !(fixed && encoding == format.DeltaByteArray) {
+		return d.refused(encoding)
+	}
+	if err := d.believeTexts(encoding, data, n); err != nil {
+		return err
+	}
+	if fixed {
+		d.fixed, err = parquet.DeltaByteArray.DecodeFixedLenByteArray(nil, data, d.width)
+		if err == nil && len(d.fixed) != n*d.width {
+			err = errFewValues
+		}
+		return err
+	}
+	d.texts, d.offsets, err = parquet.LookupEncoding(encoding).DecodeByteArray(nil, data, nil)
+	if err == nil && len(d.offsets) != n+1 {
+		err = errFewValues
+	}
+	return err
+}
+
+// believeTexts returns an error unless n texts are in data, before the library allocates what they
+// claim. In DELTA_BYTE_ARRAY each text is a beginning of the text before and its own end.
+func (d *decoder) believeTexts(encoding format.Encoding, data []byte, n int) error {
+	if encoding == format.Plain {
+		for range n {
+			if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
+				return errFewValues
+			}
+			data = data[4+binary.LittleEndian.Uint32(data):]
+		}
+		return d.col.noRest(data)
+	}
+	rest, err := differences(data, n)
+	if err != nil || encoding == format.DeltaLengthByteArray {
+		return err
+	}
+	if _, err := differences(rest, n); err != nil {
+		return err
+	}
+	prefixes, err := parquet.DeltaBinaryPacked.DecodeInt32(nil, data)
+	made := int64(len(rest))
+	for _, p := range prefixes {
+		made += int64(max(p, 0))
+	}
+	if made > d.most {
+		return fmt.Errorf("a page has texts of %d MiB, and at most %d are read: write smaller pages", made>>20+1, d.most>>20)
+	}
+	return err
+}
+
+// noRest returns an error if bytes follow a page's last value, as after reading values with a wrong
+// width, unless they are the zeros of fastparquet.
+func (c *column) noRest(rest []byte) error {
+	if len(rest) == 0 || c.filled && len(rest) <= plainFill && bytes.Count(rest, []byte{0}) == len(rest) {
+		return nil
+	}
+	return fmt.Errorf("%d bytes of the page come after its last value: %w", len(rest), errMalformed)
+}
+
+// plainFill is the number of zeros that fastparquet writes behind the last value in encoding PLAIN.
+// In files of other writers they would mean a misread page.
+const plainFill = 8
+
+// groupFill is the largest number of values that pad the last packed group: 7 by the format, but
+// DuckDB packs 256 at a time.
+const groupFill = 255
+
+// decodeRuns decodes n values of at most 8 bits in runs and packed groups into dst, a byte each.
+func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
+	data, err := runs(data, 0, bits, n)
+	if err != nil {
+		return dst, err
+	}
+	e := rle.Encoding{BitWidth: int(bits)}
+	dst, err = e.DecodeLevels(dst, data)
+	if err == nil && len(dst) < n {
+		err = errFewValues
+	}
+	if err != nil {
+		return dst, err
+	}
+	return dst[:n], nil
+}
+
+// runs returns an error unless data, from a byte on, has n values of so many bits in Parquet's mix of
+// runs and packed groups of eight, and no further ones but the padding of the last group: the library
+// allocates what a run claims, and reads behind the end. A last group that was cut short is made
+// whole.
+func runs(data []byte, at int, bits uint, n int) ([]byte, error) {
+	ends := fmt.Errorf("levels or indexes end early: %w", errMalformed)
+	have := 0
+	for at < len(data) {
+		u, k := binary.Uvarint(data[at:])
+		if k <= 0 {
+			return nil, ends
+		}
+		count, rest := u>>1, len(data)-at-k
+		at += k
+		switch {
+		case count == 0: // other data often begin like that
+			return nil, fmt.Errorf("an empty run of levels or indexes: %w", errMalformed)
+		case u&1 == 0:
+			if at += int(bits+7) / 8; at > len(data) {
+				return nil, ends
+			}
+			if count > uint64(n-min(have, n)) {
+				have = n + groupFill + 1
+			} else {
+				have += int(count)
+			}
+		case count > uint64(rest)+groupFill/8+1:
+			return nil, ends
+		default:
+			size := int(count) * int(bits)
+			if missing := size - rest; missing > 0 {
+				if missing > (groupFill/8+1)*int(bits) {
+					return nil, ends
+				}
+				have += rest * 8 / int(bits)
+				data = append(append(make([]byte, 0, at+size+64), data...), make([]byte, missing)...)
+			} else {
+				have += int(count) * 8
+			}
+			at += size
+		}
+		if have > n+groupFill {
+			return nil, fmt.Errorf("levels or indexes go on after the page's last value: %w", errMalformed)
+		}
+	}
+	if have < n {
+		return nil, ends
+	}
+	return data, nil
+}
+
+// gather sets dst[i] to table[indexes[i]]. dst is long enough.
+func gather[V any](dst []V, indexes []int32, table []V) error {
+	dst = dst[:len(indexes)]
+	i := 0
+	for ; i+4 <= len(indexes); i += 4 { // four at a time, for one test of the loop
+		x, to := indexes[i:i+4:i+4], dst[i:i+4:i+4]
+		a, b, c, d := uint(uint32(x[0])), uint(uint32(x[1])), uint(uint32(x[2])), uint(uint32(x[3]))
+		if a >= uint(len(table)) || b >= uint(len(table)) || c >= uint(len(table)) || d >= uint(len(table)) {
+			break // found below
+		}
+		to[0] = table[a]
+		to[1] = table[b]
+		to[2] = table[c]
+		to[3] = table[d]
+	}
+	for ; i < len(indexes); i++ {
+		k := uint(uint32(indexes[i]))
+		if k >= uint(len(table)) {
+			return fmt.Errorf("index %d into a dictionary of %d: %w", k, len(table), errMalformed)
+		}
+		dst[i] = table[k]
+	}
+	return nil
+}
