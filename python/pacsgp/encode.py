@@ -5,7 +5,6 @@ import numpy as np
 
 from .groups import frequent
 from .refusal import need
-from .unit import label
 
 LEVELS, PERIODS, LARGEST = 256, 8, 1e30
 FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many reference rows, and of so many, is a level where the job lists none, and so many at most
@@ -48,8 +47,7 @@ def right(encodings):
     def ascending(values, least, most):
         return len(values) <= most and all(least <= v <= LARGEST and not (v == 0 and math.copysign(1, v) < 0) for v in values) and all(a < b for a, b in zip(values, values[1:]))
     return (all(a["column"] < b["column"] for a, b in zip(encodings, encodings[1:]))
-            and all(bool(e.get("one_hot")) + bool(e.get("cyclic")) + ("scaled" in e) == 1 and ("fill" in e or "scaled" not in e) and ascending([e.get("fill", {"with": 0.0}).get("with", math.nan)], -LARGEST, 1) and ascending(e.get("one_hot", []), -LARGEST, LEVELS) and ascending(e.get("cyclic", []), 1 / LARGEST, PERIODS)
-                    and ("texts" not in e or e.get("one_hot") == [label(text.encode()) for text in e["texts"]]) for e in encodings))
+            and all(bool(e.get("one_hot")) + bool(e.get("cyclic")) + ("scaled" in e) == 1 and ("fill" in e or "scaled" not in e) and ascending([e.get("fill", {"with": 0.0}).get("with", math.nan)], -LARGEST, 1) and ascending(e.get("one_hot", []), -LARGEST, LEVELS) and ascending(e.get("cyclic", []), 1 / LARGEST, PERIODS) for e in encodings))
 
 
 def open_levels(encoding):
@@ -86,7 +84,7 @@ def fits(job):
 def filled(encodings, levels, median):
     """The encodings with all that the job leaves open: what stands for missing values, by the column, and then levels."""
     every = [{**e, "fill": {"with": median(e["column"]), **e["fill"]}} if open_fill(e) else e for e in encodings]
-    return [{**e, "one_hot": levels(e)} if open_levels(e) and "texts" not in e else e for e in every]
+    return [{**e, "one_hot": levels(e)} if open_levels(e) else e for e in every]
 
 
 def seen(job, columns, rows):
@@ -104,11 +102,6 @@ def seen(job, columns, rows):
 def stated(job, model):
     """The encodings with medians and levels of the model."""
     return filled(job.get("encode", []), lambda e: model.encode.get(e["column"], {}).get("one_hot", []), lambda column: model.encode.get(column, {}).get("fill", {}).get("with", math.nan))
-
-
-def texts(encodings):
-    """The texts of levels by their numbers, by column."""
-    return {e["column"]: {label(text.encode()): text.encode() for text in e["texts"]} for e in encodings if "texts" in e}
 
 
 def may_be_text(encodings):

@@ -40,7 +40,7 @@ PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
 
-ENCODING = {"column": text, "one_hot?": [number], "texts?": [text], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}
+ENCODING = {"column": text, "one_hot?": [number], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}
 METADATA = {
     "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
     "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": text, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],

@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 
 from .files import data_file, read
-from .listing import Listing, hive_keys, hive_number
+from .listing import hive_keys, hive_number, listing
 from .refusal import Refused, need
 from .unit import label
 
@@ -24,7 +24,7 @@ class Lake:
     grouped = {}  # by column: the texts of its groups or levels by their numbers
 
     def __init__(self, paths):
-        self.files = Listing(paths).files
+        self.files = listing(paths)
         self.tables = [data_file(path) for path in self.files]
         self.keys = [hive_keys(path) for path in self.files]
         self.texts = {name for keys in self.keys for name, value in keys.items() if hive_number(value) is None}

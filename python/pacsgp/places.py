@@ -3,7 +3,7 @@ import pyarrow as pa
 
 from .refusal import need, ok
 
-PLACES = ("$topic", "$partition", "$offset")  # columns of a spool that say where a row stood
+PLACES = {"$topic": "topic", "$partition": "partition", "$offset": None}  # columns of a spool, and what of a segment they repeat
 
 
 def places_told(lake):
@@ -12,42 +12,26 @@ def places_told(lake):
     return [name for name in PLACES if name in names]
 
 
-def check_place_types(path, schema, keys, told):
-    """A file has each column of a spool that another one has, once, and not as a key of its
-    path: $topic as text, the others as integers."""
-    every = [*schema.names, *keys]
-    for name in told:
-        need(every.count(name) == 1, f"{path} has {every.count(name)} columns {name}, and has to have one, as other files do")
-        need(name in schema.names, f"{path}: {name} is a key of the path and no column: where a row stood is not read from there")
-        kind = schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if name == "$topic":
-            need(kind in (pa.string(), pa.large_string(), pa.string_view()), f"{path}: the column {name} is {kind}, and has to be text")
-        else:
-            need(pa.types.is_integer(kind), f"{path}: the column {name} is {kind}, and has to be integers")
-
-
 def check_places(lake, stated):
-    """Each shard has the rows of its segment, and they stood there, as far as they say it
-    themselves: at its topic, at its partition, and at offsets of it in their order."""
-    told = places_told(lake)
-    tables = dict(zip(lake.files, lake.tables))
+    """Each shard has the rows of its segment, and they stood there, as far as they say it themselves: at its
+    topic, at its partition, and at offsets of it in their order. Each file has the columns that one has."""
+    told, tables = places_told(lake), dict(zip(lake.files, lake.tables))
     for path, keys in zip(lake.files, lake.keys):
-        check_place_types(path, tables[path].schema, keys, told)
+        for name in told:
+            mine = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in tables[path].schema if f.name == name]
+            need(len(mine) == 1 and name not in keys, f"{path} has {len(mine) + (name in keys)} columns {name}, and has to have one that is no key of its path")
+            need(pa.types.is_string(mine[0]) or pa.types.is_large_string(mine[0]) if name == "$topic" else pa.types.is_integer(mine[0]), f"{path}: the column {name} is {mine[0]}")
     for (path, g, rows), s in zip(lake.groups, stated):
-        where = f"{path}, row group {g}"
-        need(rows == s["rows"], f"{where} has {rows} rows, the segment that the certificate names has {s['rows']}")
-        if not told:
-            continue
+        need(rows == s["rows"], f"{path}, row group {g} has {rows} rows, the segment that the certificate names has {s['rows']}")
         before = s["first"]
-        for batch in tables[path].batches(g, told):
+        for batch in tables[path].batches(g, told) if told else []:
             for name in told:
                 values = batch.column(batch.schema.get_field_index(name)).to_pylist()
                 if name == "$offset":
                     right = None not in values and all(a <= b for a, b in zip([before, *values], values)) and values[-1] < s["end"]
                     before = values[-1]
                 else:
-                    right = set(values) == {s["topic" if name == "$topic" else "partition"]}
-                need(right, f"{where}: the column {name} does not say that the shard is topic {s['topic']!r}, partition {s['partition']}, offsets {s['first']} to {s['end'] - 1}, in their order")
+                    right = set(values) == {s[PLACES[name]]}
+                need(right, f"{path}, row group {g}: the column {name} does not say that the rows are of the segment {s}, in their order")
     if told:
         ok(f"the columns {', '.join(told)} of the data say of each row what the certificate's {len(stated)} segments say")

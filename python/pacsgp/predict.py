@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import LARGEST, fills, may_be_text, texts, value
+from .encode import LARGEST, fills, may_be_text, value
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .model import tolerance
@@ -67,7 +67,7 @@ def rows_for(model, paths):
     lake = Lake(paths)
     lake.tolerant = True
     lake.fills = fills(model.encode.values())
-    lake.labels, lake.grouped = may_be_text(model.encode.values()), texts(model.encode.values())
+    lake.labels = may_be_text(model.encode.values())
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
     return lake.blocks(model.inputs)

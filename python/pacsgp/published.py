@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import texts
 from .predict import Predictor, rows_for
 from .refusal import Refused, here, need
 
@@ -82,7 +81,6 @@ class Model:
         """An array of numbers [n, inputs] as columns."""
         need(array.ndim == 2 and array.shape[1] == len(self.features), f"the rows have the shape {array.shape}, want [n, {len(self.features)}]: {self.features}")
         need(array.dtype.kind in "fiub", f"an array of {array.dtype} has no numbers: give a table or a data frame")
-        need(not texts(self._predictor.model.encode.values()), "the levels of the model are texts: give a table or a data frame")
         block = array.T.astype(float)
         block[:, (np.abs(block) > 1 << 53).any(0) & (array.dtype.kind in "iu")] = np.nan
         return block

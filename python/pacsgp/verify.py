@@ -7,13 +7,12 @@ from .certificate import read_certificate, read_job, segments, stated_findings
 from .copies import AsTheyCome, stated_copies
 from .dependence import Order
 from .derive import compare, derive, follows
-from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels, texts
+from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import check_values, text_column
 from .job import mean_column, members
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .losses import Losses, UNIT, best_constant, constant_loss, misfit, units
-from .manifest import sampled
 from .methods import applied, check_bounds
 from .model import Model, fine_enough
 from .places import check_places, places_told
@@ -47,7 +46,7 @@ def check_rows(model, cert, job, jitter, paths):
     lake, columns, unplaced = Lake(paths), cert["sample"]["columns"], ""
     lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
     lake.fills = fills(job.get("encode", []))
-    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)} | texts(job.get("encode", []))
+    lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     need((lake.rows, len(lake.groups)) == (cert["sample"]["rows"], cert["sample"]["shards"]),
          f"the data have {lake.rows} rows in {len(lake.groups)} shards, the certificate says {cert['sample']['rows']} in {cert['sample']['shards']}")
     survey = Survey(lake, columns, job)
@@ -160,7 +159,7 @@ def verify(path, certificate, data, expected):
     model = Model(path)
     cert, document, found = read_certificate(certificate, expected)
     job, jitter = check_files(model, cert, document)
-    same, unplaced = check_rows(model, cert, job, jitter, sampled(data, certificate, found, cert["sample"])) if data else (True, "")
+    same, unplaced = check_rows(model, cert, job, jitter, data) if data else (True, "")
     if not same:
         ok("this program could prove the losses of another number of rows than stated, which leaves the sums as they are stated")
     words = "verified: every number follows from the model and these rows" if data else "every number follows from the others: give the rows to check everything"
