@@ -59,15 +59,10 @@ func Bound(t Terms) (Bounds, error) {
 // ln(1/δ)/n), by Chernoff's bound (Langford 2005). Numbers out of range, NaN
 // included, are an error.
 func HoldoutBound(risk float64, n int64, delta float64) (float64, error) {
-	return holdoutBound(risk, n, delta, Share{})
-}
-
-// holdoutBound is [HoldoutBound] with a share of δ.
-func holdoutBound(risk float64, n int64, delta float64, share Share) (float64, error) {
-	if err := (Terms{Risk: risk, N: n, Delta: delta, Share: share}).validate(); err != nil {
+	if err := (Terms{Risk: risk, N: n, Delta: delta}).validate(); err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}
-	inverse, err := lnInverseDelta(delta, share)
+	inverse, err := lnInverseDelta(delta, Share{})
 	if err != nil {
 		return 0, fmt.Errorf("certify: hold-out bound: %w", err)
 	}

@@ -198,11 +198,11 @@ func Recompute(c Certificate) error {
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}
-	got, err := encode(c)
+	got, err := Marshal(c)
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}
-	want, err := encode(again)
+	want, err := Marshal(again)
 	if err != nil {
 		return fmt.Errorf("certify: recompute: %w", err)
 	}

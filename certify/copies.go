@@ -86,9 +86,9 @@ func (c Copies) words(l Loss) string {
 
 // validate checks the losses on rows as they come. before says that the document is of the format
 // before, which has none.
-func (c Copies) validate(l Ledger, before bool) error {
-	if a := c.AsTheyCome; a == nil || before || !c.leftOut() {
-		if (a == nil) != (before || !c.leftOut()) {
+func (c Copies) validate(l Ledger) error {
+	if a := c.AsTheyCome; a == nil || !c.leftOut() {
+		if (a == nil) == c.leftOut() {
 			return fmt.Errorf("losses on rows as they come: %t, of %d copies under the policy %q", a != nil, c.Rows, c.Policy)
 		}
 		return nil

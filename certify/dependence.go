@@ -24,11 +24,10 @@ type Series struct {
 // Dependence measures how alike neighbouring reference and train rows are. No value of it
 // establishes that rows are independent.
 type Dependence struct {
-	Pairs       int64   `json:"pairs"`       // of consecutive rows
-	Correlation float64 `json:"correlation"` // of their targets, in [-1, 1]
-	Suspicious  bool    `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
-	// Zero in a certificate of the format before, which has another rule.
-	Measured Measured `json:"measured,omitzero"`
+	Pairs       int64    `json:"pairs"`       // of consecutive rows
+	Correlation float64  `json:"correlation"` // of their targets, in [-1, 1]
+	Suspicious  bool     `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
+	Measured    Measured `json:"measured"`
 }
 
 // Measured holds the sums behind [Dependence].
@@ -49,12 +48,6 @@ type Late struct {
 func NewDependence(m Measured) Dependence {
 	pairs := max(0, m.Targets.Rows-1)
 	return Dependence{pairs, m.Targets.correlation(1), m.strongest().of != "" || m.drifts(), m}
-}
-
-// dependenceBefore applies the rule of the format before.
-func dependenceBefore(pairs int64, correlation float64) Dependence {
-	square := float64(float64(correlation*correlation) * float64(pairs))
-	return Dependence{Pairs: pairs, Correlation: correlation, Suspicious: pairs > 30 && square > 3.9*3.9}
 }
 
 // level is ln(2·17/α) for the two sides of 2·Lags+1 sums: if rows are independent, any of them
@@ -160,12 +153,6 @@ func (d Dependence) doubts() (said []string) {
 
 // validate checks the verdict against the sums, and the sums against the numbers of rows.
 func (d Dependence) validate(l Ledger) error {
-	if d.Measured == (Measured{}) {
-		if !(0 <= d.Pairs && d.Pairs <= l.Rows && -1 <= d.Correlation && d.Correlation <= 1) || d != dependenceBefore(d.Pairs, d.Correlation) {
-			return fmt.Errorf("correlation %g of the targets of %s of consecutive rows, of %d rows, suspicious: %v", d.Correlation, Count(d.Pairs, "pair"), l.Rows, d.Suspicious)
-		}
-		return nil
-	}
 	m := d.Measured
 	if again := NewDependence(m); again != d {
 		return fmt.Errorf("the measured sums give a correlation of %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)

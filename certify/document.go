@@ -70,8 +70,6 @@ type Certificate struct {
 	Jitter        JitterCheck   `json:"jitter"`
 	Delta         Delta         `json:"delta"`
 	Declared      Declared      `json:"declared"`
-
-	document []byte // the bytes of a document of an earlier format, else nil
 }
 
 // A Role is the use of the rows from which a guarantee is computed.

@@ -26,9 +26,6 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
 	}
-	if c.unseen() {
-		said = append(said, "The document is of the format "+formatBefore+", which does not say whether its rows are near copies, follow a counter, or depend on each other: that is seen where it is verified with the rows.")
-	}
 	if f := c.Findings; f != nil && f.NearCopies > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
 	}

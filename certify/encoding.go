@@ -22,15 +22,8 @@ func Schema() []byte { return bytes.Clone(schema) }
 
 // Marshal returns the canonical bytes of the certificate: indented JSON with
 // fields in a fixed order, and a newline at the end. A number that JSON cannot
-// hold is an error. A certificate of an earlier format keeps the bytes that it was read from.
+// hold is an error.
 func Marshal(c Certificate) ([]byte, error) {
-	if c.document != nil {
-		return bytes.Clone(c.document), nil
-	}
-	return encode(c)
-}
-
-func encode(c Certificate) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
@@ -45,29 +38,21 @@ func encode(c Certificate) ([]byte, error) {
 // format, and bytes that [Marshal] would have written otherwise are errors. It
 // does not check that the numbers follow from each other: see [Recompute].
 func Parse(data []byte) (c Certificate, err error) {
-	if bytes.HasPrefix(data, []byte("{\n  \"format\": \""+formatBefore+"\",\n")) {
-		c, err = parseBefore(data)
-	} else {
-		c, err = parse(data, Format)
-	}
-	if err != nil {
+	if c, err = parse(data); err != nil {
 		return Certificate{}, fmt.Errorf("certify: parse certificate: %w", err)
 	}
 	return c, nil
 }
 
-func parse(data []byte, format string) (Certificate, error) {
+func parse(data []byte) (Certificate, error) {
 	var c Certificate
 	if err := unmarshalStrict(data, &c); err != nil {
 		return Certificate{}, err
 	}
-	if c.Format != format {
-		return Certificate{}, fmt.Errorf("format is %q, this program reads %q", c.Format, format)
+	if c.Format != Format {
+		return Certificate{}, fmt.Errorf("format is %q, this program reads %q", c.Format, Format)
 	}
-	if (format == Format) != (c.Dependence.Measured != Measured{}) {
-		return Certificate{}, errors.New("dependence: what was measured is missing, or of another format")
-	}
-	again, err := encode(c)
+	again, err := Marshal(c)
 	if err != nil {
 		return Certificate{}, err
 	}

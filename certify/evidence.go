@@ -247,10 +247,10 @@ func (ev Evidence) validateFindings() error {
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
 	}
-	if c.Policy != CopiesDropped && ev.Delta.Looks.counted() {
+	if c.Policy != CopiesDropped {
 		rows -= ev.Ledger.Holdout + ev.Ledger.Outside
 	}
-	faults = append(faults, c.validate(ev.Ledger, ev.Dependence.Measured == (Measured{})))
+	faults = append(faults, c.validate(ev.Ledger))
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))
 	}

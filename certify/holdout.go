@@ -1,10 +1,6 @@
 package certify
 
-const (
-	methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
-	// methodChernoff is for losses other than 0 and 1 in the format before.
-	methodChernoff = "Chernoff's bound (Langford 2005) on rows that were used for nothing else; kl inverted upwards"
-)
+const methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
 
 // holdout bounds the risk of the mean of Q from rows that neither the prior nor
 // training nor any choice has seen. Given all other rows, the mean is one fixed
@@ -15,24 +11,17 @@ const (
 func holdout() method {
 	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
-		counted := ev.Delta.Looks.counted() // the price of looks is for one of n+1 answers
-		if counted {
-			sum := g.EmpiricalRisk.Exact.whole()
-			g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
-		}
+		sum := g.EmpiricalRisk.Exact.whole() // the price of looks is for one of n+1 answers
+		g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		switch {
-		case g.Loss.Kind.Counts() && (ev.Ledger.Units == nil || ev.Ledger.Units.Misses != nil):
+		if g.Loss.Kind.Counts() && (ev.Ledger.Units == nil || ev.Ledger.Units.Misses != nil) {
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
-		case counted: // what the look shows is the bound
+		} else { // what the look shows is the bound
 			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
-		default:
-			g.Method = methodChernoff
-			g.Bound, err = holdoutBound(g.EmpiricalRisk.Upper, g.N, ev.Delta.Declared, share)
 		}
 		if ev.Ledger.Units != nil {
 			g.Method = ofUnits(g.Method)

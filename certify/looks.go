@@ -22,8 +22,6 @@ type Looks struct {
 	// Ended says that an earlier look showed a curve, which tells far more than a count: the
 	// guarantees from these rows are indicative, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
-
-	before bool // of the format before, which spent all of δ on each look
 }
 
 // MaxLooks is the largest number of looks at the same rows.
@@ -31,9 +29,6 @@ const MaxLooks = 1000
 
 // share returns the part of δ that this look may spend.
 func (l *Looks) share() Share {
-	if l != nil && l.before {
-		return Share{}
-	}
 	if l == nil || len(l.Earlier) == 0 {
 		return Share{big.NewRat(19, 20)}
 	}
@@ -49,9 +44,6 @@ func (l *Looks) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
 }
 
-// counted reports whether a look shows one of n+1 answers.
-func (l *Looks) counted() bool { return l == nil || !l.before }
-
 // paid reports whether there are earlier looks, and a share of δ pays for them.
 func (l *Looks) paid() bool { return l != nil && len(l.Earlier) > 0 && !l.unpriced() }
 
@@ -63,7 +55,7 @@ func (l *Looks) ended() bool { return l != nil && l.Ended }
 
 // validate reports all faults; nil has none.
 func (l *Looks) validate(heldOut bool) error {
-	if l == nil || l.before {
+	if l == nil {
 		return nil
 	}
 	var faults []error
@@ -95,7 +87,7 @@ func (l *Looks) told() string {
 	switch {
 	case l == nil:
 		return " First look at them by its maker's log of looks."
-	case l.Uncounted || l.before:
+	case l.Uncounted:
 		return " Looks not counted."
 	}
 	words := fmt.Sprintf(" Look %d at them by its maker's log of looks", len(l.Earlier)+1)

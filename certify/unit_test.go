@@ -154,19 +154,6 @@ func TestCurveOfUnits(t *testing.T) {
 	}
 }
 
-// The format before has no units: its hold-outs spend all of delta on each look.
-func TestNoUnitsInTheFormatBefore(t *testing.T) {
-	ev := withUnits(t, 0.1)
-	ev.Delta.Looks, ev.Copies.Distinct = &Looks{before: true}, 12685
-	c := certificate(t, ev)
-	c.Format, c.Delta.Looks, c.Dependence.Measured = formatBefore, nil, Measured{}
-	data, err := encode(c)
-	fatal.If(t, err)
-	if _, err := Parse(data); err == nil || !strings.Contains(err.Error(), "it counts looks or units") {
-		t.Errorf("Parse: %v", err)
-	}
-}
-
 func TestMissesAreValidated(t *testing.T) {
 	for name, change := range map[string]func(ev *Evidence){
 		"all rows":              func(ev *Evidence) { *ev.Ledger.Units.Misses = 1 },

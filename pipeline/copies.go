@@ -98,7 +98,7 @@ func (c Copies) hints() string {
 // counted is a certificate's statement about copies.
 func (j Job) counted(c Copies, all certify.Tallies) certify.Copies {
 	found := certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
-	if j.Copies.Policy == CopiesDropped && found.Rows > 0 && !j.before {
+	if j.Copies.Policy == CopiesDropped && found.Rows > 0 {
 		risk := all.Of(certify.PredictorMean, certify.RoleTrain).Risk
 		if err := risk.Merge(all.Of(certify.PredictorMean, certify.RoleCopy).Risk); err == nil { // else refused for the lack of it
 			found.AsTheyCome = &certify.Risk{Exact: risk}

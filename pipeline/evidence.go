@@ -119,11 +119,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	case job.Unit.given():
 		rows.Diagnostic += " Whether units are alike was not measured."
 	case n.Suspicious:
-		what := "what was measured of near rows"
-		if n.Measured == (certify.Measured{}) { // of the format before
-			what = "this"
-		}
-		rows.Diagnostic += " Independent rows in order of arrival would hardly show " + what + ": unless the rows were sorted, they depend on each other, and the bound may be too low."
+		rows.Diagnostic += " Independent rows in order of arrival would hardly show what was measured of near rows: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}
 	rows.Diagnostic += " " + job.Copies.diagnostic(found.Open)
 	if job.BadRows.Some() {

@@ -55,7 +55,6 @@ type Job struct {
 	declaration *Job              // before the changes of an alternative and [Job.ForRows]; nil: the job itself
 	sequence    *certify.Sequence // its place in a sequence; nil: none
 	former      formerJobs        // those that had the sequence before it
-	before      bool              // its certificate has the previous format, with the defaults and the scaling of that
 	looks       *certify.Looks    // earlier ones at its hold-out rows; nil: none
 }
 

@@ -145,11 +145,11 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	}
 	if found.Origin == certify.OriginReference {
 		for c := range len(m.Meta.Features) {
-			found.Reference = append(found.Reference, standardise(kept.column(c), job.usualWithin()))
+			found.Reference = append(found.Reference, standardise(kept.column(c), usualWithin))
 		}
 		y := kept.column(p.of.columns - 1)
-		target := standardise(y, job.usualWithin())
-		target.Centre = mean.centre(job.centre(y, target.Centre))
+		target := standardise(y, usualWithin)
+		target.Centre = mean.centre(centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
 	}
 	if found.Groups, err = job.groupValues(inputs, reference); err != nil {

@@ -94,13 +94,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 // or with roles by position, PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
 // 0.25. The job keeps the identity of its declaration.
 func (j Job) ForRows(n int64) Job {
-	if j.before {
-		return j.forRows(n, n >= 2000, 0.1)
-	}
-	return j.forRows(n, n >= holdoutFromRows, holdoutShare(n))
-}
-
-func (j Job) forRows(n int64, enough bool, share float64) Job {
+	enough, share := n >= holdoutFromRows, holdoutShare(n)
 	if j.declaration == nil {
 		declared := j
 		j.declaration = &declared

@@ -39,9 +39,6 @@ func (v *Verification) NotChecked() []string {
 	if len(v.certificate.Sample.Segments) > 0 && !v.Log {
 		open = append(open, "that the rows are of the topic and of the partitions that the sentences name")
 	}
-	if over := v.certificate.PassedOver(); over != "" {
-		open = append(open, over)
-	}
 	if v.noise && !v.Retrained {
 		rests := "no guarantee does"
 		if v.job.Loss.Width == certify.WidthDeviation {

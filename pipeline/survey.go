@@ -326,9 +326,9 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 		if len(x) == 0 {
 			return a, true, nil
 		}
-		a = standardise(x, job.usualWithin())
+		a = standardise(x, usualWithin)
 		if isTarget {
-			a.Centre = job.centre(x, a.Centre)
+			a.Centre = centre(x, a.Centre)
 		}
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
@@ -361,10 +361,10 @@ func standardise(x []float64, within float64) Affine {
 
 // centre is that of the target's scaling, from its values x with that mean: the value of more than
 // half of them, if there is one. The process is then 0 where nothing happens, and small elsewhere.
-func (j Job) centre(x []float64, mean float64) float64 {
+func centre(x []float64, mean float64) float64 {
 	_, middle, _ := middleOf(x)
 	others := slices.DeleteFunc(slices.Clone(x), func(v float64) bool { return v == middle })
-	if j.before || 2*len(others) >= len(x) {
+	if 2*len(others) >= len(x) {
 		return mean
 	}
 	return middle + 0 // no −0
@@ -372,12 +372,7 @@ func (j Job) centre(x []float64, mean float64) float64 {
 
 // usualWithin is how many times the spread of most values a usual one may lie away from the
 // median, if the scaling comes from reference rows.
-func (j Job) usualWithin() float64 {
-	if j.before {
-		return 1e4
-	}
-	return 100
-}
+const usualWithin = 100
 
 // usual drops outliers, by distance from the median in spreads of most values: a fill value such as
 // −9999 would leave no difference between all others. Where most values are one, all are usual.

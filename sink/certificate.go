@@ -199,9 +199,6 @@ func decodeRow(data []byte) (c certify.Certificate, err error) {
 	if c, err = certify.Parse(columns[document.ColumnIndex][0].ByteArray()); err != nil {
 		return c, fmt.Errorf("its document: %w", err)
 	}
-	if c.PassedOver() != "" {
-		return c, errors.New("its document is of an earlier format, which is read as JSON only")
-	}
 	want, err := newCertificateRow(c)
 	if err != nil {
 		return c, err
