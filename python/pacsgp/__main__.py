@@ -32,26 +32,22 @@ from .refusal import Refused, here
 from .verify import check_files, mean_statuses, show, verify
 
 
-FORMS = {
-    "verify": ("check a certificate against its model and, if given, its rows", ("model", None), ("certificate", None), ("data", "*")),
-    "predict": ("write predictions for DATA to a file of Parquet", ("model", None), ("out", None), ("data", "+")),
-    "batch": ("read calls from standard input, a JSON list of arguments a line",)}
-
-
 def arguments(call):
-    first = argparse.ArgumentParser(prog="pacsgp", usage="python -m pacsgp {verify,predict,batch} ...", description=__doc__.split("\n", 1)[0])
-    first.add_argument("command", choices=FORMS)
-    command = first.parse_args(call[:1]).command
-    about, *positional = FORMS[command]
-    parser = argparse.ArgumentParser(prog="pacsgp " + command, description=about)
-    for name, many in positional:
-        parser.add_argument(name, **({"nargs": many} if many else {}))
-    if command == "verify":
-        parser.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
-        parser.add_argument("--json", action="store_true", help="print JSON")
-    if command == "predict":
-        parser.add_argument("--certificate")
-    return parser.parse_intermixed_args(call[1:], argparse.Namespace(command=command))
+    parser = argparse.ArgumentParser(prog="python -m pacsgp", description=__doc__.split("\n", 1)[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser("verify", help="check a certificate against its model and, if given, its rows")
+    check.add_argument("model")
+    check.add_argument("certificate")
+    check.add_argument("data", nargs="*")
+    check.add_argument("--id", help="the certificate's id, as you know it from elsewhere")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    predict = commands.add_parser("predict", help="write predictions for DATA to a file of Parquet")
+    predict.add_argument("model")
+    predict.add_argument("out")
+    predict.add_argument("data", nargs="+")
+    predict.add_argument("--certificate")
+    commands.add_parser("batch", help="read calls from standard input, a JSON list of arguments a line")
+    return parser.parse_args(call)
 
 
 def run(args):

@@ -5,28 +5,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import LARGEST, fills, may_be_text, value
+from .encode import LARGEST, fills, may_be_text
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter
 from .model import tolerance
 from .refusal import need, ok
 
 FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
-
-
-FAR_SCALES = 10           # of a feature from its centre: from there on a row is far from the reference rows
-
-
-def unknown_levels(model, block, none, others):
-    """Counts rows with a prediction by the first feature whose value is no level."""
-    taken = none.copy()
-    for name, column in zip(model.features, block):
-        e = model.encode.get(name, {})
-        if e.get("one_hot"):
-            unknown = ~np.isin(value(e, column), e["one_hot"]) & ~taken
-            taken |= unknown
-            if unknown.any():
-                others[name] = others.get(name, 0) + int(unknown.sum())
 
 
 class Predictor:
@@ -42,7 +27,7 @@ class Predictor:
 
     def of(self, block):
         """For rows [inputs, n]: means, deviations and predictive ones, NaN where none is given;
-        which rows are bad, and how many lie far from the reference rows."""
+        and which rows are bad."""
         model, scale = self.model, self.model.target["scale"]
         bad = ~(np.abs(block[self.strict]) <= LARGEST).all(0)
         x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
@@ -57,9 +42,8 @@ class Predictor:
         vague = none | ~(off <= np.maximum(model.tau() * self.tolerance / scale ** 2, variance / 128))
         around = self.noise["spread"] * variance + self.noise["variance"]
         vaguer = none | ~(off <= around / 128) | (around == 0)
-        distant = int((np.abs(x) > FAR_SCALES).any(1)[~none].sum())
         return (np.where(none, np.nan, mean), np.where(vague, np.nan, np.sqrt(variance) * scale),
-                np.where(vaguer, np.nan, np.sqrt(around) * scale), bad, distant)
+                np.where(vaguer, np.nan, np.sqrt(around) * scale), bad)
 
 
 def rows_for(model, paths):
@@ -78,19 +62,14 @@ def write_predictions(model, paths, out, certificate):
     schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
                         ("certificate", pa.string()), ("reason", pa.string())])
     need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
-    predictor, blocks, rows, withheld, distant, others = Predictor(model), rows_for(model, paths), 0, 0, 0, {}
+    predictor, rows, withheld = Predictor(model), 0, 0
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        for _, first, block in blocks:
-            mean, deviation, predictive, bad, beyond = predictor.of(block)
+        for _, first, block in rows_for(model, paths):
+            mean, deviation, predictive, bad = predictor.of(block)
             none = np.isnan(mean)
             reasons = ["the row breaks the row rules" if b else FAR if n else None for b, n in zip(bad, none)]
             writer.write_table(pa.table([
                 pa.array(np.arange(first, first + len(mean))), *(pa.array(v, mask=np.isnan(v)) for v in (mean, deviation, predictive)),
                 pa.array([None if n else certificate for n in none], pa.string()), pa.array(reasons, pa.string())], schema=schema))
-            unknown_levels(model, block, none, others)
-            rows, withheld, distant = rows + len(mean), withheld + int(none.sum()), distant + beyond
+            rows, withheld = rows + len(mean), withheld + int(none.sum())
     ok(f"{rows} rows are in {out}, {withheld} of them without a prediction")
-    for name in sorted(others, key=str.encode):
-        ok(f"{others[name]} {'row' if others[name] == 1 else 'rows'} of {rows} with a value of \"{name}\" that the model does not know: it counts as other" + (" (hint: is it text in the one, and numbers in the other?)" if others[name] == rows else ""))
-    if distant:
-        ok(f"{distant} {'prediction' if distant == 1 else 'predictions'} far from the reference rows: a feature lies more than {FAR_SCALES} of its scales from its centre. The certificate speaks of rows of its own source, hardly of these")
