@@ -11,7 +11,6 @@ import (
 	"slices"
 	"testing"
 
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
