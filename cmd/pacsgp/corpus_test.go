@@ -224,6 +224,21 @@ func TestCorpusForgeries(t *testing.T) {
 	}
 }
 
+// The verifier in Python refuses hostile files in place of the rows.
+func TestPythonRefusesHostileFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "*.parquet"))
+	fatal.If(t, err)
+	var calls [][]string
+	for _, file := range files {
+		calls = append(calls, []string{"verify", filepath.Join(corpus, "zero-one", "model.parquet"), filepath.Join(corpus, "zero-one", "certificate.json"), file})
+	}
+	for i, run := range verifytest.Verify(t, calls) {
+		if run.Status != exitFailure {
+			t.Errorf("%s: status %d: %s", files[i], run.Status, run.Out)
+		}
+	}
+}
+
 // patched is a certificate with another value at a path, such as /guarantees/holdout/bound.
 func patched(t *testing.T, document []byte, path, value string) []byte {
 	t.Helper()
