@@ -70,4 +70,3 @@ class Spreads:
         """A stated bound lies where these losses allow it."""
         low, high, k = least(self.small, n, inverse, -1), least(self.large, n, inverse, 1), steps(bound, n)
         need(low <= k <= high, f"the bound of the hold-out is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")
-        return low, high

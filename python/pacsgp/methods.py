@@ -55,7 +55,7 @@ class Losses:
 
     def agrees(self, found, rounded=0):
         """The stated sum is this program's, up to rounding; larger only as far as there are more
-        rows that are not proven. Returns whether as many are unproven."""
+        rows that are not proven."""
         one, stated = unit.examples(found["ledger"], self.role) * UNIT, found[self.id]
         if self.ids is not None:
             self.high, self.width = self.sums.means(0, True), self.sums.means(1, True)
@@ -64,7 +64,6 @@ class Losses:
         wider = Fraction(WIDEST) * one if self.role == "train" else room * (1 if self.ids is None else 10)  # a larger risk promises less
         need(-room - own <= stated - self.high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
-        return found["unproven " + self.id] == self.unproven
 
 
 class PacBayes(Losses):
@@ -85,7 +84,6 @@ class PacBayes(Losses):
         c, risk = Decimal(draw["exponent"]), Decimal(mean_of(found["pac-bayes"], n, True))
         close(draw["bound"], min(Decimal(1), kl_inverse(risk, c)), "the bound B")
         close(draw["bound_pinsker"], min(Decimal(1), risk + (c / 2).sqrt()), "Pinsker's bound")
-        ok(f"B = {draw['bound']:.6f} follows from risk, KL, ln 1/weight, xi(N) and delta; here {float(kl_inverse(risk, c)):.12f}")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
@@ -132,11 +130,9 @@ class Holdout(Losses):
             return need(g["bound"] == 1, "the bound of a look that cannot be paid for is not 1")
         if found["alone"]:
             betting.check(g["bound"], n, float(g["ln_inverse_delta"]))
-            return ok(f"hold-out: {n} {'units' if 'units' in found['ledger'] else 'rows'}, of fresh ones a mean loss of at most {g['bound']:.6f}")
+            return
         k = -(-found["holdout"] // UNIT)
         check_limit(k, n, Decimal(g["bound"]), inverse)
-        of = "units" if "units" in found["ledger"] else "rows"
-        ok(f"hold-out: {k} of {n} {of} lose, of fresh {of} at most {g['bound']:.6f}")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
@@ -166,12 +162,8 @@ class Holdout(Losses):
         if found["alone"]:
             if self.sums.units:
                 self.spreads.add(self.sums.averages(0) - WIDEST, self.sums.averages(1) + AGREEMENT)
-            if found["bound"]:
-                low, high = self.spreads.agree(*found["bound"])
-                ok(f"hold-out: the bound is {low} to {high} of {unit.examples(found['ledger'], 'holdout')} examples by the losses that are proven here")
-            return True
+            return self.spreads.agree(*found["bound"]) if found["bound"] else None
         super().agrees(found, (1 + self.narrowly) * UNIT)
-        return True
 
 
 def numbered(steps):
@@ -215,7 +207,6 @@ class Curve(Losses):
         here = [s for s in steps if s["tolerance"] <= own]
         need(g["bound"] == (here[-1]["bound"] if here else 1), "the bound of the curve is not that at the tolerance")
         need(not here or here[-1]["misses"] * UNIT == found["curve"], "the curve and the empirical risk count other rows")
-        ok(f"curve: at the tolerance {found['curve'] // UNIT} of {n} rows lose, of fresh rows at most {g['bound']:.6f}; {len(steps)} steps hold at once")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
@@ -239,8 +230,6 @@ class Curve(Losses):
         need(self.least[OWN] <= lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")
         need(np.all(self.least <= stated), "fewer rows are beyond a tolerance of the curve than have to be")
         need(np.all((stated <= self.most) | (stated == n) & ((self.most > n // 2) | own["empty"])), "more rows are beyond a tolerance of the curve than can be")
-        ok("curve: as many rows are beyond each tolerance as are proven here, but for those within the accuracy of it")
-        return True
 
 
 def counted(each):
@@ -281,7 +270,6 @@ class Groups(Losses):
             else:
                 check_limit(e["misses"], e["n"], Decimal(e["bound"]), inverse)
         need(g["bound"] == max(e["bound"] for e in each), "the bound is not the largest of the groups")
-        ok(f"groups: {sum(e['bound'] < 1 for e in each)} of {len(each)} have a bound below 1, all at once")
 
     @classmethod
     def derive(cls, cert, found, loss, delta):
@@ -300,8 +288,6 @@ class Groups(Losses):
         for e, n, lost, narrowly in zip(found["each group"], self.n.tolist(), self.lost.tolist(), self.narrowly.tolist()):
             need(e["n"] == n, f"a group has {n} hold-out rows, the certificate says {e['n']}")
             need(lost <= e["misses"] <= lost + narrowly + 1, f"of a group {lost} hold-out rows are lost, the certificate says {e['misses']}")
-        ok("groups: the rows of each are as stated, and as many are lost")
-        return True
 
 
 WEIGHTS = {"pac-bayes": 1, "holdout": 9, "curve": 9, "groups": 9}  # parts of delta
