@@ -1,18 +1,17 @@
 package arrowipc
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
+	flatbuffers "github.com/google/flatbuffers/go"
 )
 
 // Magic begins and ends an Arrow IPC file.
@@ -36,9 +35,7 @@ type File struct {
 	Batches []Batch
 	Sum     [sha256.Size]byte // of the footer
 
-	schema       []byte // its message
-	known        described
-	dictionaries []block
+	size int64
 }
 
 // A Batch describes a record batch.
@@ -46,7 +43,8 @@ type Batch struct {
 	Rows  int64
 	Bytes int64 // stored
 
-	at block
+	at    block
+	index int
 }
 
 // A block is the place of a message.
@@ -57,7 +55,7 @@ var errFile = errors.New("the Arrow file is damaged, or was not written to its e
 // Open reads the footer. If rows is true it also reads the descriptions of record batches, for their
 // numbers of rows.
 func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
-	defer func() { // the border to a library that panics on damage
+	defer func() { // the border to libraries that panic on damage
 		if p := recover(); p != nil {
 			f, err = nil, fmt.Errorf("%w: %v", errFile, p)
 		}
@@ -66,71 +64,63 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f = &File{Sum: sha256.Sum256(footer)}
-	m := flat{data: footer, left: len(footer)}
-	root := m.table("Footer", 0, 0)
-	if m.bad || !root.at(1).set || !pairs(root.at(4)) {
+	f = &File{Sum: sha256.Sum256(footer), size: size}
+	root, end, left := rootOf(footer), size-tailBytes-int64(len(footer)), len(footer)/8
+	schema, ok := below(root, 1)
+	if !ok || !fields(schema, 1, 0, &left) {
 		return nil, errFile
 	}
-	end := size - tailBytes - int64(len(footer))
-	known, good := describe(root.at(1), root.at(0).number)
-	f.known = known
-	if !good {
+	dictionaries, good := blocks(root, 2, end)
+	batches, ok := blocks(root, 3, end)
+	if !good || !ok {
 		return nil, errFile
 	}
-	if err := f.readSchema(r, footer, root, end); err != nil {
+	if err := apart(dictionaries, batches); err != nil {
 		return nil, err
 	}
-	if f.dictionaries, good = blocks(root.at(2), end); !good {
-		return nil, errFile
+	stored := int64(0)
+	for _, at := range dictionaries {
+		if _, err := descriptionAt(r, at, headerDictionary); err != nil {
+			return nil, err
+		}
+		stored += at.description + at.body
 	}
-	batches, good := blocks(root.at(3), end)
-	if !good {
-		return nil, errFile
-	}
-	if err := apart(f.dictionaries, batches); err != nil {
-		return nil, err
-	}
-	if err := f.readDictionaries(r, known, end, len(batches) > 0); err != nil {
-		return nil, err
-	}
-	for _, at := range batches {
-		b := Batch{at: at, Bytes: at.description + at.body}
+	for i, at := range batches {
+		b := Batch{at: at, index: i, Bytes: at.description + at.body}
 		if rows {
-			header, err := headerOf(r, at, end, known.version, headerBatch)
+			d, err := descriptionAt(r, at, headerBatch)
 			if err != nil {
 				return nil, err
 			}
-			if !known.batch(header, known.fields, at.body, false) {
-				return nil, errFile
-			}
-			b.Rows = header.at(0).number
+			b.Rows = d.rows
 		}
 		f.Batches = append(f.Batches, b)
 	}
-	return f, nil
+	return f, f.readSchema(r, stored)
 }
 
-// readDictionaries checks the dictionaries. Each identifier of the schema must have one if needed, or
-// if any has.
-func (f *File) readDictionaries(r io.ReaderAt, known described, end int64, needed bool) error {
-	found := map[int64]bool{}
-	for _, at := range f.dictionaries {
-		header, err := headerOf(r, at, end, known.version, headerDictionary)
-		if err != nil {
-			return err
-		}
-		id, batch := header.at(0).number, header.at(1)
-		field, is := known.dictionaries[id]
-		if !is || found[id] || !batch.set || header.at(2).number != 0 || !known.batch(batch, []node{field}, at.body, true) {
-			return errFile
-		}
-		found[id] = true
+// readSchema reads the schema of the footer. Another schema at the head of the file is an error:
+// readers of files use the one, readers of streams the other.
+func (f *File) readSchema(r io.ReaderAt, dictionaries int64) error {
+	file, err := ipc.NewFileReader(io.NewSectionReader(r, 0, f.size), ipc.WithAllocator(f.room(dictionaries, 0)))
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFile, err)
 	}
-	if len(found) != len(known.dictionaries) && (needed || len(found) > 0) {
-		return errFile
+	f.Schema = file.Schema()
+	head, _, err := Follow(io.NewSectionReader(r, headBytes, f.size-headBytes), &Allowance{Left: maxFooter})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errFile, err)
+	}
+	defer head.Release()
+	if !head.Schema().Equal(f.Schema) {
+		return fmt.Errorf("%w: its head and its footer have different schemas", errFile)
 	}
 	return nil
+}
+
+// room bounds the memory for so many stored bytes, and unpacked ones of a size.
+func (f *File) room(stored, unpacked int64) *Allowance {
+	return &Allowance{Left: int(min(unpackMost, max(packedMost*stored, unpacked)) + 2*stored + 1<<16)}
 }
 
 // apart returns an error if a byte belongs to two blocks: else a footer of a few bytes could repeat a
@@ -144,56 +134,6 @@ func apart(dictionaries, batches []block) error {
 		}
 	}
 	return nil
-}
-
-// readSchema reads the schema of the footer. Another schema at the head of the file is an error:
-// readers of files use the one, readers of streams the other.
-func (f *File) readSchema(r io.ReaderAt, footer []byte, root node, end int64) error {
-	head, err := headerOf(r, block{headBytes, -1, 0}, end, root.at(0).number, headerSchema)
-	if err != nil {
-		return err
-	}
-	if !reflect.DeepEqual(head, root.at(1)) {
-		return fmt.Errorf("%w: its head and its footer have different schemas", errFile)
-	}
-	f.schema = schemaMessage(footer, root.at(0).number)
-	in, err := ipc.NewReader(bytes.NewReader(f.schema), ipc.WithAllocator(&Allowance{Left: len(f.schema)}))
-	if err != nil {
-		return fmt.Errorf("%w: %w", errFile, err)
-	}
-	defer in.Release()
-	f.Schema = in.Schema()
-	return nil
-}
-
-// schemaMessage makes a message of the schema in a footer: a table of version, kind, header and
-// length of the body, followed by the footer, into which the header points.
-func schemaMessage(footer []byte, version int64) []byte {
-	const (
-		prefix = 8  // mark and length
-		fields = 4  // the place of the list of fields
-		start  = 16 // the table
-		before = 40 // bytes before the footer
-		schema = 1  // the kind
-	)
-	out := make([]byte, prefix+before, prefix+before+len(footer)+8)
-	m := out[prefix:]
-	binary.LittleEndian.PutUint32(m, start)
-	for i, v := range []uint16{12, 24, 4, 6, 8, 16} { // its own size, the table's, and where each field is
-		binary.LittleEndian.PutUint16(m[fields+2*i:], v)
-	}
-	binary.LittleEndian.PutUint32(m[start:], start-fields)
-	binary.LittleEndian.PutUint16(m[start+4:], uint16(version)) //nolint:gosec // the caller has read it as a number of two bytes
-	m[start+6] = schema
-	f := flat{data: footer}
-	root := f.follow(0)
-	at := root + int(f.number(root-int(f.number(root, 4))+6, 2))                      // the second field of the footer
-	binary.LittleEndian.PutUint32(m[start+8:], uint32(before+f.follow(at)-(start+8))) //nolint:gosec // a footer has at most 64 MiB, and describe has checked its offsets
-	out = append(out, footer...)
-	out = append(out, make([]byte, -len(out)&7)...)
-	binary.LittleEndian.PutUint32(out, 0xFFFFFFFF)
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-prefix)) //nolint:gosec // a footer is shorter
-	return out
 }
 
 func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
@@ -215,51 +155,39 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return footer, nil
 }
 
-// blocks returns the places of messages; false unless they are before end.
-func blocks(all node, end int64) ([]block, bool) {
-	found := make([]block, 0, len(all.list))
-	for _, n := range all.list {
-		b := block{n.at(0).number, n.at(1).number, n.at(2).number}
-		if b.offset < headBytes || b.description < 8 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description || (b.offset|b.description|b.body)%8 != 0 {
+// blocks returns the places of messages, a field of the footer; false unless they are before end.
+func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
+	at, n, ok := vector(root, field, 24)
+	if !ok {
+		return nil, false
+	}
+	found := make([]block, n)
+	for i := range found {
+		place := at + flatbuffers.UOffsetT(24*i) //nolint:gosec // in the vector
+		b := block{root.GetInt64(place), int64(root.GetInt32(place + 8)), root.GetInt64(place + 16)}
+		if b.offset < headBytes || b.description < 8 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description {
 			return nil, false
 		}
-		found = append(found, b)
+		found[i] = b
 	}
 	return found, true
 }
 
-// message reads and checks the description of a message, with the length before it. If
-// at.description is −1, the description may have any length.
-func message(r io.ReaderAt, at block, end int64) (text []byte, m node, err error) {
-	head := make([]byte, 8)
-	if _, err := r.ReadAt(head, at.offset); err != nil {
-		return nil, m, noEOF(err)
-	}
-	prefix, size := int64(8), int64(binary.LittleEndian.Uint32(head[4:]))
-	if binary.LittleEndian.Uint32(head) != 0xFFFFFFFF {
-		prefix, size = 4, int64(binary.LittleEndian.Uint32(head))
-	}
-	if size == 0 || size > end-at.offset-prefix || at.description >= 0 && prefix+size != at.description {
-		return nil, m, errFile
-	}
-	text = make([]byte, prefix+size)
+// descriptionAt reads the description of a message, which must be of this kind.
+func descriptionAt(r io.ReaderAt, at block, kind byte) (description, error) {
+	text := make([]byte, at.description)
 	if _, err := r.ReadAt(text, at.offset); err != nil {
-		return nil, m, noEOF(err)
+		return description{}, noEOF(err)
 	}
-	m, body, err := checkMessage(text[prefix:])
-	if err == nil && (body != at.body && at.description >= 0 || !pairs(m.at(4))) {
+	prefix := 8
+	if binary.LittleEndian.Uint32(text) != 0xFFFFFFFF {
+		prefix = 4
+	}
+	d, err := describe(text[prefix:])
+	if err == nil && (d.kind != kind || d.body != at.body) {
 		err = errFile
 	}
-	return text, m, err
-}
-
-// headerOf reads the header of a message, which must have this version and kind.
-func headerOf(r io.ReaderAt, at block, end, version, kind int64) (node, error) {
-	_, m, err := message(r, at, end)
-	if err == nil && (m.at(0).number != version || m.at(1).number != kind || !m.at(2).set) {
-		err = errFile
-	}
-	return m.at(2), err
+	return d, err
 }
 
 func noEOF(err error) error {
@@ -284,43 +212,39 @@ func (f *File) rowBytes() int64 {
 // Read reads a record batch, with the dictionaries of the file. The caller recovers from panics
 // of the library, and releases the record.
 func (f *File) Read(r io.ReaderAt, batch Batch) (arrow.Record, error) {
-	stream, stored := f.schema, int64(0)
-	for _, at := range append(slices.Clone(f.dictionaries), batch.at) {
-		text, m, err := message(r, at, at.offset+at.description)
-		if err != nil {
-			return nil, err
-		}
-		body := make([]byte, at.body)
-		if _, err := r.ReadAt(body, at.offset+at.description); err != nil {
-			return nil, noEOF(err)
-		}
-		rows, fields, values := m.at(2), f.known.fields, m.at(1).number == headerDictionary
-		if values {
-			rows, fields = rows.at(1), []node{f.known.dictionaries[rows.at(0).number]}
-		}
-		if !f.known.batch(rows, fields, at.body, values) || !whole(rows, fields, values, body) {
-			return nil, errFile
-		}
-		stream, stored = slices.Concat(stream, text, body), stored+at.body
+	d, err := descriptionAt(r, batch.at, headerBatch)
+	if err != nil {
+		return nil, err
 	}
-	room := &Allowance{Left: int(min(unpackMost, max(packedMost*stored, 2*f.rowBytes()*min(batch.Rows, unpackMost))) + stored + 1<<16)}
-	in, err := NewReader(stream, room)
-	if err == nil {
-		defer in.Release()
-		if !in.Next() {
-			err = cmp.Or(in.Err(), io.ErrUnexpectedEOF)
-		}
+	if d.rows != batch.Rows {
+		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", errFile, d.rows, batch.Rows)
 	}
+	room := f.room(batch.Bytes, 2*f.rowBytes()*min(batch.Rows, unpackMost))
+	found, err := f.read(r, batch.index, room)
 	switch {
 	case err != nil && room.exceeded:
 		return nil, fmt.Errorf("unpacked it is too large: a record batch may have %d MiB (hint: write batches of fewer rows): %w", unpackMost>>20, err)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errFile, err)
 	}
-	found := in.Record()
-	if found.NumRows() != batch.Rows {
-		return nil, fmt.Errorf("%w: a record batch has %d rows, and had %d", errFile, found.NumRows(), batch.Rows)
+	for _, column := range found.Columns() {
+		if err := Held(column); err != nil {
+			found.Release()
+			return nil, err
+		}
 	}
-	found.Retain()
 	return found, nil
+}
+
+func (f *File) read(r io.ReaderAt, index int, room *Allowance) (found arrow.Record, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			found, err = nil, fmt.Errorf("%v", p)
+		}
+	}()
+	file, err := ipc.NewFileReader(io.NewSectionReader(r, 0, f.size), ipc.WithAllocator(room))
+	if err != nil {
+		return nil, err
+	}
+	return file.RecordAt(index)
 }

@@ -84,11 +84,11 @@ func (m *messages) Message() (*ipc.Message, error) {
 	if err != nil {
 		return nil, noEOF(err)
 	}
-	_, bytes, err := checkMessage(description)
+	about, err := describe(description)
 	if err != nil {
 		return nil, err
 	}
-	body, err := m.next(bytes)
+	body, err := m.next(about.body)
 	if err != nil {
 		return nil, noEOF(err)
 	}

@@ -84,9 +84,44 @@ func Nulls(column arrow.Array) error {
 	return nil
 }
 
+// Held returns an error unless the buffers of a column of values of a fixed width, and those of its
+// dictionary, have as many bytes as its rows: the library reads what lies behind them.
+func Held(column arrow.Array) error {
+	if a, ok := column.(*array.Dictionary); ok {
+		if err := Held(a.Dictionary()); err != nil {
+			return err
+		}
+	}
+	data, typ := column.Data(), column.DataType()
+	if d, ok := typ.(*arrow.DictionaryType); ok {
+		typ = d.IndexType
+	}
+	fixed, ok := typ.(arrow.FixedWidthDataType)
+	if !ok {
+		return nil
+	}
+	n := data.Offset() + data.Len()
+	for i, bits := range []int{1, fixed.BitWidth()} {
+		if i >= len(data.Buffers()) || i == 0 && column.NullN() == 0 {
+			continue
+		}
+		have := 0
+		if b := data.Buffers()[i]; b != nil {
+			have = b.Len()
+		}
+		if n < 0 || have < (n*bits+7)/8 {
+			return fmt.Errorf("a buffer of %d bytes for %d values of %d bits: %w", have, n, bits, errFile)
+		}
+	}
+	return nil
+}
+
 // Append appends the values of a column as float64. Nulls, and values that float64
 // cannot represent, become cells of faults.
 func Append(to []float64, column arrow.Array) ([]float64, error) {
+	if err := Held(column); err != nil {
+		return to, err
+	}
 	if a, ok := column.(*array.Dictionary); ok {
 		return appendDictionary(to, a)
 	}

@@ -206,7 +206,7 @@ const deltaMaxBlock = 1 << 16
 // decodeTexts decodes byte arrays, and those of a fixed length in an encoding of byte arrays.
 func (d *decoder) decodeTexts(encoding format.Encoding, data []byte, n int) (err error) {
 	fixed := d.col.physical == format.FixedLenByteArray
-	if d.width >= 0 && !(fixed && encoding == format.DeltaByteArray) {
+	if d.width >= 0 && (!fixed || encoding != format.DeltaByteArray) {
 		return d.refused(encoding)
 	}
 	if err := d.believeTexts(encoding, data, n); err != nil {

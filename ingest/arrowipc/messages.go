@@ -1,0 +1,116 @@
+package arrowipc
+
+import (
+	"errors"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+)
+
+var errLength = errors.New("it is no Arrow IPC stream: a length lies outside of its message")
+
+// Kinds of headers, by number.
+const (
+	headerSchema     = 1
+	headerDictionary = 2
+	headerBatch      = 3
+)
+
+const (
+	typeUnion = 14
+	maxDepth  = 64 // of columns in columns
+)
+
+// A description describes a message.
+type description struct {
+	kind byte
+	rows int64 // of a record batch
+	body int64 // bytes
+}
+
+// describe reads the description of a message and bounds what it claims: the library allocates as
+// much. It panics on damage, as the library does.
+func describe(b []byte) (d description, err error) {
+	m := rootOf(b)
+	d = description{kind: m.GetUint8Slot(slot(1), 0), body: m.GetInt64Slot(slot(3), 0)}
+	header, ok := below(m, 2)
+	if !ok || d.body < 0 {
+		return d, errLength
+	}
+	left := len(b) / 8 // columns have more bytes each
+	switch d.kind {
+	case headerSchema:
+		ok = fields(header, 1, 0, &left)
+	case headerDictionary:
+		if header, ok = below(header, 1); ok {
+			ok = views(header)
+		}
+	case headerBatch:
+		d.rows = header.GetInt64Slot(slot(0), 0)
+		ok = d.rows >= 0 && views(header)
+	}
+	if !ok {
+		return d, errLength
+	}
+	return d, nil
+}
+
+// slot returns the place of a field in the list of a table's fields.
+func slot(field int) flatbuffers.VOffsetT { return flatbuffers.VOffsetT(4 + 2*field) } //nolint:gosec // fields are few
+
+func rootOf(b []byte) flatbuffers.Table {
+	return flatbuffers.Table{Bytes: b, Pos: flatbuffers.GetUOffsetT(b)}
+}
+
+// below returns a field that is a table.
+func below(t flatbuffers.Table, field int) (flatbuffers.Table, bool) {
+	at := flatbuffers.UOffsetT(t.Offset(slot(field)))
+	if at == 0 {
+		return t, false
+	}
+	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + t.Pos)}, true
+}
+
+// vector returns the place of a field that is a vector, and its length, if elements of so many bytes
+// fit; a missing one is empty.
+func vector(t flatbuffers.Table, field, width int) (at flatbuffers.UOffsetT, n int, ok bool) {
+	offset := flatbuffers.UOffsetT(t.Offset(slot(field)))
+	if offset == 0 {
+		return 0, 0, true
+	}
+	at, n = t.Vector(offset), t.VectorLen(offset)
+	return at, n, n >= 0 && n <= (len(t.Bytes)-int(at))/width
+}
+
+// fields reports whether the columns of a schema, or the children of a column, are at most left: they
+// may share their descriptions, so that few bytes describe any number of them. What else they list
+// must fit into the bytes.
+func fields(t flatbuffers.Table, field, depth int, left *int) bool {
+	_, _, metadata := vector(t, field+1, 4)
+	at, n, ok := vector(t, field, 4)
+	if *left -= n; !ok || !metadata || *left < 0 || depth > maxDepth {
+		return false
+	}
+	for i := range n {
+		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))} //nolint:gosec // in the vector
+		if kind, ok := below(child, 3); ok && child.GetUint8Slot(slot(2), 0) == typeUnion {
+			if _, _, codes := vector(kind, 1, 4); !codes {
+				return false
+			}
+		}
+		if !fields(child, 5, depth+1, left) {
+			return false
+		}
+	}
+	return true
+}
+
+// views reports whether the columns of views have at most as many buffers as the record batch.
+func views(batch flatbuffers.Table) bool {
+	_, buffers, ok := vector(batch, 2, 16)
+	at, n, good := vector(batch, 4, 8)
+	for i := 0; good && ok && i < n; i++ {
+		count := batch.GetInt64(at + flatbuffers.UOffsetT(8*i)) //nolint:gosec // in the vector
+		good = count >= 0 && count <= int64(buffers)
+	}
+	return ok && good
+}
