@@ -63,9 +63,6 @@ func (d Delta) validate() error {
 	if d.Alternative < 1 || d.Alternative > d.Alternatives {
 		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
 	}
-	if d.Sequence.amended() && d.Looks == nil && d.Uses(RoleHoldout) {
-		faults = append(faults, errors.New("a job that its sequence has after another one pays for nothing: want looks, or none counted"))
-	}
 	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(RoleHoldout)))...)
 }
 

@@ -42,15 +42,12 @@ func variants(t *testing.T) map[string]Evidence {
 		}),
 		"jitter":   change(func(ev *Evidence) { ev.Jitter.Holds = false }),
 		"sweep":    change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
-		"sequence": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0, 0} }),
+		"sequence": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0} }),
 		"first": change(func(ev *Evidence) {
-			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1, 0, 0}, 2
+			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1, 0}, 2
 		}),
-		"horizon": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365, 0} }),
-		"amended": change(func(ev *Evidence) {
-			ev.Delta.Sequence, ev.Delta.Looks = &Sequence{DeltaSequence, "flights/trainers", 7, 0, 4}, &Looks{Earlier: []int64{120, 1}}
-		}),
-		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0, 0} }),
+		"horizon": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
+		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout, ev.Copies.Distinct = CopiesLimited, 5.0/12690, 0, 90, 12595

@@ -11,13 +11,6 @@ func (c Certificate) Doubts() []string {
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, c.OtherJobs()+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
 	}
-	if s := c.Delta.Sequence; s != nil && s.Amended > 0 {
-		paid, other := "", ""
-		if c.Delta.Looks.paid() {
-			paid, other = " Looks at hold-out rows are paid for.", " else"
-		}
-		said = append(said, fmt.Sprintf("The job of its sequence was changed with number %d.%s That the change owes nothing%s to rows of earlier numbers is its maker's word.", s.Amended, paid, other))
-	}
 	if len(c.Declared.Scaling) > 0 {
 		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
 	}

@@ -19,8 +19,6 @@ type Sequence struct {
 	Number int64       `json:"number"` // k, 1 to [MaxNumber]
 	// Horizon is the largest number that the sequence may have, K; 0: none was declared.
 	Horizon int64 `json:"horizon,omitempty"`
-	// Amended is the number from which on the sequence has this job; 0: it has it from the first.
-	Amended int64 `json:"amended,omitempty"`
 }
 
 // A DeltaPolicy is the rule by which certificates of a sequence spend δ.
@@ -66,21 +64,15 @@ func (s *Sequence) validate() error {
 	if s.Policy != DeltaSequence && s.Policy != DeltaEach {
 		faults = append(faults, fmt.Errorf("the policy for delta is %q, want %s or %s", s.Policy, DeltaSequence, DeltaEach))
 	}
-	if s.Amended != 0 && (s.Amended < 2 || s.Amended > s.Number || s.Policy != DeltaSequence || s.Horizon != 0) {
-		faults = append(faults, fmt.Errorf("number %d of a sequence that has this job from number %d on, with the policy %q and the horizon %d: want a number from 2 to its own, %s, and no horizon", s.Number, s.Amended, s.Policy, s.Horizon, DeltaSequence))
-	}
 	return errors.Join(faults...)
 }
 
 // SequenceName returns an error unless the name of a sequence has the form of [ColumnName].
 func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
 
-// amended reports whether the sequence had another job before.
-func (s *Sequence) amended() bool { return s != nil && s.Amended > 0 }
-
 // words returns the part of a statement about the other certificates of the sequence; "" without
-// one. paid: the guarantee pays for earlier looks at its rows.
-func (s *Sequence) words(paid bool) string {
+// one.
+func (s *Sequence) words() string {
 	switch {
 	case s == nil:
 		return ""
@@ -91,13 +83,5 @@ func (s *Sequence) words(paid bool) string {
 	case s.Number == 1:
 		return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
 	}
-	words := fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
-	if s.Amended > 0 {
-		beside := ""
-		if paid {
-			beside = " beside looks that are paid for"
-		}
-		words += fmt.Sprintf("; it has this job from number %d on, which is assumed to owe nothing to these rows%s (%s)", s.Amended, beside, AssumeOneAttempt)
-	}
-	return words
+	return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
 }

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -186,14 +184,6 @@ func (j Job) Identity() (Digest, error) {
 	}
 	j.Number = 0
 	return j.Digest()
-}
-
-// Shares is a digest of what jobs of one sequence have in common, if one was amended to another:
-// delta, the target, and the weights of the methods, with few rows and with many.
-func (j Job) Shares() string {
-	few, many := j.ForRows(1), j.ForRows(1<<40)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v %q %v %v", j.Delta, j.Target, few.Guarantees, many.Guarantees))
-	return hex.EncodeToString(sum[:12])
 }
 
 // sweepWithDefaults is WithDefaults of a job with a sweep. The job may leave out what all

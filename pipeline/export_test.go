@@ -275,19 +275,6 @@ func (m Model) ScaledAs(features []Affine, target Affine) (*model.Posterior, err
 	return m.scaledAs(features, target)
 }
 
-// ChargeFormer is what amendments add to a price: so many changes after so many numbers, of which
-// some are silent and some have looks.
-func ChargeFormer(paid *certify.Looks, changes int, last int64, silent, shown map[int64]bool) (*certify.Looks, error) {
-	f := formerJobs{last: last, families: make([]Digest, changes), silent: silent}
-	var earlier []Look
-	for k, is := range shown {
-		if is {
-			earlier = append(earlier, Look{Slot: Slot{Number: k}})
-		}
-	}
-	return f.charge(paid, earlier)
-}
-
 // OnCircle is a point of the unit circle at so many turns.
 func OnCircle(turns float64) (x, y float64) { return onCircle(turns) }
 

@@ -54,7 +54,6 @@ type Job struct {
 
 	declaration *Job              // before the changes of an alternative and [Job.ForRows]; nil: the job itself
 	sequence    *certify.Sequence // its place in a sequence; nil: none
-	former      formerJobs        // those that had the sequence before it
 	looks       *certify.Looks    // earlier ones at its hold-out rows; nil: none
 }
 

@@ -81,10 +81,7 @@ func warnOfLooks(ctx context.Context, job Job, s *Survey, env Environment) (warn
 	if at := slices.IndexFunc(noted, func(o Look) bool { return o.Family == l.Family && o.Slot == l.Slot }); at >= 0 {
 		noted = noted[:at]
 	}
-	paid, err := job.former.charge(l.charge(noted, true), noted)
-	switch {
-	case err != nil:
-		return false, err
+	switch paid := l.charge(noted, true); {
 	case paid == nil:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
@@ -116,28 +113,26 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 	if err != nil {
 		return nil, err
 	}
-	paid, err := job.former.charge(l.paid(earlier), earlier)
+	paid := l.paid(earlier)
 	switch {
-	case err != nil || paid == nil || warned:
+	case paid == nil || warned:
 	case paid.Swapped:
 		env.Observer.notice(noPrice)
 	case paid.Ended:
 		env.Observer.notice(looksEnded)
-	case paid.Uncounted:
-		env.Observer.notice(ErrUncounted.Error() + ": the log has none of a certificate from before the job was amended")
 	}
-	return paid, err
+	return paid, nil
 }
 
 // look is the look of a job with the model of this digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
 	identity, err := j.Identity()
 	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
-	name, from := "", int64(0)
+	name := ""
 	if q := j.sequence; q != nil {
-		l.Slot.Number, name, from = q.Number, q.Name, q.Amended
+		l.Slot.Number, name = q.Number, q.Name
 	}
-	l.Family = family(identity, name, from)
+	l.Family = family(identity, name)
 	shown := append(append([]byte("pacsgp/shown/1\x00"), s.held.digest[:]...), model...)
 	if !j.showsCount() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
@@ -156,14 +151,9 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	return l, err
 }
 
-// family is the digest of what was declared together: a job, or all numbers of a sequence that an
-// amendment gave it from one number on.
-func family(identity Digest, name string, from int64) Digest {
-	text := append(append([]byte("pacsgp/family/1\x00"), identity[:]...), name...)
-	if from > 0 {
-		text = fmt.Appendf(text, "\x00%d", from)
-	}
-	return sha256.Sum256(text)
+// family is the digest of what was declared together: a job, or all numbers of a sequence.
+func family(identity Digest, name string) Digest {
+	return sha256.Sum256(append(append([]byte("pacsgp/family/1\x00"), identity[:]...), name...))
 }
 
 // paid is the price of a look. An answer that was disclosed before costs what it cost then, if

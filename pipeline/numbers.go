@@ -24,38 +24,9 @@ type Numbers interface {
 // A Sequence is the state of the certificates of one name, which share delta by their numbers.
 type Sequence struct {
 	Identity string           `json:"identity"`         // digest of its job
-	Former   []FormerJob      `json:"former,omitempty"` // before it, the first one first
-	Shares   string           `json:"shares,omitempty"` // [Job.Shares] of all of them; "": unknown
 	Numbers  map[string]int64 `json:"numbers"`          // of runs without a certificate, by a digest of their rows
 	Taken    int64            `json:"taken"`            // the largest number taken so far
 	Topic    *Windows         `json:"topic,omitempty"`
-}
-
-// A FormerJob is a job that a sequence had before it was amended.
-type FormerJob struct {
-	Identity string `json:"identity"`
-	Last     int64  `json:"last"` // its last number
-}
-
-// At is the identity of the job that number k has, or had.
-func (s Sequence) At(k int64) string {
-	for _, f := range s.Former {
-		if k <= f.Last {
-			return f.Identity
-		}
-	}
-	return s.Identity
-}
-
-// From is the first number of the job that number k has, or had.
-func (s Sequence) From(k int64) int64 {
-	from := int64(1)
-	for _, f := range s.Former {
-		if k > f.Last {
-			from = f.Last + 1
-		}
-	}
-	return from
 }
 
 // maxTaken bounds the numbers of a sequence, far beyond any real one.
@@ -65,13 +36,6 @@ const maxTaken = 1 << 52
 func (s Sequence) Check() error {
 	if s.Taken < 0 || s.Taken > maxTaken {
 		return fmt.Errorf("%d is no number of a sequence", s.Taken)
-	}
-	last := int64(0)
-	for _, f := range s.Former {
-		if f.Last <= last || f.Last > s.Taken {
-			return fmt.Errorf("a job of a sequence ends with number %d, after one that ends with %d: %d were taken", f.Last, last, s.Taken)
-		}
-		last = f.Last
 	}
 	for _, number := range s.Numbers {
 		if number < 1 || number > s.Taken {

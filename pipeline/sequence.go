@@ -21,7 +21,7 @@ func (j Job) Sequence() *certify.Sequence { return j.sequence }
 func (j Job) in(s *certify.Sequence) Job {
 	j.sequence = nil
 	if s != nil {
-		j.sequence = &certify.Sequence{Policy: j.DeltaPolicy, Name: s.Name, Number: s.Number, Horizon: j.Horizon, Amended: s.Amended}
+		j.sequence = &certify.Sequence{Policy: j.DeltaPolicy, Name: s.Name, Number: s.Number, Horizon: j.Horizon}
 	}
 	return j
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -55,7 +54,7 @@ func scheduleCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
-	cmd.AddCommand(scheduleRunCommand(w, &path), amendCommand(w, &path))
+	cmd.AddCommand(scheduleRunCommand(w, &path))
 	f := cmd.Flags()
 	f.StringVar(&metrics, "metrics", "", "with --once: write the metrics to this file, for node_exporter")
 	f.BoolVar(&once, "once", false, "run the jobs that are due, and end")
@@ -264,9 +263,6 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if _, bad := errors.AsType[*ingest.BadRowError](err); (bad || errors.Is(err, pipeline.ErrData)) && job.Horizon == 0 {
-		err = fmt.Errorf("%w\nhint: if you change the job file for that, take the change on: pacsgp schedule amend %s -c SCHEDULE", err, j.Name)
-	}
 	return o, err
 }
 
@@ -307,4 +303,21 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	}
 	_, failed := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
 	return errors.Join(err, failed)
+}
+
+// withJob calls do with one job of a schedule, and holds the schedule's record meanwhile.
+func withJob(ctx context.Context, w system, path, name string, do func(config.ScheduleFile, []*config.ScheduledTask, schedule.Record) error) error {
+	c, jobs, err := loadSchedule(ctx, path, w)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(jobs, func(j *config.ScheduledTask) bool { return j.Name == name })
+	if i < 0 {
+		return config.Argument(fmt.Errorf("JOB: %q is no job of %s", name, path))
+	}
+	record, err := c.OpenRecord(w.fs)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(c, jobs[i:i+1], record), record.Close())
 }

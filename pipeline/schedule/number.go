@@ -19,9 +19,6 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if err != nil {
 		return err
 	}
-	if err := j.sameAmendments(ctx, *at, certified[most], most); err != nil {
-		return err
-	}
 	last, err := j.sameJobs(*at, identity.String())
 	if err != nil {
 		return err
@@ -37,7 +34,7 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if h := j.Job.Horizon; h > 0 && max(most, at.Taken) >= h {
 		return j.Job.Spent()
 	}
-	at.Identity, at.Shares, at.Numbers = identity.String(), j.Job.Shares(), maps.Clone(at.Numbers)
+	at.Identity, at.Numbers = identity.String(), maps.Clone(at.Numbers)
 	if at.Numbers == nil {
 		at.Numbers = map[string]int64{}
 	}
@@ -55,27 +52,6 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	}
 	run.Sequence = at.Taken
 	return nil
-}
-
-// jobAt is the job under a number.
-func (j *Job) jobAt(ctx context.Context, at pipeline.Sequence, number int64) (pipeline.Job, error) {
-	job := j.Job.Numbered(j.Name, number)
-	if len(at.Former) == 0 {
-		return job, nil
-	}
-	certified, _, err := j.certified(ctx)
-	if err != nil {
-		return job, err
-	}
-	shown, err := j.shown(certified)
-	if err != nil {
-		return job, err
-	}
-	silent := map[int64]bool{}
-	for _, k := range at.Numbers {
-		silent[k] = !shown[k]
-	}
-	return job.Amended(at.Former, silent)
 }
 
 // certified are the ids of the certificates by their numbers, and the largest number.

@@ -36,7 +36,7 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 	of, err := s.choose(ctx, j, state, at, run)
 	if err == nil && !of.none {
 		if err = s.number(ctx, j, &at, run, &of); err == nil {
-			of.job, err = j.jobAt(ctx, at, run.Sequence)
+			of.job = j.Job.Numbered(j.Name, run.Sequence)
 		}
 	}
 	switch {
@@ -189,7 +189,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	of := j.lotOf(run)
 	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
 	if !of.none {
-		if err := j.keepsFeatures(ctx, at, of.rows); err != nil {
+		if err := j.keepsFeatures(ctx, of.rows); err != nil {
 			if chosen { // a retry chooses anew: the files are to be mended
 				run.Files = nil
 			}
@@ -342,9 +342,6 @@ func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *
 		if at.Numbers[rows.number] == of.Sequence { // else of a later run
 			at.Numbers = maps.Clone(at.Numbers)
 			delete(at.Numbers, rows.number)
-			if r.State != pipeline.StateFinished { // a job after an amendment pays for it
-				at.Numbers[rows.number+" given up"] = of.Sequence
-			}
 		}
 		if err := j.Output.PutSequence(j.Name, at); err != nil {
 			return err

@@ -77,11 +77,7 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 	}
 	identity, err := j.Job.Identity()
 	if err == nil && at.Identity != "" && at.Identity != identity.String() {
-		hint := "pacsgp schedule amend " + j.Name + " -c SCHEDULE takes it on with the next number, or give it another name and output"
-		if j.Job.Horizon > 0 {
-			hint = "give it another name and output"
-		}
-		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: %s)", pipeline.ErrConfig, j.Name, hint)
+		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", pipeline.ErrConfig, j.Name)
 	}
 	return at, err
 }
