@@ -163,7 +163,7 @@ func blocks(root flatbuffers.Table, field int, end int64) ([]block, bool) {
 	}
 	found := make([]block, n)
 	for i := range found {
-		place := at + flatbuffers.UOffsetT(24*i) //nolint:gosec // in the vector
+		place := at + flatbuffers.UOffsetT(24*i)
 		b := block{root.GetInt64(place), int64(root.GetInt32(place + 8)), root.GetInt64(place + 16)}
 		if b.offset < headBytes || b.description < 8 || b.body < 0 || b.offset > end || b.description > end-b.offset || b.body > end-b.offset-b.description {
 			return nil, false

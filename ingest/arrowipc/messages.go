@@ -91,7 +91,7 @@ func fields(t flatbuffers.Table, field, depth int, left *int) bool {
 		return false
 	}
 	for i := range n {
-		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))} //nolint:gosec // in the vector
+		child := flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(at + flatbuffers.UOffsetT(4*i))}
 		if kind, ok := below(child, 3); ok && child.GetUint8Slot(slot(2), 0) == typeUnion {
 			if _, _, codes := vector(kind, 1, 4); !codes {
 				return false
@@ -109,7 +109,7 @@ func views(batch flatbuffers.Table) bool {
 	_, buffers, ok := vector(batch, 2, 16)
 	at, n, good := vector(batch, 4, 8)
 	for i := 0; good && ok && i < n; i++ {
-		count := batch.GetInt64(at + flatbuffers.UOffsetT(8*i)) //nolint:gosec // in the vector
+		count := batch.GetInt64(at + flatbuffers.UOffsetT(8*i))
 		good = count >= 0 && count <= int64(buffers)
 	}
 	return ok && good
