@@ -175,7 +175,6 @@ const (
 	StateFailed      State = "failed"
 	StateFinished    State = "finished"
 	StateInterrupted State = "interrupted" // a scheduled one, by the end of its scheduler
-	StateSkipped     State = "skipped"     // a scheduled one that was missed, under the option skip
 	StateNothing     State = "nothing"     // a scheduled one without a new row
 )
 

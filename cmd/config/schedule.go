@@ -34,8 +34,6 @@ type ScheduledJob struct {
 	Job      string            `yaml:"job"`
 	Triggers []Trigger         `yaml:"triggers"`
 	Files    filesConfig       `yaml:"files"`
-	Missed   string            `yaml:"missed"`
-	Jitter   yamlfile.Duration `yaml:"jitter"`
 	Retries  int               `yaml:"retries"`
 	Backoff  yamlfile.Duration `yaml:"backoff"`
 	Time     yamlfile.Duration `yaml:"time"`
@@ -268,25 +266,14 @@ func (j *ScheduledJob) check(at string, faults *yamlfile.Faults) {
 		j.Files.Which = schedule.FilesLast
 		faults.Unless(j.Files.Last > 0 && (j.Files.Key == "") != (j.Files.Column == ""), at+".files", "want all, new, or {last: 30d} with the key of the paths that is a date, or the column that is a time")
 	}
-	if j.Missed == "" {
-		j.Missed = missedRunOnce
-	}
 	if j.Backoff == 0 {
 		j.Backoff = yamlfile.Duration(time.Minute)
 	}
 	j.Promote.check(at+".promote", faults)
-	faults.Unless(slices.Contains([]string{missedRunOnce, missedSkip}, j.Missed), at+".missed", "%q is neither "+missedRunOnce+" nor "+missedSkip, j.Missed)
-	faults.Unless(j.Jitter >= 0, at+".jitter", "%v is negative", time.Duration(j.Jitter))
 	faults.Unless(j.Retries >= 0 && j.Retries <= 100, at+".retries", "%d is not in 0 to 100", j.Retries)
 	faults.Unless(j.Backoff >= 0, at+".backoff", "%v is negative", time.Duration(j.Backoff))
 	faults.Unless(j.Time >= 0, at+".time", "%v is negative", time.Duration(j.Time))
 }
-
-// The treatment of missed moments.
-const (
-	missedRunOnce = "run_once"
-	missedSkip    = "skip"
-)
 
 // suits adds the faults of a job that a schedule cannot run.
 func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {

@@ -17,9 +17,8 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 	out := t.Place(fsys)
 	j := &schedule.Job{
 		Name: of.Name, Job: t.Job, Output: out,
-		Files:  schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
-		Skip:   of.Missed == missedSkip,
-		Jitter: time.Duration(of.Jitter), Retries: of.Retries, Backoff: time.Duration(of.Backoff),
+		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
+		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
 		Promote: of.Promote.rule(),
 		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
 	}

@@ -169,7 +169,6 @@ func choices() map[string]any {
 		"job source.kafka.format":     kafkalog.Formats,
 		"job source.kafka.tombstones": []string{"bad", "skip"},
 		"job kafka.sasl.mechanism":    mechanisms,
-		"schedule jobs.missed":        []string{missedRunOnce, missedSkip},
 
 		"score kafka.sasl.mechanism":    mechanisms,
 		"watch kafka.sasl.mechanism":    mechanisms,

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -64,8 +63,7 @@ func scheduleCommand(w system) *cobra.Command {
 
 // scheduleRunCommand runs one job of a schedule.
 func scheduleRunCommand(w system, path *string) *cobra.Command {
-	var dry bool
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "run JOB",
 		Short: "Run a job of a schedule now",
 		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does\n" +
@@ -75,33 +73,10 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 		Args: exactly(1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withJob(cmd.Context(), w, *path, args[0], func(c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) error {
-				if dry {
-					return previewRun(cmd.Context(), w, newScheduler(w, c, jobs, record), jobs[0].Job)
-				}
 				return runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: true, now: true})
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say which rows and number it would have, and change nothing")
-	return cmd
-}
-
-// previewRun says what a run would have that began now.
-func previewRun(ctx context.Context, w system, s *schedule.Scheduler, j *schedule.Job) error {
-	run, err := s.Preview(ctx, j, time.Now())
-	if err != nil {
-		return err
-	}
-	if run.Sequence == 0 {
-		_, err = fmt.Fprintf(w.stdout, "%s: there is no new row: nothing would be run\n", j.Name)
-		return err
-	}
-	of := certify.Count(len(run.Files), "file")
-	if run.Window != nil {
-		of = run.Window.String()
-	}
-	_, err = fmt.Fprintf(w.stdout, "%s: it would run as number %d of its sequence, on %s; nothing was changed\n", j.Name, run.Sequence, of)
-	return err
 }
 
 func promoteCommand(w system) *cobra.Command {

@@ -46,31 +46,18 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	once("above", "well").says(t, exitNotCertified)
 }
 
-// A job is run by hand, due or not, under its next number; a dry run says which, and takes nothing.
+// A job is run by hand, due or not, under its next number.
 // The metrics of a round are a file for node_exporter.
 func TestScheduleRun(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)
 	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 24h}]")
-	dry := func(want string) {
-		t.Helper()
-		if said := succeed(t, "schedule", "run", "waves", "--dry-run", "-c", path).stdout; !strings.Contains(said, want) {
-			t.Errorf("a dry run says %q, want %q", said, want)
-		}
-	}
-	dry("number 1 of its sequence, on ")
-	dry("number 1 of its sequence, on ")
 	out := filepath.Join(dir, "out")
-	if found, err := filepath.Glob(filepath.Join(out, "*")); err != nil || found != nil {
-		t.Errorf("a dry run has left %q, %v", found, err)
-	}
 	succeed(t, "schedule", "-c", path, "run", "waves")
 	if r := lastRun(t, out); r.Scheduled.Trigger != "by hand" || r.Scheduled.Sequence != 1 || !r.Scheduled.Current {
 		t.Errorf("the run: %+v", r.Scheduled)
 	}
-	dry("there is no new row")
 	addFile(t, dir, "more", 200, 60)
-	dry("number 2 of its sequence, on ")
 	pacsgp(t, "schedule", "run", "tides", "-c", path).says(t, exitUsage, `"tides" is no job of`)
 	pacsgp(t, "schedule", "-c", path, "--metrics", "x").says(t, exitUsage, "it belongs to --once")
 

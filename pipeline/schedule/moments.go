@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"time"
 	_ "time/tzdata" // images without a time zone database have the zones all the same
@@ -104,26 +103,13 @@ func onWall(t time.Time) time.Time {
 // mostMoments bounds the count of moments after a long absence.
 const mostMoments = 100_000
 
-// dueSince is the latest moment after last that is due, delayed by jitter, and the number of
-// such moments.
-func dueSince(m Moments, last, now time.Time, jitter func(time.Time) time.Duration) (moment time.Time, n int) {
-	for at := m.Next(last); !at.IsZero() && !at.Add(jitter(at)).After(now); at = m.Next(at) {
+// dueSince is the latest moment after last that is due, and the number of such moments.
+func dueSince(m Moments, last, now time.Time) (moment time.Time, n int) {
+	for at := m.Next(last); !at.IsZero() && !at.After(now); at = m.Next(at) {
 		moment = at
 		if n++; n == mostMoments {
 			return now, n
 		}
 	}
 	return moment, n
-}
-
-// jitterOf spreads moments of a job over a span. The delay of a moment is always the same.
-func jitterOf(name string, most time.Duration) func(time.Time) time.Duration {
-	return func(at time.Time) time.Duration {
-		if most <= 0 {
-			return 0
-		}
-		h := fnv.New32a()
-		_, _ = fmt.Fprintf(h, "%s\x00%d", name, at.Unix())
-		return time.Duration(float64(h.Sum32()) / (1 << 32) * float64(most))
-	}
 }

@@ -62,7 +62,6 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 	start := time.Date(2026, 5, 1, 0, 0, 30, 0, time.UTC)
 	c, err := Cron("0 * * * *", "UTC")
 	fatal.If(t, err)
-	none := jitterOf("", 0)
 	for name, looks := range map[string][]time.Duration{
 		"each minute": {time.Minute}, "each five hours": {5 * time.Hour},
 		"with jumps": {90 * time.Minute, -80 * time.Minute, 3 * time.Hour, -time.Hour, time.Second},
@@ -70,7 +69,7 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 		last, now, seen := start, start, 0
 		for i := 0; now.Sub(start) < 24*time.Hour; i++ {
 			now = now.Add(looks[i%len(looks)])
-			if moment, n := dueSince(c, last, now, none); n > 0 {
+			if moment, n := dueSince(c, last, now); n > 0 {
 				last, seen = moment, seen+n
 			}
 		}
@@ -78,19 +77,7 @@ func TestMomentsAreCountedOnce(t *testing.T) {
 			t.Errorf("%s: %d moments, want %d", name, seen, want)
 		}
 	}
-	most := 10 * time.Minute
-	jitter := jitterOf("delays", most)
-	at := start.Truncate(time.Hour).Add(time.Hour)
-	if j := jitter(at); j < 0 || j >= most || j != jitter(at) || j == jitter(at.Add(time.Hour)) {
-		t.Errorf("jitter %v, and %v an hour later", j, jitter(at.Add(time.Hour)))
-	}
-	if _, n := dueSince(c, start, at.Add(jitter(at)-time.Second), jitter); n != 0 {
-		t.Error("due before its jitter")
-	}
-	if moment, n := dueSince(c, start, at.Add(jitter(at)), jitter); n != 1 || !moment.Equal(at) {
-		t.Errorf("with its jitter %d times %v, want %v", n, moment, at)
-	}
-	if _, n := dueSince(Interval(time.Millisecond), start, start.Add(1000*time.Hour), none); n != mostMoments {
+	if _, n := dueSince(Interval(time.Millisecond), start, start.Add(1000*time.Hour)); n != mostMoments {
 		t.Errorf("%d moments were counted", n)
 	}
 }

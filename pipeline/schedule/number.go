@@ -43,10 +43,6 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if run.Window != nil {
 		at.Topic = at.Topic.With(*run.Window)
 	}
-	if s.preview {
-		run.Sequence = at.Taken
-		return nil
-	}
 	if err := j.Output.PutSequence(j.Name, *at); err != nil {
 		return err // no record may name a number that the output does not know
 	}

@@ -18,8 +18,6 @@ type Job struct {
 	Topic    Topic // or nil
 	Triggers []Trigger
 	Files    Files
-	Skip     bool          // no run for missed moments
-	Jitter   time.Duration // longest delay of a moment, whose delay is always the same
 	Retries  int           // of a failed run
 	Backoff  time.Duration // before the first retry, and twice as long before each further one
 	Promote  watch.Promotion

@@ -182,7 +182,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	if err != nil {
 		return lot{}, err
 	}
-	if text := run.Missing(); text != "" && !s.preview {
+	if text := run.Missing(); text != "" {
 		s.tell(true, j.Name+": "+text+" (hint: restore them, unless they were removed on purpose)")
 	}
 	run.Files = manifestFiles(files)

@@ -23,30 +23,26 @@ func idOf(document []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Three nights are missed: by default there is one run for all, else the next one is waited for.
+// Three nights are missed: there is one run for all.
 func TestDowntimeOverThreeTriggers(t *testing.T) {
 	night, err := schedule.Cron("30 2 * * *", "UTC")
 	fatal.If(t, err)
-	for _, skip := range []bool{false, true} {
-		s := newStage(t, declared(func(j *schedule.Job) {
-			j.Triggers, j.Skip, j.Files.Which = []schedule.Trigger{{Key: "night", Moments: night}}, skip, schedule.FilesNew
-		}))
-		if r := s.at(someDay); r != nil {
-			t.Fatalf("a job that is new runs at once: %+v", r)
-		}
-		back := someDay.AddDate(0, 0, 3).Add(12 * time.Hour) // three times 02:30 are gone, and a fourth
-		r := s.at(back)
-		want := map[bool]string{false: "finished 3", true: "skipped 4"}[skip]
-		if got := fmt.Sprint(r.State, " ", r.Scheduled.Missed); got != want || skip != (s.trains == 0) {
-			t.Errorf("%d trainings, %s, want %s", s.trains, got, want)
-		}
-		if r := s.at(back.Add(time.Minute)); r != nil {
-			t.Errorf("skip %v: another run a minute later: %+v", skip, r)
-		}
-		s.lake.add("e", 60)
-		if r := s.at(time.Date(2026, 5, 5, 2, 30, 1, 0, time.UTC)); r == nil || r.State != pipeline.StateFinished {
-			t.Errorf("skip %v: not on time: %+v", skip, r)
-		}
+	s := newStage(t, declared(func(j *schedule.Job) {
+		j.Triggers, j.Files.Which = []schedule.Trigger{{Key: "night", Moments: night}}, schedule.FilesNew
+	}))
+	if r := s.at(someDay); r != nil {
+		t.Fatalf("a job that is new runs at once: %+v", r)
+	}
+	back := someDay.AddDate(0, 0, 3).Add(12 * time.Hour) // three times 02:30 are gone, and a fourth
+	if r := s.at(back); r.State != pipeline.StateFinished || r.Scheduled.Missed != 3 {
+		t.Errorf("%+v, want one run for four nights", r)
+	}
+	if r := s.at(back.Add(time.Minute)); r != nil {
+		t.Errorf("another run a minute later: %+v", r)
+	}
+	s.lake.add("e", 60)
+	if r := s.at(time.Date(2026, 5, 5, 2, 30, 1, 0, time.UTC)); r == nil || r.State != pipeline.StateFinished {
+		t.Errorf("not on time: %+v", r)
 	}
 }
 

@@ -38,7 +38,6 @@ type Scheduler struct {
 	Tested func(j *Job, t watch.Test, bound float64)
 	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
-	preview   bool  // numbers are not taken
 	lookFault error // why the last look did not find out whether its job is due
 	recovered bool  // the last look only ended a run of an earlier scheduler
 }
@@ -215,49 +214,37 @@ func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.
 			return nil, err
 		}
 	}
-	run, skipped, err := s.next(ctx, j, state, at, now)
+	run, err := s.next(ctx, j, state, at, now)
 	if err != nil || run == nil {
 		return nil, err
 	}
-	return holding(j.Output, func() (*pipeline.RunState, error) {
-		if !skipped {
-			return s.begin(ctx, j, state, at, run, now)
-		}
-		run.Due = j.due(state, now)
-		r, err := s.endUntrained(j, run, pipeline.StateSkipped, nil, now)
-		if err != nil {
-			return nil, err
-		}
-		return r, s.put(j, state)
-	})
+	return holding(j.Output, func() (*pipeline.RunState, error) { return s.begin(ctx, j, state, at, run, now) })
 }
 
 // next is the run that is to begin now: a retry, a frozen window, or a run that is due.
-func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (run *pipeline.Scheduled, skipped bool, err error) {
+func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
 	if r := state.Retry; r != nil {
 		if longest := j.backoff(r.Tries-1) + mostSkew; !s.Now && now.Before(r.At) && r.At.Before(now.Add(longest)) {
-			return nil, false, nil
+			return nil, nil
 		}
-		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, false, nil
+		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, nil
 	}
 	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
 		if !s.Now && s.backsOff(j, state, now) {
-			return nil, false, nil
+			return nil, nil
 		}
-		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, false, nil
+		return &pipeline.Scheduled{Trigger: "unfinished window", Moment: now, Try: 1}, nil
 	}
 	if s.Now {
-		return &pipeline.Scheduled{Trigger: "by hand", Moment: now, Try: 1}, false, nil
+		return &pipeline.Scheduled{Trigger: "by hand", Moment: now, Try: 1}, nil
 	}
 	return s.due(ctx, j, state, at, now)
 }
 
-// due returns the run that the triggers ask for, or nil, and whether it was missed and is skipped.
-// It covers all moments of all triggers up to now, so that it has the latest one: runs neither
+// due returns the run that the triggers ask for, or nil. It covers all moments of all triggers up to now, so that it has the latest one: runs neither
 // overlap nor queue, and nothing due waits for the next look.
-func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, skipped bool, err error) {
+func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, err error) {
 	begun := false
-	jitter := jitterOf(j.Name, j.Jitter)
 	for _, t := range j.Triggers {
 		if t.Moments == nil {
 			continue
@@ -267,38 +254,33 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 			state.Last[t.Key], begun = now, true
 			continue
 		}
-		moment, n := dueSince(t.Moments, last, now, jitter)
+		moment, n := dueSince(t.Moments, last, now)
 		if n == 0 {
 			continue
 		}
 		state.Last[t.Key] = moment
-		late := now.Sub(moment.Add(jitter(moment))) > 2*s.Poll
-		run, skip := &pipeline.Scheduled{Trigger: t.Key, Moment: moment, Missed: n - 1, Try: 1}, late && j.Skip
-		if skip {
-			run.Missed = n
-		}
-		if found == nil || skipped && !skip || skipped == skip && moment.After(found.Moment) {
-			found, skipped = run, skip
+		if found == nil || moment.After(found.Moment) {
+			found = &pipeline.Scheduled{Trigger: t.Key, Moment: moment, Missed: n - 1, Try: 1}
 		}
 	}
-	if found != nil && !skipped && j.Topic != nil { // a window ends when its run begins
-		return found, false, nil
+	if found != nil && j.Topic != nil { // a window ends when its run begins
+		return found, nil
 	}
 	run, err := s.dueByData(ctx, j, state, at, now)
 	switch {
 	case err != nil:
-		return nil, false, err
-	case found != nil && !skipped && (run == nil || !run.Moment.After(found.Moment)):
+		return nil, err
+	case found != nil && (run == nil || !run.Moment.After(found.Moment)):
 		s.lookFault = nil // the run says what it cannot read
-		return found, false, nil
+		return found, nil
 	case run != nil:
-		return run, false, nil
+		return run, nil
 	}
 	if begun {
 		err = s.put(j, state)
 		j.noteDue(state, now)
 	}
-	return found, skipped, err
+	return found, err
 }
 
 // noteDue corrects when the job runs next in its newest record: its triggers have changed. It is
@@ -323,8 +305,7 @@ func (j *Job) due(state *State, now time.Time) (first *time.Time) {
 			if !seen {
 				last = now
 			}
-			at := t.Moments.Next(last)
-			if at = at.Add(jitterOf(j.Name, j.Jitter)(at)).UTC(); first == nil || at.Before(*first) {
+			if at := t.Moments.Next(last).UTC(); first == nil || at.Before(*first) {
 				first = &at
 			}
 		}

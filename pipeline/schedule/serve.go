@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -70,33 +69,6 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 		return nil
 	}
 	return RoundError{errors.Join(said...), worst(exits)}
-}
-
-// Preview returns the record of a run that would begin now, with its files or window and its
-// number, 0 without a new row. It changes nothing.
-func (s *Scheduler) Preview(ctx context.Context, j *Job, now time.Time) (*pipeline.Scheduled, error) {
-	s.Now, s.preview = true, true
-	defer func() { s.Now, s.preview = false, false }()
-	state, err := s.state(j)
-	if err != nil {
-		return nil, err
-	}
-	at, err := j.sequence()
-	if err != nil {
-		return nil, err
-	}
-	if j.Topic != nil && at.Topic == nil {
-		return nil, fmt.Errorf("%s: where its first window begins is fixed at the first look, and there was none yet", j.Name)
-	}
-	run, _, err := s.next(ctx, j, state, at, now)
-	if err != nil {
-		return nil, err
-	}
-	of, err := s.choose(ctx, j, state, at, run)
-	if err == nil && !of.none {
-		err = s.number(ctx, j, &at, run, &of)
-	}
-	return run, err
 }
 
 // allChanged refuses jobs that all differ from their first runs.
