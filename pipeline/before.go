@@ -16,7 +16,7 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 	if s.how.Publisher != nil || files == nil { // it does not know what the publisher has
 		return nil, nil
 	}
-	identity, err := s.job.Identity()
+	identity, err := s.job.Digest()
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,6 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 
 // again is the outcome of a finished run, nil if it had other files or is not complete.
 func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*Outcome, error) {
-	if len(s.job.Sweep) > 0 && r.Record.Judge != s.how.Judge { // another alternative may be the best
-		return nil, nil
-	}
 	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // a new run keeps them again
 		return nil, nil
 	}
@@ -88,7 +85,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 }
 
 // unchanged says that nothing is trained, and names the current certificate. It clears the
-// checkpoints of a run that was killed just before it did so.
+// checkpoint of a run that was killed just before it did so.
 func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	current := "No certificate is current"
 	if p, err := s.out.Current(); err != nil {
@@ -106,10 +103,5 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 		}
 	}
 	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
-	for _, c := range s.checkpoints {
-		if err := c.Clear(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.at.Clear(ctx)
 }

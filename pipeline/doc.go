@@ -22,10 +22,10 @@
 // # Entry points
 //
 // A program declares a [Job], completes it by [Job.WithDefaults], and opens its rows: an
-// adapter's [Rows], or its own by [Columns]. [Train] walks the way above, for each alternative
-// of a sweep, and publishes to an [Output]. It holds the output from the record of the run
+// adapter's [Rows], or its own by [Columns]. [Train] walks the way above, and
+// publishes to an [Output]. It holds the output from the record of the run
 // until the pointer has moved. [TrainForParts] leaves the last pass to several machines, and
-// has them make the first one if it is told how. Below them [Run], [Sweep] and [Fit] need an
+// has them make the first one if it is told how. Below them [Run] and [Fit] need an
 // [Environment] alone. [Verify] repeats the last pass for anybody who has model, certificate
 // and rows. [Predict] predicts a source once; a [Ready] predicts sources, batches and single
 // rows.

@@ -131,19 +131,15 @@ func (h *Handover) known() (s subject, hidden secret, err error) {
 // Fit is [Run] without the last pass: it trains, stores the model and returns the handover
 // for [Handover.Pass] and [Handover.Certify].
 func Fit(ctx context.Context, job Job, env Environment) (found *Handover, err error) {
-	if len(job.Sweep) > 0 {
-		return nil, fmt.Errorf("%w: sweep: the last pass of its alternatives cannot be made in parts", ErrConfig)
-	}
 	if job.Unit.given() {
 		return nil, fmt.Errorf("%w: unit: the last pass over units is not made in parts", ErrConfig)
 	}
-	s := sweep{alternatives: job.Alternatives(), with: func(Job) (Environment, error) { return env, nil }}
-	attempt, err := s.declare(ctx)
+	env.Resources = env.Resources.WithDefaults()
+	b, err := begin(ctx, job, env)
 	if err != nil {
 		return nil, err
 	}
-	env.Resources = env.Resources.WithDefaults()
-	return fit(ctx, job, s.src, s.last, attempt, env, time.Now().Add(-s.took))
+	return fit(ctx, job, b.src, b.survey, b.attempt, env, b.at)
 }
 
 // Pass makes a part of the pass. It opens the source again and reads the model back. Of

@@ -37,11 +37,6 @@ type Job struct {
 	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
 	Train    TrainDecl   `json:"train"`
 
-	// Sweep lists alternatives that share Delta. Number is the job's own among them, from 1
-	// on; 0 means all of them.
-	Sweep  []Alternative `json:"sweep,omitempty"`
-	Number int           `json:"alternative,omitempty"`
-
 	// Guarantees are the methods of the certificate, with weights by which they share
 	// Delta; nil: by the number of rows, see [Job.ForRows].
 	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
@@ -52,7 +47,7 @@ type Job struct {
 	// Horizon is the largest number of certificates under [certify.DeltaSequence]; 0: no limit.
 	Horizon int64 `json:"horizon,omitempty"`
 
-	declaration *Job              // before the changes of an alternative and [Job.ForRows]; nil: the job itself
+	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
 	sequence    *certify.Sequence // its place in a sequence; nil: none
 	looks       *certify.Looks    // earlier ones at its hold-out rows; nil: none
 }
@@ -181,15 +176,9 @@ var ErrConfig = errors.New("bad job")
 // WithDefaults returns the job with its defaults filled in, or all faults that
 // it has, each wrapping [ErrConfig].
 func (j Job) WithDefaults() (Job, error) {
-	if len(j.Sweep) > 0 {
-		return j.sweepWithDefaults()
-	}
 	var faults []error
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
-	}
-	if j.Number != 0 {
-		fault("alternative: %d without a sweep", j.Number)
 	}
 	j.checkColumns(fault)
 	if !(0 < j.Delta && j.Delta < 1) {
@@ -455,8 +444,7 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 	return t
 }
 
-// canonical is the job's JSON form, as in the certificate: of an alternative the whole
-// declaration, with its number.
+// canonical is the job's JSON form, as in the certificate.
 func (j Job) canonical() ([]byte, error) {
 	if j.declaration != nil {
 		j = *j.declaration
@@ -473,4 +461,24 @@ func (j Job) canonical() ([]byte, error) {
 func (j Job) Digest() (Digest, error) {
 	doc, err := j.canonical()
 	return sha256.Sum256(doc), err
+}
+
+// Spends is the job's part of δ.
+func (j Job) Spends() certify.Delta {
+	return certify.Delta{
+		Declared: j.Delta, Alternatives: 1, Alternative: 1, Methods: j.Guarantees,
+		Sequence: j.sequence, Looks: j.looks,
+	}
+}
+
+// parts returns the errors that were joined.
+func parts(err error) []error {
+	switch joined := err.(type) { //nolint:errorlint // what errors.Join gave, not what it wraps
+	case nil:
+		return nil
+	case interface{ Unwrap() []error }:
+		return joined.Unwrap()
+	default:
+		return []error{err}
+	}
 }

@@ -15,8 +15,8 @@ import (
 
 // A Look is one disclosure of a number that depends on hold-out rows.
 type Look struct {
-	// Family and Slot name a job among those that were declared together: alternatives of one
-	// sweep, and numbers of one sequence.
+	// Family and Slot name a job among those that were declared together: numbers of
+	// one sequence.
 	Family Digest
 	Slot   Slot
 	Curve  bool   // it discloses a curve, which ends the looks at its rows
@@ -62,7 +62,7 @@ var ErrUncounted = errors.New("looks at the hold-out rows are not counted")
 
 const noPrice = "the hold-out rows promise nothing: an earlier job looked at some of them and trained on others, and no price is known for that (hint: keep the key and add new rows behind the old ones, or leave out the method holdout)"
 
-const looksEnded = "what follows from the hold-out rows is indicative: an earlier job has shown a curve of some of them, which ends the looks at them (hint: declare all alternatives together, as a sweep, or add new rows)"
+const looksEnded = "what follows from the hold-out rows is indicative: an earlier job has shown a curve of some of them, which ends the looks at them (hint: add new rows)"
 
 // warnOfLooks warns before training if the hold-out bound will promise nothing. A repeated job pays
 // what it paid the first time.
@@ -126,8 +126,8 @@ func look(ctx context.Context, job Job, s *Survey, model string, env Environment
 
 // look is the look of a job with the model of this digest.
 func (j Job) look(s *Survey, model string) (Look, error) {
-	identity, err := j.Identity()
-	l := Look{Slot: Slot{Alternative: int64(j.Number)}, Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
+	identity, err := j.Digest()
+	l := Look{Curve: j.Spends().Applies(certify.MethodCurve), Sample: s.Roles.Rows, Held: s.held.HeldOut, Trained: s.held.trained}
 	name := ""
 	if q := j.sequence; q != nil {
 		l.Slot.Number, name = q.Number, q.Name

@@ -330,26 +330,6 @@ func TestAnswersThatFamiliesShare(t *testing.T) {
 	}
 }
 
-// Whoever has seen K alternatives of a sweep has seen K answers. None of them pays for another.
-func TestLooksCountEachAlternative(t *testing.T) {
-	l := newLake(waves(400, 0.2, 4), 150, 250)
-	j := job(t, func(j *pipeline.Job) {
-		withHoldout(0.2)(j)
-		j.Sweep = []pipeline.Alternative{{Loss: pipeline.Tolerance{EpsilonStd: 0.3}}, {Loss: pipeline.Tolerance{EpsilonStd: 0.4}}, {Loss: pipeline.Tolerance{EpsilonStd: 0.5}}}
-	})
-	log := &pipelinetest.Store{}
-	var s swept
-	fatal.If(t, s.run(t.Context(), l, j, func(env *pipeline.Environment) { env.Looks = log }))
-	for _, r := range s.results {
-		if r.Certificate.Delta.Looks != nil {
-			t.Errorf("an alternative pays for %+v", r.Certificate.Delta.Looks)
-		}
-	}
-	if after := looker(t, log, l, func(*pipeline.Job) {}, 0).Delta.Looks; after == nil || len(after.Earlier) != len(j.Sweep) {
-		t.Errorf("the next job pays for %+v, want the looks of %d alternatives", after, len(j.Sweep))
-	}
-}
-
 // A process that is killed before or behind its look, and begun again, pays for nothing and gives
 // the same bytes.
 func TestLooksOfKilledRuns(t *testing.T) {

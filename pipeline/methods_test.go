@@ -58,17 +58,6 @@ func TestDefaultMethods(t *testing.T) {
 			t.Errorf("%s: the job has another identity on rows (%v)", name, err)
 		}
 	}
-	sweep := job(t, func(j *pipeline.Job) {
-		j.Guarantees, j.Sweep = nil, []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{Epsilon: 1}}}
-	})
-	for _, j := range sweep.Alternatives() {
-		got := j.ForRows(2000)
-		one, err := j.Digest()
-		fatal.If(t, err)
-		if two, err := got.Digest(); err != nil || one != two || got.Spends().Share(certify.MethodHoldout).String() != "171/400" {
-			t.Errorf("alternative %d: share %s, the same identity: %t (%v)", j.Number, got.Spends().Share(certify.MethodHoldout), one == two, err)
-		}
-	}
 }
 
 // The default goes all the way: from 300 rows on a certificate has both methods, and

@@ -179,7 +179,7 @@ func checkMutants() []mutant {
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/evidence.go", "errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), ", "errors.Join(job.placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Open.Distinct, found.Open.DistinctFeatures = c.Copies.Distinct, found.Open.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
-		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/sweep.go", "	return s.record(ctx, env)\n", "	return certify.Attempt{OnTheseRows: 1, InThisLog: 1}, nil\n"}}},
+		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/begin.go", "	onRows, inLog, err := env.Attempts.Record(", "	onRows, inLog, err := 1, 1, error(nil)\n	_, _, _ = env.Attempts.Record("}}},
 	}
 }
 

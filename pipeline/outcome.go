@@ -37,7 +37,7 @@ func (j Judge) Predictor() certify.Predictor {
 
 // An Outcome is the result of a finished run, with its record.
 type Outcome struct {
-	Result *Result // of a sweep: of the best alternative
+	Result *Result
 	Record RunRecord
 }
 
@@ -69,10 +69,6 @@ type RunRecord struct {
 	Memory      int64           `json:"memory"`
 	Diagnostics Diagnostics     `json:"diagnostics"`
 	Training    Training        `json:"training"`
-
-	// Of a sweep: which alternative all of the above is about, and all of them.
-	Best         int                 `json:"best,omitempty"`
-	Alternatives []AlternativeRecord `json:"alternatives,omitempty"`
 }
 
 // A Verdict is the short form of a guarantee.
@@ -80,21 +76,6 @@ type Verdict struct {
 	Status   certify.Status `json:"status"`
 	Bound    float64        `json:"bound"`
 	Headline string         `json:"headline"`
-}
-
-// An AlternativeRecord is the part of the run record about one alternative of a sweep. The files
-// are in the output.
-type AlternativeRecord struct {
-	Alternative int            `json:"alternative"` // its number, from 1 on
-	Changes     string         `json:"changes"`     // of the job, in words
-	Mean        Verdict        `json:"mean"`
-	Draw        Verdict        `json:"draw"`
-	Status      certify.Status `json:"status"` // of the run's guarantee
-	Bound       float64        `json:"bound"`
-	Certificate string         `json:"certificate"`
-	Row         string         `json:"certificate_row"`
-	Model       string         `json:"model"`
-	ID          string         `json:"id"`
 }
 
 // outcome makes the outcome of a result.
@@ -121,32 +102,6 @@ func CertificateName(id string) string { return "certificate-" + id + ".json" }
 
 // RowName is the name of the certificate id as one row of Parquet.
 func RowName(id string) string { return "certificate-" + id + ".parquet" }
-
-// add adds the next result of a sweep, or the only one of a job. It keeps only the best model: a
-// model can be large.
-func (o *Outcome) add(next *Outcome, job Job) {
-	if len(job.Sweep) == 0 {
-		*o = *next
-		return
-	}
-	r := next.Record
-	next.Result.Model = Model{}
-	all := append(o.Record.Alternatives, AlternativeRecord{job.Number, job.Changes(), r.Mean, r.Draw, r.Status, r.Bound, r.Certificate, r.Row, r.Model, r.ID})
-	if best := o.Record.Best; best == 0 || all[len(all)-1].better(all[best-1]) {
-		*o = *next
-		o.Record.Best = job.Number
-	}
-	o.Record.Alternatives = all
-}
-
-// better reports whether alternative a is better than an earlier b: it promises something and
-// b does not or, both alike, its bound is lower.
-func (a AlternativeRecord) better(b AlternativeRecord) bool {
-	if one, other := a.Status.Promises(), b.Status.Promises(); one != other {
-		return one
-	}
-	return a.Bound < b.Bound
-}
 
 // ErrNotCertified says that a run has finished without a certificate of the required kind:
 // a vacuous one, one above the limit, or an indicative one.

@@ -30,7 +30,7 @@ type Output interface {
 	PutManifest(m Manifest) error
 	// GetManifest reads the manifest of a certificate, which must be about its sample.
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
-	// Checkpoint is the place of the checkpoint of a job, or of an alternative, by its digest.
+	// Checkpoint is the place of the checkpoint of a job, by its digest.
 	Checkpoint(job Digest) Checkpoint
 	// Notices are remarks about the output, such as checkpoints of other jobs than these.
 	Notices(jobs []Digest) ([]string, error)
@@ -97,7 +97,7 @@ type RunState struct {
 	Format    string        `json:"format"`
 	Run       string        `json:"run"`
 	State     State         `json:"state"`
-	Job       string        `json:"job"` // digest of the configuration, of a sweep as a whole
+	Job       string        `json:"job"` // digest of the configuration
 	Began     time.Time     `json:"began"`
 	Ended     *time.Time    `json:"ended,omitempty"`
 	Exit      *int          `json:"exit_status,omitempty"` // once it is finished
@@ -185,7 +185,7 @@ const RunStateFormat = "pacsgp-run-state/1"
 // killed run: the caller holds the output, so that no other run is at work. of is nil without a
 // schedule.
 func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
-	identity, err := job.Identity()
+	identity, err := job.Digest()
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ type Sink interface {
 type Attempt struct {
 	Targets       Digest // of the multiset of the target's values: what attempts are counted under
 	Sample        Digest // of the rows, in their order and row groups
-	Configuration Digest // of the job, or of all that a sweep declares together
+	Configuration Digest // of the job
 }
 
 // Attempts is the log of the jobs that were begun. It outlives the process.

@@ -153,20 +153,17 @@ type PlotRows struct {
 }
 
 // Run trains, makes the last pass and publishes. The job must have its defaults
-// filled in, and no sweep. All faults of job and environment are one error, before
+// filled in. All faults of job and environment are one error, before
 // anything is read. A run that is killed and called again with the same arguments
 // resumes from its last checkpoint and gives the same bytes. A result without an error
 // is durable in the sink. Run leaves the checkpoint; the caller clears it.
 func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
-	if len(job.Sweep) > 0 {
-		return nil, fmt.Errorf("%w: sweep: it has more than one result", ErrConfig)
+	env.Resources = env.Resources.WithDefaults()
+	b, err := begin(ctx, job, env)
+	if err != nil {
+		return nil, err
 	}
-	var found *Result
-	err := Sweep(ctx, job, func(Job) (Environment, error) { return env, nil }, func(_ Job, r *Result) error {
-		found = r
-		return nil
-	})
-	return found, err
+	return run(ctx, job, b.src, b.survey, b.attempt, env, b.at)
 }
 
 // run is Run after the first pass and the record of the attempt.

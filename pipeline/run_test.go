@@ -168,14 +168,12 @@ func TestRunNeedsItsEnvironment(t *testing.T) {
 
 func TestRunNeedsDefaults(t *testing.T) {
 	j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
-	swept := j
-	swept.Sweep = []pipeline.Alternative{{}, {Loss: pipeline.Tolerance{EpsilonStd: 1}}}
 	late := job(t, nil) // a change that has a default of its own
 	late.Grid = pipeline.GridDecl{}
-	for name, j := range map[string]pipeline.Job{"a job": j, "a sweep": swept, "a job changed later": late} {
+	for name, j := range map[string]pipeline.Job{"a job": j, "a job changed later": late} {
 		var store pipelinetest.Store
 		env := environment(source(waves(600, 0.1, 1), 600), &store)
-		err := pipeline.Sweep(t.Context(), j, func(pipeline.Job) (pipeline.Environment, error) { return env, nil }, nil)
+		_, err := pipeline.Run(t.Context(), j, env)
 		demandFaults(t, name, err, []string{"its defaults are not filled in"})
 		if len(store.Log) > 0 {
 			t.Errorf("%s: the attempt was counted", name)

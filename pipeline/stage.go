@@ -44,8 +44,8 @@ type RunConfig struct {
 	Resources Resources
 	Observer  Observer
 
-	// Afford refuses, before anything is written, alternatives that the machine cannot run.
-	Afford func(jobs []Job, sample Sample) error
+	// Afford refuses, before anything is written, a job that the machine cannot run.
+	Afford func(job Job, sample Sample) error
 	// Placed adds the place in the job's file to an error about its columns.
 	Placed func(err error, job Job) error
 	// Report stores a report for people, before the pointer moves.
@@ -76,9 +76,8 @@ type Publisher interface {
 	Publish(ctx context.Context, all []*Result, best *Result, verdict error) error
 }
 
-// Train runs a job, or all alternatives of its sweep, on rows, and publishes to an output. It
-// holds the output from the record of the run until the pointer has moved. The outcome is that
-// of the best alternative. A job that has finished on the same files is not trained again.
+// Train runs a job on rows, and publishes to an output. It
+// holds the output from the record of the run until the pointer has moved. A job that has finished on the same files is not trained again.
 //
 // A run that is killed and called again with the same arguments resumes from its checkpoint,
 // and gives the same bytes. The rows are released at the end. Missing settings, and missing
@@ -108,7 +107,7 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 			s.state.failed(out, err)
 		}
 	}()
-	if o, err = s.sweep(ctx); err != nil {
+	if o, err = s.run(ctx); err != nil {
 		return nil, err
 	}
 	if err := s.finish(o); err != nil {
@@ -124,17 +123,14 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 type stage struct {
 	how   RunConfig
 	job   Job
-	jobs  []Job // the alternatives, or the job
 	rows  Rows
 	out   Output
 	began time.Time
 
-	first       Opened       // the rows of the first alternative
-	last        Opened       // what the last pass reads
-	checkpoints []Checkpoint // of the jobs
-	at          Checkpoint   // of the job being run
-	state       *RunState
-	refs        []ArtifactRef
+	first Opened // the rows
+	last  Opened // what the last pass reads
+	at    Checkpoint
+	state *RunState
 }
 
 func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
@@ -142,7 +138,7 @@ func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
 		how.Judge = JudgeMean
 	}
 	how.Resources = how.Resources.WithDefaults()
-	return &stage{how: how, job: job, jobs: job.Alternatives(), rows: rows, out: out, began: time.Now()}
+	return &stage{how: how, job: job, rows: rows, out: out, began: time.Now()}
 }
 
 // needs returns an error for each of these that is not set.
@@ -152,10 +148,10 @@ func (s *stage) needs(fields ...string) error {
 	}, fields)
 }
 
-// begin opens the rows of all alternatives, asks Afford and the publisher, and holds the
+// begin opens the rows, asks Afford and the publisher, and holds the
 // output, in this order: a job without rows leaves no output behind.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
-	if s.first, err = s.open(ctx, s.jobs[0], nil, s.how.Observer.notice); err != nil {
+	if s.first, err = s.open(ctx, nil, s.how.Observer.notice); err != nil {
 		return nil, err
 	}
 	s.last = s.first
@@ -164,20 +160,13 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 		return nil, err
 	}
 	if s.how.Afford != nil {
-		if err := s.how.Afford(s.jobs, sample); err != nil {
+		if err := s.how.Afford(s.job, sample); err != nil {
 			return nil, err
 		}
 	}
 	if s.how.Publisher != nil {
 		if err := s.how.Publisher.Check(ctx); err != nil {
 			return nil, err
-		}
-	}
-	for _, job := range s.jobs {
-		if job.Number > 1 {
-			if _, err := s.open(ctx, job, nil, func(string) {}); err != nil {
-				return nil, fmt.Errorf("alternative %d (%s): %w", job.Number, job.Changes(), err)
-			}
 		}
 	}
 	if release, err = s.out.Hold(); err != nil {
@@ -189,28 +178,25 @@ func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	return release, nil
 }
 
-// place finds the checkpoints of the jobs, and passes on the notices of the output.
+// place finds the checkpoint of the job, and passes on the notices of the output.
 func (s *stage) place() error {
-	var digests []Digest
-	for _, job := range s.jobs {
-		digest, err := job.Digest()
-		if err != nil {
-			return err
-		}
-		digests, s.checkpoints = append(digests, digest), append(s.checkpoints, s.out.Checkpoint(digest))
+	digest, err := s.job.Digest()
+	if err != nil {
+		return err
 	}
-	notices, err := s.out.Notices(digests)
+	s.at = s.out.Checkpoint(digest)
+	notices, err := s.out.Notices([]Digest{digest})
 	for _, text := range notices {
 		s.how.Observer.notice(text)
 	}
 	return err
 }
 
-// open opens the rows of a job with these features; nil: with the job's own.
-func (s *stage) open(ctx context.Context, job Job, features []string, notice func(string)) (Opened, error) {
-	src, err := job.Open(ctx, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
+// open opens the rows with these features; nil: with the job's own.
+func (s *stage) open(ctx context.Context, features []string, notice func(string)) (Opened, error) {
+	src, err := s.job.Open(ctx, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
 	if err != nil && features == nil && s.how.Placed != nil { // given features were found before: no fault of the job
-		err = s.how.Placed(err, job)
+		err = s.how.Placed(err, s.job)
 	}
 	if err != nil {
 		return nil, err
@@ -241,7 +227,7 @@ func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 // record records the begin of the run, and drops the handover of an earlier training.
 func (s *stage) record(ctx context.Context) (err error) {
 	if s.state = s.how.Begun; s.state == nil {
-		if s.state, err = BeginRun(s.out, s.how.Run, s.jobs[0], s.began, nil); err != nil {
+		if s.state, err = BeginRun(s.out, s.how.Run, s.job, s.began, nil); err != nil {
 			return err
 		}
 	}
@@ -258,31 +244,28 @@ func (s *stage) record(ctx context.Context) (err error) {
 
 // tellAgain says that an earlier run of the job has left no checkpoint.
 func (s *stage) tellAgain(before []Attempt) error {
-	if s.jobs[0].DeltaPolicy != "" { // each window is a run of the same job
+	if s.job.DeltaPolicy != "" { // each window is a run of the same job
 		return nil
 	}
-	identity, err := s.jobs[0].Identity()
+	identity, err := s.job.Digest()
 	if err != nil || !slices.ContainsFunc(before, func(a Attempt) bool { return a.Configuration == identity }) {
 		return err
 	}
-	for _, c := range s.checkpoints {
-		if _, there := c.Where(); there {
-			return nil
-		}
+	if _, there := s.at.Where(); there {
+		return nil
 	}
 	s.how.Observer.event("an earlier run of this job has left no checkpoint: training restarts; on the same rows it is the same attempt, and gives the same files")
 	return nil
 }
 
-// environment is the environment of an alternative.
-func (s *stage) environment(job Job) (Environment, error) {
-	s.at = s.checkpoints[max(job.Number, 1)-1]
+// environment is the environment of the run.
+func (s *stage) environment() Environment {
 	env := Environment{
 		Open: func(ctx context.Context, features []string) (Source, error) {
-			if features == nil && job.Number <= 1 {
+			if features == nil {
 				return s.first, nil
 			}
-			src, err := s.open(ctx, job, features, s.how.Observer.notice)
+			src, err := s.open(ctx, features, s.how.Observer.notice)
 			if err != nil {
 				return nil, err
 			}
@@ -301,7 +284,7 @@ func (s *stage) environment(job Job) (Environment, error) {
 	if s.how.BadRows != nil {
 		env.Quarantine = s.how.BadRows.Quarantine(s.first)
 	}
-	return env, nil
+	return env
 }
 
 // An ownNumber is the sink of a run whose number already has a certificate.
@@ -323,29 +306,24 @@ func (s ownNumber) PutCertificate(ctx context.Context, c certify.Certificate) (s
 	return s.Sink.PutCertificate(ctx, c)
 }
 
-// sweep runs the alternatives, and publishes and reports their results.
-func (s *stage) sweep(ctx context.Context) (*Outcome, error) {
-	o := &Outcome{}
-	var results []*Result
-	err := Sweep(ctx, s.job, s.environment, func(job Job, r *Result) error {
-		o.add(s.how.outcome(r, s.began), job)
-		if s.how.Publisher != nil {
-			results = append(results, r)
-		}
-		s.refs = append(s.refs, ArtifactRef{r.ID, r.ModelDigest})
-		return s.list(r)
-	})
+// run runs the job, and publishes and reports its result.
+func (s *stage) run(ctx context.Context) (*Outcome, error) {
+	r, err := Run(ctx, s.job, s.environment())
+	if err == nil {
+		err = s.list(r)
+	}
 	if errors.Is(err, context.Canceled) {
 		return nil, s.interruption()
 	}
 	if err != nil {
 		return nil, err
 	}
+	o := s.how.outcome(r, s.began)
 	if err := s.close(o); err != nil {
 		return nil, err
 	}
 	if p := s.how.Publisher; p != nil {
-		if err := p.Publish(ctx, results, o.Result, s.how.Verdict(o.Result.Certificate)); err != nil {
+		if err := p.Publish(ctx, []*Result{r}, r, s.how.Verdict(o.Result.Certificate)); err != nil {
 			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
 		}
 	}
@@ -391,7 +369,7 @@ func (s *stage) interruption() error {
 // of the run.
 func (s *stage) finish(o *Outcome) error {
 	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}
-	s.state.Artifacts = append([]ArtifactRef{best}, slices.DeleteFunc(s.refs, func(a ArtifactRef) bool { return a == best })...)
+	s.state.Artifacts = []ArtifactRef{best}
 	if o.Record.Exit == 0 && !s.how.LeavePointer {
 		if err := PointTo(s.out, o.Result.Certificate, best, s.how.Judge, time.Now()); err != nil {
 			return err
@@ -401,13 +379,13 @@ func (s *stage) finish(o *Outcome) error {
 	return s.state.End(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now())
 }
 
-// tidy removes old runs, and the checkpoints of this one, which is too late to interrupt.
+// tidy removes old runs, and the checkpoint of this one, which is too late to interrupt.
 func (s *stage) tidy(ctx context.Context) (err error) {
 	if s.how.Keep > 0 {
 		err = s.out.Retain(s.how.Keep)
 	}
-	for _, c := range s.checkpoints {
-		err = errors.Join(err, c.Clear(context.WithoutCancel(ctx)))
+	if s.at != nil { // else another process has trained
+		err = errors.Join(err, s.at.Clear(context.WithoutCancel(ctx)))
 	}
 	return err
 }

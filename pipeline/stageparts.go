@@ -7,7 +7,7 @@ import (
 )
 
 // TrainForParts is [Train] up to the last pass: it puts a handover into the output, for
-// [Handover.Pass] and [CertifyParts]. A job with a sweep is an error.
+// [Handover.Pass] and [CertifyParts].
 func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
 	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
@@ -23,10 +23,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 		return err
 	}
 	defer func() { s.state.failed(out, err) }()
-	env, err := s.environment(job)
-	if err != nil {
-		return err
-	}
+	env := s.environment()
 	if how.FirstPass != nil && s.first.Files() != nil {
 		env.FirstPass = func(ctx context.Context, h *Handover, _ []Shard, use func(*Pass) error) error {
 			if err := out.PutHandover(ctx, h); err != nil {
@@ -45,7 +42,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 	if err := out.PutHandover(ctx, h); err != nil {
 		return err
 	}
-	if err := s.checkpoints[0].Clear(context.WithoutCancel(ctx)); err != nil {
+	if err := s.at.Clear(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	exit := 0
@@ -81,15 +78,13 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 	if err != nil {
 		return nil, err
 	}
-	if s.last, err = s.open(ctx, job, nil, func(string) {}); err == nil {
+	if s.last, err = s.open(ctx, nil, func(string) {}); err == nil {
 		err = s.list(r)
 	}
 	if err != nil { // the rows were read elsewhere
 		how.Observer.notice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
 	}
-	s.refs = []ArtifactRef{{r.ID, r.ModelDigest}}
-	o = &Outcome{}
-	o.add(how.outcome(r, s.began), job)
+	o = how.outcome(r, s.began)
 	if err := s.close(o); err != nil {
 		return nil, err
 	}

@@ -321,12 +321,6 @@ func statedJob(stated certify.Configuration) (Job, error) {
 	if digest.String() != stated.Digest {
 		return job, errors.New("the configuration is not in the form that a run gives it")
 	}
-	if len(job.Sweep) > 0 {
-		if job.Number == 0 {
-			return job, errors.New("the configuration does not say which alternative of its sweep this is")
-		}
-		job = job.alternative(job.Number)
-	}
 	return job, nil
 }
 

@@ -30,18 +30,15 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	job, err := job.WithDefaults()
 	fatal.If(t, err)
 	store := &encodedStore{}
-	var r *pipeline.Result // of a sweep, that of the last alternative
 	if job.DeltaPolicy != "" {
 		job = job.Numbered("waves <&> ü", 7)
 	}
-	err = pipeline.Sweep(t.Context(), job, func(pipeline.Job) (pipeline.Environment, error) {
-		return pipeline.Environment{
-			Open: func(context.Context, []string) (pipeline.Source, error) {
-				return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
-			},
-			Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
-		}, nil
-	}, func(_ pipeline.Job, last *pipeline.Result) error { r = last; return nil })
+	r, err := pipeline.Run(t.Context(), job, pipeline.Environment{
+		Open: func(context.Context, []string) (pipeline.Source, error) {
+			return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
+		},
+		Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
+	})
 	fatal.If(t, err)
 	return r
 }

@@ -48,8 +48,6 @@ type JobFile struct {
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
 
-	Sweep []alternativeConfig `yaml:"sweep"`
-
 	Output     string            `yaml:"output"`
 	Publish    publishConfig     `yaml:"publish"`
 	Sign       signConfig        `yaml:"sign"`
@@ -227,7 +225,6 @@ func (c JobFile) job() pipeline.Job {
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees:  c.Guarantees,
-		Sweep:       c.alternatives(),
 		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy), Horizon: c.Horizon,
 	}
 }

@@ -120,14 +120,12 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Schema == "" || k.Cluster.Registry == (registry{}), key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 
-// spooledColumns are the features and targets of a job and its alternatives.
+// spooledColumns are the features and the target of a job.
 func spooledColumns(job pipeline.Job, what string, faults *yamlfile.Faults) (columns []string) {
-	for _, j := range job.Alternatives() {
-		faults.Unless(j.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
-		for _, name := range slices.Concat(j.Features, j.Beside(), []string{j.Target}) {
-			if !slices.Contains(columns, name) {
-				columns = append(columns, name)
-			}
+	faults.Unless(job.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
+	for _, name := range slices.Concat(job.Features, job.Beside(), []string{job.Target}) {
+		if !slices.Contains(columns, name) {
+			columns = append(columns, name)
 		}
 	}
 	return columns

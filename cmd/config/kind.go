@@ -2,8 +2,6 @@ package config
 
 import (
 	"reflect"
-	"regexp"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest"
@@ -37,9 +35,6 @@ func kindIn(t *yamlfile.File) string {
 	}
 }
 
-// ofAlternative begins the keys of an alternative of a sweep.
-var ofAlternative = regexp.MustCompile(`^sweep\[[0-9]+\]\.`)
-
 // kindOf is the kind of file that decodes into a type.
 func kindOf(t reflect.Type) yamlfile.Kind {
 	k := yamlfile.Kind{Err: pipeline.ErrConfig, Nearest: ingest.Nearest}
@@ -52,13 +47,6 @@ func kindOf(t reflect.Type) yamlfile.Kind {
 		k.Name, k.Page, k.Bad = KindWatch, "docs/watch.md", "bad watch file"
 	default:
 		k.Name, k.Page, k.Bad, k.Examples = KindJob, "docs/job.md", "bad job", docs.Examples
-		k.Misplaced = func(section string) string {
-			if strings.HasPrefix(section, "sweep[") {
-				return "an alternative"
-			}
-			return ""
-		}
-		k.Above = func(key string) string { return ofAlternative.ReplaceAllString(key, "") }
 	}
 	return k
 }

@@ -38,8 +38,7 @@ func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError 
 	return of
 }
 
-// choicePlaced turns faults of a choice of columns into faults of the job file, at the place of
-// the alternative (0: the job) that makes it.
+// choicePlaced turns faults of a choice of columns into faults of the job file.
 func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
@@ -56,7 +55,7 @@ func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
 		}
 		at, text := "", choice.Text
-		for _, each := range []string{fmt.Sprintf("sweep[%d].%s", job.Number-1, key), key, choice.Key} {
+		for _, each := range []string{key, choice.Key} {
 			if at == "" {
 				at = file.Place(each)
 			}

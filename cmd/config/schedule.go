@@ -295,7 +295,6 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 		faults.Unless(!used, at+".files", "the job uses %q, and files chosen by what their rows say of it are no fair sample of the source: name another column, or take it out of the features by exclude", column)
 	}
 	faults.Unless(p.Job.Train.Time == 0, at+".job", "train.time: the number of a run is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
-	faults.Unless(len(p.Job.Sweep) == 0, at+".job", "a sweep is not scheduled")
 	for _, c := range []struct {
 		key   string
 		given bool

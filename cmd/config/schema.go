@@ -63,11 +63,8 @@ type schemer struct {
 
 func (m *schemer) of(key string, t reflect.Type) schema {
 	s := m.form(key, t)
-	for _, name := range []string{key, strings.TrimPrefix(key, "sweep.")} {
-		if text, ok := m.described[name]; ok {
-			s["description"] = text
-			break
-		}
+	if text, ok := m.described[key]; ok {
+		s["description"] = text
 	}
 	return s
 }
@@ -82,7 +79,7 @@ func (m *schemer) form(key string, t reflect.Type) schema {
 		}
 		return orVariable(own)
 	}
-	if words, ok := choices()[m.kind+" "+strings.TrimPrefix(key, "sweep.")]; ok {
+	if words, ok := choices()[m.kind+" "+key]; ok {
 		return orVariable(schema{"enum": words})
 	}
 	switch t.Kind() {
@@ -187,8 +184,6 @@ func (Epsilon) schema() schema {
 	std := schema{"type": "object", "additionalProperties": false, "required": []string{"std"}, "properties": schema{"std": orVariable(schema{"type": "number"})}}
 	return schema{"anyOf": []schema{{"type": "number"}, std, {"type": "string", "pattern": strings.Replace(sharePattern.String(), "(%?)", "%", 1)}}}
 }
-
-func (tolerance) schema() schema { return schema{"type": "number", "exclusiveMinimum": 0} }
 
 func (atLeast) schema() schema { return schema{"type": "integer", "minimum": 1} }
 

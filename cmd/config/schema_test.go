@@ -175,7 +175,6 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"workers": "${A_COUNT}"},
 		{"memory": "${A_SIZE}"},
 		{"target": "${A_NAME}"},
-		{"sweep": "[{}, {loss: {epsilon: 3}}, {features: [x1]}, {kernel: {isotropic: true}}]"},
 		{"features": "[x1, 3, 2.5]"},
 		{"scaling": "{mode: declared, features: {a: {centre: 0, scale: 1}}, target: {centre: 0, scale: 1}}", "features": "[a]"},
 	} {
@@ -221,7 +220,7 @@ func leaves(key string, s map[string]any, f func(key string, words []any)) {
 		if enum, ok := form["enum"].([]any); ok {
 			words = enum
 		}
-		if items, ok := form["items"].(map[string]any); ok && (key == "sweep" || key == "jobs" || key == "jobs.triggers") {
+		if items, ok := form["items"].(map[string]any); ok && (key == "jobs" || key == "jobs.triggers") {
 			leaves(key, items, f)
 		}
 		properties, _ := form["properties"].(map[string]any)
@@ -252,7 +251,7 @@ func keysAreSaid(t *testing.T, kind string) {
 		if !known {
 			t.Errorf("the page has no row for %q", key)
 		}
-		if kind != KindJob || strings.HasPrefix(key, "sweep") || key == "" || key == "source.stream" {
+		if kind != KindJob || key == "" || key == "source.stream" {
 			return
 		}
 		for _, word := range append(slices.Clone(words), "no-such-word") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -113,7 +114,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	job, err := c.job().WithDefaults()
 	var faults yamlfile.Faults
 	c.join(err, &faults)
-	c.tolerances(&faults)
+	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
 	c.Source.letters = c.BadRows.To.topic
 	if c.Source.Kafka.declared() {
 		c.Source.Kafka.Cluster = c.Kafka
@@ -218,9 +219,6 @@ func (o Overrides) apply(c *JobFile) (err error) {
 	if o.changed("epsilon") {
 		if c.Loss.Epsilon, err = parseEpsilon(o.Epsilon); err != nil {
 			return fmt.Errorf("--epsilon: %w", err)
-		}
-		if err := c.overridden(); err != nil {
-			return err
 		}
 	}
 	if o.changed("memory") {

@@ -46,7 +46,7 @@ func TestDemoAndExamples(t *testing.T) {
 			}
 		}
 	}
-	for _, example := range []string{"demo.yaml", "choose.yaml", "sweep.yaml"} {
+	for _, example := range []string{"demo.yaml", "choose.yaml"} {
 		path := copyInto(t, filepath.Join("..", "..", "examples", example), filepath.Join(dir, "examples"))
 		stdout.Reset()
 		args := []string{"train", "-c", path, "--passes", "1", "--inducing", "60", "--limit", "0.9"}

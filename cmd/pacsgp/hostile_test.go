@@ -104,7 +104,6 @@ func TestHostileNames(t *testing.T) {
 		{"output": evilYAML},
 		{"attempts": `"` + strings.ReplaceAll(strings.Trim(evilYAML, `"`), "x", "attempts-x") + `"`},
 		{"source": "{paths: [" + evilYAML + "]}"},
-		{"sweep": "[{features: [" + evilYAML + "]}, {exclude: [x1]}]"},
 		{"target": "${NO" + evil + "}"},
 		{"source": "{paths: [odd]}"},
 		{"source": "{paths: [odd]}", "features": "[x1, x2]"},

@@ -80,7 +80,6 @@ func TestErrorsAreInProportion(t *testing.T) {
 		"unknown excludes": {jobFile{"exclude": "[" + numbered(20_000, "c%d,") + "]"}, "and 19980 more faults"},
 		"features twice":   {jobFile{"features": "[" + strings.Repeat("x1,", 20_000) + "]"}, "and 19979 more faults"},
 		"remote paths":     {jobFile{"source": "{paths: [" + numbered(9_000, `"s3://a/%d",`) + "]}"}, "and 8980 more faults"},
-		"a sweep of zeros": {jobFile{"sweep": "[" + strings.Repeat("{loss: {epsilon: 0}},", 900) + "]"}, "more faults"},
 		"a long key":       {jobFile{long: "1"}, "kkk…"},
 		"a long target":    {jobFile{"target": long}, "kkk…"},
 		"a long loss":      {jobFile{"loss": "{epsilon: 1, kind: " + long + "}"}, "kkk…"},

@@ -6,7 +6,6 @@ import (
 	"io"
 	"regexp"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -39,9 +38,6 @@ func (o *outcome) end(w system, asJSON bool) error {
 
 // report prints what the run came to, and where everything is.
 func (o *outcome) report(w system) error {
-	if err := o.sweepTable(w); err != nil {
-		return err
-	}
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style, report.Maker)
 	if err := asFirstLook(w, c); err != nil {
@@ -79,37 +75,6 @@ func printJSON(w io.Writer, document any) error {
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", text)
 	}
-	return err
-}
-
-// the names the judged predictor in a sentence.
-var the = map[pipeline.Judge]string{pipeline.JudgeMean: "the mean of Q", pipeline.JudgeDraw: "a draw of Q"}
-
-// sweepTable prints the results of the alternatives.
-func (o *outcome) sweepTable(to system) error {
-	all := o.Record.Alternatives
-	if len(all) == 0 {
-		return nil
-	}
-	w := to.stdout
-	_, _ = fmt.Fprintf(w, "Sweep of %d alternatives, declared together: all %d certificates hold at once, and any may be chosen\n", len(all), len(all))
-	table := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0)
-	for _, a := range all {
-		mark := " "
-		if a.Alternative == o.Record.Best {
-			mark = "*"
-		}
-		_, _ = fmt.Fprintf(table, "%s %d\t%s\tmean %s (%s)\tdraw %s (%s)\t%.12s\n", mark, a.Alternative, a.Changes,
-			certify.AtMost(a.Mean.Bound), a.Mean.Status, certify.AtMost(a.Draw.Bound), a.Draw.Status, a.ID)
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	best := "the best: the lowest bound, among those that promise something, for " + the[o.Record.Judge]
-	if !o.Record.Status.Promises() {
-		best = "none promises anything about " + the[o.Record.Judge] + "; the lowest bound"
-	}
-	_, err := fmt.Fprintf(w, "* %s. Its certificate:\n\n", best)
 	return err
 }
 

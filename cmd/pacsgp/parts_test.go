@@ -139,7 +139,6 @@ func TestWrongPartsAreRefused(t *testing.T) {
 		"no output":           {[]string{"pass", "-c", job, "--part", "1/2"}, exitUsage, "-o"},
 		"another job":         {[]string{"pass", "-c", job, "--delta", "0.02", "-o", cut}, exitConfig, "trained for another job than this one: delta is 0.02 here, and 0.05 was there"},
 		"nothing was trained": {[]string{"pass", "-c", job, "--from", t.TempDir(), "-o", cut}, exitFailure, "--no-pass"},
-		"a sweep":             {[]string{"train", "-c", tiny(jobFile{"sweep": "[{}, {kernel: {isotropic: true}}]"}).write(t, elsewhere), "--no-pass"}, exitConfig, "sweep: the last pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := pacsgp(t, c.args...)

@@ -75,7 +75,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	defer func() { err = errors.Join(err, p.Source.Release(false)) }()
 	show := newDisplay(w)
 	defer show.end()
-	out, err := planOne(ctx, p, p.Job.Alternatives()[0], show.spooled)
+	out, err := planOne(ctx, p, p.Job, show.spooled)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func trainCommand(w system) *cobra.Command {
 	return cmd
 }
 
-// train runs a job, or all alternatives of its sweep; the outcome is the best's, nil if the
+// train runs a job; the outcome is nil if the
 // last pass is left to others.
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
 	show, out := newDisplay(w), p.Place(w.fs)

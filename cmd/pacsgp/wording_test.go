@@ -30,9 +30,7 @@ func TestChoiceOfColumnsIsTheJob(t *testing.T) {
 		"unknown feature":       {jobFile{"features": "[x1, xx2]"}, []string{":2:16: ", `no column "xx2"`, `did you mean "x2"?`}},
 		"feature twice":         {jobFile{"features": "[x1, x1]"}, []string{":2:16: ", "declared twice"}},
 		"target as a feature":   {jobFile{"features": "[x1, y]"}, []string{"is the target"}},
-		"of an alternative":     {jobFile{"sweep": "[{}, {features: [x1, x7]}]"}, []string{":6:29: ", `no column "x7"`}},
 		"exclude all":           {jobFile{"exclude": "[x1, x2]"}, []string{":2:10: ", "exclude: no feature is left"}},
-		"empty alternative":     {jobFile{"sweep": "[{}, {features: []}]"}, []string{"features: name a feature, or leave the key out"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

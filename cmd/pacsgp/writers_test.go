@@ -40,7 +40,6 @@ func writers(t *testing.T) map[string]writer {
 	job := tiny(nil).write(t, a.dir)
 	dir := t.TempDir()
 	smallLake(t, dir)
-	sweep := tiny(jobFile{"sweep": "[{features: [x1, x2]}, {kernel: {isotropic: true}}]", "train": "{passes: 1}"}).write(t, dir)
 
 	// The last pass in parts goes on from what training left.
 	fitted := t.TempDir()
@@ -64,7 +63,6 @@ func writers(t *testing.T) map[string]writer {
 
 	all := map[string]writer{
 		"train": {args: func(out string) []string { return []string{"train", "-c", job, "-o", out} }, stride: 1},
-		"sweep": {args: func(out string) []string { return []string{"train", "-c", sweep, "-o", out} }, stride: 4},
 		"train without its pass": {
 			args: func(out string) []string { return []string{"train", "-c", job, "-o", out, "--no-pass"} },
 			also: []string{sinklake.HandoverModel}, beside: []string{sinklake.HandoverFile}, stride: 2, // the handover has a secret of its own each time

@@ -58,13 +58,9 @@ func (n Needs) Met(m Machine, budget int64, instead string) error {
 }
 
 // Afford refuses a training that needs too much, and tells limit the memory of one that does not.
-func Afford(m Machine, res pipeline.Resources, limit func(bytes int64)) func([]pipeline.Job, pipeline.Sample) error {
-	return func(jobs []pipeline.Job, sample pipeline.Sample) error {
-		need := Needs{Reading: sample.Reader}
-		for _, job := range jobs {
-			need.Memory = max(need.Memory, pipeline.PeakMemory(job, sample, res))
-			need.Disk = max(need.Disk, pipeline.SpillBytes(job, sample.Rows, res))
-		}
+func Afford(m Machine, res pipeline.Resources, limit func(bytes int64)) func(pipeline.Job, pipeline.Sample) error {
+	return func(job pipeline.Job, sample pipeline.Sample) error {
+		need := Needs{sample.Reader, pipeline.PeakMemory(job, sample, res), pipeline.SpillBytes(job, sample.Rows, res)}
 		if err := need.Met(m, res.Memory, Less); err != nil {
 			return err
 		}

@@ -98,11 +98,6 @@ func (d decoder) section(key string, node ast.Node, v reflect.Value) {
 			}
 			text = fmt.Sprintf("unknown field %q; did you mean %s?; %s lists the keys", name, place, d.Kind.Page)
 		}
-		if d.Kind.Misplaced != nil {
-			if section := d.Kind.Misplaced(key); section != "" && d.everywhere().places[name] != "" {
-				text = fmt.Sprintf("%s does not take the key %q here; %s lists what it takes", section, name, d.Kind.Page)
-			}
-		}
 		d.tell(Fault{Key: below, Text: text, meant: meant}, entry.Key.GetToken())
 	}
 }

@@ -195,11 +195,7 @@ func (t *File) Merge(among Faults, flag func(key string) string) []Fault {
 // Variables names the variables in the value of a key, "" if there are none. A key that is left
 // out may take its value from another one.
 func (t *File) Variables(key string) string {
-	names := t.from.under(t.nodes[key])
-	if names == "" && t.Kind.Above != nil {
-		names = t.from.under(t.nodes[t.Kind.Above(key)])
-	}
-	return names
+	return t.from.under(t.nodes[key])
 }
 
 // follows reports whether a fault may be a consequence of another one: of an unreadable value, or

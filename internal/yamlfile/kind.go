@@ -12,10 +12,4 @@ type Kind struct {
 	Examples map[string]string
 	// Nearest is the known word that an unknown one is a misspelling of, or "".
 	Nearest func(word string, known []string) string
-	// Misplaced names a section that refuses keys known elsewhere in the file; "" or nil: such keys
-	// are unknown.
-	Misplaced func(section string) string
-	// Above is the key that a value comes from where this key has none, or ""; nil: there is
-	// none.
-	Above func(key string) string
 }

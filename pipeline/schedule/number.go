@@ -11,7 +11,7 @@ import (
 // number gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate.
 func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, run *pipeline.Scheduled, of *lot) error {
-	identity, err := j.Job.Identity()
+	identity, err := j.Job.Digest()
 	if err != nil {
 		return err
 	}

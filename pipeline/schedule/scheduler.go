@@ -74,7 +74,7 @@ func (j *Job) sequence() (pipeline.Sequence, error) {
 	if err != nil {
 		return at, err
 	}
-	identity, err := j.Job.Identity()
+	identity, err := j.Job.Digest()
 	if err == nil && at.Identity != "" && at.Identity != identity.String() {
 		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", pipeline.ErrConfig, j.Name)
 	}

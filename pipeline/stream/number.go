@@ -57,7 +57,7 @@ func (s *Stream) keepNumber(k int64, w *Window) error {
 // numbered is the SHA-256 of all that the certificate of a window follows from: topic, segments,
 // job, program, instruction set and ancestor. Two certificates that can differ have two numbers.
 func (s *Stream) numbered(w *Window) (string, error) {
-	job, err := s.Job.Identity()
+	job, err := s.Job.Digest()
 	if err != nil {
 		return "", err
 	}
