@@ -46,7 +46,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"first": change(func(ev *Evidence) {
 			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1, 0}, 2
 		}),
-		"horizon": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
+		"horizon":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
 		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {

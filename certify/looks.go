@@ -44,9 +44,6 @@ func (l *Looks) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
 }
 
-// paid reports whether there are earlier looks, and a share of δ pays for them.
-func (l *Looks) paid() bool { return l != nil && len(l.Earlier) > 0 && !l.unpriced() }
-
 // unpriced reports whether no share of δ pays for the look.
 func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }
 

@@ -18,7 +18,7 @@ func doNotHold(assumptions []string) string {
 // headline is the one-line summary: predictor, tolerance, largest frequency, confidence. Every
 // number is rounded outwards.
 func headline(g Guarantee, c Certificate) string {
-	nothing, fresh := "nothing", c.fresh(g)
+	nothing, fresh := "nothing", c.fresh()
 	if slices.ContainsFunc(c.Guarantees, func(o Guarantee) bool { return o.Predictor == g.Predictor && o.Status == StatusConditional }) {
 		nothing = "without its maker's word nothing"
 	}
@@ -49,7 +49,7 @@ func headline(g Guarantee, c Certificate) string {
 }
 
 // fresh names the rows that a guarantee is about.
-func (c Certificate) fresh(g Guarantee) string {
+func (c Certificate) fresh() string {
 	fresh := "fresh " + c.Copies.distinct() + "rows"
 	if u := c.Ledger.Units; u != nil {
 		fresh = "the rows of a fresh " + u.Words() + ", on average over its rows"
@@ -86,7 +86,7 @@ func (c Certificate) ofUnits(g Guarantee) string {
 // Interval describes the interval mean ± tolerance, which covers at least a share of fresh rows by the
 // curve of a guarantee.
 func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
-	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(g), c.sure(g))
+	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(), c.sure(g))
 }
 
 // withoutDeviation says what a row without a predictive deviation is to a curve.

@@ -225,7 +225,6 @@ func (s *sieve) later(job Job, n int64) *laterRows {
 // the roles if they follow from units.
 func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (s *sieve, err error) {
 	n, shards := rowsOf(src), src.Shards()
-	drop := job.Copies.Policy == CopiesDropped
 	s = &sieve{columns: make([][]ColumnDigest, len(shards))}
 	if job.Unit.given() {
 		s.roles = newUnitRoles(job, n, len(src.Columns()))
@@ -239,7 +238,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	if job.BadRows.Some() {
 		s.out.bad = newOrdinalSet(n)
 	}
-	if drop {
+	if job.Copies.Policy == CopiesDropped {
 		s.out.copies, marked = newOrdinalSet(n), used
 		counter = newCounter[[3]uint64](n, res, s.later(job, n))
 		defer func() { err = errors.Join(err, counter.close()) }()

@@ -91,7 +91,7 @@ func TestFindingsOfIndependentRows(t *testing.T) {
 // those whose target is large.
 func orderOf(rows rawRows) certify.Dependence {
 	y := rows.column(1)
-	target := standardise(y[:len(y)/20], 100)
+	target := standardise(y[:len(y)/20])
 	var targets, losses series
 	var late certify.Late
 	for i, v := range y {

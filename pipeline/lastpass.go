@@ -145,10 +145,10 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	}
 	if found.Origin == certify.OriginReference {
 		for c := range len(m.Meta.Features) {
-			found.Reference = append(found.Reference, standardise(kept.column(c), usualWithin))
+			found.Reference = append(found.Reference, standardise(kept.column(c)))
 		}
 		y := kept.column(p.of.columns - 1)
-		target := standardise(y, usualWithin)
+		target := standardise(y)
 		target.Centre = mean.centre(centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
 	}

@@ -23,9 +23,9 @@ type Numbers interface {
 
 // A Sequence is the state of the certificates of one name, which share delta by their numbers.
 type Sequence struct {
-	Identity string           `json:"identity"`         // digest of its job
-	Numbers  map[string]int64 `json:"numbers"`          // of runs without a certificate, by a digest of their rows
-	Taken    int64            `json:"taken"`            // the largest number taken so far
+	Identity string           `json:"identity"` // digest of its job
+	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by a digest of their rows
+	Taken    int64            `json:"taken"`    // the largest number taken so far
 	Topic    *Windows         `json:"topic,omitempty"`
 }
 

@@ -326,7 +326,7 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 		if len(x) == 0 {
 			return a, true, nil
 		}
-		a = standardise(x, usualWithin)
+		a = standardise(x)
 		if isTarget {
 			a.Centre = centre(x, a.Centre)
 		}
@@ -340,11 +340,11 @@ func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant boo
 // standardise returns the mean and the population standard deviation of the usual
 // values of x, by plain sums in order: docs/format.md, section "Scaling". A column of one
 // value has scale 0 exactly.
-func standardise(x []float64, within float64) Affine {
+func standardise(x []float64) Affine {
 	if slices.Min(x) == slices.Max(x) {
 		return Affine{Centre: x[0]}
 	}
-	x = usual(x, within)
+	x = usual(x)
 	n := float64(len(x))
 	var sum float64
 	for _, v := range x {
@@ -376,9 +376,9 @@ const usualWithin = 100
 
 // usual drops outliers, by distance from the median in spreads of most values: a fill value such as
 // −9999 would leave no difference between all others. Where most values are one, all are usual.
-func usual(x []float64, within float64) []float64 {
+func usual(x []float64) []float64 {
 	low, middle, high := middleOf(x)
-	limit := within * (high - low)
+	limit := usualWithin * (high - low)
 	if !(limit > 0) {
 		return x
 	}

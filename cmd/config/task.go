@@ -109,6 +109,15 @@ func NewTask(c JobFile) (Task, error) {
 	return p, faults.Err(pipeline.ErrConfig)
 }
 
+// setCluster gives the topic of rows its cluster.
+func (c *JobFile) setCluster(faults *yamlfile.Faults) {
+	rows := c.Source.Kafka.declared()
+	c.Kafka.check(rows || c.Publish.Kafka != (topicsConfig{}), faults)
+	if rows {
+		c.Source.Kafka.Cluster = c.Kafka
+	}
+}
+
 // task fills in the defaults and finds all faults.
 func (c JobFile) task() (Task, yamlfile.Faults) {
 	job, err := c.job().WithDefaults()
@@ -116,10 +125,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	c.join(err, &faults)
 	faults.Unless(!c.Loss.Epsilon.percent || c.Loss.Kind == string(certify.LossRelativeZeroOne), "loss.epsilon", "a share of the target goes with loss.kind "+string(certify.LossRelativeZeroOne))
 	c.Source.letters = c.BadRows.To.topic
-	if c.Source.Kafka.declared() {
-		c.Source.Kafka.Cluster = c.Kafka
-	}
-	c.Kafka.check(c.Source.Kafka.declared() || c.Publish.Kafka != (topicsConfig{}), &faults)
+	c.setCluster(&faults)
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)
 	_, files := from.(Lake)

@@ -270,12 +270,6 @@ type moment struct {
 	delay time.Duration
 }
 
-// inside reports whether a child whose last word this was died inside training
-// or last pass.
-func (m moment) inside(last step) bool {
-	return last.Phase == m.phase && last.Stage != "done"
-}
-
 // Every command that writes may die at any operation: what is seen is whole, and the
 // same command then gives the same bytes and clears up.
 func TestWritersKilledThenRunAgain(t *testing.T) {

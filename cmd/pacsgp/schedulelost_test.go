@@ -53,7 +53,7 @@ func (dead) Point(pipeline.Current) error                { return errDies }
 func TestDamagedModelBehindACertificate(t *testing.T) {
 	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, ""), "triggers: [{lag: 60}]")
 	s := diesWith(t, path, func() {
 		forget(t, address, "rows", 1, 30)
 		models, err := filepath.Glob(filepath.Join(dir, "out", "model-*"))
@@ -71,7 +71,7 @@ func TestDamagedModelBehindACertificate(t *testing.T) {
 func TestRetentionBehindACertificate(t *testing.T) {
 	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 60}]")
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, address, ""), "triggers: [{lag: 60}]")
 	s := diesWith(t, path, func() { forget(t, address, "rows", 1, 30) })
 	if run := s.at(t, someDay.Add(time.Hour)); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 1 || !run.Scheduled.Current {
 		t.Errorf("%+v; %q", run, s.said)
@@ -82,7 +82,7 @@ func TestRetentionBehindACertificate(t *testing.T) {
 func TestWindowThatAnotherFills(t *testing.T) {
 	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	job := jobOnTopic(t, dir, address, "", nil)
+	job := jobOnTopic(t, dir, address, "")
 	var both [2]*stage
 	for i, record := range []string{"a.db", "b.db"} {
 		text := strings.Replace(string(readFile(t, writeSchedule(t, dir, job, "triggers: [{lag: 60}]", "backoff: 1m"))), "schedule.db", record, 1)

@@ -21,7 +21,7 @@ func TestScheduleOnApacheKafka(t *testing.T) {
 	b, _ := apache.Lend(t)
 	createTopic(t, b.Address, "rows", 3)
 	dir := t.TempDir()
-	job := jobOnTopic(t, dir, b.Address, "patience: 3m", nil)
+	job := jobOnTopic(t, dir, b.Address, "patience: 3m")
 	s := onStage(t, writeSchedule(t, dir, job, "triggers: [{lag: 180}]"))
 	out := filepath.Join(dir, "out")
 	finished := func(now time.Time, number, rows int64) *pipeline.RunState {

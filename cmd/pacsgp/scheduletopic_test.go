@@ -23,11 +23,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// jobOnTopic writes a job on the topic rows, with these further keys of source.kafka.
-func jobOnTopic(t *testing.T, dir, address, kafka string, change jobFile) string {
+// jobOnTopic writes a job on the topic rows, with these further keys of kafka.
+func jobOnTopic(t *testing.T, dir, address, kafka string) string {
 	t.Helper()
-	job := tiny(jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, %s}}", kafka), "features": "[x1, in.x2]"})
-	maps.Copy(job, change)
+	job := tiny(jobFile{"kafka": fmt.Sprintf("{brokers: [%q], %s}", address, kafka), "source": "{kafka: {topic: rows}}", "features": "[x1, in.x2]"})
 	return job.write(t, dir)
 }
 
@@ -89,7 +88,7 @@ func TestLagOfATopic(t *testing.T) {
 	t.Parallel()
 	c := smallTopic(t) // 180 rows
 	address, dir := c.ListenAddrs()[0], t.TempDir()
-	job := jobOnTopic(t, dir, address, "", nil)
+	job := jobOnTopic(t, dir, address, "")
 	path := writeSchedule(t, dir, job, "triggers: [{lag: 181}]")
 	out := filepath.Join(dir, "out")
 	s := onStage(t, path)
@@ -140,7 +139,7 @@ func TestLagOfATopic(t *testing.T) {
 func TestScheduleOfATopicMadeAnew(t *testing.T) {
 	t.Parallel()
 	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, "", nil), "triggers: [{lag: 100}]"))
+	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, ""), "triggers: [{lag: 100}]"))
 	ctx, cancel := context.WithCancel(t.Context())
 	trains := s.Train
 	s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
@@ -170,7 +169,7 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	t.Parallel()
 	c := smallTopic(t)
 	address, dir := c.ListenAddrs()[0], t.TempDir()
-	job := jobOnTopic(t, dir, address, "", nil)
+	job := jobOnTopic(t, dir, address, "")
 	path := writeSchedule(t, dir, job, "triggers: [{every: 1h}]")
 	s := onStage(t, path)
 	s.at(t, someDay)
@@ -208,7 +207,7 @@ func TestLagIsServed(t *testing.T) {
 	t.Parallel()
 	c := smallTopic(t)
 	dir := t.TempDir()
-	path := writeSchedule(t, dir, jobOnTopic(t, dir, c.ListenAddrs()[0], "", nil), "triggers: [{every: 1h}]")
+	path := writeSchedule(t, dir, jobOnTopic(t, dir, c.ListenAddrs()[0], ""), "triggers: [{every: 1h}]")
 	writeFile(t, path, append(readFile(t, path), "serve: {listen: '127.0.0.1:0'}\n"...))
 	r := startCommand(t, "schedule", "-c", path)
 	at := "http://" + r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)

@@ -260,7 +260,7 @@ func (s *Stream) decide(t *Turn, best *pipeline.Result, verdict error) error {
 		}
 		return nil
 	}
-	if best == nil || verdict != nil || best.ID == current {
+	if certified := best != nil && verdict == nil; !certified || best.ID == current {
 		return nil
 	}
 	d := watch.Decision{Moves: true}
