@@ -57,12 +57,3 @@ func parseEpsilon(s string) (Epsilon, error) {
 		return Epsilon{Raw: x, given: true}, nil
 	}
 }
-
-// positive reads a number above 0.
-func positive(node ast.Node) (float64, error) {
-	var x float64
-	if err := yaml.NodeToValue(node, &x); err != nil || !(x > 0) {
-		return 0, yamlfile.At(node, "want a number above 0")
-	}
-	return x, nil
-}
