@@ -3,11 +3,9 @@ package main
 import (
 	"encoding/json"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,6 +171,16 @@ func TestScoreFollowsThePointer(t *testing.T) {
 	if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 || files[idOf(t, pointers[1])] != 1 {
 		t.Errorf("by model %v", files)
 	}
+
+	// The predictions of a file that is replaced go, if that is declared.
+	writeFile(t, score, append(readFile(t, score), "replaced: remove\n"...))
+	writeFile(t, filepath.Join(dir, "new", "later.parquet"), readFile(t, filepath.Join(dir, "new", "part-01.parquet")))
+	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != 0 || !strings.Contains(a.log, "later.parquet was replaced: the predictions of its earlier content are removed") {
+		t.Errorf("status %d: %s", a.status, a.log)
+	}
+	if got := scored(t, dir); len(got) != 4 {
+		t.Errorf("%d files have predictions, want 4", len(got))
+	}
 }
 
 // A row that breaks the rules has nulls and a reason; a null in a kept column is none.
@@ -259,96 +267,3 @@ func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
 
 // fits is asked whether rows have the features of a model.
 func fits(pipeline.Model) error { return nil }
-
-// renamedFS calls then behind each file that gets its last name.
-type renamedFS struct {
-	durable.FS
-
-	then func()
-}
-
-// Rename renames.
-func (f renamedFS) Rename(oldName, newName string) error {
-	err := f.FS.Rename(oldName, newName)
-	f.then()
-	return err
-}
-
-// While the pointer moves, each prediction is that of the model which it names: over ten
-// million rows with -soak.
-func TestScoreWhileThePointerMoves(t *testing.T) {
-	const files = 40
-	rows := int64(50)
-	if *soak {
-		rows = 250_000
-	}
-	dir, pointers, score := following(t, files, rows)
-	var moves atomic.Int64
-	fsys := renamedFS{plain(), func() { point(t, dir, pointers[moves.Add(1)%2]) }}
-	if a := pacsgpOn(t, fsys, nil, "score", "-c", score, "--once"); a.status != 0 {
-		t.Fatal(a.message)
-	}
-	named := map[string]pointer{}
-	for _, document := range pointers {
-		var p pointer
-		fatal.If(t, json.Unmarshal(document, &p))
-		named[p.ID] = p
-	}
-	found, err := filepath.Glob(filepath.Join(dir, "scored", "new", "*.parquet"))
-	if err != nil || len(found) != files {
-		t.Fatalf("%d files, %v", len(found), err)
-	}
-	by := map[string]int{}
-	for _, path := range found { // one at a time: they are large
-		name := filepath.Base(path)[:len("part-00")]
-		got := predictions(t, path)
-		p, ok := named[*got[0].Certificate]
-		if !ok || int64(len(got)) != rows {
-			t.Fatalf("%s: %d rows by the certificate %s", name, len(got), *got[0].Certificate)
-		}
-		by[p.ID]++
-		to := filepath.Join(dir, "expected.parquet")
-		succeed(t, "predict", filepath.Join(dir, "out", p.Model), filepath.Join(dir, "out", p.Certificate), filepath.Join(dir, "new", name+".parquet"), "-o", to)
-		for i, want := range predictions(t, to) {
-			if g := got[i]; g.Row != want.Row || *g.Mean != *want.Mean || *g.Deviation != *want.Deviation || *g.Certificate != *want.Certificate || g.Reason != nil {
-				t.Fatalf("%s, row %d is not what the model of %.8s… predicts: %v, want %v", name, i, p.ID, *g.Mean, *want.Mean)
-			}
-		}
-	}
-	if len(by) != 2 {
-		t.Errorf("by model %v", by)
-	}
-}
-
-// Killed before, after and within each operation, and run again, it predicts each file
-// once.
-func TestScoreKilledThenRunAgain(t *testing.T) {
-	t.Parallel()
-	repeats(t)
-	dir, pointers, score := following(t, 3, 20)
-	want := expected(t, dir, pointers)
-	rng := rand.New(rand.NewPCG(4, 2))
-	for _, how := range []string{howBefore, howAfter, howHalf} {
-		survived := false
-		for at := 1; !survived; at++ {
-			if !*soak && rng.IntN(10) > 0 {
-				if at > 60 {
-					break
-				}
-				continue // a seeded tenth
-			}
-			fatal.If(t, os.RemoveAll(filepath.Join(dir, "scored")))
-			var when string
-			survived, when = dies(t, order{Args: []string{"score", "-c", score, "--once"}, At: at, How: how})
-			succeed(t, "score", "-c", score, "--once")
-			if files := agree(t, scored(t, dir), want); files[idOf(t, pointers[0])] != 3 {
-				t.Errorf("%s: by model %v, %v", when, files, names(t, filepath.Join(dir, "scored", "new")))
-			}
-			for _, name := range names(t, filepath.Join(dir, "scored", "new")) {
-				if strings.HasPrefix(name, ".") {
-					t.Errorf("%s: %s is left over", when, name)
-				}
-			}
-		}
-	}
-}

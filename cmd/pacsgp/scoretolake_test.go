@@ -108,20 +108,6 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	pacsgp(t, "score", "-c", score, "--once").says(t, exitFailure, "loss or tolerance differ")
 }
 
-// A service writes files while rows come, and stops when it is asked to; what it has not
-// published by then is predicted by the next one.
-func TestScoreToALakeIsAService(t *testing.T) {
-	t.Parallel()
-	s := topicOf(t, seededTopics(t), 40, "")
-	s.send(t)
-	service := startCommand(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "poll: 20ms\nsession_timeout: 1s\n"))
-	service.find(t, "(predicted|predictions come from)")
-	s.send(t)
-	service.end(t)
-	succeed(t, "score", "-c", s.toLake(t, "service", "lake-of-topic", "session_timeout: 1s\n"), "--once")
-	s.agree(t, s.foundInFiles(t, "lake-of-topic"))
-}
-
 // Killed before, after and within each operation on files, and run again by the group or
 // by another one, each row has one prediction.
 func TestScoreOfATopicToALakeKilled(t *testing.T) {
