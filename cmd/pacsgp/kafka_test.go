@@ -16,6 +16,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -402,5 +403,14 @@ func TestSpoolsThatAreLeft(t *testing.T) {
 	pacsgp(t, "train", "-c", job(jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, from: latest}}"})).says(t, exitFailure, "no rows")
 	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
 		t.Errorf("the spool was left in %q", left)
+	}
+}
+
+// remake deletes a topic, and makes one of its name.
+func remake(t *testing.T, address, name string, partitions int) {
+	t.Helper()
+	brokertest.DeleteTopic(t, address, name)
+	if made, err := own(t, address).CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
+		t.Fatalf("made: %v, %v", made, err)
 	}
 }

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"path/filepath"
-	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 )
 
 // TestStreamOutlivesItsBroker: the broker is killed while windows are spooled, trained and
@@ -44,32 +38,4 @@ func TestStreamOutlivesItsBroker(t *testing.T) {
 	if want := 1 + 3*times; int64(len(all)) != want || rows != 120*want {
 		t.Errorf("%d certificates of %d rows, want %d of %d", len(all), rows, want, 120*want)
 	}
-}
-
-// TestStreamOnAFullDisk: a full disk ends the stream with a reason; when there is room
-// again it goes on, and every row is in one certificate.
-func TestStreamOnAFullDisk(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t)
-	address := c.ListenAddrs()[0]
-	fillTopic(t, address, 180)
-	job := serviceJob(t, address, t.TempDir(), nil)
-	succeed(t, "topics", "-c", job)
-	var full atomic.Bool
-	full.Store(true)
-	disk := hooked(func(op durabletest.Operation, effect func() error) error {
-		if full.Load() && op.Kind == durabletest.Write && !strings.HasSuffix(filepath.Dir(op.Name), "out") {
-			return syscall.ENOSPC
-		}
-		return effect()
-	})
-	pacsgpOn(t, disk, nil, "stream", "-c", job).says(t, exitFailure, "no space left on device")
-	if found := certificates(t, address, "pacsgp-certificates"); len(found) > 0 {
-		t.Errorf("%d certificates are published", len(found))
-	}
-	full.Store(false)
-	r := startService(t, "-c", job)
-	awaitCertificates(t, address, 3, r)
-	r.end(t)
-	onceEach(t, "trainers", certificates(t, address, "pacsgp-certificates"))
 }
