@@ -78,43 +78,6 @@ func TestRetentionBehindACertificate(t *testing.T) {
 	}
 }
 
-// A scheduler that comes upon a window which another one is filling takes nothing away from it.
-func TestWindowThatAnotherFills(t *testing.T) {
-	t.Parallel()
-	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	job := jobOnTopic(t, dir, address, "")
-	var both [2]*stage
-	for i, record := range []string{"a.db", "b.db"} {
-		text := strings.Replace(string(readFile(t, writeSchedule(t, dir, job, "triggers: [{lag: 60}]", "backoff: 1m"))), "schedule.db", record, 1)
-		path := filepath.Join(dir, record+".yaml")
-		writeFile(t, path, []byte(text))
-		both[i] = onStage(t, path)
-	}
-	meanwhile := func() {
-		if run := both[1].at(t, someDay.Add(time.Minute)); run != nil || !strings.Contains(fmt.Sprint(both[1].said), "in use by another process") {
-			t.Errorf("%+v; %q", run, both[1].said)
-		}
-	}
-	train := both[0].Train
-	both[0].Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, k pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-		if _, err := k.Open(ctx, pipeline.Choice{Features: job.Features, Target: job.Target}); err != nil {
-			t.Fatal(err)
-		}
-		meanwhile()
-		fatal.If(t, k.Release(false))
-		return train(ctx, j, job, k, how)
-	}
-	if run := both[0].at(t, someDay); run.State != pipeline.StateFinished || run.Scheduled.Sequence != 1 {
-		t.Errorf("%+v", run)
-	}
-	if run := both[1].at(t, someDay.Add(time.Hour)); run != nil { // it is done
-		t.Errorf("%+v", run)
-	}
-	if all := sequenceOf(t, filepath.Join(dir, "out")); len(all) != 1 || follow(t, all)[0] != 60 {
-		t.Errorf("%d certificates", len(all))
-	}
-}
-
 // An output that cannot be read stops its own job and no other.
 func TestDamagedOutputStopsOneJob(t *testing.T) {
 	dir := t.TempDir()

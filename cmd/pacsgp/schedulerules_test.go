@@ -122,21 +122,6 @@ func TestFilesWrittenAnewTestNothing(t *testing.T) {
 	}
 }
 
-// A run makes current what is certified below the job's limit, and nothing else.
-func TestWithinTheLimit(t *testing.T) {
-	for limit, current := range map[string]bool{"0.99": true, "0.000001": false} {
-		dir := t.TempDir()
-		smallLake(t, dir)
-		job := tiny(jobFile{"limit": limit}).write(t, dir)
-		s := onStage(t, writeSchedule(t, dir, job, "triggers: [{every: 1h}]"))
-		s.at(t, someDay)
-		run := s.at(t, someDay.Add(time.Hour))
-		if run == nil || run.Scheduled.Current != current || (*run.Exit == 0) != current {
-			t.Errorf("limit %s: %+v", limit, run)
-		}
-	}
-}
-
 // A run that takes longer, or more memory, than its schedule gives it fails.
 func TestLimitsOfARun(t *testing.T) {
 	for limit, want := range map[string]string{"time: 1ns": "longer than the 1ns", "memory: 1MiB": "of memory"} {
@@ -160,32 +145,5 @@ func TestRunsWhileTheSchedulerRuns(t *testing.T) {
 	run := s.at(t, someDay.Add(time.Hour))
 	if said := succeed(t, "schedule", "-c", path, "--runs").stdout; run == nil || !strings.Contains(said, `"number": 1`) {
 		t.Errorf("it says %s", said)
-	}
-}
-
-// A column that turns into text, or is renamed, fails the run, which names file and column, until the
-// file is mended: there is no model without it.
-func TestColumnThatIsLost(t *testing.T) {
-	for _, files := range []string{"files: all", "files: new"} {
-		dir := t.TempDir()
-		lotOf(t, dir, "a", 200, 0)
-		s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]", files))
-		s.at(t, someDay)
-		s.at(t, someDay.Add(time.Hour))
-		path := filepath.Join(dir, "lake", "bb.parquet")
-		for i, bad := range []table{
-			{"x1": make([]string, 200), "x2": make([]float64, 200), "y": make([]float64, 200)},
-			{"x_1": make([]float64, 200), "x2": make([]float64, 200), "y": make([]float64, 200)},
-		} {
-			bad.write(t, path)
-			run := s.at(t, someDay.Add(time.Duration(i+2)*time.Hour))
-			if run == nil || run.State != pipeline.StateFailed || *run.Exit != exitFailure || run.Scheduled.Sequence != 0 || !strings.Contains(run.Fault, "bb.parquet") || !strings.Contains(run.Fault, `"x1"`) {
-				t.Fatalf("%s, %d: %+v", files, i, run)
-			}
-		}
-		lotOf(t, dir, "bb", 200, 0)
-		if run := s.at(t, someDay.Add(4*time.Hour)); run == nil || run.State != pipeline.StateFinished || run.Scheduled.Sequence != 2 {
-			t.Errorf("%s: mended: %+v", files, run)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,7 +19,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // jobOnTopic writes a job on the topic rows, with these further keys of kafka.
@@ -55,8 +53,8 @@ func sequenceOf(t *testing.T, out string) map[int64]contender {
 }
 
 // follow demands that the segments of the certificates, in the order of their numbers, add up
-// to the topic without a gap, and returns where they end.
-func follow(t *testing.T, all map[int64]contender) map[int64]int64 {
+// to the topic without a gap.
+func follow(t *testing.T, all map[int64]contender) {
 	t.Helper()
 	ends := map[int64]int64{}
 	for _, k := range slices.Sorted(maps.Keys(all)) {
@@ -67,7 +65,6 @@ func follow(t *testing.T, all map[int64]contender) map[int64]int64 {
 			ends[g.Partition] = g.End
 		}
 	}
-	return ends
 }
 
 // verifyAll verifies the certificates of an output against the topic as it is now.
@@ -79,87 +76,6 @@ func verifyAll(t *testing.T, out, job string) {
 		if share := c.certificate.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
 			t.Errorf("number %d has spent %s of delta", k, share)
 		}
-	}
-}
-
-// The lag triggers at exactly so many offsets, and the windows follow one another: their
-// segments add up to the topic, their numbers are 1, 2, 3, and all verify on the last day.
-func TestLagOfATopic(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t) // 180 rows
-	address, dir := c.ListenAddrs()[0], t.TempDir()
-	job := jobOnTopic(t, dir, address, "")
-	path := writeSchedule(t, dir, job, "triggers: [{lag: 181}]")
-	out := filepath.Join(dir, "out")
-	s := onStage(t, path)
-	sent := int64(180)
-	for i := range 3 {
-		now := someDay.Add(time.Duration(i) * time.Hour)
-		if run := s.at(t, now); run != nil {
-			t.Fatalf("window %d: it runs with a lag of 180: %+v", i+1, run)
-		}
-		sendRows(t, address, sent, 1)
-		sent++
-		run := s.at(t, now.Add(time.Minute))
-		if run == nil || run.State != pipeline.StateFinished || run.Scheduled.Trigger != "lag 181" || run.Scheduled.Sequence != int64(i+1) || !run.Scheduled.Current || run.Scheduled.Window.Offsets() != 181 {
-			t.Fatalf("window %d: %+v; %q", i+1, run, s.said)
-		}
-		if run := s.at(t, now.Add(2*time.Minute)); run != nil {
-			t.Fatalf("window %d: it runs again: %+v", i+1, run)
-		}
-		sendRows(t, address, sent, 180)
-		sent += 180
-	}
-	if ends := follow(t, sequenceOf(t, out)); ends[0]+ends[1]+ends[2] != 3*181 {
-		t.Errorf("the windows end at %v, want 543 offsets", ends)
-	}
-	verifyAll(t, out, job)
-	var runs []listedRun
-	if err := json.Unmarshal([]byte(succeed(t, "schedule", "-c", path, "--runs").stdout), &runs); err != nil || len(runs) != 3 {
-		t.Fatalf("%d runs, %v", len(runs), err)
-	}
-	begin := map[int]int64{}
-	for _, r := range runs {
-		for _, part := range r.Window.Partitions {
-			if part.First != begin[part.Partition] {
-				t.Errorf("run %d: %+v does not begin at %d", r.Number, part, begin[part.Partition])
-			}
-			begin[part.Partition] = part.End
-		}
-		if r.Window.Topic != "rows" || r.Window.Identity == (pipeline.TopicIdentity{}) || len(r.Files) != 0 {
-			t.Errorf("run %d: %+v", r.Number, r.Window)
-		}
-	}
-	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool-") }) {
-		t.Errorf("spools are left in %q", left)
-	}
-}
-
-// A window that was frozen before is not filled from another topic of the same name.
-func TestScheduleOfATopicMadeAnew(t *testing.T) {
-	t.Parallel()
-	address, dir := smallTopic(t).ListenAddrs()[0], t.TempDir()
-	s := onStage(t, writeSchedule(t, dir, jobOnTopic(t, dir, address, ""), "triggers: [{lag: 100}]"))
-	ctx, cancel := context.WithCancel(t.Context())
-	trains := s.Train
-	s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
-		cancel()
-		return nil, errDies
-	}
-	if _, err := s.Look(ctx, s.job.Job, someDay); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	s.Train = trains
-	remake(t, address, "rows", 3)
-	sendRows(t, address, 1000, 540)
-	for i := range 2 {
-		run := s.at(t, someDay.Add(time.Duration(i+1)*time.Hour))
-		if run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, "another one than") || !strings.Contains(run.Fault, "made anew") {
-			t.Fatalf("%+v", run)
-		}
-	}
-	if n := len(sequenceOf(t, filepath.Join(dir, "out"))); n != 0 {
-		t.Errorf("%d certificates", n)
 	}
 }
 
