@@ -138,7 +138,7 @@ func TestFollowerContinues(t *testing.T) {
 func TestMemoryWriter(t *testing.T) {
 	place := &Place{}
 	open := func(*testing.T) (scoretest.FileWriter[Nothing], func()) { return place.Open(), func() {} }
-	scoretest.TestFileWriter(t, false, open, func(int) Nothing { return Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
+	scoretest.TestFileWriter(t, open, func(int) Nothing { return Nothing{} }, func(_ *testing.T, f score.File) (numbers []int64) {
 		for _, row := range place.Rows()[f.Name] {
 			numbers = append(numbers, row.Row)
 		}

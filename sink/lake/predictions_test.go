@@ -32,7 +32,7 @@ func TestPredictionsContract(t *testing.T) {
 		}
 		return columns{Names: []string{"id"}, Types: []parquet.Node{parquet.Int(64)}, Values: [][]parquet.Value{kept}}
 	}
-	scoretest.TestFileWriter(t, true, open, beside, func(t *testing.T, f score.File) (numbers []int64) {
+	scoretest.TestFileWriter(t, open, beside, func(t *testing.T, f score.File) (numbers []int64) {
 		has, err := lake.NewPredictions(lake.PredictionsConfig{FS: durable.OS{}, Folder: folder, About: about}).Has(f)
 		if err != nil || !has {
 			return nil

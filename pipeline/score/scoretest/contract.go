@@ -21,50 +21,29 @@ type FileWriter[B any] interface {
 // TestFileWriter demands of a writer of predictions of files what [score.Loop] relies on: each row
 // has one prediction, whatever was sent by a process that ended before it was committed. open
 // begins to write to one place, as a process that ends the one before; beside are the kept values
-// of so many rows; found are the rows of a file that readers see, in order. whole: the writer takes
-// files in one piece.
-func TestFileWriter[B any](t *testing.T, whole bool, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
+// of so many rows; found are the rows of a file that readers see, in order.
+func TestFileWriter[B any](t *testing.T, open func(t *testing.T) (w FileWriter[B], end func()), beside func(rows int) B, found func(t *testing.T, f score.File) []int64) {
 	c := contract[B]{beside, found}
 	w, end := open(t)
 	c.expect(t, w, "a.parquet", 0, false)
-	if whole {
-		c.put(t, w, "a.parquet", 0, 5, true)
-	} else {
-		c.put(t, w, "a.parquet", 0, 3, false)
-		c.put(t, w, "a.parquet", 3, 2, true)
-	}
-	c.put(t, w, "empty.parquet", 0, 0, true)
+	c.put(t, w, "a.parquet", 5)
+	c.put(t, w, "empty.parquet", 0)
 	c.commit(t, w)
 	c.expect(t, w, "a.parquet", 5, true)
 	c.expect(t, w, "empty.parquet", 0, true)
 
 	// Rows that cannot be read are no fault of the writer, and leave nothing.
 	broken := errors.New("broken")
-	p := c.piece("broken.parquet", 0, 1, true)
+	p := c.piece("broken.parquet", 1)
 	p.Predict = func(context.Context, func([]pipeline.Prediction, B) error) error { return broken }
 	if _, _, err := w.Pack(t.Context(), p); !errors.Is(err, broken) || score.IsLater(err) {
 		t.Errorf("rows that cannot be read: %v", err)
 	}
 	c.expect(t, w, "broken.parquet", 0, false)
-	if !whole {
-		c.put(t, w, "b.parquet", 0, 4, false)
-		c.commit(t, w)
-		c.put(t, w, "b.parquet", 4, 3, true) // and no more
-	}
 	end()
 	w, end = open(t)
 	defer end()
 	c.expect(t, w, "a.parquet", 5, true)
-	if whole {
-		return
-	}
-	// The rows are predicted again, and those that are there passed over.
-	c.expect(t, w, "b.parquet", 4, false)
-	if n := c.put(t, w, "b.parquet", 0, 7, true); n.Rows != 3 {
-		t.Errorf("%d rows are left, want 3", n.Rows)
-	}
-	c.commit(t, w)
-	c.expect(t, w, "b.parquet", 7, true)
 }
 
 // A contract is what a writer is asked with, and what it is seen to have written.
@@ -77,24 +56,23 @@ func fileOf(name string) score.File {
 	return score.File{Path: name, Name: name, Digest: "0123456789abcdef"}
 }
 
-// piece is rows of a file, by one model.
-func (c contract[B]) piece(name string, first, rows int, last bool) score.Piece[B] {
-	p := PieceWith(first, rows, last, c.beside(rows))
+// piece is all rows of a file, by one model.
+func (c contract[B]) piece(name string, rows int) score.Piece[B] {
+	p := PieceWith(0, rows, true, c.beside(rows))
 	p.File, p.By = fileOf(name), &score.Predictor{Artifact: score.Artifact{ID: fmt.Sprintf("%064d", 1)}, Subject: "subject"}
 	return p
 }
 
 // put packs and sends rows.
-func (c contract[B]) put(t *testing.T, w FileWriter[B], name string, first, rows int, last bool) score.Tally {
+func (c contract[B]) put(t *testing.T, w FileWriter[B], name string, rows int) {
 	t.Helper()
-	send, n, err := w.Pack(t.Context(), c.piece(name, first, rows, last))
+	send, _, err := w.Pack(t.Context(), c.piece(name, rows))
 	if err == nil && send != nil {
 		err = send(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return n
 }
 
 func (c contract[B]) commit(t *testing.T, w FileWriter[B]) {
