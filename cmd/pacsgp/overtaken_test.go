@@ -32,7 +32,7 @@ func TestOvertaken(t *testing.T) {
 		a := pacsgpOn(t, fsys, nil, "train", "-c", jobSlow)
 		a.says(t, exitFailure, "another job has published these rows", "hint: remove the spool")
 	}
-	if n := committed(t, c, "small-c"); n != 1 || !overtaken {
+	if n := committed(t, c, "small-certificates"); n != 1 || !overtaken {
 		t.Errorf("%d certificates, want 1", n)
 	}
 }
