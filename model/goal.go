@@ -59,7 +59,7 @@ func (t *Trainer) value(p Progress) float64 {
 	case t.phase == Polish && t.cfg.Goal == GoalBoth:
 		return p.squares
 	case t.byEvidence():
-		return math.Sqrt(max(leastNoise, p.squares)) * math.Exp((p.KL+p.LnInverseWeight)/t.rows())
+		return math.Sqrt(max(leastNoise, p.squares)) * math.Exp((p.KL+p.LnInverseWeight)/float64(t.cfg.N))
 	default:
 		return p.Bound
 	}

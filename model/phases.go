@@ -99,7 +99,7 @@ func (t *Trainer) running() Progress {
 	t.risks[at], t.squares[at] = t.last.Risk, t.last.squares
 	n := float64(len(t.risks))
 	p := Progress{Risk: linalg.Sum(t.risks) / n, squares: linalg.Sum(t.squares) / n, KL: t.kl, LnInverseWeight: t.last.LnInverseWeight}
-	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, t.rows(), t.cfg.Delta)
+	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
 	p.value = t.value(p)
 	return p
 }

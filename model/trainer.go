@@ -82,8 +82,6 @@ type Trainer struct {
 
 	starts, mostStarts int // evaluations of start values, and the most that there will be
 
-	among int64 // number of rows that the next pass is a sample of; 0: all N
-
 	// Derived from the state by Begin.
 	open     bool
 	kl       float64
@@ -255,24 +253,12 @@ func (t *Trainer) End() error {
 // measure records risk, KL and bound of the q that was swept, and returns the
 // factor from sums over the pass to sums over all rows.
 func (t *Trainer) measure() (scale float64) {
-	n := t.rows()
+	n := float64(t.cfg.N)
 	risk := t.sweep.risk / float64(t.sweep.seen)
 	weight := t.lnInverseWeight()
 	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta), squares: t.sweep.squares / float64(t.sweep.seen)}
 	t.last.value = t.value(t.last)
 	return n / float64(t.sweep.seen)
-}
-
-// Among sets the number of rows that the next passes are samples of, before all N have arrived:
-// these passes fit the posterior to that number of rows.
-func (t *Trainer) Among(rows int64) { t.among = rows }
-
-// rows returns the number of rows that a pass is a sample of.
-func (t *Trainer) rows() float64 {
-	if t.among > 0 {
-		return float64(t.among)
-	}
-	return float64(t.cfg.N)
 }
 
 // Result returns the posterior and θ's grid indices. It is valid when Done.

@@ -56,9 +56,6 @@ func (t *training) warmUp(src Source) error {
 // mostInducing is the largest default number of inducing points.
 func (t *training) mostInducing() int {
 	n := t.survey.Roles.Train()
-	if t.job.Train.Mode == TrainArrival {
-		n = max(1, Sample{Rows: t.job.planned(t.survey.Roles.Rows)}.train(t.job))
-	}
 	return model.Config{N: n, Fitted: t.job.Train.fitted(n), Dim: t.start.Dim}.Scheduled().Inducing
 }
 

@@ -22,7 +22,6 @@ type checkpoint struct {
 	Configuration, Sample, Instructions string
 
 	Candidate int       // being trained
-	Arrived   bool      // of mode arrival: the steps before the last row are made
 	Centre    []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
 	Finished  [][]byte  // states of finished trainers
 	Trainer   []byte    // state of the current one; nil before its first step
@@ -35,7 +34,7 @@ type checkpoint struct {
 // checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
 // changes with the way of training.
 const (
-	checkpointFormat  = "pacsgp-checkpoint/3"
+	checkpointFormat  = "pacsgp-checkpoint/4"
 	checkpointVersion = "6 "
 	traceBytes        = 72 // of an entry of the trace, at least
 )
@@ -66,9 +65,6 @@ func (t *training) resume(ctx context.Context) error {
 	stored, err := decodeCheckpoint(data)
 	if err != nil {
 		return err
-	}
-	if beganOn(stored.Sample, t.feed.src.Shards()) {
-		stored.Sample = t.state.Sample
 	}
 	ours := stored.Configuration == t.state.Configuration && stored.Sample == t.state.Sample && stored.Instructions == t.state.Instructions
 	if ours && len(stored.Centre) > 0 {
@@ -109,11 +105,7 @@ func (c checkpoint) encode() ([]byte, error) {
 	w.Text(c.Configuration)
 	w.Text(c.Sample)
 	w.Text(c.Instructions)
-	arrived := int64(0)
-	if c.Arrived {
-		arrived = 1
-	}
-	w.Integers(int64(c.Candidate), arrived, c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Centre)))
+	w.Integers(int64(c.Candidate), c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Centre)))
 	w.Floats(c.Centre...)
 	w.Integers(int64(len(c.Trace)))
 	for _, p := range c.Trace {
@@ -147,9 +139,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 		return data[from:r.Read():r.Read()]
 	}
 	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
-	var arrived int64
-	c.Candidate, arrived, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
-	c.Arrived = arrived == 1
+	c.Candidate, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
 	if n := r.Count(8); n > 0 {
 		c.Centre = make([]float64, n)
 		r.Floats(c.Centre)
@@ -166,7 +156,7 @@ func decodeCheckpoint(data []byte) (checkpoint, error) {
 	}
 	c.Trainer = state()
 	err := r.Close()
-	if err == nil && (arrived&^1 != 0 || c.Candidate < 0 || c.Taken < 0 || c.Hurried < 0 || c.Spent < 0) {
+	if err == nil && (c.Candidate < 0 || c.Taken < 0 || c.Hurried < 0 || c.Spent < 0) {
 		err = errors.New("a count is out of range")
 	}
 	if err != nil {
@@ -185,11 +175,7 @@ func (t *training) resumable(stored checkpoint) bool {
 		if i >= len(t.candidates) {
 			return false
 		}
-		c := t.candidates[i]
-		if stored.arriving(t.job) {
-			c.config = c.early
-		}
-		trainer, err := t.newTrainer(c, state)
+		trainer, err := t.newTrainer(t.candidates[i], state)
 		if err != nil {
 			return false
 		}

@@ -15,7 +15,7 @@ const leastFitted = 100
 // checkFitting finds faults of a job that fits Q to a part of its train rows.
 func (j Job) checkFitting(fault func(string, ...any)) {
 	t := j.Train
-	if t.Rows == 0 || t.Mode == TrainArrival {
+	if t.Rows == 0 {
 		return
 	}
 	if t.Rows < leastFitted || t.Rows > maxRowsAtOnce {
@@ -31,7 +31,7 @@ func (j Job) checkFitting(fault func(string, ...any)) {
 
 // fitted is about how many of n train rows Q is fitted to.
 func (t TrainDecl) fitted(n int64) int64 {
-	if t.Rows == 0 || t.Mode == TrainArrival {
+	if t.Rows == 0 {
 		return n
 	}
 	return min(n, t.Rows)

@@ -116,8 +116,6 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 		fault("groups: they do not go with a column of the mean (mean.column)")
 	case len(j.Unit.Columns) > 0 || j.Unit.Block > 0:
 		fault("groups: they do not go with unit, for their rows are counted one by one")
-	case j.Train.Mode == TrainArrival:
-		fault("groups: they do not go with train.mode %s", TrainArrival)
 	}
 	if len(j.Guarantees) == 0 {
 		j.Guarantees = both(j.Loss.heldOut())

@@ -119,12 +119,11 @@ func TestGroupsOfAJob(t *testing.T) {
 		change func(*pipeline.Job)
 		says   string
 	}{
-		"the target":          {func(j *pipeline.Job) { j.Groups.Column = "y" }, "is the target"},
-		"no column":           {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} }, "groups.column"},
-		"a value twice":       {func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} }, "groups.values"},
-		"another loss":        {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "does not count"},
-		"a column of a mean":  {func(j *pipeline.Job) { j.Mean.Column = "m" }, "mean.column"},
-		"training on arrival": {func(j *pipeline.Job) { j.Train.Mode = pipeline.TrainArrival }, "train.mode arrival"},
+		"the target":         {func(j *pipeline.Job) { j.Groups.Column = "y" }, "is the target"},
+		"no column":          {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} }, "groups.column"},
+		"a value twice":      {func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} }, "groups.values"},
+		"another loss":       {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "does not count"},
+		"a column of a mean": {func(j *pipeline.Job) { j.Mean.Column = "m" }, "mean.column"},
 		"no reference rows": {func(j *pipeline.Job) {
 			j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingAllRows}
 		}, "groups.values"},

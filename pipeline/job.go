@@ -122,7 +122,6 @@ type TrainMode string
 const (
 	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
 	TrainFullPass  TrainMode = "full-pass"
-	TrainArrival   TrainMode = "arrival" // a step is made once enough rows have arrived: see [EarlyTrainer]
 )
 
 // A TrainDecl declares how the posterior is fitted.
@@ -137,7 +136,7 @@ type TrainDecl struct {
 	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
 
 	Mode   TrainMode `json:"mode"`
-	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all. Of mode arrival: the planned number, which spaces its steps; 0: that of the sample
+	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
@@ -222,7 +221,6 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
 	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
-	j.checkArrival(fault)
 	j.checkFitting(fault)
 	j.checkMean(fault)
 	j.checkUnit(fault)
@@ -426,8 +424,8 @@ func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) Trai
 			t.Mode = TrainFullPass
 		}
 	}
-	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass && t.Mode != TrainArrival {
-		fault("train.mode: %q is none of %s, %s, %s", t.Mode, TrainMiniBatch, TrainFullPass, TrainArrival)
+	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
+		fault("train.mode: %q is none of %s, %s", t.Mode, TrainMiniBatch, TrainFullPass)
 	}
 	if t.Buffer == 0 && (t.Method == MethodFreeForm || t.stochastic()) {
 		t.Buffer = 1 << 16

@@ -185,11 +185,7 @@ func (j Job) rule(n int64) roleRule {
 		hash.held, hash.last = 0, n-int64(d.Holdout*float64(n))
 	}
 	if d.By == RolesByPosition {
-		early := max(d.Reference, int64(startRows))
-		if j.Train.Mode == TrainArrival {
-			early = j.firstRows(n)
-		}
-		return byPosition{hash, d.Reference, early}
+		return byPosition{hash, d.Reference, max(d.Reference, startRows)}
 	}
 	return hash
 }
@@ -229,7 +225,7 @@ func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, 
 
 // byPosition takes the first rows for reference rows, as many as the job says. Of
 // those behind them hold-out rows are the same ones as by hash. So the role of a row
-// is known when it arrives, and training can begin before the last one has.
+// is known when it arrives.
 type byPosition struct {
 	hash  byHash
 	count int64

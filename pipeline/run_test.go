@@ -197,12 +197,6 @@ func TestPartsNeedTheirEnvironment(t *testing.T) {
 	if _, err := h.Certify(t.Context(), pass, pipeline.Environment{Sink: env.Sink, Software: env.Software}); err != nil {
 		t.Error(err)
 	}
-	j := job(t, func(j *pipeline.Job) {
-		tiny(j)
-		j.Train.Mode, j.Train.Rows, j.Roles = pipeline.TrainArrival, 600, pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 60}
-	})
-	err = pipeline.NewEarlyTrainer(j, pipeline.Environment{}).Add(t.Context(), source(waves(600, 0.1, 1), 300, 300))
-	demandFaults(t, "EarlyTrainer", err, []string{"Checkpoints of"})
 }
 
 // demandFaults demands an error about the declaration that tells all these faults.

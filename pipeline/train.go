@@ -75,7 +75,6 @@ type training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	reservoir  *reservoir       // of mode arrival; nil: none yet
 	warm       *model.Posterior // the ancestor's, in the scales of this sample; nil: training begins anew
 	began      time.Time        // the run
 	entered    time.Time        // its training
@@ -123,7 +122,6 @@ func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Enviro
 // inducing points.
 type candidate struct {
 	config model.Config
-	early  model.Config        // of mode arrival: of the steps before the last row
 	theta  []certify.Parameter // without indices
 }
 
@@ -154,13 +152,8 @@ func (t *training) nominate() error {
 		for _, m := range numbers {
 			c.config.Inducing = m
 			c.config.Plan = t.job.plan(c.config.FitRows(), c.config.Dim, m)
-			if t.begins(c.config) && t.job.Train.Passes == 0 && t.job.Train.Mode != TrainArrival {
+			if t.begins(c.config) && t.job.Train.Passes == 0 {
 				c.config.Plan.Joint = warmSteps(c.config)
-			}
-			if t.job.Train.Mode == TrainArrival {
-				if c, err = t.arriving(c); err != nil {
-					return err
-				}
 			}
 			t.candidates = append(t.candidates, c)
 		}
@@ -278,11 +271,6 @@ func priced(g certify.Grid) (model.Grid, error) {
 
 // fit trains the current candidate to its end, from its checkpoint if there is one.
 func (t *training) fit(ctx context.Context) error {
-	if t.state.arriving(t.job) {
-		if err := t.arrive(ctx, true); err != nil {
-			return err
-		}
-	}
 	trainer, err := t.newTrainer(t.candidates[t.state.Candidate], t.state.Trainer)
 	if err != nil {
 		return err
@@ -465,9 +453,6 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	}
 	if t.state.Hurried > 0 {
 		training.StoppedBy = "time"
-	}
-	if t.job.Train.Mode == TrainArrival {
-		training.Steps = len(t.state.Trace) // of both trainers
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {
 		training.Noise, training.Alpha = c.Noise()

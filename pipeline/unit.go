@@ -69,7 +69,6 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Roles.By != RolesByHash, "roles.by: roles follow from units"},
 		{j.Roles.Last, "roles.holdout last: roles follow from units"},
 		{j.Copies.Policy == CopiesDropped, "copies: drop"},
-		{j.Train.Mode == TrainArrival, "train.mode " + string(TrainArrival)},
 		{d.Misses == nil && j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ") without unit.misses: say of which share of its rows a unit may miss more, as in 10 %"},
 	} {
 		if other.given {

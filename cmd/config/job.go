@@ -221,7 +221,7 @@ func (c JobFile) job() pipeline.Job {
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective, Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
 			Evaluations: given(c.Train.Evaluations, 0), Noise: c.Train.Noise,
-			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.planned(), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.Train.Rows, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees:  c.Guarantees,
@@ -278,12 +278,4 @@ func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
 	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign.Key})
-}
-
-// planned is the number of rows of a job of mode arrival; windows of a topic declare their own.
-func (c JobFile) planned() int64 {
-	if c.Train.Rows == 0 && c.Train.Mode == string(pipeline.TrainArrival) {
-		return c.Source.Kafka.Rows
-	}
-	return c.Train.Rows
 }

@@ -153,7 +153,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 		Config: cfg, Folder: func(n int64) string { return filepath.Join(m.folders.Open(n), "spool") },
 		Rows: m.rows,
 	}
-	return stream.Tenure{Windows: windows, Log: log, Shared: m.Stream.Shared()}
+	return stream.Tenure{Windows: windows, Log: log}
 }
 
 // rows are the rows of a window with its spool in a folder. Their publication must follow the

@@ -158,7 +158,7 @@ func choices() map[string]any {
 		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":            pipeline.Methods(),
 		"job train.objective":         pipeline.Objectives(),
-		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass, pipeline.TrainArrival},
+		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
 		"job delta_policy":            []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
 		"job judge":                   []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},
 		"job source.stream":           []string{"-"},

@@ -55,12 +55,6 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.Beside(), []string{p.Job.Target}), from.Rows)
 		faults.Unless(err == nil, key+".rows", "no window of so many can be trained on: %v", err)
 	}
-	if p.Job.Train.Mode == pipeline.TrainArrival {
-		faults.Unless(from.For == 0, "train.mode", "arrival needs a planned number of rows, and a window by source.kafka.for has none before it is over: close it by rows")
-		if from.Rows != 0 && from.Rows != p.Job.Train.Rows {
-			faults.Among([]string{"train.rows", key + ".rows"}, "%d, but a window has %d: leave it out", p.Job.Train.Rows, from.Rows)
-		}
-	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
 	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
 	faults.Unless(from.Spool.Limit > 0, key+".spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")

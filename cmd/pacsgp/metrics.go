@@ -111,9 +111,6 @@ func (m *metrics) Filled(w *stream.Window) {
 	m.closed[w.N] = time.Now()
 }
 
-// Stepped counts a step.
-func (m *metrics) Stepped() { m.steps.Inc() }
-
 // Tested shows what new rows have said of what is current.
 func (m *metrics) Tested(place string, t watch.Test, bound float64) {
 	m.next.show(place, t, bound)

@@ -46,7 +46,6 @@ func (s *spool) gather(ctx context.Context) error {
 		}
 	}
 	s.number = s.afterLast()
-	s.tell()
 	g.turn = min(max(s.cfg.Rows/int64(8*len(g.writers)), 16), 8192)
 	for g.left > 0 {
 		if err := s.cfg.Quota.wait(ctx, s.cfg.Folder); err != nil {
@@ -154,12 +153,6 @@ func (g *gathering) round(ctx context.Context) error {
 	if err := g.flushMost(); err != nil {
 		return err
 	}
-	if g.cfg.Round > 0 && g.held() >= g.cfg.Round && g.left > 0 {
-		if err := g.flushAll(); err != nil {
-			return err
-		}
-		g.tell()
-	}
 	if quiet || short {
 		return broker.Pause(ctx, pollEvery)
 	}
@@ -202,15 +195,6 @@ func (s *spool) afterLast() int {
 		}
 	}
 	return after
-}
-
-// tell calls [Config.Stored]. No segment may be being written.
-func (s *spool) tell() {
-	if s.cfg.Stored == nil || len(s.m.Segments) == 0 {
-		return
-	}
-	s.sort()
-	s.cfg.Stored(s.window())
 }
 
 // held returns the number of rows that are in no segment yet.

@@ -47,7 +47,7 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 			})
 			filled := make(chan *stream.Window, 1)
 			go func() {
-				window, err := w.Fill(t.Context(), 1, nil, stream.Filling{Begins: func(int64) func(int64) { return func(int64) {} }})
+				window, err := w.Fill(t.Context(), 1, nil, func(int64) func(int64) { return func(int64) {} })
 				if err != nil {
 					t.Error(err)
 				}
@@ -67,7 +67,7 @@ func TestOpenWindowTakesInNewPartitions(t *testing.T) {
 			if want := map[int]int64{0: 10, 1: 20}; window.Count() != 30 || !maps.Equal(window.Ends, want) || !maps.Equal(window.Firsts, map[int]int64{0: 0, 1: 0}) {
 				t.Errorf("%d rows from %v to %v, want 30 to %v", window.Count(), window.Firsts, window.Ends, want)
 			}
-			again, err := w.Fill(t.Context(), 1, nil, stream.Filling{Begins: func(int64) func(int64) { return func(int64) {} }})
+			again, err := w.Fill(t.Context(), 1, nil, func(int64) func(int64) { return func(int64) {} })
 			fatal.If(t, err)
 			if !slices.Equal(again.Segments, window.Segments) {
 				t.Errorf("the next process has %v, want %v", again.Segments, window.Segments)

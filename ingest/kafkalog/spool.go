@@ -73,7 +73,6 @@ type Config struct {
 	Partitions []int // nil means all
 	From, To   Position
 	Rows       int64              // if not 0, the window closes with so many rows, not at To
-	Round      int64              // with Rows: segments are cut every so many rows; 0: when they are full
 	For        time.Duration      // if not 0, the window closes so long after its first record, not at To
 	Least      int64              // with For: a window of fewer offsets goes on for as long again
 	Grows      bool               // with Rows or For, without Partitions: new partitions are taken into the window, from their earliest offsets
@@ -95,8 +94,6 @@ type Config struct {
 	Folder   string // of the spool
 	Limit    int64  // bytes of the spool; 0 means no limit
 	Quota    *Quota // shared with the spools of other windows, or nil
-	// Stored is called after each round with the stored beginning of a window that closes by Rows.
-	Stored func(*Window)
 	// Progress is called often, from several goroutines, with the number of rows so far.
 	Progress func(rows int64)
 

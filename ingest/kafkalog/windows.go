@@ -19,13 +19,9 @@ type Windows struct {
 
 var _ stream.Windows = (*Windows)(nil)
 
-// rounds is the number of parts in which early training gets a window. More parts leave less work
-// after the window is full, and make more files.
-const rounds = 16
-
 // Fill consumes window n into its folder. It begins at the end of the window behind or, if that is
 // nil, at the offsets of the group.
-func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told stream.Filling) (*stream.Window, error) {
+func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fills func(rows int64) func(rows int64)) (*stream.Window, error) {
 	cfg := s.Config
 	var ends map[int]int64
 	if behind != nil {
@@ -43,20 +39,13 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, told
 	if !ours {
 		return nil, stream.ErrOther
 	}
-	cfg.Progress = told.Begins(held)
-	if told.Early != nil {
-		cfg.Round, cfg.Stored = max(1, cfg.Rows/rounds), func(w *Window) { told.Early(s.window(n, cfg.Folder, w)) }
-	}
+	cfg.Progress = fills(held)
 	w, err := Spool(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Progress(w.Rows()) // Spool may not have told the last ones
-	return s.window(n, cfg.Folder, w), nil
-}
-
-func (s *Windows) window(n int64, folder string, w *Window) *stream.Window {
-	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, folder)}
+	return &stream.Window{N: n, Of: pipeline.TopicIdentity(w.Identity), Segments: w.Segments, Firsts: w.Firsts, Ends: w.Ends, Rows: s.Rows(w, cfg.Folder)}, nil
 }
 
 // Discard removes the folder of window n.

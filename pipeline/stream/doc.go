@@ -1,10 +1,10 @@
 // Package stream trains and certifies a topic in windows, one after the other.
 //
 // A [Stream] works for a member of a group while the member keeps its partitions: a [Tenure].
-// One goroutine fills windows; another certifies full ones and, for jobs of mode arrival, trains
-// on the rows of the open one meanwhile. The number of a certificate is taken and noted before its
-// bound is known; rows are committed together with their certificate. A stream that is killed at
-// any moment and started again puts every row into one certificate and gives no number to two.
+// One goroutine fills windows; another certifies full ones. The number of a certificate is taken
+// and noted before its bound is known; rows are committed together with their certificate. A stream
+// that is killed at any moment and started again puts every row into one certificate and gives no
+// number to two.
 //
 // The package names no file and no broker, and has no clock of its own.
 package stream

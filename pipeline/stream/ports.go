@@ -42,18 +42,13 @@ func (w *Window) place() string {
 	return strings.Join(all, ", ")
 }
 
-// A Filling hears how a window fills, from several goroutines.
-type Filling struct {
-	Begins func(rows int64) func(rows int64) // see [Events]
-	Early  func(w *Window)                   // the rows that can be read so far; nil: nobody reads them
-}
-
 // Windows are the windows of a member's partitions.
 type Windows interface {
 	// Fill blocks until window n has all its rows. The window begins behind another one or, with
 	// nil, at the group's position. Fill resumes the same window of an earlier process; if the
-	// place has another window, it returns [ErrOther] before it reads anything.
-	Fill(ctx context.Context, n int64, behind *Window, told Filling) (*Window, error)
+	// place has another window, it returns [ErrOther] before it reads anything. It tells fills as
+	// [Events] has it.
+	Fill(ctx context.Context, n int64, behind *Window, fills func(rows int64) func(rows int64)) (*Window, error)
 	// Discard removes the rows of window n.
 	Discard(n int64) error
 }
@@ -135,7 +130,6 @@ type Folder interface {
 type Tenure struct {
 	Windows Windows
 	Log     Log
-	Shared  bool // others have other partitions meanwhile
 }
 
 // Events are told what a [Stream] does. Several goroutines call them.
@@ -145,9 +139,6 @@ type Events interface {
 	Fills(rows int64) func(rows int64)
 	// Filled is told that a window has all its rows.
 	Filled(w *Window)
-	// Stepped is told of a training step on an open window. Its bound stays secret until the
-	// window has a number.
-	Stepped()
 	// Tested is told the test of the current model at a place, and the bound on its expected loss
 	// on average over the rows.
 	Tested(place string, t watch.Test, bound float64)

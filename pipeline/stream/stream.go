@@ -30,8 +30,7 @@ type Stream struct {
 	// Train runs the job of a window; nil means [pipeline.Train].
 	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 
-	early func(pipeline.Job, pipeline.Environment) earlyTrainer // nil means [pipeline.NewEarlyTrainer]
-	kept  map[string]Artifact                                   // those that are tested, by id
+	kept map[string]Artifact // those that are tested, by id
 }
 
 // Run works until ctx is done or an error that no retry mends. Overtaken windows are filled anew.
@@ -48,17 +47,10 @@ func (s *Stream) Run(ctx context.Context, t Tenure) error {
 // manyWindows bounds the number of full windows that wait: more than a disk has room for.
 const manyWindows = 1 << 16
 
-// A fullWindow waits for its certificate.
-type fullWindow struct {
-	*Window
-
-	number int64 // of its certificate; 0: it is taken when its turn comes
-}
-
 // windows fills and certifies windows, from the group's position on.
 func (s *Stream) windows(ctx context.Context, t Tenure) error {
 	both, ctx := errgroup.WithContext(ctx)
-	w := &work{Stream: s, Tenure: t, full: make(chan fullWindow, manyWindows), open: make(chan *Window, 1)}
+	w := &work{Stream: s, Tenure: t, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error { return w.certifyAll(ctx) })
 	return both.Wait()
@@ -69,13 +61,8 @@ type work struct {
 	*Stream
 	Tenure
 
-	full chan fullWindow
-	open chan *Window // the latest state of the open window, until somebody receives it
-	earlyTraining
+	full chan *Window
 }
-
-// arrives reports whether windows are trained before they are full.
-func (s *Stream) arrives() bool { return s.Job.Train.Mode == pipeline.TrainArrival }
 
 // fill fills one window after the other, and resumes windows of an earlier process unless another
 // member has certified their rows.
@@ -90,28 +77,20 @@ func (w *work) fill(ctx context.Context) error {
 	}
 	var behind *Window
 	for ; ; n++ {
-		window, err := w.Windows.Fill(ctx, n, behind, w.filling())
+		window, err := w.Windows.Fill(ctx, n, behind, w.Events.Fills)
 		if errors.Is(err, ErrOther) {
 			if err = w.discard(left, n); err == nil {
-				window, err = w.Windows.Fill(ctx, n, behind, w.filling())
+				window, err = w.Windows.Fill(ctx, n, behind, w.Events.Fills)
 			}
 		}
 		if err != nil {
 			return err
 		}
-		full := fullWindow{Window: window}
-		if w.Shared && w.arrives() && window.Count() > 0 {
-			// Before any early step: the time of steps depends on values, and so would the order
-			// in which members take numbers.
-			if full.number, err = w.number(ctx, w.Log, window); err != nil {
-				return err
-			}
-		}
 		w.Events.Filled(window)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case w.full <- full:
+		case w.full <- window:
 			behind = window
 		}
 	}
@@ -130,53 +109,38 @@ func (w *work) discard(left []int64, from int64) error {
 	return nil
 }
 
-// certifyAll certifies full windows, one after the other, and trains on the open one meanwhile.
-func (w *work) certifyAll(ctx context.Context) (err error) {
-	defer func() { err = errors.Join(err, w.close()) }()
+// certifyAll certifies full windows, one after the other.
+func (w *work) certifyAll(ctx context.Context) error {
 	for {
 		select {
+		case <-ctx.Done():
+			return ctx.Err()
 		case full := <-w.full:
-			err = w.certify(ctx, full)
-		default:
-			select {
-			case <-ctx.Done():
-				err = ctx.Err()
-			case full := <-w.full:
-				err = w.certify(ctx, full)
-			case open := <-w.open:
-				err = w.trainEarly(ctx, open)
+			if err := w.certify(ctx, full); err != nil {
+				return err
 			}
-		}
-		if err != nil {
-			return err
 		}
 	}
 }
 
 // certify makes the artifact of a window and publishes it.
-func (w *work) certify(ctx context.Context, full fullWindow) error {
-	if err := w.end(full.N); err != nil {
-		return err
-	}
-	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full.Window)
+func (w *work) certify(ctx context.Context, full *Window) error {
+	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full)
 	if full.Count() == 0 { // all its records are tombstones
 		if err := publisher.Publish(ctx, nil, nil); err != nil {
 			return err
 		}
 		return errors.Join(full.Rows.Release(true), folder.Remove())
 	}
-	k, err := full.number, error(nil)
-	if k == 0 {
-		k, err = w.number(ctx, w.Log, full.Window)
-	}
+	k, err := w.number(ctx, w.Log, full)
 	if err != nil {
 		return err
 	}
 	how := w.How
-	if how.Ancestor, err = w.ancestor(ctx, w.Log, full.Window); err != nil {
+	if how.Ancestor, err = w.ancestor(ctx, w.Log, full); err != nil {
 		return err
 	}
-	if err := w.keepNumber(k, full.Window); err != nil {
+	if err := w.keepNumber(k, full); err != nil {
 		return err
 	}
 	numbers, err := folder.Output().Numbered(ctx, w.Name)
@@ -184,7 +148,7 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 		return err
 	}
 	how.Certified = numbers[k] // by a process that was killed
-	turns, err := w.test(ctx, full.Window)
+	turns, err := w.test(ctx, full)
 	if err != nil {
 		return err
 	}
@@ -196,9 +160,9 @@ func (w *work) certify(ctx context.Context, full fullWindow) error {
 	}
 	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, folder.Output(), how)
 	if err != nil {
-		return w.untrained(ctx, full.Window, publisher, turns, k, err)
+		return w.untrained(ctx, full, publisher, turns, k, err)
 	}
-	w.tell(full.Window, k, o, turns)
+	w.tell(full, k, o, turns)
 	return folder.Done(k)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,29 +14,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
-
-// arrives makes the job one that trains before a window is full, with fakes.
-func arrives(early func(pipeline.Environment) earlyTrainer) func(*Stream) {
-	return func(s *Stream) {
-		s.Job.Train.Mode, s.Job.Train.Rows = pipeline.TrainArrival, windowRows
-		s.early = func(_ pipeline.Job, env pipeline.Environment) earlyTrainer { return early(env) }
-	}
-}
-
-// An earlyFake is told how many rows there are.
-type earlyFake func(rows int64) error
-
-func (f earlyFake) Add(_ context.Context, src pipeline.Source) error {
-	n := int64(0)
-	for _, g := range src.Shards() {
-		n += g.Rows
-	}
-	return f(n)
-}
-
-func noSteps(pipeline.Environment) earlyTrainer {
-	return earlyFake(func(int64) error { return nil })
-}
 
 // TestWindowsFollowOneAnother: windows of one process, and of the next, follow one another, and
 // each begins with the model of the one before, from this disk or from the log.
@@ -66,42 +42,34 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 // it. The next one, on its disk or on an empty one, puts every row into one certificate, and
 // gives no number twice.
 func TestStreamKilledAtEachChange(t *testing.T) {
-	for _, mode := range []struct {
-		name   string
-		shared bool
-		change func(*Stream)
-	}{{"when it is full", false, nil}, {"early", false, arrives(noSteps)}, {"early and shared", true, arrives(noSteps)}} {
-		t.Run(mode.name, func(t *testing.T) {
-			for at := 1; ; at++ {
-				ended := false
-				for _, how := range []struct{ after, lost bool }{{false, false}, {true, false}, {true, true}} {
-					w := newWorld(3*windowRows + 5)
-					w.shared, w.killAt, w.after = mode.shared, at, how.after
-					err := w.process(t, mode.change)
-					ended = err == nil
-					if err != nil && !errors.Is(err, errKilled) {
-						t.Fatalf("killed at %d %+v, it says %v", at, how, err)
-					}
-					w.killAt = 0
-					if how.lost {
-						w.disk = newDisk()
-					}
-					w.stores = map[int64]*pipelinetest.Store{} // their locks go with the process
-					if err := w.process(t, mode.change); err != nil {
-						t.Fatalf("killed at %d %+v, the next one says %v", at, how, err)
-					}
-					if w.each(t, 3); t.Failed() {
-						t.Fatalf("killed at %d %+v: %q", at, how, w.said)
-					}
-				}
-				if ended {
-					if at < 20 {
-						t.Errorf("three windows take %d changes", at)
-					}
-					return
-				}
+	for at := 1; ; at++ {
+		ended := false
+		for _, how := range []struct{ after, lost bool }{{false, false}, {true, false}, {true, true}} {
+			w := newWorld(3*windowRows + 5)
+			w.killAt, w.after = at, how.after
+			err := w.process(t, nil)
+			ended = err == nil
+			if err != nil && !errors.Is(err, errKilled) {
+				t.Fatalf("killed at %d %+v, it says %v", at, how, err)
 			}
-		})
+			w.killAt = 0
+			if how.lost {
+				w.disk = newDisk()
+			}
+			w.stores = map[int64]*pipelinetest.Store{} // their locks go with the process
+			if err := w.process(t, nil); err != nil {
+				t.Fatalf("killed at %d %+v, the next one says %v", at, how, err)
+			}
+			if w.each(t, 3); t.Failed() {
+				t.Fatalf("killed at %d %+v: %q", at, how, w.said)
+			}
+		}
+		if ended {
+			if at < 20 {
+				t.Errorf("three windows take %d changes", at)
+			}
+			return
+		}
 	}
 }
 
@@ -251,79 +219,6 @@ func (k kept) Folder(n int64) Folder { return keptFolder{folder{k.world, n}} }
 type keptFolder struct{ folder }
 
 func (keptFolder) Done(int64) error { return errKilled }
-
-// TestSharedNumbersComeFirst: where members share the partitions of a job that trains early, a
-// window takes its number when it is full, while the one before is trained still.
-func TestSharedNumbersComeFirst(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		w := newWorld(2 * windowRows)
-		w.shared = shared
-		var taken []int64
-		err := w.process(t, func(s *Stream) {
-			arrives(noSteps)(s)
-			train := s.Train
-			s.Train = func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-				time.Sleep(time.Second) // until the next window is full too
-				w.mu.Lock()
-				taken = append(taken, w.taken)
-				w.mu.Unlock()
-				return train(ctx, job, rows, out, how)
-			}
-		})
-		fatal.If(t, err)
-		want := []int64{1, 2}
-		if shared {
-			want[0] = 2
-		}
-		if w.each(t, 2); !slices.Equal(taken, want) {
-			t.Errorf("shared %v: %d numbers are taken while the windows are trained, want %d", shared, taken, want)
-		}
-	}
-}
-
-// TestEarlyTraining: a window is trained while its rows arrive, with the output of its
-// checkpoint held, which is given back before the window is run.
-func TestEarlyTraining(t *testing.T) {
-	w := newWorld(windowRows / 2)
-	var seen []string
-	err := w.process(t, arrives(func(env pipeline.Environment) earlyTrainer {
-		ancestor := ""
-		if env.Ancestor != nil {
-			ancestor = " behind " + env.Ancestor.Model[:6]
-		}
-		return earlyFake(func(rows int64) error {
-			if w.stores[1] != nil {
-				env.Observer.Progress(pipeline.Progress{})
-			}
-			seen = append(seen, fmt.Sprint(rows, ancestor))
-			return nil
-		})
-	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) }, func() { w.grow(windowRows / 4) })
-	fatal.If(t, err)
-	w.each(t, 1)
-	behind := " behind " + hexOf(modelOf(1))[:6]
-	if !slices.Contains(seen, "20") || !slices.Contains(seen, "30") || !slices.Contains(seen, "20"+behind) || slices.Contains(seen, "40") {
-		t.Errorf("it was trained on %q rows", seen)
-	}
-	if w.stepped != len(seen) {
-		t.Errorf("%d steps of %d were told of", w.stepped, len(seen))
-	}
-}
-
-// TestEarlyTrainingFails: a window that cannot be trained early is trained when it is full, and
-// that is said once.
-func TestEarlyTrainingFails(t *testing.T) {
-	w := newWorld(windowRows / 4)
-	tries := 0
-	err := w.process(t, arrives(func(pipeline.Environment) earlyTrainer {
-		return earlyFake(func(int64) error { tries++; return errors.New("too odd") })
-	}), func() { w.grow(windowRows / 4) }, func() { w.grow(windowRows / 2) })
-	fatal.If(t, err)
-	w.each(t, 1)
-	if tries != 1 || !w.says("the window is trained when it is full, and not before: too odd") {
-		t.Errorf("it was tried %d times: %q", tries, w.said)
-	}
-}
 
 // TestAncestor: a window begins with what is current, unless that may have seen rows of it, or
 // is of another stream, or cannot be had; and keeps what was noted for it.

@@ -36,9 +36,8 @@ type world struct {
 	artifacts map[string]Artifact
 	current   Pointer
 	known     []byte // what rows have said of what is current, as JSON
-	shared    bool
-	loose     bool // what a window gives is published in steps, not in one transaction
-	proven    bool // certificates follow from their evidence, which takes its time
+	loose     bool   // what a window gives is published in steps, not in one transaction
+	proven    bool   // certificates follow from their evidence, which takes its time
 	t         *testing.T
 	means     map[string]float64        // of models, by their bytes
 	mean      func(first int64) float64 // of the model of a window; nil: 0.5, which is near all targets
@@ -68,7 +67,6 @@ type spool struct {
 // saying is what was told, of all processes.
 type saying struct {
 	said      []string
-	stepped   int
 	filled    []int64 // numbers of windows
 	certified int
 	givenUp   int
@@ -112,7 +110,7 @@ func (w *world) grow(rows int64) {
 }
 
 // Fill consumes a window, a quarter at a time.
-func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling) (*Window, error) {
+func (w *world) Fill(ctx context.Context, n int64, behind *Window, fills func(int64) func(int64)) (*Window, error) {
 	w.mu.Lock()
 	first := w.committed
 	if behind != nil {
@@ -129,7 +127,7 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling)
 			return nil, err
 		}
 	}
-	rows := told.Begins(s.end - s.first)
+	rows := fills(s.end - s.first)
 	for s.end-s.first < windowRows {
 		w.mu.Lock()
 		more, there := w.more, min(w.rows-s.end, windowRows/4)
@@ -146,9 +144,6 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, told Filling)
 			return nil, err
 		}
 		rows(s.end - s.first)
-		if told.Early != nil && s.end-s.first < windowRows {
-			told.Early(w.window(n, *s))
-		}
 	}
 	return w.window(n, *s), nil
 }
@@ -331,8 +326,6 @@ func (w *world) Filled(of *Window) {
 // Tested hears what rows have said.
 func (w *world) Tested(_ string, t watch.Test, _ float64) { w.tests = append(w.tests, t) }
 
-func (w *world) Stepped() { w.stepped++ }
-
 // A teller hears of what was published.
 type teller struct{ *world }
 
@@ -373,7 +366,7 @@ func (w *world) process(t *testing.T, change func(*Stream), more ...func()) (err
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		s := w.stream(t, change)
-		go func() { ended <- s.Run(ctx, Tenure{Windows: w, Log: w, Shared: w.shared}) }()
+		go func() { ended <- s.Run(ctx, Tenure{Windows: w, Log: w}) }()
 		for _, next := range append(more, func() {}) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
