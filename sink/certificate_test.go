@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -231,16 +230,3 @@ try:
 except ImportError:
     pass
 `
-
-// A document of the format before has no row: both verifiers read it as JSON only.
-func TestFormatBeforeHasNoRow(t *testing.T) {
-	document, err := os.ReadFile(filepath.Join(verifytest.Root(t), "certify", "testdata", "certificate-2.json"))
-	fatal.If(t, err)
-	c, err := certify.Parse(document)
-	fatal.If(t, err)
-	row, err := sink.CertificateRow(c)
-	fatal.If(t, err)
-	if _, err := sink.DecodeCertificateRow(row); !errors.Is(err, sink.ErrCertificateRow) {
-		t.Errorf("it is read: %v", err)
-	}
-}
