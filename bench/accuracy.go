@@ -35,7 +35,7 @@ const (
 	treesOfOutside = "outside" // rows alone, three tenths of all
 )
 
-var variants = []variant{{"bound", ""}, {"both", ""}, {"elbo", ""}, {"bound", treesOfAll}, {"both", treesOfAll}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
+var variants = []variant{{"bound", ""}, {"elbo", ""}, {"bound", treesOfAll}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
 
 func (v variant) String() string {
 	switch v.trees {

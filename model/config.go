@@ -22,8 +22,13 @@ type Config struct {
 	Kernel *kernel.Family
 	// Choice is the cost of the choice of the kernel beside Grids, in nats.
 	Choice float64
-	// Goal is the objective. The bound is the default.
-	Goal Goal
+	// ELBO minimises the negative evidence lower bound of a Gaussian likelihood
+	//
+	//	½N ln(2πσ_n²) + Σ E(f−y)²/2σ_n² + KL + ln 1/p_θ
+	//
+	// with its best noise, σ_n² = Σ E(f−y)²/N; and then, with θ, Z and the mean of q as they
+	// are, the bound as a function of the covariance of q. Else the bound is minimised.
+	ELBO bool
 	Scales
 	// Grids has one grid a parameter: ln lengthscales, then ln variance.
 	Grids []Grid
@@ -56,11 +61,11 @@ type Config struct {
 type Plan struct {
 	// Joint is the greatest number of steps that move θ, Z and q together; they
 	// end earlier when the bound stops falling. Zero means 400,000/N, at
-	// least 60 and at most 120, and for [GoalELBO] three times 1,800,000/N, from 180 to 360;
+	// least 60 and at most 120, and for [Config.ELBO] three times 1,800,000/N, from 180 to 360;
 	// negative means none: θ and Z stay where they start.
 	Joint int
 	// Batch is the number of rows of a joint step. Zero means
-	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [GoalELBO], at most N; N means full
+	// max(min(N/5, 32,000), 2M, 2500), with 6000 for 2500 for [Config.ELBO], at most N; N means full
 	// passes.
 	Batch int
 	// Settle is the greatest number of steps that refine q after θ has been
@@ -118,7 +123,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Jitter = 1e-6
 	}
 	c.Workers = max(1, c.Workers)
-	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.Goal)
+	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.ELBO)
 	return c, nil
 }
 
@@ -135,10 +140,10 @@ const (
 	evidenceBatch = 6000
 )
 
-func (p Plan) withDefaults(n int64, m int, goal Goal) Plan {
+func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
 	if p.Joint == 0 {
 		rows, times := int64(jointRows), int64(1)
-		if goal == GoalELBO {
+		if elbo {
 			rows, times = evidenceRows, evidenceSteps
 		}
 		p.Joint = int(times * min(jointMost, max(jointLeast, rows/max(1, n))))
@@ -146,7 +151,7 @@ func (p Plan) withDefaults(n int64, m int, goal Goal) Plan {
 	p.Joint = max(0, p.Joint)
 	if p.Batch == 0 {
 		least := int64(batchLeast)
-		if goal == GoalELBO {
+		if elbo {
 			least = evidenceBatch
 		}
 		p.Batch = int(min(n, max(min(n/5, batchMost), int64(2*m), least)))
@@ -184,7 +189,7 @@ func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
 		c.Inducing = defaultInducing(c.FitRows(), c.Dim)
 	}
-	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.Goal)
+	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.ELBO)
 	return c
 }
 

@@ -41,7 +41,7 @@ func (t *Trainer) schedule() schedule {
 	root, features := math.Sqrt(float64(t.cfg.Dim)), float64(max(4, t.cfg.Dim))
 	last := naturalLast
 	s := schedule{natural: naturalRate, theta: thetaRate, z: min(zRateMost, zRate/root)}
-	if t.cfg.Goal == GoalELBO {
+	if t.cfg.ELBO {
 		last = evidenceLast
 		s = schedule{natural: evidenceNatural, theta: evidenceTheta, z: min(evidenceZMost*features, evidenceZ/root)}
 	}
@@ -118,7 +118,7 @@ func (t *Trainer) expect(p Progress) {
 // before.
 func (t *Trainer) noticeFlat(value float64) {
 	gain := flatGain
-	if t.cfg.Goal == GoalELBO {
+	if t.cfg.ELBO {
 		gain *= evidenceFlat
 	}
 	switch {
@@ -126,7 +126,7 @@ func (t *Trainer) noticeFlat(value float64) {
 	case value < t.gainBound*(1-gain):
 		t.gainBound, t.gainStep = value, t.step
 	case t.step-t.gainStep < t.cfg.Plan.flatSteps() || t.step+t.cfg.Plan.windSteps() >= t.cfg.Plan.Joint:
-	case t.cfg.Goal == GoalELBO && t.slowed > evidenceSlowest:
+	case t.cfg.ELBO && t.slowed > evidenceSlowest:
 		t.slowed /= 2
 		t.gainBound, t.gainStep = value, t.step
 	default:

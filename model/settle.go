@@ -48,29 +48,27 @@ func (t *Trainer) endSettle() error {
 	}
 	if t.settleFailed > 0 {
 		t.rate /= 2
-		t.worth /= polishMore
 		return t.halfway()
 	}
-	t.worth *= polishMore
 	t.rate = min(1, settleMore*t.rate)
 	t.weigh(t.last)
 	t.whiten()
 	taken := t.naturalStep(t.rate, scale)
-	if t.phase != Polish || t.cfg.Goal != GoalELBO {
+	if t.phase != Covariance {
 		t.moveMean(taken)
 	}
 	return nil
 }
 
-// settled returns to the best state, and ends training or starts to polish it.
+// settled returns to the best state, and ends training or starts to choose its covariance.
 func (t *Trainer) settled(last bool) {
 	if t.phase == Settle && t.best.value > wreck*t.reached {
 		t.notice = "training ends far above its lowest value, which it had before the hyper-parameters were put on their grid (hint: another number of inducing points, or another train.seed)"
 	}
 	t.last = t.best
 	t.restoreBest()
-	if t.cfg.Goal != GoalBound && t.phase == Settle && !last {
-		t.startPolish()
+	if t.cfg.ELBO && t.phase == Settle && !last {
+		t.startCovariance()
 	} else {
 		t.phase = Settled
 	}
@@ -113,7 +111,7 @@ const (
 // phase on: those nearest to a value first, so that the others and q can adapt.
 func (t *Trainer) freeze() {
 	end := 1.0
-	if t.cfg.Goal == GoalELBO {
+	if t.cfg.ELBO {
 		end = evidenceFrozen
 	}
 	stage := min(gridStages, int((t.progress()-0.5)/(end-0.5)*gridStages))

@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat names the version of states.
-const stateFormat = "pacsgp-trainer/9"
+const stateFormat = "pacsgp-trainer/10"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -30,8 +30,7 @@ type state struct {
 	optTheta     adam
 	optZ         adam
 	squares      []float64 // means of E(f−y)² of the passes of risks
-	likelihood   float64   // price of E(f−y)²/2 in units of loss
-	worth, limit float64   // of polish: κ, and the highest bound
+	likelihood   float64   // price of E(f−y)²/2; 0: of the losses
 	risks        []float64 // of the last joint passes: an epoch, or mostRisks of them
 	weight       float64   // b
 	slowed       float64   // factor of the rates of the joint phase
@@ -61,7 +60,7 @@ func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
-		s.risks, s.squares, &s.weight, &s.likelihood, &s.worth, &s.limit, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		s.risks, s.squares, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
 		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value,
 		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value,
 		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.notice,
@@ -175,7 +174,7 @@ func (t *Trainer) stateBytes() int {
 
 // fingerprint hashes everything that the course of training depends on.
 func (c Config) fingerprint() string {
-	b := fmt.Appendf(nil, "%v %s %x %d %d %d %x %v %x %d %x %+v %d %s", c.Goal, c.Kernel.Name, c.Choice, c.Dim, c.N, c.FitRows(), c.Delta, c.Scales, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
+	b := fmt.Appendf(nil, "%t %s %x %d %d %d %x %v %x %d %x %+v %d %s", c.ELBO, c.Kernel.Name, c.Choice, c.Dim, c.N, c.FitRows(), c.Delta, c.Scales, c.Grids, c.Inducing, c.Jitter, c.Plan, c.Seed, c.Loss.Kind())
 	// The loss's parameters show in its values.
 	for _, y := range []float64{-1.3, 0.1, 2.7} {
 		for _, f := range []float64{-0.9, 0.4, 0.45, 2.1} {

@@ -22,9 +22,8 @@ type sweep struct {
 	back bool // collect the derivatives with respect to θ and Z too
 	// keepNegative is the share of negative curvature in bigH, in [0, 1].
 	keepNegative float64
-	// likelihood is the price of E(f−y)²/2 in units of loss; alone leaves the losses out.
+	// likelihood is the price of E(f−y)²/2, in the place of the losses; 0: they count.
 	likelihood float64
-	alone      bool
 
 	// Of the posterior.
 	a    []float64  // [M]
@@ -120,11 +119,9 @@ func (s *sweep) flush() {
 		s.e[i], s.g[i], s.w[i] = s.loss.Gradient(s.y[i], s.mu[i], v)
 		off := s.mu[i] - s.y[i]
 		s.square[i] = float64(off*off) + max(0, v)
-		if s.alone {
-			s.g[i], s.w[i] = 0, 0
+		if s.likelihood > 0 {
+			s.g[i], s.w[i] = s.likelihood*off, 0.5*s.likelihood
 		}
-		s.g[i] += float64(s.likelihood * off)
-		s.w[i] += 0.5 * s.likelihood
 		s.curvature[i] = s.w[i]
 		if s.w[i] < 0 {
 			s.curvature[i] *= s.keepNegative

@@ -37,14 +37,14 @@ type Phase int
 
 // The phases, in order.
 const (
-	Joint   Phase = iota // θ, Z and q move
-	Settle               // θ is fixed on its grid, Z is fixed, q is refined
-	Polish               // q is refined by another measure: see the goals
-	Settled              // done
+	Joint      Phase = iota // θ, Z and q move
+	Settle                  // θ is fixed on its grid, Z is fixed, q is refined
+	Covariance              // of [Config.ELBO]: the bound chooses the covariance of q, its mean stays
+	Settled                 // done
 )
 
 // String returns the phase's name.
-func (p Phase) String() string { return [...]string{"joint", "settle", "polish", "done"}[p] }
+func (p Phase) String() string { return [...]string{"joint", "settle", "covariance", "done"}[p] }
 
 // Progress is the progress of training. Bound, Risk, KL and LnInverseWeight are those of
 // the last completed pass: estimates if it was a mini-batch, and never the
@@ -179,7 +179,7 @@ func (t *Trainer) Progress() Progress {
 	if t.phase == Joint {
 		p.Steps += t.jointSteps()
 	}
-	if t.phase != Polish && t.cfg.Goal != GoalBound {
+	if t.byEvidence() {
 		p.Steps += t.cfg.Plan.Settle
 	}
 	return p
@@ -191,7 +191,7 @@ func (t *Trainer) Settle() {
 	switch t.phase {
 	case Joint:
 		t.toGrid()
-	case Settle, Polish:
+	case Settle, Covariance:
 		t.settleSteps = t.step + 1
 	case Settled:
 	}
@@ -212,7 +212,7 @@ func (t *Trainer) Begin() error {
 	if err := errors.Join(t.round(), t.derive()); err != nil {
 		return err
 	}
-	t.sweep.keepNegative, t.sweep.likelihood, t.sweep.alone = t.keepNegative, t.likelihood, t.byEvidence()
+	t.sweep.keepNegative, t.sweep.likelihood = t.keepNegative, t.likelihood
 	t.sweep.reset(t.phase == Joint)
 	t.open = true
 	return nil

@@ -56,7 +56,7 @@ func smallRun(t testing.TB, n int) (Config, Rows) {
 // The result depends on neither the number of workers nor the caller's chunks.
 func TestWorkersAndChunksDoNotChangeTheResult(t *testing.T) {
 	c, rows := smallRun(t, 3000)
-	c.Goal = GoalBoth
+	c.ELBO = true
 	var want []byte
 	for _, workers := range []int{1, 2, 3} {
 		for _, chunk := range []int{8192, 700, 1} {
@@ -397,23 +397,23 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 // The most steps that there will be only ever fall, to those that were made; and the evidence bound is flat at
 // the lowest rates only.
 func TestMostStepsOnlyFall(t *testing.T) {
-	for goal := range goals {
+	for _, elbo := range []bool{false, true} {
 		c, rows := smallRun(t, 200)
-		c.Goal, c.Plan.Joint, c.Plan.Batch = Goal(goal), 400, 200
+		c.ELBO, c.Plan.Joint, c.Plan.Batch = elbo, 400, 200
 		tr := newTestTrainer(t, c, rows)
 		most := tr.Progress().Steps
 		drive(t, tr, rows, 1000, func() {
 			p := tr.Progress()
 			if p.Steps > most || p.Steps < p.Step {
-				t.Errorf("%v: step %d of at most %d, and of at most %d before", c.Goal, p.Step, p.Steps, most)
+				t.Errorf("elbo %t: step %d of at most %d, and of at most %d before", elbo, p.Step, p.Steps, most)
 			}
 			most = p.Steps
-			if c.Goal == GoalELBO && tr.flatAt > 0 && tr.slowed > evidenceSlowest {
+			if elbo && tr.flatAt > 0 && tr.slowed > evidenceSlowest {
 				t.Errorf("step %d: the evidence bound is taken for flat at %g of its rates", p.Step, tr.slowed)
 			}
 		})
-		if p := tr.Progress(); p.Steps != p.Step || c.Goal == GoalELBO && tr.flatAt == 0 {
-			t.Errorf("%v: done at step %d of %d, flat at %d", c.Goal, p.Step, p.Steps, tr.flatAt)
+		if p := tr.Progress(); p.Steps != p.Step || elbo && tr.flatAt == 0 {
+			t.Errorf("elbo %t: done at step %d of %d, flat at %d", elbo, p.Step, p.Steps, tr.flatAt)
 		}
 	}
 }

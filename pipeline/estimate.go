@@ -54,7 +54,7 @@ func candidates(job Job, s Sample) []model.Config {
 			continue // WithDefaults refuses it
 		}
 		for _, m := range sizes {
-			c := model.Config{N: n, Fitted: fitted, Dim: d, Kernel: family, Inducing: m, Goal: job.goal(), Plan: job.plan(fitted, d, m)}.Scheduled()
+			c := model.Config{N: n, Fitted: fitted, Dim: d, Kernel: family, Inducing: m, ELBO: job.elbo(), Plan: job.plan(fitted, d, m)}.Scheduled()
 			if job.Train.Method != MethodFreeForm {
 				c = job.Train.planned(c, m)
 			}

@@ -19,7 +19,7 @@ func TestOperationsFollowMeasurements(t *testing.T) {
 			t.Errorf("%d rows, M = %d: %.2g operations, want about %.2g", c.n, c.m, got, c.measured)
 		}
 	}
-	config := model.Config{N: 9000, Dim: 4, Goal: model.GoalELBO}.Scheduled()
+	config := model.Config{N: 9000, Dim: 4, ELBO: true}.Scheduled()
 	if given, grown := work(config, false, 2), work(config, true, 2); !(given < grown && grown < 2*given) {
 		t.Errorf("operations of a given M: %.2g, of one that start values choose: %.2g", given, grown)
 	}
@@ -51,7 +51,7 @@ func TestPassesOfEachObjective(t *testing.T) {
 	const n, d, m = 12_000, 5, 200
 	for _, objective := range Objectives() {
 		job := Job{Train: TrainDecl{Objective: objective, Passes: 10}}
-		p := model.Config{N: n, Dim: d, Inducing: m, Goal: job.goal(), Plan: job.plan(n, d, m)}.Scheduled().Plan
+		p := model.Config{N: n, Dim: d, Inducing: m, ELBO: job.elbo(), Plan: job.plan(n, d, m)}.Scheduled().Plan
 		if read := float64(p.Joint*p.Batch) / n; !(read > 9.8 && read < 10.2) {
 			t.Errorf("%s: %d steps of %d rows are %.1f passes over %d, want 10", objective, p.Joint, p.Batch, read, n)
 		}

@@ -45,18 +45,18 @@ func NamedMethod(name string) Method {
 	return Method(name)
 }
 
-// Objectives lists the objectives of a free-form Q.
-func Objectives() []string { return model.Goals() }
+// The objectives of a free-form Q.
+const (
+	objectiveBound = "bound"
+	objectiveELBO  = "elbo"
+)
 
-// goal is the objective of a free-form Q.
-func (j Job) goal() model.Goal {
-	if goal, ok := model.NamedGoal(j.Train.Objective); ok {
-		return goal
-	}
-	if j.Spends().Uses(certify.RoleHoldout) {
-		return model.GoalELBO
-	}
-	return model.GoalBound
+// Objectives lists the objectives of a free-form Q.
+func Objectives() []string { return []string{objectiveBound, objectiveELBO} }
+
+// elbo reports whether a free-form Q is chosen by the evidence lower bound.
+func (j Job) elbo() bool {
+	return j.Train.Objective == objectiveELBO || j.Train.Objective == "" && j.Spends().Uses(certify.RoleHoldout)
 }
 
 // exact reports whether all rows are inducing points.

@@ -170,7 +170,7 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 	}
 	c := model.Config{
 		Dim: t.start.Dim, N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
-		Goal: t.job.goal(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
+		ELBO: t.job.elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
 	}
 	if n := t.feed.roles.Train(); n < c.N {
@@ -195,7 +195,7 @@ func (j Job) plan(n int64, d, m int) model.Plan {
 		p.Batch, p.SettleBatch = int(n), int(n)
 	}
 	if j.Train.Passes > 0 {
-		batch := model.Config{N: n, Dim: d, Inducing: m, Goal: j.goal(), Plan: p}.Scheduled().Plan.Batch
+		batch := model.Config{N: n, Dim: d, Inducing: m, ELBO: j.elbo(), Plan: p}.Scheduled().Plan.Batch
 		p.Joint = max(1, int(math.Round(j.Train.Passes*float64(n)/float64(batch))))
 	}
 	return p
