@@ -24,12 +24,6 @@ func Certify(ev Evidence) (Certificate, error) {
 	if err != nil {
 		return Certificate{}, err
 	}
-	if m := c.Baseline.Missed; m != nil {
-		n := ev.Ledger.of(RoleTrain)
-		if m.Bound, err = HoldoutBound(ones(m.Units, n).Lower(), n, ev.Delta.Declared); err != nil {
-			return Certificate{}, err
-		}
-	}
 	c.Baseline.Statement = baselineStatement(c.Baseline, ev.Ledger)
 	for _, m := range ev.Delta.applied() {
 		found, err := m.guarantees(ev, m.needs, ev.Delta.Share(m.id))
@@ -111,9 +105,6 @@ func (ev Evidence) record() (Certificate, error) {
 	if a := ev.Copies.AsTheyCome; a != nil {
 		c.Copies.AsTheyCome = &Risk{Exact: a.Exact, Upper: a.Exact.Upper()}
 	}
-	if ev.Ledger.missing(RoleHoldout) != nil {
-		c.Baseline.Missed = &MissedUnits{Units: ev.Constant.Missed}
-	}
 	for _, p := range ev.Theta {
 		c.Theta = append(c.Theta, Coordinate{Parameter: p, Value: p.Value()})
 	}
@@ -155,9 +146,6 @@ func (c Certificate) Evidence() (Evidence, error) {
 		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, Roles: c.Roles, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
-	}
-	if m := c.Baseline.Missed; m != nil {
-		ev.Constant.Missed = m.Units
 	}
 	needs := c.Delta.needs()
 	for _, g := range c.Guarantees {

@@ -31,7 +31,6 @@ func Incomparable(a, b Certificate) []string {
 	}
 	differ("the unit of the target", unitOr(a.Declared.Unit), unitOr(b.Declared.Unit))
 	differ("what counts as one example", a.Ledger.Unit, b.Ledger.Unit)
-	differ("the share of its rows above which a unit misses", a.Ledger.missingOr(), b.Ledger.missingOr())
 	differ("the row rules that fresh rows satisfy", strings.Join(a.RowRules, ", "), strings.Join(b.RowRules, ", "))
 	if s, t := topics(a), topics(b); s != "" && t != "" {
 		differ("the topic of the rows", s, t)
@@ -78,13 +77,6 @@ func unitOr(unit string) string {
 		return "none"
 	}
 	return quoted(unit)
-}
-
-func (l Ledger) missingOr() string {
-	if q := l.missing(RoleHoldout); q != nil {
-		return PercentDeclared(*q)
-	}
-	return "none"
 }
 
 func topics(c Certificate) string {

@@ -18,9 +18,6 @@ const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the 
 func curve() method {
 	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeCurve, methodCurve)
-		if ev.Ledger.Units != nil {
-			g.Method = ofUnits(g.Method)
-		}
 		sum := g.EmpiricalRisk.Exact.whole()
 		g.Loss, g.Unproven, g.Bound = ev.ofCurve(), 0, 1
 		var err error
@@ -100,8 +97,7 @@ func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
 	return newBand(n, part).limit(k), nil
 }
 
-// A Curve bounds the share of rows that are off by more, or of units that miss ([UnitLedger]), at every
-// tolerance at once.
+// A Curve bounds the share of rows that are off by more, at every tolerance at once.
 type Curve struct {
 	Level float64 `json:"level"` // of Clopper and Pearson's limit at each rank; 0: nothing is promised
 	Steps []Step  `json:"steps"` // by rising tolerances; below the first the bound is 1
@@ -110,8 +106,8 @@ type Curve struct {
 // A Step holds from its tolerance up to that of the next.
 type Step struct {
 	Tolerance float64 `json:"tolerance"` // raw units of the target, or predictive deviations: the loss's width
-	Misses    int64   `json:"misses"`    // hold-out rows that are not proven to be within it, or units that miss
-	Bound     float64 `json:"bound"`     // fresh rows are off by more, or fresh units miss, with a probability of at most this
+	Misses    int64   `json:"misses"`    // hold-out rows that are not proven to be within it
+	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
 }
 
 // At returns the step that holds at a tolerance; false below the first.
@@ -125,8 +121,7 @@ func (c *Curve) At(tolerance float64) (at Step, ok bool) {
 }
 
 // Within returns the least tolerance at which mean ± tolerance covers at least a share of all fresh
-// rows, or at which at least a share of all fresh units does not miss. It is false if the curve has
-// none, or is nil.
+// rows. It is false if the curve has none, or is nil.
 func (c *Curve) Within(share float64) (tolerance float64, ok bool) {
 	if c == nil {
 		return 0, false
@@ -217,21 +212,15 @@ func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	return all
 }
 
-// within names in a headline the tolerances that cover half and nine tenths of fresh rows, or for which so
-// many fresh units do not miss, if known.
-func (c *Curve) within(l TargetLoss, unit string, by *UnitLedger) string {
+// within names in a headline the tolerances that cover half and nine tenths of fresh rows, if known.
+func (c *Curve) within(l TargetLoss, unit string) string {
 	var words []string
-	form, first := "%s%s within %s", ""
-	if by != nil {
-		form, first = "in %s%s by more than %s", " fresh units "+by.rest()
-	}
 	for _, of := range []struct {
 		share float64
 		words string
 	}{{0.5, "half of all"}, {0.9, "nine of ten"}} {
 		if t, ok := c.Within(of.share); ok {
-			words = append(words, fmt.Sprintf(form, of.words, first, l.amount(atMostDigits(t), unit)))
-			first = ""
+			words = append(words, of.words+" within "+l.amount(atMostDigits(t), unit))
 		}
 	}
 	if words == nil {
@@ -240,25 +229,16 @@ func (c *Curve) within(l TargetLoss, unit string, by *UnitLedger) string {
 	return "; " + strings.Join(words, ", ") + ";"
 }
 
-// intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, or the tolerances for
-// which so many fresh units do not miss, if known.
-func (c *Curve) intervals(l TargetLoss, unit string, by *UnitLedger) string {
+// intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, if known.
+func (c *Curve) intervals(l TargetLoss, unit string) string {
 	var words strings.Builder
 	for _, percent := range []int{50, 90, 95, 99} {
-		t, ok := c.Within(float64(percent) / 100)
-		amount := l.amount(plain(t), unit)
-		switch {
-		case ok && by != nil:
-			fmt.Fprintf(&words, ", at least %d %% of fresh %s have %s of their rows that satisfy the row rules off by more than %s", percent, by.Several(), by.rest(), amount)
-		case ok:
-			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", amount, percent)
+		if t, ok := c.Within(float64(percent) / 100); ok {
+			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", l.amount(plain(t), unit), percent)
 		}
 	}
-	switch {
-	case words.Len() == 0:
+	if words.Len() == 0 {
 		return ""
-	case by != nil:
-		return ". Read sideways" + words.String() + ", all at once"
 	}
 	return ". Read sideways" + words.String() + " of fresh rows, all at once"
 }

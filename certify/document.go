@@ -141,24 +141,13 @@ type Baseline struct {
 	Origin        Origin       `json:"origin"`
 	EmpiricalRisk Lower        `json:"empirical_risk"`
 	Bound         float64      `json:"bound"`
-	Missed        *MissedUnits `json:"missed,omitempty"` // nil: no unit misses by a share of its rows
 	Statement     string       `json:"statement"`
-}
-
-// MissedUnits are the yardstick of a guarantee about units that miss: the units among the train units that the
-// constant misses, at least, and the bound that the formula gives for them, which errs downwards.
-type MissedUnits struct {
-	Units int64   `json:"units"`
-	Bound float64 `json:"bound"`
 }
 
 // For returns the bound that a guarantee is compared with: 1 of one in deviations, which a constant has not.
 func (b Baseline) For(g Guarantee) float64 {
 	if g.Loss.Width != WidthUnit {
 		return 1
-	}
-	if b.Missed != nil && g.Role == RoleHoldout {
-		return b.Missed.Bound
 	}
 	return b.Bound
 }

@@ -35,6 +35,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"share": change(func(ev *Evidence) {
 			ev.Loss = TargetLoss{Loss: Loss{Kind: LossRelativeZeroOne, Epsilon: .1}, Target: "delay"}
 		}),
+		"units":   withUnits(t),
 		"vacuous": change(func(ev *Evidence) { ev.KL = 20_000 }),
 		"worse":   change(func(ev *Evidence) { ev.Constant.Risk = ev.Tallies.At(PredictorDraw, RoleTrain).Risk }),
 		"scaled": change(func(ev *Evidence) {

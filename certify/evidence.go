@@ -45,7 +45,6 @@ type Constant struct {
 	Value  float64 // raw
 	Origin Origin  // OriginReference or OriginStart
 	Risk   RiskSum // lower bounds on its losses on the train rows
-	Missed int64   // train units that it misses, or fewer: see [UnitLedger.Missed]
 }
 
 // Validate reports all faults of the evidence, NaN included.
@@ -106,9 +105,6 @@ func (ev Evidence) validateConstant() error {
 	var faults []error
 	if !(math.Abs(ev.Constant.Value) <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("the constant prediction is %g, want a finite number", ev.Constant.Value))
-	}
-	if k := ev.Constant.Missed; k < 0 || k > ev.Ledger.of(RoleTrain) || k > 0 && ev.Ledger.missing(RoleHoldout) == nil {
-		faults = append(faults, fmt.Errorf("the constant misses %d of %d units", k, ev.Ledger.of(RoleTrain)))
 	}
 	switch {
 	case ev.Constant.Origin != OriginReference && ev.Constant.Origin != OriginStart:

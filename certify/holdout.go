@@ -17,14 +17,11 @@ func holdout() method {
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		if g.Loss.Kind.Counts() && (ev.Ledger.Units == nil || ev.Ledger.Units.Misses != nil) {
+		if g.Loss.Kind.Counts() && ev.Ledger.Units == nil {
 			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
 		} else { // what the look shows is the bound
 			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
-		}
-		if ev.Ledger.Units != nil {
-			g.Method = ofUnits(g.Method)
 		}
 		if ev.Delta.Looks.unpriced() {
 			g.Bound = 1

@@ -37,10 +37,8 @@ func headline(g Guarantee, c Certificate) string {
 			nothing, subject(g), PercentUp(g.Bound), yardstick(PercentUp, g, c.Baseline, "a constant"))
 	case g.Groups != nil:
 		return g.Groups.headline(subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
-	case c.Ledger.missing(g.Role) != nil:
-		return fmt.Sprintf("in at most %s of fresh %s, %s%s %s", PercentUp(g.Bound), c.Ledger.Units.Several(), c.missed(g, c.rules(" for rows"), miss(g.Loss, c.Declared.Unit, atMostDigits)), g.Curve.within(g.Loss, c.Declared.Unit, c.Ledger.Units), c.sure(g))
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit, nil), c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit), c.sure(g))
 	case form.average != "":
 		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
@@ -57,44 +55,16 @@ func (c Certificate) fresh() string {
 	if places := c.Sample.places(maxRanges); places != "" {
 		fresh += " of " + places
 	}
-	return fresh + c.rules("")
-}
-
-// rules returns words and that rows satisfy the row rules; "" if no row breaks one.
-func (c Certificate) rules(words string) string {
-	if c.Ledger.Bad == 0 {
-		return ""
+	if c.Ledger.Bad > 0 {
+		fresh += " that satisfy the row rules"
 	}
-	return words + " that satisfy the row rules"
-}
-
-// missed says that a unit misses, by predictions for some rows.
-func (c Certificate) missed(g Guarantee, rows, miss string) string {
-	return fmt.Sprintf("%s of the %s%s are %s", c.Ledger.Units.part(), subject(g), rows, miss)
-}
-
-// ofUnits states a bound on the probability that a unit misses.
-func (c Certificate) ofUnits(g Guarantee) string {
-	rows, own := " for its rows that satisfy the row rules", miss(g.Loss, c.Declared.Unit, plain)
-	if g.Curve == nil {
-		return fmt.Sprintf("with probability at most %s, %s", AtMost(g.Bound), c.missed(g, rows, own))
-	}
-	return fmt.Sprintf("%s, %s with probability at most %s; %s of them are %s with probability at most %s%s", g.Loss.everyTolerance(), c.missed(g, rows, "off by more than it"),
-		ofLastStep, c.Ledger.Units.part(), own, AtMost(g.Bound), g.Curve.intervals(g.Loss, c.Declared.Unit, c.Ledger.Units))
+	return fresh
 }
 
 // Interval describes the interval mean ± tolerance, which covers at least a share of fresh rows by the
 // curve of a guarantee.
 func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
 	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(), c.sure(g))
-}
-
-// withoutDeviation says what a row without a predictive deviation is to a curve.
-func (c Certificate) withoutDeviation() string {
-	if c.Ledger.Units != nil {
-		return "counts as off by more than every tolerance"
-	}
-	return "has no interval"
 }
 
 // spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
@@ -182,13 +152,8 @@ func certified(g Guarantee, c Certificate) string {
 		drawn = fmt.Sprintf("a fresh %s drawn independently from %s, on average over its rows that satisfy the row rules", u.Words(), source)
 		of = "unit, one of its rows"
 	}
-	promise := claim(g, c.Declared.Unit)
-	if c.Ledger.missing(g.Role) != nil {
-		drawn = fmt.Sprintf("a fresh %s drawn independently from %s", c.Ledger.Units.Words(), source)
-		promise = c.ofUnits(g)
-	}
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",
-		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, promise)
+		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, claim(g, c.Declared.Unit))
 	if g.Predictor == PredictorDraw {
 		words += ". The fresh " + of + " and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
 	} else {
@@ -199,7 +164,7 @@ func certified(g Guarantee, c Certificate) string {
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
 		if g.Loss.Width == WidthDeviation {
-			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one " + c.withoutDeviation()
+			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval"
 		}
 	}
 	if len(c.Delta.Methods) > 1 {
@@ -262,7 +227,7 @@ func claim(g Guarantee, unit string) string {
 	}
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {
-		return fmt.Sprintf("%s, %s are off by more than it with probability at most %s; %s with probability %s%s", g.Loss.everyTolerance(), subject(g), ofLastStep, miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit, nil))
+		return fmt.Sprintf("%s, %s are off by more than it with probability at most %s; %s with probability %s%s", g.Loss.everyTolerance(), subject(g), ofLastStep, miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit))
 	}
 	if g.Loss.Kind.Counts() {
 		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)
@@ -280,9 +245,5 @@ func baselineStatement(b Baseline, l Ledger) string {
 	words := fmt.Sprintf("A yardstick: of constant predictions, %s is the best of 512 on %s. It loses at least %s on the N = %d certified %ss, for which the formula gives %s. "+
 		"A guarantee whose bound is not below this is called vacuous; about fresh rows the number says nothing.",
 		nearDigits(b.Constant), rows, atLeast(b.EmpiricalRisk.Lower), l.of(RoleTrain), l.Example(), AtMost(b.Bound))
-	if b.Missed != nil {
-		words += fmt.Sprintf(" For guarantees from hold-out units it is %s: the constant misses %s of the rows of at least %d of these units.",
-			AtMost(b.Missed.Bound), l.Units.part(), b.Missed.Units)
-	}
 	return words
 }

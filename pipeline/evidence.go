@@ -49,7 +49,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		KL:         kl,
 		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
 		Theta:      meta.Theta,
-		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk, Missed: found.Missed},
+		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
 		Dependence: found.Dependence,
 		Copies:     job.counted(found.Open, found.Tallies),
 		Findings:   found.Findings,

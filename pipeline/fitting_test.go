@@ -73,7 +73,7 @@ func TestSomeRowsDeclared(t *testing.T) {
 	for want, change := range map[string]func(*pipeline.Job){
 		"99 is no number of rows from 100": func(j *pipeline.Job) { j.Train.Rows = 99 },
 		"train.method FITC reads all":      func(j *pipeline.Job) { j.Train = pipeline.TrainDecl{Method: pipeline.MethodFITC, Rows: 500} },
-		"does not go with unit":            func(j *pipeline.Job) { j.Train.Rows, j.Unit.Block = 500, 10 },
+		"does not go with unit":            func(j *pipeline.Job) { j.Train.Rows, j.Unit.Columns = 500, []string{"day"} },
 	} {
 		j := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}
 		change(&j)

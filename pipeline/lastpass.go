@@ -33,7 +33,6 @@ type lastPassResult struct {
 	Referred    string         // digest of the reference rows
 	Constant    float64        // the baseline's, chosen on kept, raw units
 	Origin      certify.Origin // of kept
-	Missed      int64          // train units that the constant misses: see [certify.UnitLedger.Missed]
 	Dependence  certify.Dependence
 	Findings    *certify.Findings
 	Mean        *certify.Mean
@@ -182,7 +181,7 @@ func (p *Pass) examples(found *lastPassResult) (err error) {
 		return nil
 	}
 	found.Units = &p.units.ledger
-	found.Train, found.Holdout, found.Missed, err = p.units.tally(to)
+	found.Train, found.Holdout, err = p.units.tally(to)
 	return err
 }
 

@@ -137,9 +137,6 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 	if !j.showsCount() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
 	}
-	if q := j.Unit.Misses; q != nil {
-		shown = fmt.Appendf(shown, "misses %q %d %v", j.Unit.Columns, j.Unit.Block, *q)
-	}
 	if l.Curve {
 		shown = append(shown, "curve"+j.Loss.Width...)
 	}

@@ -60,7 +60,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 			shared+began+finished+use.Start,
 			shared+began+finished+batch+use.Step+saving,
 			shared+began+finished+use.State+use.Result,
-			found+reading+counting+use.Pass+s.curves(job, res), // the last pass
+			found+reading+counting+use.Pass, // the last pass
 		)
 		finished += use.State
 	}
@@ -75,7 +75,7 @@ func PassMemory(job Job, s Sample, rows int64, res Resources) int64 {
 	for _, c := range candidates(job, s) {
 		most = max(most, job.Train.memory(c, s.inputs(job), startRows, res.Workers).Pass)
 	}
-	return process(s.found(job) + s.reading(res) + min(recordBytes(job)*rows, res.Memory) + most + s.curves(job, res))
+	return process(s.found(job) + s.reading(res) + min(recordBytes(job)*rows, res.Memory) + most)
 }
 
 // CheckMemory is the peak memory, in bytes, of a check of a certificate and its model, with
@@ -93,7 +93,7 @@ func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 
 	}
 	living := s.reading(res) + min(recordBytes(job)*s.Rows, res.Memory) + s.Rows/8 // a bit a row for hold-out rows
 	s.Units = c.Ledger.Units
-	work := use.Pass + s.curves(job, res)
+	work := use.Pass
 	if job.Grid.Prior == certify.PriorPeaked { // the peaks are estimated again
 		living += s.bytes(reference) + s.bytes(starts)
 		work = max(work, use.Estimate)
@@ -156,19 +156,6 @@ func (s Sample) bytes(rows int64) int64 { return rows * int64(s.Features+1) * 8 
 func (s Sample) reading(res Resources) int64 {
 	readers := int64(max(1, min(res.Workers, s.Shards)))
 	return s.Reader + s.bytes(min(s.Rows, readers*(batchesAhead+2)*int64(s.Batch)))
-}
-
-// curves is the memory of the counts of errors of each hold-out unit, of the sample and of each shard
-// that is read. Units that are not counted yet may be as many as the rows.
-func (s Sample) curves(job Job, res Resources) int64 {
-	if !job.Unit.given() || !job.Spends().Applies(certify.MethodCurve) {
-		return 0
-	}
-	units := s.apart(job, job.Roles.Holdout)
-	if s.Units != nil {
-		units = s.Units.Holdout
-	}
-	return min(units, certify.MostCurveUnits) * certify.CurveUnitBytes * int64(1+max(1, min(res.Workers, s.Shards)))
 }
 
 // found is the memory of what the first pass finds: the reference and start rows, and a bit a row for

@@ -205,7 +205,7 @@ func (p *rowPass) fold(shard int, space *workspace, wanted []int64) *shardFold {
 	return &shardFold{
 		pass: p, space: space, wanted: s.among(wanted), tallies: certify.Tallies{},
 		found: shardPass{first: s.First, rows: s.Rows},
-		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns, p.of.rows),
+		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns),
 	}
 }
 
@@ -268,14 +268,13 @@ func (f *shardFold) scoreHoldout(b block) error {
 		return err
 	}
 	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
-	to, add := mean, mean.AddSpread
+	add := mean.AddSpread
 	if w.of.meta.Loss.Kind.Counts() {
 		add = mean.Risk.Add
 	}
 	for i := range at {
 		if f.units != nil {
-			to = sumOf(f.units.holdout, f.unitOf.unit(b, at[i]))
-			add = to.Risk.Add
+			add = sumOf(f.units.holdout, f.unitOf.unit(b, at[i])).Add
 		}
 		if !(rows.laws.MeanError[i] <= w.of.accuracy) {
 			mean.Unproven++
@@ -284,7 +283,7 @@ func (f *shardFold) scoreHoldout(b block) error {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 		if f.pass.curve {
-			w.addError(to, rows, i, f.pass.job.Loss.Width)
+			w.addError(mean, rows, i, f.pass.job.Loss.Width)
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)

@@ -21,8 +21,6 @@ import (
 // hash, and its loss is the mean over its rows. The zero value makes each row an example.
 type UnitDecl struct {
 	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
-	Block   int64    `json:"block,omitempty"`   // or are so many consecutive rows; those behind the last whole block belong to it
-	Misses  *float64 `json:"misses,omitempty"`  // see [certify.UnitLedger]
 }
 
 // unitHoldout is the share of hold-out units where the job names none: units are few.
@@ -31,27 +29,18 @@ const unitHoldout = 0.2
 // maxUnits bounds the units of a sample, of which each takes memory.
 const maxUnits = 1 << 18
 
-func (d UnitDecl) given() bool { return len(d.Columns) > 0 || d.Block != 0 }
+func (d UnitDecl) given() bool { return len(d.Columns) > 0 }
 
 // showsCount reports whether the hold-out guarantee shows a count of losses of 0 and 1.
 func (j Job) showsCount() bool {
-	return j.Loss.Kind.Counts() && (!j.Unit.given() || j.Unit.Misses != nil)
+	return j.Loss.Kind.Counts() && !j.Unit.given()
 }
 
 // checkUnit finds faults of the units, and what does not go with them.
 func (j Job) checkUnit(fault func(string, ...any)) {
 	d := j.Unit
 	if !d.given() {
-		if d.Misses != nil {
-			fault("unit.misses: it is a share of the rows of a unit, and the job declares none: name a column, or the number of rows of a block")
-		}
 		return
-	}
-	if q := d.Misses; q != nil {
-		j.checkMisses(*q, fault)
-	}
-	if (d.Block != 0) == (len(d.Columns) > 0) || d.Block < 0 {
-		fault("unit: name a column, or the number of rows of a block")
 	}
 	for i, name := range d.Columns {
 		if err := certify.ColumnName(name); err != nil {
@@ -69,24 +58,11 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Roles.By != RolesByHash, "roles.by: roles follow from units"},
 		{j.Roles.Last, "roles.holdout last: roles follow from units"},
 		{j.Copies.Policy == CopiesDropped, "copies: drop"},
-		{d.Misses == nil && j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ") without unit.misses: say of which share of its rows a unit may miss more, as in 10 %"},
+		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {
 		if other.given {
 			fault("unit: it does not go with %s", other.words)
 		}
-	}
-}
-
-// checkMisses finds faults of the share of rows above which a unit misses.
-func (j Job) checkMisses(q float64, fault func(string, ...any)) {
-	if !(0 <= q && q < 1) || math.Signbit(q) { // written so that NaN fails
-		fault("unit.misses: %v is no share of the rows of a unit from 0 to below 1", q)
-	}
-	if !j.Loss.Kind.Counts() {
-		fault("unit.misses: it counts rows that are off by more than a tolerance, and the loss %s is no count: take loss.kind %s or %s, or leave it out", j.Loss.Kind, certify.LossZeroOne, certify.LossBand)
-	}
-	if len(j.Guarantees) > 0 && !j.Spends().Uses(certify.RoleHoldout) {
-		fault("unit.misses: it is about hold-out units: name the method %s or %s under guarantees, or leave it out", certify.MethodHoldout, certify.MethodCurve)
 	}
 }
 
@@ -111,7 +87,7 @@ func (d UnitDecl) ledger() *certify.UnitLedger {
 	if !d.given() {
 		return nil
 	}
-	return &certify.UnitLedger{Columns: d.Columns, Block: d.Block, Misses: d.Misses}
+	return &certify.UnitLedger{Columns: d.Columns}
 }
 
 // counted is the statement of a ledger with these counts: what an example is, and the units.
@@ -129,28 +105,23 @@ func (d UnitDecl) counted(found *certify.UnitLedger) (string, *certify.UnitLedge
 
 // A unitHasher computes the keyed hash of a row's unit, which identifies the unit: the first 8 bytes,
 // big endian, of SHA-256("pacsgp/roles/unit/1" 0x00 ‖ key ‖ 0x00 ‖ the float64 bits of the values of
-// its columns, or of the number of its block, 8 bytes each, little endian). That of a last block with
-// more rows than the others is 0, so that its law is no matter: it certifies nothing.
+// its columns, 8 bytes each, little endian).
 type unitHasher struct {
-	of      UnitDecl
 	columns []int // of blocks of rows
-	last    int64 // number of the last block
-	longer  bool  // the last block has more rows than the others
 	text    []byte
 	values  []byte // the end of text
 	hash    uint64 // of text; 0: not known
 }
 
-// newUnitHasher is for rows of so many columns, of which the target is last, in a sample of n rows.
-func newUnitHasher(job Job, columns int, n int64) *unitHasher {
-	size := max(1, job.Unit.Block)
-	h := &unitHasher{of: job.Unit, last: max(0, n/size-1), longer: n > size && n%size != 0}
+// newUnitHasher is for rows of so many columns, of which the target is last.
+func newUnitHasher(job Job, columns int) *unitHasher {
+	h := &unitHasher{}
 	for i := range job.Unit.Columns {
 		h.columns = append(h.columns, columns-1-len(job.Unit.Columns)+i)
 	}
 	h.text = append([]byte("pacsgp/roles/unit/1\x00"+job.Roles.Key), 0)
 	prefix := len(h.text)
-	h.text = append(h.text, make([]byte, 8*max(1, len(h.columns)))...)
+	h.text = append(h.text, make([]byte, 8*len(h.columns))...)
 	h.values = h.text[prefix:]
 	return h
 }
@@ -158,20 +129,10 @@ func newUnitHasher(job Job, columns int, n int64) *unitHasher {
 // unit is the unit of row i of a block.
 func (h *unitHasher) unit(b block, i int) uint64 {
 	same := h.hash != 0
-	put := func(at int, v float64) {
-		now := numberBits(v)
-		same = same && binary.LittleEndian.Uint64(h.values[8*at:]) == now
-		binary.LittleEndian.PutUint64(h.values[8*at:], now)
-	}
-	if h.of.Block > 0 {
-		number := min((b.first+int64(i))/h.of.Block, h.last)
-		if number == h.last && h.longer {
-			return 0
-		}
-		put(0, float64(number))
-	}
 	for k, column := range h.columns {
-		put(k, b.columns[column][i])
+		now := numberBits(b.columns[column][i])
+		same = same && binary.LittleEndian.Uint64(h.values[8*k:]) == now
+		binary.LittleEndian.PutUint64(h.values[8*k:], now)
 	}
 	if !same {
 		sum := sha256.Sum256(h.text)
@@ -203,7 +164,7 @@ func newUnitRoles(job Job, n int64, columns int) *unitRoles {
 
 // add adds the rows of a block, except some, ascending.
 func (u *unitRoles) add(b block, but []int) {
-	hasher := newUnitHasher(u.job, u.columns, u.n)
+	hasher := newUnitHasher(u.job, u.columns)
 	rows := map[uint64]int64{}
 	var ranks []rank
 	for i := range b.rows {
@@ -260,9 +221,6 @@ func (u *unitRoles) roles(n int64, out leftOut) (Roles, error) {
 	}
 	if err := u.enough(*r.units, int64(len(units))); err != nil {
 		return r, err
-	}
-	if u.job.Spends().Applies(certify.MethodCurve) && r.units.Holdout > certify.MostCurveUnits {
-		return r, fmt.Errorf("%w: unit: a curve counts the errors of each hold-out unit at all tolerances, of at most %d units, and there are %d: declare larger units, a smaller roles.holdout, or one tolerance", ErrData, certify.MostCurveUnits, r.units.Holdout)
 	}
 	if u.hash.held > 0 {
 		u.holdout.seal()
@@ -339,7 +297,7 @@ func (h *rankHeap) keep(x rank, k int) {
 type unitSums struct {
 	ledger  certify.UnitLedger
 	train   map[uint64]*rowSums
-	holdout map[uint64]*certify.Tally // of the mean of Q
+	holdout map[uint64]*certify.RiskSum // of the mean of Q
 }
 
 // rowSums are sums over train rows.
@@ -354,7 +312,7 @@ func newUnitSums(l *certify.UnitLedger) *unitSums {
 	if l == nil {
 		return nil
 	}
-	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.Tally{}}
+	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.RiskSum{}}
 }
 
 // sumOf is a unit's sum, which is begun if there is none.
@@ -380,24 +338,21 @@ func (u *unitSums) merge(other *unitSums) error {
 	return err
 }
 
-// tally adds the units to tallies, and returns the numbers of rows, and of the train units that the constant
-// misses.
-func (u *unitSums) tally(to certify.Tallies) (train, holdout, missed int64, err error) {
+// tally adds the units to tallies, and returns the numbers of rows.
+func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
 	for _, s := range u.train {
 		train += s.draw.Count()
-		one, fault := u.ledger.Missed(s.constant)
-		missed += one
 		err = errors.Join(
-			err, fault, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
+			err, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
 			to.At(certify.PredictorMean, certify.RoleTrain).AddUnit(s.mean, false, false),
 			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
 	}
 	for _, s := range u.holdout {
-		holdout += s.Risk.Count()
-		err = errors.Join(err, u.ledger.AddHeldOut(to.At(certify.PredictorMean, certify.RoleHoldout), *s))
+		holdout += s.Count()
+		err = errors.Join(err, to.At(certify.PredictorMean, certify.RoleHoldout).AddUnit(*s, false, true))
 	}
 	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {
 		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", ErrChanged, len(u.train), len(u.holdout), u.ledger.Train, u.ledger.Holdout))
 	}
-	return train, holdout, missed, err
+	return train, holdout, err
 }

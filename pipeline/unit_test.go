@@ -60,15 +60,15 @@ func TestUnitHashVectors(t *testing.T) {
 	}
 }
 
-// missesOf are the misses of the mean of Q and the rows of each hold-out unit.
-func missesOf(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) map[float64]*[2]int64 {
+// means are the mean losses of the mean of Q over the rows of each hold-out day.
+func means(t *testing.T, m pipeline.Model, columns [][]float64) *certify.Tally {
 	t.Helper()
 	predictor, err := model.NewPredictor(m.Posterior, 1)
 	fatal.If(t, err)
 	defer predictor.Close()
 	of := map[float64]*[2]int64{}
 	for i, y := range columns[len(columns)-1] {
-		if float64(unitHash("pacsgp", unit(i))) < 0.8*0x1p64 {
+		if float64(unitHash("pacsgp", columns[2][i])) < 0.8*0x1p64 {
 			continue
 		}
 		var x, mean, variance []float64
@@ -77,73 +77,55 @@ func missesOf(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i i
 		}
 		mean, variance = make([]float64, 1), make([]float64, 1)
 		fatal.If(t, predictor.Predict(x, mean, variance))
-		if of[unit(i)] == nil {
-			of[unit(i)] = &[2]int64{}
+		if of[columns[2][i]] == nil {
+			of[columns[2][i]] = &[2]int64{}
 		}
 		if math.Abs(mean[0]*m.Meta.Target.Scale+m.Meta.Target.Centre-y) > m.Meta.Loss.Epsilon {
-			of[unit(i)][0]++
+			of[columns[2][i]][0]++
 		}
-		of[unit(i)][1]++
+		of[columns[2][i]][1]++
 	}
-	return of
-}
-
-// means are the mean losses of the mean of Q over the rows of each hold-out unit.
-func means(t *testing.T, m pipeline.Model, columns [][]float64, unit func(i int) float64) *certify.Tally {
-	t.Helper()
 	var all certify.Tally
-	for _, k := range missesOf(t, m, columns, unit) {
+	for _, k := range of {
 		fatal.If(t, all.AddUnit(ones(t, k[0], k[1]), false, true))
 	}
 	return &all
 }
 
-// Units have one role each, by the hash of their value or number; a unit's loss is the mean over its
-// rows, wherever they are; the certificate counts units, says so, and verifies. The number of workers,
-// the sharding and the order of rows do not matter.
+// Units have one role each, by the hash of their value; a unit's loss is the mean over its rows, wherever
+// they are; the certificate counts units, says so, and verifies. The number of workers, the sharding and
+// the order of rows do not matter.
 func TestUnits(t *testing.T) {
 	columns := days(1200, 200, 7)
-	for name, c := range map[string]struct {
-		lake *lake
-		unit pipeline.UnitDecl
-		of   func(i int) float64
-		want string
-	}{
-		"days":   {dayLake(columns, 400, 500, 300), pipeline.UnitDecl{Columns: []string{"day"}}, func(i int) float64 { return columns[2][i] }, `the rows of a fresh unit of "day", on average over its rows`},
-		"blocks": {newLake([][]float64{columns[0], columns[1], columns[3]}, 401, 799), pipeline.UnitDecl{Block: 6}, func(i int) float64 { return float64(min(i/6, 199)) }, `the rows of a fresh block of 6 rows, on average over its rows`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			settings := func(j *pipeline.Job) { byDay(j); j.Unit = c.unit }
-			p := publish(t, c.lake, settings)
-			found := means(t, p.result.Model, c.lake.columns, c.of)
-			units := map[float64]bool{}
-			for i := range 1200 {
-				units[c.of(i)] = true
-			}
-			l := p.certificate.Ledger
-			if u := l.Units; u.Holdout != found.Risk.Count() || u.Reference != pipeline.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || l.Reference+l.Train+l.Holdout != 1200 {
-				t.Errorf("ledger %+v, %+v, of %d units with %d hold-out units", l, u, len(units), found.Risk.Count())
-			}
-			g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
-			bound, err := certify.BettingUpper(found.Spread, 0.01, p.certificate.Delta.Share(certify.MethodHoldout))
-			if err != nil || g.Bound != bound || g.N != l.Units.Holdout || !strings.Contains(g.Headline, c.want) || !strings.Contains(g.Method, "steps of one unit") {
-				t.Errorf("bound %v of %d, want %v of %d units: %s, %v", g.Bound, g.N, bound, l.Units.Holdout, g.Headline, err)
-			}
-			if draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw); draw.N != l.Units.Train {
-				t.Errorf("N = %d, want %d train units", draw.N, l.Units.Train)
-			}
-			for _, l := range []*lake{c.lake, nil} {
-				if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
-					t.Errorf("Verify: %v", err)
-				}
-			}
-			var store pipelinetest.Store
-			env := c.lake.environment(&store)
-			env.Resources = pipeline.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
-			if run(t, job(t, settings), env); !bytes.Equal(p.document, store.Certificates[0]) {
-				t.Error("other workers, another certificate")
-			}
-		})
+	l := dayLake(columns, 400, 500, 300)
+	p := publish(t, l, byDay)
+	found := means(t, p.result.Model, columns)
+	units := map[float64]bool{}
+	for _, day := range columns[2] {
+		units[day] = true
+	}
+	ledger := p.certificate.Ledger
+	if u := ledger.Units; u.Holdout != found.Risk.Count() || u.Reference != pipeline.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || ledger.Reference+ledger.Train+ledger.Holdout != 1200 {
+		t.Errorf("ledger %+v, %+v, of %d units with %d hold-out units", ledger, u, len(units), found.Risk.Count())
+	}
+	g, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+	bound, err := certify.BettingUpper(found.Spread, 0.01, p.certificate.Delta.Share(certify.MethodHoldout))
+	if err != nil || g.Bound != bound || g.N != ledger.Units.Holdout || !strings.Contains(g.Headline, `the rows of a fresh unit of "day", on average over its rows`) {
+		t.Errorf("bound %v of %d, want %v of %d units: %s, %v", g.Bound, g.N, bound, ledger.Units.Holdout, g.Headline, err)
+	}
+	if draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw); draw.N != ledger.Units.Train {
+		t.Errorf("N = %d, want %d train units", draw.N, ledger.Units.Train)
+	}
+	for _, l := range []*lake{l, nil} {
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, l); err != nil {
+			t.Errorf("Verify: %v", err)
+		}
+	}
+	var store pipelinetest.Store
+	env := l.environment(&store)
+	env.Resources = pipeline.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
+	if run(t, job(t, byDay), env); !bytes.Equal(p.document, store.Certificates[0]) {
+		t.Error("other workers, another certificate")
 	}
 }
 
@@ -225,23 +207,6 @@ func TestSplitByUnit(t *testing.T) {
 	}
 }
 
-// A last block that is longer than the others certifies nothing, whatever the key.
-func TestLongerLastBlock(t *testing.T) {
-	columns := days(1004, 200, 7)
-	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-		settings := func(j *pipeline.Job) { j.Unit.Block, j.Roles.Holdout, j.Roles.Key, j.Guarantees = 10, 0.5, key, nil }
-		src, err := dayLake(columns, 400, 604).open(t.Context(), nil)
-		fatal.If(t, err)
-		fatal.If(t, job(t, settings).Split(t.Context(), src, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
-			number := min(r.Ordinal/10, 99)
-			if held := float64(unitHash(key, float64(number))) >= 0.5*0x1p64; number == 99 && r.Role != "reference" || number < 99 && (r.Role == "holdout") != held {
-				t.Errorf("key %s, row %d, of block %d, is %s", key, r.Ordinal, number, r.Role)
-			}
-			return nil
-		}))
-	}
-}
-
 // ones are n losses, k of them 1.
 func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 	t.Helper()
@@ -258,23 +223,13 @@ func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 // What does not go with units is said before a row is read, and too few units with what would help.
 func TestUnitsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(j *pipeline.Job){
-		"name a column, or the number": func(j *pipeline.Job) { j.Unit.Block = 5 },
 		`"y" is the target`:            func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
 		`"a" is the target, a feature`: func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
-		"misses: 1 is no share":        func(j *pipeline.Job) { j.Unit.Misses = new(1.0) },
-		"misses: -0.1 is no share":     func(j *pipeline.Job) { j.Unit.Misses = new(-0.1) },
-		"misses: NaN is no share":      func(j *pipeline.Job) { j.Unit.Misses = new(math.NaN()) },
-		"misses: -0 is no share":       func(j *pipeline.Job) { j.Unit.Misses = new(math.Copysign(0, -1)) },
-		"the loss squared is no count": func(j *pipeline.Job) { j.Unit.Misses, j.Loss.Kind = new(0.1), certify.LossSquared },
-		"it is about hold-out units": func(j *pipeline.Job) {
-			j.Unit.Misses, j.Guarantees = new(0.1), []certify.MethodWeight{{ID: certify.MethodPACBayes}}
-		},
-		"and the job declares none":     func(j *pipeline.Job) { j.Unit = pipeline.UnitDecl{Misses: new(0.1)} },
 		"does not go with copies: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
 		"does not go with roles.by":     func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByPosition },
 		"go with roles.holdout last":    func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
 		"does not go with mean.column":  func(j *pipeline.Job) { j.Mean.Column = "m" },
-		"curve) without unit.misses": func(j *pipeline.Job) {
+		"does not go with a curve": func(j *pipeline.Job) {
 			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
 		},
 	} {

@@ -12,7 +12,7 @@ import (
 // A plan by units counts the units that the certificate counts, and its bounds are those of so many.
 func TestPlanOfUnits(t *testing.T) {
 	l := dayLake(days(1200, 200, 7), 400, 800)
-	j := job(t, halves)
+	j := job(t, byDay)
 	src, err := l.open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestPlanOfUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := publish(t, l, halves).certificate.Ledger.Units; found.Train != want.Train || found.Holdout != want.Holdout || found.Reference != want.Reference || found.Largest != want.Largest {
+	if want := publish(t, l, byDay).certificate.Ledger.Units; found.Train != want.Train || found.Holdout != want.Holdout || found.Reference != want.Reference || found.Largest != want.Largest {
 		t.Errorf("units %+v, want %+v", found, want)
 	}
 	plan, err := pipeline.NewPlan(j, pipeline.Sample{Rows: 1200, Features: 2, Units: found}, pipeline.Resources{})
@@ -30,7 +30,7 @@ func TestPlanOfUnits(t *testing.T) {
 	}
 	share, n := j.ForRows(1200).Spends().Share(certify.MethodHoldout), found.Holdout
 	limit := func(k int64) float64 {
-		bound, err := certify.BinomialUpper(k, n, j.Delta, share)
+		bound, err := certify.BettingUpper(certify.Missed(k, n), j.Delta, share)
 		if err != nil {
 			t.Fatal(err)
 		}

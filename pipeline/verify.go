@@ -211,7 +211,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 	found := &lastPassResult{
 		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Holdout: ev.Ledger.Holdout, Units: ev.Ledger.Units, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
 		Tallies:  ev.Tallies,
-		Constant: ev.Constant.Value, Origin: ev.Constant.Origin, Missed: ev.Constant.Missed,
+		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Dependence: ev.Dependence,
 		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least

@@ -145,8 +145,6 @@ type rolesConfig struct {
 
 type unitConfig struct {
 	Column oneOrMore `yaml:"column"`
-	Block  int64     `yaml:"block"`
-	Misses *Share    `yaml:"misses"`
 }
 
 // A oneOrMore is a name, or a list of names.
@@ -214,7 +212,7 @@ func (c JobFile) job() pipeline.Job {
 		Grid:     c.Grid.declared(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
-		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column, Block: c.Unit.Block, Misses: (*float64)(c.Unit.Misses)},
+		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column},
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Copies),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},

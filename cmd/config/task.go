@@ -129,7 +129,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	from := c.Source.origin(job, c.Output, &faults)
 	shelf := c.shelf(&faults)
 	_, files := from.(Lake)
-	faults.Unless(files || len(job.Unit.Columns) == 0 && job.Unit.Block == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
+	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
 	faults.Unless(files || job.Encode.Texts() == nil, "encode", "texts are read of files; take a job of files, or numbers")
 	for name, e := range c.Encode {

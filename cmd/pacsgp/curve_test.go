@@ -26,23 +26,6 @@ func TestIntervalsByDeviationFromOneJob(t *testing.T) {
 	everyTolerance(t, "{tolerance: any, width: deviation}", " predictive deviations in at most ")
 }
 
-// A curve by unit says of how many units a tolerance holds, and gives no interval of a row.
-func TestCurveOfUnitsFromOneJob(t *testing.T) {
-	dir := t.TempDir()
-	lines(700).write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"loss": "{tolerance: any}", "unit": "{block: 4, misses: 25 %}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
-	if a := succeed(t, "train", "-c", job); !strings.Contains(strings.Join(strings.Fields(a.stdout), " "), " fresh units at most 25 % by more than ") {
-		t.Errorf("train says %s", a.stdout)
-	}
-	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
-	if a := succeed(t, "inspect", certificate); !strings.Contains(a.stdout, "50 % do not miss at") {
-		t.Errorf("inspect says %s", a.stdout)
-	}
-	if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", filepath.Join(dir, "p.parquet"), "--interval", "0.9"); a.status != 3 || !strings.Contains(a.message, "gives no interval of a row") {
-		t.Errorf("predict: status %d, %s", a.status, a.message)
-	}
-}
-
 func everyTolerance(t *testing.T, loss, headline string) {
 	t.Helper()
 	dir := t.TempDir()

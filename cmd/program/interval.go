@@ -30,8 +30,6 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	switch {
 	case !ok:
 		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
-	case c.Ledger.Units != nil:
-		return nil, pipeline.NotCertified("--interval: the curve is about %s, a share of whose rows may be off by more than a tolerance: it gives no interval of a row", c.Ledger.Units.Several())
 	case !g.Status.Promises():
 		return nil, pipeline.NotCertified("--interval: the curve is %s", g.Status)
 	}

@@ -51,7 +51,7 @@ func figure(r *pipeline.Result) report.Figure {
 		}
 	}
 	if g, ok := c.Guarantee(certify.GuaranteeCurve); ok {
-		f.Curve, f.CurveLoss, f.Held, f.Example = g.Curve, g.Loss, g.N, c.Ledger.Example()
+		f.Curve, f.CurveLoss, f.Held = g.Curve, g.Loss, g.N
 	}
 	if g, ok := c.Guarantee(certify.GuaranteeGroups); ok && g.Status.Promises() {
 		f.Groups = g.Groups

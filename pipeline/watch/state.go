@@ -160,5 +160,5 @@ func BoundOf(c certify.Certificate, unit []string) float64 {
 // these columns.
 func speaksOf(c certify.Certificate, unit []string) bool {
 	u := c.Ledger.Units
-	return u == nil || u.Block == 0 && u.Misses == nil && slices.Equal(slices.Sorted(slices.Values(u.Columns)), slices.Sorted(slices.Values(unit)))
+	return u == nil || slices.Equal(slices.Sorted(slices.Values(u.Columns)), slices.Sorted(slices.Values(unit)))
 }

@@ -302,9 +302,8 @@ func TestUnitsEnd(t *testing.T) {
 // An alarm on units watches a bound about these units, or about rows; one on rows none about units.
 func TestBoundOfUnits(t *testing.T) {
 	rows := certifytest.Certificate(t, nil)
-	days, blocks, missed := rows, rows, rows
-	days.Ledger.Units, blocks.Ledger.Units = &certify.UnitLedger{Columns: []string{"month", "day"}}, &certify.UnitLedger{Block: 50}
-	missed.Ledger.Units = &certify.UnitLedger{Columns: []string{"day"}, Misses: new(.1)}
+	days := rows
+	days.Ledger.Units = &certify.UnitLedger{Columns: []string{"month", "day"}}
 	for _, c := range []struct {
 		name    string
 		of      certify.Certificate
@@ -317,8 +316,6 @@ func TestBoundOfUnits(t *testing.T) {
 		{"days by days", days, []string{"day", "month"}, true, false},
 		{"days by rows", days, nil, false, true},
 		{"days by months", days, []string{"month"}, false, true},
-		{"blocks by rows", blocks, nil, false, false},
-		{"missed days by days", missed, []string{"day"}, false, false},
 	} {
 		bound := watch.BoundOf(c.of, c.unit)
 		r, err := (&watch.Test{Unit: c.unit}).Report(c.of)

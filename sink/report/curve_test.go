@@ -11,7 +11,7 @@ import (
 // The panel of a curve takes the place of training; each step reaches to the next tolerance.
 func TestFigureOfACurve(t *testing.T) {
 	plain, curved := testFigure(), testFigure()
-	curved.Held, curved.Example = 100, "row"
+	curved.Held = 100
 	curved.Curve = &certify.Curve{Level: .001, Steps: []certify.Step{{Tolerance: .2, Misses: 40, Bound: .6}, {Tolerance: .5, Misses: 5, Bound: .15}, {Tolerance: 1, Misses: 0, Bound: .05}}}
 	missed, bound := curved.stairs()
 	if len(missed) != 6 || missed[1].X != .5 || missed[1].Y != .4 || bound[2].X != .5 || bound[2].Y != .15 || bound[5].Y != .05 {

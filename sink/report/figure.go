@@ -45,12 +45,11 @@ type Figure struct {
 	Bound    float64 // certified, for a draw of Q
 	Baseline float64 // the bound of the yardstick
 
-	// Curve replaces the plot of training if it has steps. It is from Held hold-out examples, rows or units,
+	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows,
 	// and states its bound at the tolerance of CurveLoss.
 	Curve     *certify.Curve
 	CurveLoss certify.TargetLoss
 	Held      int64
-	Example   string // row or unit
 	// Groups replace the plot of training if there is no curve.
 	Groups *certify.Groups
 
@@ -186,14 +185,14 @@ func (f Figure) progress() panel {
 	return p.limits(0, last, 0, highest/0.72) // room for the legend
 }
 
-// curve shows, at each tolerance, the share of hold-out rows that are off by more, or of units that miss,
-// and the bound for fresh ones. The tolerance at which it states its bound is a line.
+// curve shows, at each tolerance, the share of hold-out rows that are off by more, and the
+// bound for fresh ones. The tolerance at which it states its bound is a line.
 func (f Figure) curve() panel {
 	label := cmp.Or(f.Target, "target") + ", tolerance"
 	if f.CurveLoss.Width == certify.WidthDeviation {
 		label += " in predictive deviations"
 	}
-	p := newPanel("Off by more, at every tolerance at once", label, "share of "+f.Example+"s")
+	p := newPanel("Off by more, at every tolerance at once", label, "share of rows")
 	missed, bound := f.stairs()
 	last, most := bound[len(bound)-1].X, bound[0].Y
 	area := append(plotter.XYs{}, bound...)
@@ -201,8 +200,8 @@ func (f Figure) curve() panel {
 		area = append(area, missed[len(missed)-1-i])
 	}
 	p.area("", area)
-	p.line("fresh "+f.Example+"s, at most", green, 2, nil, bound...)
-	p.line(certify.Count(f.Held, "hold-out "+f.Example), blue, 1.4, nil, missed...)
+	p.line("fresh rows, at most", green, 2, nil, bound...)
+	p.line(certify.Count(f.Held, "hold-out row"), blue, 1.4, nil, missed...)
 	if own := f.CurveLoss.Epsilon; own <= last {
 		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
 	}

@@ -185,17 +185,14 @@ func heldOut(g certify.Guarantee, of string) []Row {
 	if g.Curve == nil {
 		return rows
 	}
-	within, fresh := "lie within", "at least, of fresh "+of+"s"
-	if of != "row" {
-		within = "do not miss at"
-	}
+	fresh := "at least, of fresh rows"
 	if g.Loss.Width == certify.WidthDeviation {
 		fresh = "predictive deviations, " + fresh
 	}
 	rows = append(rows, Row{"steps of the curve", strconv.Itoa(len(g.Curve.Steps)), "all at once"})
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
-			rows = append(rows, Row{fmt.Sprintf("%d %% %s", percent, within), strconv.FormatFloat(t, 'g', -1, 64), fresh})
+			rows = append(rows, Row{fmt.Sprintf("%d %% lie within", percent), strconv.FormatFloat(t, 'g', -1, 64), fresh})
 		}
 	}
 	return rows
