@@ -22,7 +22,8 @@ type Output interface {
 	Handovers
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
 	// nest: release ends one; the end of the process ends all. It does not wait: while another
-	// process has the lease, the error is [ErrHeld].
+	// process has the lease, the error is [ErrHeld]. An output may do without: then a write of
+	// what another process has written since it was read is ErrHeld.
 	Hold() (release func() error, err error)
 	// GetCertificate reads a published certificate.
 	GetCertificate(ctx context.Context, id string) (certify.Certificate, error)

@@ -14,8 +14,8 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// A job publishes to a real store what it publishes to a folder, to the byte, and not while another
-// run holds the output. Commands read it there.
+// A job publishes to a real store what it publishes to a folder, to the byte. Commands read it
+// there.
 func TestStoreAsOutput(t *testing.T) {
 	repeats(t)
 	g, dir := objectstest.NewGateway(t), t.TempDir()
@@ -47,26 +47,14 @@ func TestStoreAsOutput(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "score.yaml"), []byte("source: {paths: [lake]}\nmodel: '"+out+"'\noutput: scored\n"))
 	succeed(t, "score", filepath.Join(dir, "score.yaml"), "--once")
 
-	held := sinklake.NewOutput(out, nil)
-	release, err := held.Hold()
-	fatal.If(t, err)
-	met := pacsgp(t, "train", "-c", job, "-o", out)
-	met.says(t, exitFailure, "in use by another process")
-	if !strings.Contains(met.message+met.log, "waiting until ") {
-		t.Errorf("the wait for the lease is silent: %s", met.message+met.log)
-	}
 	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "did you mean "+out+"?")
-	fatal.If(t, release())
 	secretless(t, g, said)
 }
 
 // A run whose store is killed in the middle publishes nothing; started again it publishes the same
-// bytes, once the lease of the first one has expired.
+// bytes.
 func TestStoreIsKilledAsOutput(t *testing.T) {
 	repeats(t)
-	if testing.Short() {
-		t.Skip("waits for tries and for a lease to end: not in a short run")
-	}
 	g, dir := objectstest.NewGateway(t), t.TempDir()
 	smallLake(t, dir)
 	job, near := tiny(nil).write(t, dir), filepath.Join(dir, "out")
@@ -132,7 +120,7 @@ func TestStoresThatAreNoOutput(t *testing.T) {
 	out := s.Address("out")
 	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out).says(t, exitFailure, "without regard to If-None-Match or If-Match")
 	if names := s.Keys(); len(names) != 1 {
-		t.Errorf("it has left %q, want the lease alone", names)
+		t.Errorf("it has left %q, want .lock alone", names)
 	}
 	for output, want := range map[string]string{
 		"https://me:hunter2@host/out": "without a user or a query", "s3://me:hunter2@rows/out": "without a user or a query", s.Address("lake/out"): "lake",

@@ -50,7 +50,6 @@ func trainCommand(w system) *cobra.Command {
 func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome, error) {
 	show, out := newDisplay(w), p.Place(w.fs)
 	defer show.end()
-	out.Told = show.notice
 	how := howTo(w, show, p, out, nil)
 	if noPass {
 		if err := program.TrainForParts(ctx, p, out, how); err != nil {

@@ -66,7 +66,7 @@ func TestMessagesNeedNoGo(t *testing.T) {
 		words  string
 	}{
 		"flag without unit":   {[]string{"train", "-c", inUse, "--memory", "512"}, exitUsage, "write 512MiB"},
-		"store as data":       {[]string{"verify", a.model, a.certificate, "https://host/lake?key=1"}, exitUsage, "an address with a user, a query"},
+		"store as data":       {[]string{"verify", a.model, a.certificate, "s3://me:secret@rows/lake"}, exitUsage, "an address with a user, a query"},
 		"store to predict":    {[]string{"predict", a.model, a.certificate, "hdfs://b/lake", "-o", filepath.Join(dir, "p.parquet")}, exitUsage, "hdfs://b/lake: only s3://"},
 		"store for results":   {[]string{"predict", a.model, a.certificate, a.lake, "-o", "s3://rows/p.parquet"}, exitUsage, "want a path of this machine"},
 		"text for a count":    {[]string{"inspect", edited(`"rows": 180`, `"rows": "x"`)}, exitFailure, "want a whole number"},

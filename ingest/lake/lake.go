@@ -273,7 +273,7 @@ func (b *batches) start(foot *footer) error {
 	if err != nil {
 		return err
 	}
-	for i, src := range ahead(b.file, chunks, 1) {
+	for i, src := range ahead(b.file, chunks) {
 		j, ch := of[i], chunks[i]
 		col := b.shard.file.column(b.src.columns[j])
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]

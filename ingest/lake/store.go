@@ -110,9 +110,8 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// ahead returns readers of the pages of chunks, which are read at the same time, as those of so many
-// calls are.
-func ahead(file Blob, chunks []chunk, share int) []io.ReaderAt {
+// ahead returns readers of the pages of chunks, which are read at the same time.
+func ahead(file Blob, chunks []chunk) []io.ReaderAt {
 	far, ok := file.(*objects.Blob)
 	if !ok {
 		return slices.Repeat([]io.ReaderAt{file}, len(chunks))
@@ -121,7 +120,7 @@ func ahead(file Blob, chunks []chunk, share int) []io.ReaderAt {
 	for i, ch := range chunks {
 		parts[i] = objects.Part{Start: ch.start, End: ch.end}
 	}
-	return far.Ahead(parts, share)
+	return far.Parts(parts)
 }
 
 type machine struct{}

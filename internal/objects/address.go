@@ -3,7 +3,6 @@ package objects
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -78,21 +77,8 @@ func Check(address string) error {
 			return fmt.Errorf("%w: want s3://BUCKET/PATH", err)
 		}
 		return oneWay(path)
-	case "http", "https":
-		if strings.ContainsAny(host, "@?#") || strings.ContainsAny(path, "?#") {
-			return errSecret
-		}
-		if strings.ContainsAny(path, "*[") {
-			return errors.New("folders cannot be listed over HTTP; name each file")
-		}
-		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Path == "" {
-			return errors.New("want https://HOST/PATH")
-		}
-		return nil
-	case "gs":
-		return errors.New("want s3://: Google Cloud Storage has a door for S3 (AWS_ENDPOINT_URL=https://storage.googleapis.com, HMAC keys, s3://BUCKET/PATH)")
 	default:
-		return errors.New("only s3://, https:// and http:// are read: mount the store, or copy the files")
+		return errors.New("only s3:// is read: copy the files, or mount the store")
 	}
 }
 

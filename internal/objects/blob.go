@@ -2,45 +2,41 @@ package objects
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"strconv"
-	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
 const (
-	// mostPiece bounds a request, so that a broken one is repeated cheaply.
-	mostPiece = 4 << 20
-	// nearBytes is the least that a request outside of [Blob.Ahead] asks for: footers are read in
-	// several small reads.
-	nearBytes = 32 << 10
-	// smallObject is the size up to which an object is read as a whole.
-	smallObject = 1 << 20
+	// nearBytes is the least that a request asks for: footers are read in several small reads.
+	nearBytes = 64 << 10
+	// PartBytes bounds what a reader of [Blob.Parts] keeps, and asks for at once.
+	PartBytes = 4 << 20
 )
 
 // A Blob is an object that is open, in the version that its view has seen first. Its methods may be
 // called from several goroutines.
 type Blob struct {
 	size   int64
-	piece  func(p []byte, at int64) error // of at most mostPiece bytes
+	get    func(p []byte, at int64) error
 	cancel context.CancelFunc
-	work   sync.WaitGroup // what is fetched ahead
+	work   sync.WaitGroup // of Parts
 
 	mu   sync.Mutex
-	near [2]window // the last one first
+	near window
 }
 
 // A window is a part of an object.
 type window struct {
 	at   int64
 	data []byte
+}
+
+// has reports whether all bytes of p from an offset on are in the window.
+func (w *window) has(p []byte, at int64) bool {
+	return at >= w.at && at+int64(len(p)) <= w.at+int64(len(w.data))
 }
 
 // A File is a file or an object.
@@ -80,34 +76,7 @@ func (v *View) Open(ctx context.Context, address string) (*Blob, error) {
 
 func (c *client) blob(ctx context.Context, address string, at *Info) *Blob {
 	within, cancel := context.WithCancel(ctx)
-	return &Blob{size: at.size, cancel: cancel, piece: func(p []byte, from int64) error {
-		return c.get(within, address, at, p, from)
-	}}
-}
-
-// get fills p with the bytes of an object from an offset on.
-func (c *client) get(ctx context.Context, address string, at *Info, p []byte, from int64) error {
-	span := fmt.Sprintf("%d-%d", from, from+int64(len(p))-1)
-	header := http.Header{"Range": {"bytes=" + span}, "If-Match": {at.tag}}
-	size := strconv.FormatInt(at.size, 10)
-	err := c.do(ctx, call{method: http.MethodGet, address: address, header: header}, func(resp *http.Response) error {
-		part := resp.Header.Get("Content-Range")
-		whole := from == 0 && int64(len(p)) == at.size && resp.ContentLength == at.size
-		switch {
-		case resp.Header.Get("ETag") != at.tag, part != "" && !strings.HasSuffix(part, "/"+size):
-			return ErrChanged
-		case part != "bytes "+span+"/"+size && !whole:
-			return errors.New("the server sends no parts of it (HTTP ranges); copy the file")
-		}
-		if n, err := io.ReadFull(resp.Body, p); err != nil {
-			return brief{fmt.Errorf("%d of %d bytes came: %w", n, len(p), err)}
-		}
-		return nil
-	})
-	if e, ok := errors.AsType[*statusError](err); ok && (e.code == http.StatusNotFound || e.code == http.StatusRequestedRangeNotSatisfiable) {
-		return fmt.Errorf("%s: %w", address, ErrChanged)
-	}
-	return err
+	return &Blob{size: at.size, cancel: cancel, get: func(p []byte, from int64) error { return c.get(within, address, at, p, from) }}
 }
 
 // Size is the number of bytes.
@@ -129,53 +98,84 @@ func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 	if int64(len(p)) > b.size-at {
 		p, end = p[:b.size-at], io.EOF
 	}
-	read := b.pieces
-	if len(p) < nearBytes || b.size <= smallObject {
-		read = b.nearby
+	if len(p) >= nearBytes {
+		if err := b.get(p, at); err != nil {
+			return 0, err
+		}
+		return len(p), end
 	}
-	if err := read(p, at); err != nil {
-		return 0, err
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.near.has(p, at) {
+		n := min(nearBytes, b.size)
+		w := window{at: min(at, b.size-n), data: make([]byte, n)} // footers are at the end
+		if err := b.get(w.data, w.at); err != nil {
+			return 0, err
+		}
+		b.near = w
 	}
+	copy(p, b.near.data[at-b.near.at:])
 	return len(p), end
 }
 
-// pieces reads many bytes, in several requests at a time.
-func (b *Blob) pieces(p []byte, at int64) error {
-	if len(p) <= mostPiece {
-		return b.piece(p, at)
+// A Part is a part of an object, from an offset to another one.
+type Part struct{ Start, End int64 }
+
+// Parts returns a reader of each part, for one goroutine. A part is read mostly in order, in requests
+// of up to [PartBytes]; the first ones are made at once, at the same time.
+func (b *Blob) Parts(parts []Part) []io.ReaderAt {
+	readers := make([]io.ReaderAt, len(parts))
+	for i, p := range parts {
+		r := &part{of: b, end: min(p.End, b.size), first: make(chan struct{})}
+		readers[i] = r
+		b.work.Go(func() {
+			defer close(r.first)
+			r.err = r.fetch(p.Start)
+		})
 	}
-	var g errgroup.Group
-	g.SetLimit(4)
-	for from := 0; from < len(p); from += mostPiece {
-		part := p[from:min(from+mostPiece, len(p))]
-		g.Go(func() error { return b.piece(part, at+int64(from)) })
-	}
-	return g.Wait()
+	return readers
 }
 
-// nearby reads few bytes, and keeps those around them for the next reads.
-func (b *Blob) nearby(p []byte, at int64) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.near[0].has(p, at) && b.near[1].has(p, at) {
-		b.near[0], b.near[1] = b.near[1], b.near[0]
-	}
-	if !b.near[0].has(p, at) {
-		n := int64(nearBytes)
-		if b.size <= smallObject {
-			n = b.size
-		}
-		w := window{at: min(at, b.size-n), data: make([]byte, n)} // footers are at the end
-		if err := b.piece(w.data, w.at); err != nil {
-			return err
-		}
-		b.near[0], b.near[1] = w, b.near[0]
-	}
-	copy(p, b.near[0].data[at-b.near[0].at:])
-	return nil
+// A part reads a [Part].
+type part struct {
+	window
+
+	of    *Blob
+	end   int64
+	first chan struct{} // closed when the first window and err are there
+	err   error
 }
 
-// has reports whether all bytes of p from an offset on are in the window.
-func (w *window) has(p []byte, at int64) bool {
-	return at >= w.at && at+int64(len(p)) <= w.at+int64(len(w.data))
+// fetch replaces the window by that from an offset on.
+func (r *part) fetch(at int64) error {
+	n := min(PartBytes, r.end-at)
+	if at < 0 || n <= 0 {
+		return nil
+	}
+	if int64(cap(r.data)) < n {
+		r.data = make([]byte, n)
+	}
+	r.at, r.data = at, r.data[:n]
+	return r.of.get(r.data, at)
+}
+
+// ReadAt reads as [io.ReaderAt] has it.
+func (r *part) ReadAt(p []byte, at int64) (int, error) {
+	if <-r.first; r.err != nil {
+		return 0, r.err
+	}
+	for n := 0; n < len(p); {
+		from := at + int64(n)
+		if !r.has(p[:1], from) {
+			if from < 0 || from >= r.end {
+				got, err := r.of.ReadAt(p[n:], from)
+				return n + got, err
+			}
+			if r.err = r.fetch(from); r.err != nil {
+				return n, r.err
+			}
+		}
+		n += copy(p[n:], r.data[from-r.at:])
+	}
+	return len(p), nil
 }

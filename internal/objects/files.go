@@ -6,65 +6,47 @@ import (
 	"context"
 	"crypto/md5" //nolint:gosec // as stores do
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
-	"net/http"
-	"os"
 	"path"
 	"strings"
-	"time"
+
+	"github.com/minio/minio-go/v7"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
-// Files are the objects of stores that speak S3, as a file system to publish to. Names are
-// addresses; there are no folders to make. A file appears whole, by one conditional write.
+// Files are the objects of a store, as a file system to publish to. Names are addresses; there are no
+// folders to make. A file appears whole, by one conditional write.
 //
 // From the first lock to the end of the last one, an object is what it was when it was read or
 // written first: a write is done only to that version (If-Match, If-None-Match). If another process
 // has written in between, the error is [durable.ErrLocked]. So of two processes that read a list of
-// numbers at most one can take the next number, whoever holds the lease.
+// numbers at most one can take the next number. Locks exclude nobody.
 type Files struct {
-	Told func(text string) // gets a notice of the wait for a lease; nil drops it
+	client *client
+	temps  map[string]*temporary
 
-	client        *client
-	writer        string        // of what is written here
-	beat, expires time.Duration // of leases
-	temps         map[string]*temporary
-
-	writes int
-	locks  int
-	lease  *lease            // nil: not held
-	seen   map[string]string // ETags, "" of no object; empty without a lock
-	unsure map[string]bool   // objects whose last write may have been done
-	md5    bool              // the store makes its ETags of contents
+	locks int
+	seen  map[string]string // ETags, "" of no object; empty without a lock
+	md5   bool              // the store makes its ETags of contents
 }
 
 var _ durable.FS = (*Files)(nil)
 
-// NewFiles returns the files of the stores of the environment. It makes no request. But for the
-// signs of life of a lease they are for one goroutine at a time.
-func NewFiles() *Files { return newFiles(newClient(environment)) }
-
 func newFiles(by *client) *Files {
-	return &Files{client: by, writer: rand.Text(), beat: leaseBeat, expires: leaseExpires, temps: map[string]*temporary{}, seen: map[string]string{}, unsure: map[string]bool{}}
+	return &Files{client: by, temps: map[string]*temporary{}, seen: map[string]string{}}
 }
 
-// FilesOf returns the file system for a path: new [Files] for an address, with the notices of earlier
-// ones; else fsys, and [durable.OS] for a nil one.
+// FilesOf returns the file system for a path: for an address fsys if it is [Files], else new ones, for
+// one goroutine at a time; for another path fsys, and [durable.OS] for a nil one.
 func FilesOf(fsys durable.FS, path string) durable.FS {
+	_, far := fsys.(*Files)
 	switch {
-	case IsAddress(path):
-		far := NewFiles()
-		if of, ok := fsys.(*Files); ok {
-			far.Told = of.Told
-		}
-		return far
+	case IsAddress(path) && !far:
+		return newFiles(newClient(tries, patience))
 	case fsys == nil:
 		return durable.OS{}
 	}
@@ -82,23 +64,16 @@ func (f *Files) MkdirAll(dir string) error {
 // SyncDir has nothing to do: what a store has confirmed is durable.
 func (f *Files) SyncDir(string) error { return nil }
 
-// A temporary is a file of the machine that will be an object.
+// A temporary is the content of an object to be, in memory.
 type temporary struct {
-	*os.File
+	bytes.Buffer
 
 	name string
-	size int64
-	sum  hash.Hash
 }
 
-// CreateTemp makes an empty file in the folder of temporary files.
+// CreateTemp makes an empty file.
 func (f *Files) CreateTemp(string) (durable.File, error) {
-	file, err := os.CreateTemp("", durable.TempPrefix+"*"+durable.TempSuffix)
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name()) // where the system can, it goes with the process
-	t := &temporary{file, durable.TempPrefix + rand.Text() + durable.TempSuffix, 0, sha256.New()}
+	t := &temporary{name: durable.TempPrefix + rand.Text() + durable.TempSuffix}
 	f.temps[t.name] = t
 	return t, nil
 }
@@ -106,47 +81,28 @@ func (f *Files) CreateTemp(string) (durable.File, error) {
 // Name is the name under which it can be opened until it is published.
 func (t *temporary) Name() string { return t.name }
 
-// Write appends.
-func (t *temporary) Write(p []byte) (int, error) {
-	n, err := t.File.Write(p)
-	t.sum.Write(p[:n])
-	t.size += int64(n)
-	return n, err
-}
-
 // Sync has nothing to do before it is published.
 func (t *temporary) Sync() error { return nil }
 
 // Close has nothing to do: it may be published yet.
 func (t *temporary) Close() error { return nil }
 
-// drop removes a temporary file.
-func (f *Files) drop(t *temporary) error {
-	delete(f.temps, t.name)
-	err := t.File.Close()
-	_ = os.Remove(t.File.Name()) // where it could not be removed while it was open
-	return err
-}
-
-// Rename publishes a temporary file. If nobody knows whether it was published, it is gone.
+// Rename publishes a temporary file. If it is unknown whether it was published, it is gone.
 func (f *Files) Rename(oldName, newName string) error {
 	t := f.temps[oldName]
 	if t == nil {
 		return &fs.PathError{Op: "rename", Path: oldName, Err: fs.ErrNotExist}
 	}
-	err := f.write(newName, payload{t, t.size, hex.EncodeToString(t.sum.Sum(nil))})
-	if err == nil || unknown(err) {
-		_ = f.drop(t) // it is not needed any more
+	err := f.write(newName, t.Bytes())
+	if err == nil || errors.As(err, &unsure{}) {
+		delete(f.temps, oldName)
 	}
 	return err
 }
 
 // write replaces an object in the version that was seen.
-func (f *Files) write(name string, body payload) error {
-	ctx := context.Background() // a write is not given up halfway; each of its tries ends in time
-	if err := f.held(ctx); err != nil {
-		return err
-	}
+func (f *Files) write(name string, data []byte) error {
+	ctx := context.Background() // a write is not given up halfway; it ends in time
 	was, known := f.seen[name]
 	if !known {
 		at, err := f.client.head(ctx, name)
@@ -155,16 +111,12 @@ func (f *Files) write(name string, body payload) error {
 		}
 		was = at.version()
 	}
-	f.writes++
-	tag, err := f.client.put(ctx, name, was, body, f.writer, f.writes, f.unsure[name])
-	switch {
-	case errors.Is(err, ErrChanged):
+	tag, err := f.client.put(ctx, name, was, data, rand.Text())
+	if errors.Is(err, ErrChanged) {
 		return errMeanwhile(name)
-	case err == nil:
-		delete(f.unsure, name)
+	}
+	if err == nil {
 		f.note(name, tag)
-	case unknown(err):
-		f.unsure[name] = true
 	}
 	return err
 }
@@ -188,85 +140,64 @@ func (f *Files) note(name, tag string) {
 	}
 }
 
-// see notes what was found, nil for no object. It must be what was seen before, or written here.
-func (f *Files) see(name string, at *Info) error {
-	was, known := f.seen[name]
-	if known && was != at.version() && (at == nil || !f.unsure[name] || !at.by(f.writer)) {
-		return errMeanwhile(name)
-	}
-	f.note(name, at.version())
-	return nil
-}
+// mostWhole is the size of the largest object that is read at once, as the list of numbers is.
+const mostWhole = 16 << 20
 
 // Open opens an object, or a file that is not published yet.
 func (f *Files) Open(name string) (io.ReadCloser, error) {
 	if t := f.temps[name]; t != nil {
-		return io.NopCloser(io.NewSectionReader(t, 0, t.size)), nil
+		return io.NopCloser(bytes.NewReader(t.Bytes())), nil
 	}
 	ctx := context.Background() // reads end in time
-	at, data, err := f.client.open(ctx, name, f.md5)
+	at, err := f.client.head(ctx, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if changed := f.see(name, at); err != nil || changed != nil {
-		return nil, errors.Join(changed, err)
+	if was, known := f.seen[name]; known && was != at.version() {
+		return nil, errMeanwhile(name)
 	}
-	if data != nil {
-		return io.NopCloser(bytes.NewReader(data)), nil
-	}
-	blob := f.client.blob(ctx, name, at)
-	return struct {
-		io.Reader
-		io.Closer
-	}{bufio.NewReaderSize(io.NewSectionReader(blob, 0, at.size), mostPiece), blob}, nil
-}
-
-// mostWhole is the size of the largest object that is read by one request, as the list of numbers is.
-const mostWhole = 16 << 20
-
-// open describes an object as it is now, and reads one of up to mostWhole bytes. If ETags are made of
-// contents, these must agree in an object that [Files] wrote: a server that replaces one after the
-// other gives old numbers under a new tag for a moment. Objects written in parts have other tags.
-func (c *client) open(ctx context.Context, address string, tagged bool) (at *Info, data []byte, err error) {
-	err = c.do(ctx, call{method: http.MethodGet, address: address}, func(resp *http.Response) (err error) {
-		if at, err = infoOf(address, resp); err != nil || at.size > mostWhole {
-			return err
-		}
-		data = make([]byte, at.size)
-		if n, err := io.ReadFull(resp.Body, data); err != nil {
-			return brief{fmt.Errorf("%d of %d bytes came: %w", n, at.size, err)}
-		}
-		if tagged && at.mark != "" && at.tag != contentTag(data) {
-			return brief{errors.New("its ETag is not that of its content")}
-		}
-		return nil
-	})
+	f.note(name, at.version())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return at, data, nil
+	if at.size > mostWhole {
+		blob := f.client.blob(ctx, name, at)
+		return struct {
+			io.Reader
+			io.Closer
+		}{bufio.NewReaderSize(io.NewSectionReader(blob, 0, at.size), PartBytes), blob}, nil
+	}
+	data := make([]byte, at.size)
+	if err := f.client.get(ctx, name, at, data, 0); err != nil {
+		if errors.Is(err, ErrChanged) {
+			err = errMeanwhile(name)
+		}
+		return nil, err
+	}
+	// A server that replaces content and tag one after the other gives old numbers under a new tag
+	// for a moment. Objects that other programs wrote in parts have other tags.
+	if f.md5 && at.mark != "" && at.tag != contentTag(data) {
+		return nil, errMeanwhile(name)
+	}
+	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
 // contentTag is the ETag that most stores make of a content.
-func contentTag(data []byte) string { return fmt.Sprintf("\"%x\"", md5.Sum(data)) } //nolint:gosec // no signature
+func contentTag(data []byte) string { return fmt.Sprintf("%x", md5.Sum(data)) } //nolint:gosec // no signature
 
 // An appending is bytes that Sync adds to the end of an object.
 type appending struct {
-	bytes.Buffer
+	temporary
 
-	of   *Files
-	name string
+	of *Files
 }
 
 // Append begins to append to an object, which may be absent.
 func (f *Files) Append(name string) (durable.File, error) {
-	return &appending{of: f, name: name}, nil
+	return &appending{temporary{name: name}, f}, nil
 }
 
-// Name is the address.
-func (a *appending) Name() string { return a.name }
-
-// Sync writes the object anew, with its new end.
+// Sync writes the object again, with its new end.
 func (a *appending) Sync() error {
 	if a.Len() == 0 {
 		return nil
@@ -275,18 +206,10 @@ func (a *appending) Sync() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err = a.of.write(a.name, payloadOf(append(whole, a.Bytes()...))); err == nil {
+	if err = a.of.write(a.name, append(whole, a.Bytes()...)); err == nil {
 		a.Reset()
 	}
 	return err
-}
-
-// Close has nothing to do.
-func (a *appending) Close() error { return nil }
-
-func payloadOf(data []byte) payload {
-	sum := sha256.Sum256(data)
-	return payload{bytes.NewReader(data), int64(len(data)), hex.EncodeToString(sum[:])}
 }
 
 func (f *Files) content(name string) (data []byte, err error) {
@@ -298,28 +221,30 @@ func (f *Files) content(name string) (data []byte, err error) {
 	return io.ReadAll(r)
 }
 
-// Truncate writes an object anew without its end.
+// Truncate writes an object again without its end.
 func (f *Files) Truncate(name string, size int64) error {
 	data, err := f.content(name)
 	if err != nil {
 		return err
 	}
-	return f.write(name, payloadOf(data[:min(size, int64(len(data)))]))
+	return f.write(name, data[:min(size, int64(len(data)))])
 }
 
 // Remove removes an object, if there is one, or a temporary file.
 func (f *Files) Remove(name string) error {
-	if t := f.temps[name]; t != nil {
-		return f.drop(t)
-	}
 	if strings.HasPrefix(path.Base(name), durable.TempPrefix) {
-		return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+		if f.temps[name] == nil {
+			return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrNotExist}
+		}
+		delete(f.temps, name)
+		return nil
 	}
-	ctx := context.Background() // each of its tries ends in time
-	if err := f.held(ctx); err != nil {
-		return err
+	err := f.client.do(context.Background(), name, 0, func(ctx context.Context, store minio.Core, bucket, key string) error {
+		return store.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	err := f.client.remove(ctx, name)
 	if err == nil {
 		f.note(name, "")
 	}
@@ -329,12 +254,49 @@ func (f *Files) Remove(name string) error {
 // List returns the names of the objects in a folder, and of folders in it.
 func (f *Files) List(dir string) ([]string, error) {
 	entries, err := newView(f.client).ReadDir(context.Background(), dir)
-	if err != nil {
-		return nil, err
-	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
 	}
-	return names, nil
+	return names, err
+}
+
+// ErrUnconditional says that a store cannot be an output.
+var ErrUnconditional = errors.New("the store writes without regard to If-None-Match or If-Match, so that two runs could take one number; name a store with conditional writes, or a directory of the machine")
+
+// lockName is the name of the file that tries the conditions of a store.
+const lockName = ".lock"
+
+// Lock begins to note the versions of objects. That of .lock refuses a store that ignores conditions:
+// it writes the file once, and then as a new object and as one of another version.
+func (f *Files) Lock(name string) (io.Closer, error) {
+	if path.Base(name) == lockName {
+		content := []byte("written by pacsgp to see whether the store has conditional writes\n")
+		for n, was := range []string{"", "", "0123456789abcdef0123456789abcdef"} {
+			_, err := f.client.put(context.Background(), name, was, content, rand.Text())
+			switch {
+			case err == nil && n > 0:
+				return nil, fmt.Errorf("%s: %w", name, ErrUnconditional)
+			case err != nil && !errors.Is(err, ErrChanged):
+				return nil, err
+			}
+		}
+		at, err := f.client.head(context.Background(), name)
+		if err != nil {
+			return nil, err
+		}
+		f.md5 = at.tag == contentTag(content)
+	}
+	f.locks++
+	return lock{f}, nil
+}
+
+type lock struct{ of *Files }
+
+// Close ends the noting of the last lock.
+func (l lock) Close() error {
+	if l.of.locks--; l.of.locks == 0 {
+		clear(l.of.seen)
+	}
+	return nil
 }

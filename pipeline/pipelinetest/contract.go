@@ -62,14 +62,24 @@ func must(t *testing.T, what string, err error) {
 	}
 }
 
-// A hold within a hold is part of the outer one, which lasts until its own release.
+// A hold within a hold is part of the outer one, which lasts until its own release. It excludes other
+// holders, or these overwrite nothing of each other.
 func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
 	one, other := open(t), open(t)
 	refused := func(when string) {
 		t.Helper()
-		if _, err := other.Hold(); err == nil {
-			t.Fatalf("%s: another holder has it, too", when)
+		release, err := other.Hold()
+		if err != nil {
+			return
 		}
+		at, err := other.Sequence("night")
+		must(t, "Sequence", err)
+		at.Taken++
+		must(t, "PutSequence", one.PutSequence("night", at))
+		if other.PutSequence("night", at) == nil {
+			t.Fatalf("%s: another holder takes the same number", when)
+		}
+		must(t, "release", release())
 	}
 	if c, err := one.Current(); c != nil || err != nil {
 		t.Errorf("before it is held Current = %v, %v, want nothing", c, err)

@@ -7,7 +7,7 @@
 // removes. Run again, the job writes the same bytes.
 //
 // An address s3://bucket/prefix is such a directory in a store: an object takes the place of a file, and
-// the lock is a lease ([objects.Files]).
+// the lock excludes nobody: of two writers of an object the slower one fails ([objects.Files]).
 //
 // The directory of a job:
 //

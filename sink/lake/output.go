@@ -40,8 +40,6 @@ type Output struct {
 
 	// Sign signs the certificates; Hold reads it.
 	Sign sign.KeyFile
-	// Told gets a notice while Hold waits; nil drops it.
-	Told func(text string)
 
 	fs    durable.FS
 	path  string
@@ -65,9 +63,6 @@ func (o *Output) Hold() (release func() error, err error) {
 		key, err := o.Sign.Read()
 		if err != nil {
 			return nil, err
-		}
-		if far, ok := o.fs.(*objects.Files); ok {
-			far.Told = o.Told
 		}
 		if o.Directory, err = Open(o.path, o.fs); err != nil {
 			return nil, err

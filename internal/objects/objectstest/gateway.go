@@ -100,14 +100,25 @@ func (g *Gateway) Through(t testing.TB, each func(answered int64)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it does not wait
 	fatal.If(t, err)
 	var work sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); work.Wait() })
+	var clients []net.Conn // of the goroutine that accepts, until it has ended
+	accepting := make(chan struct{})
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-accepting
+		for _, c := range clients {
+			_ = c.Close() // idle ones would last
+		}
+		work.Wait()
+	})
 	var answered atomic.Int64
 	work.Go(func() {
+		defer close(accepting)
 		for {
 			in, err := l.Accept()
 			if err != nil {
 				return
 			}
+			clients = append(clients, in)
 			out, err := net.Dial("tcp", g.address) //nolint:noctx // it is refused or accepted at once
 			if err != nil {
 				_ = in.Close()

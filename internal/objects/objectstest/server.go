@@ -26,7 +26,7 @@ const (
 	Secret = "hunter2/secret"
 )
 
-// A Server is a store of one bucket, whose objects are also files over HTTP.
+// A Server is a store of one bucket.
 type Server struct {
 	*httptest.Server
 
@@ -76,9 +76,6 @@ func Environment(t testing.TB, endpoint string) {
 
 // Address is the address of an object, or of a folder.
 func (s *Server) Address(key string) string { return "s3://" + Bucket + "/" + key }
-
-// Web is the address of an object over HTTP, without S3.
-func (s *Server) Web(key string) string { return s.URL + "/" + Bucket + "/" + key }
 
 // Put writes an object. nil removes it.
 func (s *Server) Put(key string, data []byte) {
