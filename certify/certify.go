@@ -86,7 +86,6 @@ func (ev Evidence) record() (Certificate, error) {
 		},
 		Dependence:    ev.Dependence,
 		Copies:        ev.Copies,
-		Findings:      ev.Findings,
 		Mean:          ev.Mean,
 		Accuracy:      Accuracy{Tau: ev.Accuracy},
 		Assumptions:   assumptions,
@@ -143,7 +142,7 @@ func (c Certificate) Evidence() (Evidence, error) {
 	ev := Evidence{
 		Loss: draw.Loss, KL: draw.KL, Tallies: Tallies{}, Delta: c.Delta, Accuracy: c.Accuracy.Tau, Kernel: c.Kernel,
 		Constant:   Constant{Value: c.Baseline.Constant, Origin: c.Baseline.Origin, Risk: c.Baseline.EmpiricalRisk.Exact},
-		Dependence: c.Dependence, Copies: c.Copies, Findings: c.Findings, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
+		Dependence: c.Dependence, Copies: c.Copies, Mean: c.Mean, Ledger: c.Ledger, Sample: c.Sample, RowRules: c.RowRules, ModelDigest: c.Model.Digest,
 		Configuration: c.Configuration.Values, Roles: c.Roles, OptimiserSeed: c.Optimiser.Seed,
 		Jitter: c.Jitter, Declared: c.Declared,
 	}

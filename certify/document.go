@@ -54,8 +54,7 @@ type Certificate struct {
 	Baseline      Baseline      `json:"baseline"`
 	Dependence    Dependence    `json:"dependence"`
 	Copies        Copies        `json:"copies"`
-	Findings      *Findings     `json:"findings,omitempty"` // nil: nothing suspicious
-	Mean          *Mean         `json:"mean,omitempty"`     // nil: the prior's mean function is a constant
+	Mean          *Mean         `json:"mean,omitempty"` // nil: the prior's mean function is a constant
 	Accuracy      Accuracy      `json:"accuracy"`
 	Assumptions   []Assumption  `json:"assumptions"`
 	Ledger        Ledger        `json:"ledger"`
@@ -150,40 +149,6 @@ func (b Baseline) For(g Guarantee) float64 {
 		return 1
 	}
 	return b.Bound
-}
-
-// Findings are patterns among the first reference and train rows by rank that independent draws of
-// one source hardly show.
-type Findings struct {
-	Rows       int64    `json:"rows"` // looked at
-	NearCopies int64    `json:"near_copies,omitempty"`
-	Ordered    []string `json:"ordered,omitempty"` // features, or the column of the mean, that rise or fall with the order of the rows
-	Grids      []string `json:"grids,omitempty"`   // features, or the column of the mean, with each value of an even grid at most once
-}
-
-// NearCopies returns the least suspicious number of near copies among so many rows: a hundredth of
-// them, at least three.
-func NearCopies(rows int64) int64 { return max(3, rows/100) }
-
-// validate checks the findings against ledger and columns. Nothing suspicious is nil.
-func (f *Findings) validate(rows int64, inputs []string) error {
-	if f == nil {
-		return nil
-	}
-	for _, names := range [][]string{f.Ordered, f.Grids} {
-		rest := inputs
-		for _, name := range names {
-			at := slices.Index(rest, name)
-			if at < 0 {
-				return fmt.Errorf("the ordered columns %q or the grids %q are no features, nor the column of the mean, in their order", f.Ordered, f.Grids)
-			}
-			rest = rest[at+1:]
-		}
-	}
-	if near := f.NearCopies; f.Rows < 1 || f.Rows > rows || near >= f.Rows || near != 0 && near < NearCopies(f.Rows) || near == 0 && len(f.Ordered)+len(f.Grids) == 0 {
-		return fmt.Errorf("%d near copies of %d rows looked at, of %d, are no finding", near, f.Rows, rows)
-	}
-	return nil
 }
 
 // Accuracy is the largest allowed distance of a reader's prediction from the exact mean.

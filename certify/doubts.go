@@ -1,9 +1,6 @@
 package certify
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Doubts are the reservations that belong beside the headlines.
 func (c Certificate) Doubts() []string {
@@ -19,15 +16,6 @@ func (c Certificate) Doubts() []string {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))
 	}
-	if f := c.Findings; f != nil && f.NearCopies > 0 {
-		said = append(said, fmt.Sprintf("%d of %d rows looked at equal another row but for the last digits. If they are copies, the bounds are too low.", f.NearCopies, f.Rows))
-	}
-	if f := c.Findings; f != nil && len(f.Ordered) > 0 {
-		said = append(said, quotedList(f.Ordered)+" follows the order of the rows. Unless they were sorted by it, it is a counter or a clock: fresh rows have other values, and the bounds say nothing of them.")
-	}
-	if f := c.Findings; f != nil && len(f.Grids) > 0 {
-		said = append(said, quotedList(f.Grids)+" has each value of an even grid at most once, as no independent draws do: it is a counter or a clock, in whatever order the rows are. Fresh rows have other values, and the bounds say nothing of them.")
-	}
 	if c.fitted() {
 		said = append(said, fmt.Sprintf("The column %s is %.0f %% nearer to the target on train rows than on reference rows. It looks as if it had been fitted on train rows; then the bounds from them are too low.",
 			quoted(c.Mean.Column), 100*(1-c.Mean.Train.Upper()/c.Mean.Reference.Upper())))
@@ -40,14 +28,6 @@ func (c Certificate) Doubts() []string {
 		said = append(said, u.doubts(c.Ledger)...)
 	}
 	return said
-}
-
-func quotedList(names []string) string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = quoted(name)
-	}
-	return strings.Join(all, ", ")
 }
 
 // OtherJobs says how many other jobs the maker counted on the same rows.

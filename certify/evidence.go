@@ -26,7 +26,6 @@ type Evidence struct {
 	Assumptions   []Assumption
 	Dependence    Dependence
 	Copies        Copies
-	Findings      *Findings // nil: nothing suspicious
 	Mean          *Mean     // nil: the prior's mean function is a constant
 	Grouping      *Grouping // of the method groups; nil without it
 	Ledger        Ledger
@@ -52,7 +51,7 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateFindings(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger), ev.validateWidth(),
+		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger), ev.validateWidth(),
 	)
 }
 
@@ -224,10 +223,10 @@ func validateDigest(of, digest string) error {
 	return nil
 }
 
-// validateFindings checks dependence, findings and copies.
-func (ev Evidence) validateFindings() error {
+// validateRows checks dependence and copies.
+func (ev Evidence) validateRows() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger), ev.Findings.validate(rows, ev.Sample.inputs(ev.Ledger))}
+	faults := []error{ev.Dependence.validate(ev.Ledger)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}

@@ -52,7 +52,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
 		Dependence: found.Dependence,
 		Copies:     job.counted(found.Open, found.Tallies),
-		Findings:   found.Findings,
 		Mean:       found.Mean,
 		Grouping:   job.grouping(found.Groups),
 		Ledger: certify.Ledger{

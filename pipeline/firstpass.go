@@ -74,7 +74,7 @@ func (p *rowPass) owns(found *Pass, kept []int64) error {
 	}
 	for i, shard := range p.shards {
 		s, columns := found.shards[i], found.of.columns
-		if s.first != shard.First || s.rows != shard.Rows || len(s.kept) != (1+columns)*len(shard.among(kept)) || s.rows > 0 && len(s.summaries) != columns {
+		if s.first != shard.First || s.rows != shard.Rows || len(s.kept) != columns*len(shard.among(kept)) || s.rows > 0 && len(s.summaries) != columns {
 			return fmt.Errorf("%w: of %s one has not what a first pass is for", ErrPart, shard.Name)
 		}
 		if !p.usable(s.kept) {
@@ -133,8 +133,7 @@ func (s *Survey) leftOut(ctx context.Context, env Environment) error {
 func (p *rowPass) usable(kept []float64) bool {
 	names := p.src.Columns()
 	for i, v := range kept {
-		column := i%(1+len(names)) - 1
-		if v-v != 0 && (math.IsInf(v, 0) || column < 0 || !p.job.sifts() && !p.job.Encode.Fills(names[column])) {
+		if v-v != 0 && (math.IsInf(v, 0) || !p.job.sifts() && !p.job.Encode.Fills(names[i%len(names)])) {
 			return false
 		}
 	}

@@ -148,7 +148,14 @@ func TestPartsHaveTheRowsToFit(t *testing.T) {
 // rows that Q is fitted to make another Q, whose certificate is true.
 func TestForgedFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), 200, 400)
-	const wide = 1 + 3 // of kept rows: whether it is a reference row, and the columns
+	const wide = 3 // columns
+	declared := job(t, someRows(200))
+	roles, err := pipeline.NewRolesWithHoldout(declared.Roles.Key, 600, declared.Roles.Holdout, pipeline.OrdinalSet{})
+	fatal.If(t, err)
+	reference := map[float64]bool{} // by the first column
+	for _, ordinal := range roles.ReferenceRows() {
+		reference[l.columns[0][ordinal]] = true
+	}
 	for name, c := range map[string]struct {
 		forge func(kept []float64, columns []pipeline.ColumnDigest) []float64
 		job   func(*pipeline.Job)
@@ -157,40 +164,32 @@ func TestForgedFirstPass(t *testing.T) {
 		"digest": {func(kept []float64, columns []pipeline.ColumnDigest) []float64 { columns[0][3] ^= 1; return kept }, tiny, "changed since training"},
 		"reference row": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
-				kept[i+1] += kept[i]
+				kept[i]++
 			}
 			return kept
 		}, tiny, "other reference rows than training had"},
 		"reference rows in another order": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
-			last := -1
-			for i := 0; i < len(kept); i += wide {
-				if kept[i] == 1 && last >= 0 {
-					kept[last+1], kept[i+1] = kept[i+1], kept[last+1]
-				}
-				if kept[i] == 1 {
-					last = i
-				}
+			for i := wide; i < len(kept); i += wide {
+				kept[i-wide], kept[i] = kept[i], kept[i-wide]
 			}
 			return kept
 		}, tiny, "other reference rows than training had"},
 		"column of one value on the reference rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
-				if kept[i] == 1 {
-					kept[i+2] = 0.5
-				}
+				kept[i+1] = 0.5
 			}
 			return kept
 		}, tiny, `column "b" is `},
 		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
-		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[1] = math.NaN(); return kept }, tiny, "values that no source gives"},
+		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[0] = math.NaN(); return kept }, tiny, "values that no source gives"},
 		"fitted rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
-				if kept[i] == 0 {
-					kept[i+3] = 0
+				if !reference[kept[i]] {
+					kept[i+2] = 0
 				}
 			}
 			return kept
-		}, func(j *pipeline.Job) { someRows(200)(j); j.Train.Rows = 200 }, ""},
+		}, someRows(200), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, store := 0, &pipelinetest.Store{}

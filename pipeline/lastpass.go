@@ -34,7 +34,6 @@ type lastPassResult struct {
 	Constant    float64        // the baseline's, chosen on kept, raw units
 	Origin      certify.Origin // of kept
 	Dependence  certify.Dependence
-	Findings    *certify.Findings
 	Mean        *certify.Mean
 	Groups      []float64     // values with a group of their own, by the reference rows or the job
 	Encode      Encodings     // by the reference rows and the job; nil without rows
@@ -105,12 +104,11 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if err := errors.Join(p.missing(), p.sees(columns)); err != nil {
 		return nil, err
 	}
-	all, reference := p.rows()
 	mean := MeanDecl{m.Meta.Mean}
 	found := &lastPassResult{
 		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns,
 		Tallies:    p.tallies.Clone(),
-		Dependence: certify.NewDependence(p.measured()), Referred: reference.digest(indices(p.of.columns)),
+		Dependence: certify.NewDependence(p.measured()),
 	}
 	var err error
 	if err = p.examples(found); err != nil {
@@ -124,11 +122,13 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	}
 	found.Digest, found.Targets = p.digests(indices(p.of.columns))
 	found.Squared = p.squares() / float64(max(found.Train, 1))
-	kept, want := reference, found.reference()
+	kept, want := p.rows(), found.reference()
+	reference := kept
 	found.Origin = certify.OriginReference
 	if want == 0 {
-		kept, want, found.Origin = all, min(startRows, found.Train), certify.OriginStart
+		reference, want, found.Origin = rawRows{columns: kept.columns}, min(startRows, found.Train), certify.OriginStart
 	}
+	found.Referred = reference.digest(indices(p.of.columns))
 	if kept.n == 0 || int64(kept.n) != want {
 		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.n, want)
 	}
@@ -137,8 +137,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	}
 	encoded := found.Encode.by(inputs)
 	encoded = append(encoded, make([]*Encoding, p.of.columns-len(encoded))...)
-	all.encoded, reference.encoded, kept.encoded = encoded, encoded, encoded
-	found.Findings = findings(all, inputs)
+	reference.encoded, kept.encoded = encoded, encoded
 	if found.Mean, err = mean.distances(reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}

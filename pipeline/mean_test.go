@@ -72,24 +72,6 @@ func TestMeanFarFromTheTarget(t *testing.T) {
 	}
 }
 
-// A counter as the column is found, in the order of the rows and in another one.
-func TestCounterAsMeanIsFound(t *testing.T) {
-	for name, column := range map[string]func(i int, a, y float64) float64{
-		"in order": func(i int, _, _ float64) float64 { return float64(i) / 100 },
-		"shuffled": func(i int, _, _ float64) float64 { return float64(i*77%400) / 100 },
-	} {
-		r := corrected(t, waves(400, 0.2, 4), column, outside)
-		f := r.result.Certificate.Findings
-		if f == nil || fmt.Sprint(f.Ordered, f.Grids) != map[string]string{"in order": "[p] []", "shuffled": "[] [p]"}[name] {
-			t.Errorf("%s: the findings are %+v", name, f)
-		}
-		if !strings.Contains(fmt.Sprint(r.result.Certificate.Doubts()), "it is a counter or a clock") {
-			t.Errorf("%s: doubts %q", name, r.result.Certificate.Doubts())
-		}
-		r.verify(t)
-	}
-}
-
 // A column that may have been fitted on train rows leaves the hold-out alone; one that was fitted
 // on outside rows leaves all guarantees, each on its maker's word.
 func TestMeanIsConditional(t *testing.T) {

@@ -23,9 +23,13 @@ func (j Job) Noticed() (all []string) {
 // rowsEach is the least number of rows to fit for an inducing point: docs/job.md has what fewer cost.
 const rowsEach = 20
 
+// leastNoticed is the least number of reference rows that show an identifier: independent rows have this many
+// different values in order with a probability of about 10⁻¹⁸.
+const leastNoticed = 20
+
 // noticed are remarks about the values of used columns on the reference rows, which are in order.
 func (s *Survey) noticed() (all []string) {
-	if s.reference.n < leastOrdered {
+	if s.reference.n < leastNoticed {
 		return nil
 	}
 	rows := fmt.Sprintf("on all %d reference rows", s.reference.n)
@@ -63,7 +67,7 @@ func identifies(name string, column []float64, n int64) string {
 	switch {
 	case idName.MatchString(name):
 		return "so its name says"
-	case ordered(column) && span <= 2*float64(n):
+	case slices.IsSorted(column) && span <= 2*float64(n):
 		return "they count the rows"
 	}
 	return ""

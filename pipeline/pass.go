@@ -55,7 +55,7 @@ type shardPass struct {
 	columns     []ColumnDigest
 	targets     multiset
 	squares     float64   // of the residuals of the mean of Q on train rows, raw units
-	kept        []float64 // the wanted rows, in the order of their ordinals: 1 for a reference row, else 0, then all columns
+	kept        []float64 // the wanted rows, in the order of their ordinals: all columns
 	summaries   []summary // one a column, if wanted
 
 	// Of scored rows, in their order.
@@ -202,9 +202,9 @@ func (p *Pass) picked(of, ordinals []int64) rawRows {
 	out := newRawRows(len(ordinals), p.of.columns)
 	i := 0
 	for _, s := range p.inOrder() {
-		for kept := s.kept; len(kept) > 0; kept = kept[1+p.of.columns:] {
+		for kept := s.kept; len(kept) > 0; kept = kept[p.of.columns:] {
 			if i < out.n && of[0] == ordinals[i] {
-				copy(out.row(i), kept[1:])
+				copy(out.row(i), kept)
 				i++
 			}
 			of = of[1:]
@@ -213,17 +213,12 @@ func (p *Pass) picked(of, ordinals []int64) rawRows {
 	return out
 }
 
-// rows are the wanted rows, in the order of their ordinals, and the reference rows among them.
-func (p *Pass) rows() (all, reference rawRows) {
-	all.columns, reference.columns = p.of.columns, p.of.columns
+// rows are the kept rows, in the order of their ordinals.
+func (p *Pass) rows() rawRows {
+	all := rawRows{columns: p.of.columns}
 	for _, s := range p.inOrder() {
-		for kept := s.kept; len(kept) > 0; kept = kept[1+p.of.columns:] {
-			row := kept[1 : 1+p.of.columns]
-			all.values, all.n = append(all.values, row...), all.n+1
-			if kept[0] != 0 {
-				reference.values, reference.n = append(reference.values, row...), reference.n+1
-			}
-		}
+		all.values = append(all.values, s.kept...)
 	}
-	return all, reference
+	all.n = len(all.values) / all.columns
+	return all
 }

@@ -29,7 +29,7 @@ func FuzzPass(f *testing.F) {
 			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},
 			shards: map[int]*shardPass{2: {
 				first: 4, rows: 3, columns: make([]ColumnDigest, 2), targets: multiset{count: 3},
-				targetsInOrder: series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, kept: []float64{0, 2, 3, 1, 4, 5},
+				targetsInOrder: series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, kept: []float64{2, 3, 4, 5},
 				summaries: []summary{{one: true}, {moments: moments{3, 1, 0}}},
 			}},
 			tallies: certify.Tallies{
@@ -81,12 +81,12 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		kept    []float64
 		tallies certify.Tallies
 	}{
-		"fewer columns":           {1, []float64{1, 5, 1, 6, 1, 7}, nil},
-		"more columns":            {3, nil, nil},
-		"no reference row":        {2, nil, nil},
-		"too few reference rows":  {2, []float64{1, 5, 6, 0, 7, 8}, nil},
-		"no start row":            {2, nil, train},
-		"reference rows as start": {2, []float64{1, 5, 6}, train},
+		"fewer columns":          {1, []float64{5, 6, 7}, nil},
+		"more columns":           {3, nil, nil},
+		"no reference row":       {2, nil, nil},
+		"too few reference rows": {2, []float64{5, 6, 7, 8}, nil},
+		"no start row":           {2, nil, train},
+		"too few start rows":     {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
 			of: subject{rows: 3, shards: 1, columns: c.columns}, copies: Copies{Rows: 3, Distinct: 3, DistinctFeatures: 3}, tallies: c.tallies,

@@ -29,7 +29,7 @@ import (
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/9"
+const partFormat = "pacsgp-part/10"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -252,7 +252,7 @@ func (d decoder) subject() subject {
 
 func (d decoder) shard(columns int) *shardPass {
 	s := &shardPass{first: d.natural(), rows: d.natural()}
-	if int64(columns) > d.Left()/sha256.Size {
+	if columns < 1 || int64(columns) > d.Left()/sha256.Size {
 		d.Failf("it ends too early")
 		return s
 	}
@@ -272,7 +272,7 @@ func (d decoder) shard(columns int) *shardPass {
 		s.kept = make([]float64, n)
 		d.Floats(s.kept)
 	}
-	if n%(1+columns) != 0 || int64(n/(1+columns)) > s.rows || s.targets.count != uint64(s.rows) { //nolint:gosec // not negative
+	if n%columns != 0 || int64(n/columns) > s.rows || s.targets.count != uint64(s.rows) { //nolint:gosec // not negative
 		d.Failf("a shard of %d rows has %d values that were kept and %d targets", s.rows, n, s.targets.count)
 		return s
 	}

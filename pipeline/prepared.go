@@ -63,7 +63,7 @@ func prepare(ctx context.Context, src Source, m Model, job Job, known subject, h
 	if rows.grouped, err = job.groupColumn(src.Columns()); err != nil {
 		return nil, err
 	}
-	rows.wanted = ordinals(rows.roles.order)
+	rows.wanted = rows.roles.yardstick()
 	if rows.scorer, err = newScorer(m, res.Workers); err != nil {
 		return nil, err
 	}

@@ -227,7 +227,6 @@ func (f *shardFold) add(b block) error {
 		}
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.first+int64(b.rows) {
-		f.found.kept = append(f.found.kept, float64(len(roles.referenceIn(f.wanted[0], f.wanted[0]+1))))
 		for _, column := range b.columns {
 			f.found.kept = append(f.found.kept, column[f.wanted[0]-b.first])
 		}

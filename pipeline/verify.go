@@ -31,7 +31,7 @@ type Verification struct {
 	noise       bool // whether the model has a noise
 }
 
-// Certificate is the checked certificate. Findings that its document lacks are those of the rows.
+// Certificate is the checked certificate. What its document lacks is that of the rows.
 func (v *Verification) Certificate() certify.Certificate { return v.certificate }
 
 func (v *Verification) note(format string, args ...any) {
@@ -215,7 +215,6 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Dependence: ev.Dependence,
 		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
-		Findings:   ev.Findings,
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
 	if ev.Grouping != nil {

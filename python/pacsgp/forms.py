@@ -75,7 +75,7 @@ CERTIFICATE = {
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
     "copies": {"policy": text, "limit": share, "distinct": count, "rows": count, "features": count, "as_they_come?": {"exact": SUM, "upper": share}},
-    "findings?": anything, "mean?": {"column": text, "reference": SUM, "train": SUM}, "accuracy": {"tau": positive}, "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
+    "mean?": {"column": text, "reference": SUM, "train": SUM}, "accuracy": {"tau": positive}, "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "copies": count, "bad": count, "outside?": count, "units?": UNITS},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [text],
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]},
