@@ -21,29 +21,27 @@ var intervalSets = [][2]string{{"kin8nm", "y"}, {"powerplant", "y"}, {"pol", "y"
 // intervalShares are shares of fresh rows that intervals are to cover.
 var intervalShares = []float64{0.5, 0.9, 0.95}
 
-// intervals compares certified intervals, of one width and as wide as the model is unsure, with split
-// conformal ones by MAPIE, of the same models and of boosted trees, from the same hold-out rows.
+// intervals compares certified intervals with split conformal ones by MAPIE, of the same models and of
+// boosted trees, from the same hold-out rows.
 func intervals(ctx context.Context, b *bench) (_ string, err error) {
 	p, err := b.start(ctx, "MAPIE", []string{"OMP_NUM_THREADS=1"}, "intervals.py")
 	if err != nil || p == nil {
 		return "Left out: the peer is in Python.\n", err
 	}
 	defer func() { err = errors.Join(err, stop([]*peer{p})) }()
-	t := newTable("set", "hold-out rows", "share", "certified: width", "covered", "by deviation: width", "covered", "conformal: width", "covered", "by deviation: width", "covered", "of trees: width", "covered")
+	t := newTable("set", "hold-out rows", "share", "certified: width", "covered", "conformal: width", "covered", "of trees: width", "covered")
 	for _, set := range intervalSets {
 		rows, err := measured.ReadDataset(ctx, filepath.Join(b.data, set[0]))
 		if err != nil {
 			return "", err
 		}
 		job, apart := split(rows)
-		var found [2]intervalModel
-		for i, width := range []certify.Width{certify.WidthUnit, certify.WidthDeviation} {
-			if found[i], err = intervalsOf(ctx, job, apart, set[1], width); err != nil {
-				return "", fmt.Errorf("%s: %w", set[0], err)
-			}
-			b.logf("%s, width %q: %s", set[0], width, found[i].Headline)
+		found, err := intervalsOf(ctx, job, apart, set[1])
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", set[0], err)
 		}
-		trees, err := found[0].trees(p, job, apart, set[1])
+		b.logf("%s: %s", set[0], found.Headline)
+		trees, err := found.trees(p, job, apart, set[1])
 		if err != nil {
 			return "", err
 		}
@@ -51,44 +49,34 @@ func intervals(ctx context.Context, b *bench) (_ string, err error) {
 			return "", fmt.Errorf("%s: %w", set[0], err)
 		}
 	}
-	return "Certified intervals, mean ± a tolerance of the curve (`loss: {tolerance: any}`, by deviation with `width: deviation`, δ = 0.05, M = 200, a fifth of the rows held out), beside split conformal ones by MAPIE, of the same models and of scikit-learn's boosted trees (fitted on all other rows), from the same hold-out rows. " +
-		"Widths are half ones, in standard deviations of the target, by deviation their means; widths and coverage are on a quarter of all rows that was kept apart.\n\n" + t.String(), nil
+	return "Certified intervals, mean ± a tolerance of the curve (`loss: {tolerance: any}`, δ = 0.05, M = 200, a fifth of the rows held out), beside split conformal ones by MAPIE, of the same models and of scikit-learn's boosted trees (fitted on all other rows), from the same hold-out rows. " +
+		"Widths are half ones, in standard deviations of the target; widths and coverage are on a quarter of all rows that was kept apart.\n\n" + t.String(), nil
 }
 
 // intervals adds the lines of a set.
-func (t *table) intervals(p *peer, name string, ours [2]intervalModel, trees intervalPeer) error {
-	var conformal [2][]float64
-	for i, m := range ours {
-		var err error
-		if conformal[i], err = m.conformal(p); err != nil {
-			return err
-		}
+func (t *table) intervals(p *peer, name string, ours intervalModel, trees intervalPeer) error {
+	conformal, err := ours.conformal(p)
+	if err != nil {
+		return err
 	}
-	held := number(float64(ours[0].N), "%.0f")
+	held := number(float64(ours.N), "%.0f")
 	for i, share := range intervalShares {
-		cells := []string{name, held, fmt.Sprintf("%.0f %%", 100*share)}
-		for _, m := range ours {
-			at, _ := m.Curve.Within(share)
-			cells = append(cells, m.cells(at)...)
-		}
-		for j, m := range ours {
-			cells = append(cells, m.cells(conformal[j][i])...)
-		}
-		t.row(append(cells, number(trees.Halves[i]*ours[0].scale, "%.3f"), number(100*trees.Covered[i], "%.1f %%"))...)
+		at, _ := ours.Curve.Within(share)
+		cells := slices.Concat([]string{name, held, fmt.Sprintf("%.0f %%", 100*share)}, ours.cells(at), ours.cells(conformal[i]))
+		t.row(append(cells, number(trees.Halves[i]*ours.scale, "%.3f"), number(100*trees.Covered[i], "%.1f %%"))...)
 		name, held = "", ""
 	}
 	return nil
 }
 
-// An intervalModel is a curve and, of rows kept apart, errors and deviations in those of the target;
-// deviations are 1 of a curve of one width.
+// An intervalModel is a curve and, of rows kept apart, errors in deviations of the target.
 type intervalModel struct {
 	certify.Guarantee
 
-	off, deviations []float64
-	scale           float64   // of one tolerance
-	held            []int64   // the hold-out rows of the job
-	ranked          []float64 // their errors, in deviations
+	off    []float64
+	scale  float64   // of one tolerance
+	held   []int64   // the hold-out rows of the job
+	ranked []float64 // their errors, raw
 }
 
 // An intervalPeer is half-widths in raw units by MAPIE, and the shares of rows kept apart that they cover.
@@ -120,23 +108,21 @@ func (m intervalModel) trees(p *peer, job, apart measured.Dataset, target string
 	return found, err
 }
 
-// cells are the mean width of intervals with a tolerance, and how much they cover.
+// cells are the width of intervals with a tolerance, and how much they cover.
 func (m intervalModel) cells(tolerance float64) []string {
-	width, covered := 0.0, 0
-	for i, off := range m.off {
-		half := tolerance * m.scale * m.deviations[i]
-		if width += half; off <= half {
+	covered := 0
+	for _, off := range m.off {
+		if off <= tolerance*m.scale {
 			covered++
 		}
 	}
-	n := float64(len(m.off))
-	return []string{number(width/n, "%.3f"), number(100*float64(covered)/n, "%.1f %%")}
+	return []string{number(tolerance*m.scale, "%.3f"), number(100*float64(covered)/float64(len(m.off)), "%.1f %%")}
 }
 
 // intervalsOf trains on rows of a job and predicts others.
-func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target string, width certify.Width) (m intervalModel, err error) {
+func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target string) (m intervalModel, err error) {
 	job, err := pipeline.Job{
-		Target: target, Delta: 0.05, Inducing: []int{200}, Loss: pipeline.LossDecl{Tolerance: pipeline.AnyTolerance, Width: width},
+		Target: target, Delta: 0.05, Inducing: []int{200}, Loss: pipeline.LossDecl{Tolerance: pipeline.AnyTolerance},
 		Roles: pipeline.RolesDecl{Holdout: 0.2}, Copies: pipeline.CopiesDecl{Policy: certify.CopiesIndependent},
 	}.WithDefaults()
 	if err != nil {
@@ -166,14 +152,14 @@ func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target strin
 		return m, err
 	}
 	m.scale = 1 / deviation(rows.Columns[slices.Index(rows.Names, target)])
-	own, widths, err := errorsOf(ctx, o.Result.Model, rows, target, width)
+	own, err := errorsOf(ctx, o.Result.Model, rows, target)
 	if err != nil {
 		return m, err
 	}
 	for _, at := range m.held {
-		m.ranked = append(m.ranked, own[at]/widths[at])
+		m.ranked = append(m.ranked, own[at])
 	}
-	m.off, m.deviations, err = errorsOf(ctx, o.Result.Model, apart, target, width)
+	m.off, err = errorsOf(ctx, o.Result.Model, apart, target)
 	for i := range m.off {
 		m.off[i] *= m.scale
 	}
@@ -190,28 +176,24 @@ func deviation(y []float64) float64 {
 	return math.Sqrt(squares/n - sum/n*(sum/n))
 }
 
-// errorsOf predicts rows: the errors and, in raw units too, the widths of one tolerance.
-func errorsOf(ctx context.Context, m pipeline.Model, rows measured.Dataset, target string, width certify.Width) (off, widths []float64, err error) {
+// errorsOf predicts rows: the errors, in raw units.
+func errorsOf(ctx context.Context, m pipeline.Model, rows measured.Dataset, target string) (off []float64, err error) {
 	table, err := pipeline.Columns(rows.Names, rows.Columns)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	src, err := table.Data(ctx, pipeline.Choice{Features: m.Meta.Inputs()})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	y := rows.Columns[slices.Index(rows.Names, target)]
 	err = pipeline.Predict(ctx, src, m, 1, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
-			one := 1.0
-			if width == certify.WidthDeviation {
-				one = p.PredictiveDeviation
-			}
-			off, widths = append(off, math.Abs(y[p.Ordinal]-p.Mean)), append(widths, one)
+			off = append(off, math.Abs(y[p.Ordinal]-p.Mean))
 		}
 		return nil
 	})
-	return off, widths, err
+	return off, err
 }
 
 // split keeps a quarter of the rows apart.

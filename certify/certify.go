@@ -34,7 +34,7 @@ func Certify(ev Evidence) (Certificate, error) {
 	}
 	// The first line is for decisions: the best guarantee about the mean, which is deployed.
 	slices.SortStableFunc(c.Guarantees, func(a, b Guarantee) int {
-		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].place, predictors[b.Predictor.number()].place), cmp.Compare(a.Loss.Width, b.Loss.Width), cmp.Compare(a.Bound, b.Bound))
+		return cmp.Or(cmp.Compare(predictors[a.Predictor.number()].place, predictors[b.Predictor.number()].place), cmp.Compare(a.Bound, b.Bound))
 	})
 	for i := range c.Guarantees {
 		g := &c.Guarantees[i]
@@ -58,7 +58,7 @@ func (c Certificate) status(g Guarantee) Status {
 	switch {
 	case broken(c.Assumptions), c.inside() && g.Role == RoleTrain, c.Delta.Looks.ended() && g.Role == RoleHoldout:
 		return StatusIndicative
-	case !(g.Bound < 1 && g.Bound < c.Baseline.For(g)) && !g.Groups.below(c.Baseline.For(g)):
+	case !(g.Bound < 1 && g.Bound < c.Baseline.Bound) && !g.Groups.below(c.Baseline.Bound):
 		return StatusVacuous
 	case g.Role == RoleHoldout, c.Mean != nil:
 		return StatusConditional
@@ -151,7 +151,6 @@ func (c Certificate) Evidence() (Evidence, error) {
 		if key := (TallyKey{g.Predictor, g.Role}); slices.Contains(needs, key) {
 			ev.Tallies[key] = new(g.tally().with(ev.Tallies[key]))
 		}
-		ev.Width = max(ev.Width, g.Loss.Width)
 		if g.Groups != nil {
 			by := g.Groups.Grouping
 			by.Values = slices.Clone(by.Values)

@@ -25,10 +25,6 @@ func Incomparable(a, b Certificate) []string {
 	if one.Kind == other.Kind {
 		differ("the tolerance", one.Loss.tolerance(), other.Loss.tolerance())
 	}
-	curve, ok := a.Guarantee(GuaranteeCurve)
-	if also, both := b.Guarantee(GuaranteeCurve); ok && both {
-		differ("the width of intervals", curve.Loss.widthOr(), also.Loss.widthOr())
-	}
 	differ("the unit of the target", unitOr(a.Declared.Unit), unitOr(b.Declared.Unit))
 	differ("what counts as one example", a.Ledger.Unit, b.Ledger.Unit)
 	differ("the row rules that fresh rows satisfy", strings.Join(a.RowRules, ", "), strings.Join(b.RowRules, ", "))
@@ -48,14 +44,6 @@ func (c Certificate) Under(d Delta) (Certificate, error) {
 	}
 	ev.Delta.Declared, ev.Delta.Sequence = d.Declared, d.Sequence
 	return Certify(ev)
-}
-
-// widthOr names the width of intervals.
-func (l TargetLoss) widthOr() string {
-	if l.Width == WidthUnit {
-		return "the same for all rows"
-	}
-	return string(l.Width)
 }
 
 // tolerance prints the tolerances of the loss.

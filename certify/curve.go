@@ -13,13 +13,12 @@ const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the 
 
 // curve bounds how often the mean of Q is off by more than a tolerance, at every tolerance at once,
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
-// (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance, of [Evidence.Width]
-// that at wideTolerance.
+// (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
 	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
 		g := ev.guarantee(needs, GuaranteeCurve, methodCurve)
 		sum := g.EmpiricalRisk.Exact.whole()
-		g.Loss, g.Unproven, g.Bound = ev.ofCurve(), 0, 1
+		g.EmpiricalRisk, g.Unproven, g.Bound = Risk{Exact: sum, Upper: sum.Upper()}, 0, 1
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
@@ -43,42 +42,11 @@ func curve() method {
 			}
 			last = k
 		}
-		at, ok := g.Curve.At(g.Loss.Epsilon)
-		if ok {
+		if at, ok := g.Curve.At(g.Loss.Epsilon); ok {
 			g.Bound = at.Bound
 		}
-		if ev.Width != WidthUnit {
-			if !ok {
-				at.Misses = g.N
-			}
-			sum = ones(at.Misses, g.N)
-		}
-		g.EmpiricalRisk = Risk{Exact: sum, Upper: sum.Upper()}
 		return []Guarantee{g}, nil
 	}}
-}
-
-// ofCurve is the loss whose tolerance the curve has.
-func (ev Evidence) ofCurve() TargetLoss {
-	l := ev.Loss
-	if ev.Width != WidthUnit {
-		l.Width, l.Epsilon = ev.Width, wideTolerance
-	}
-	return l
-}
-
-// validateWidth checks what a curve in deviations needs: hold-out losses at the tolerance of the loss
-// beside it, and a model whose predictive deviations do not follow from hold-out rows, whoever made it.
-func (ev Evidence) validateWidth() error {
-	switch {
-	case ev.Width == WidthUnit:
-		return nil
-	case ev.Width != WidthDeviation || ev.Loss.Kind != LossZeroOne || !ev.Delta.Applies(MethodCurve) || !ev.Delta.Applies(MethodHoldout):
-		return fmt.Errorf("the width %q of a %s loss with the methods %v: it is %s of %s, with %s and %s", ev.Width, ev.Loss.Kind, ev.Delta.Methods, WidthDeviation, LossZeroOne, MethodHoldout, MethodCurve)
-	case ev.Mean != nil:
-		return errors.New("intervals by deviations do not go with a column of the mean")
-	}
-	return nil
 }
 
 // CurveUpper returns the bound of a curve for k of n rows beyond a tolerance, which holds at every
@@ -105,7 +73,7 @@ type Curve struct {
 
 // A Step holds from its tolerance up to that of the next.
 type Step struct {
-	Tolerance float64 `json:"tolerance"` // raw units of the target, or predictive deviations: the loss's width
+	Tolerance float64 `json:"tolerance"` // raw units of the target
 	Misses    int64   `json:"misses"`    // hold-out rows that are not proven to be within it
 	Bound     float64 `json:"bound"`     // fresh rows are off by more with a probability of at most this
 }
@@ -154,7 +122,7 @@ func curveTolerance(epsilon float64, i int) float64 {
 	return math.Ldexp(epsilon, i/perTwo-10) * (1 + float64(i%perTwo)/perTwo)
 }
 
-// AddError counts a row whose error is proven to be at most within, in the unit of the tolerances.
+// AddError counts a row whose error is proven to be at most within.
 // NaN and +Inf are beyond every tolerance. At ε itself the row counts if and only if it is lost.
 func (t *Tally) AddError(within, epsilon float64, lost bool) {
 	if t.Beyond == nil {
@@ -169,12 +137,6 @@ func (t *Tally) AddError(within, epsilon float64, lost bool) {
 	for i := range t.Beyond[:first] {
 		t.Beyond[i]++
 	}
-}
-
-// AddDeviations counts a row whose error is proven to be at most so many predictive deviations. NaN
-// and +Inf are beyond every number.
-func (t *Tally) AddDeviations(within float64) {
-	t.AddError(within, wideTolerance, !(within <= wideTolerance))
 }
 
 // validateBeyond reports faults of the counts of errors, if there are any.
@@ -194,7 +156,7 @@ func (t *Tally) validateBeyond(n int64, ev Evidence) error {
 		last = k
 	}
 	// Below the first step of a curve in a document all rows count.
-	if own := t.Beyond[toleranceOwn]; ev.Width == WidthUnit && own != n && own != t.Risk.ones() {
+	if own := t.Beyond[toleranceOwn]; own != n && own != t.Risk.ones() {
 		return fmt.Errorf("%d rows are lost, and %d are off by more than the tolerance", t.Risk.ones(), own)
 	}
 	return nil
@@ -213,14 +175,14 @@ func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 }
 
 // within names in a headline the tolerances that cover half and nine tenths of fresh rows, if known.
-func (c *Curve) within(l TargetLoss, unit string) string {
+func (c *Curve) within(unit string) string {
 	var words []string
 	for _, of := range []struct {
 		share float64
 		words string
 	}{{0.5, "half of all"}, {0.9, "nine of ten"}} {
 		if t, ok := c.Within(of.share); ok {
-			words = append(words, of.words+" within "+l.amount(atMostDigits(t), unit))
+			words = append(words, of.words+" within "+amountText(atMostDigits(t), unit))
 		}
 	}
 	if words == nil {
@@ -230,11 +192,11 @@ func (c *Curve) within(l TargetLoss, unit string) string {
 }
 
 // intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, if known.
-func (c *Curve) intervals(l TargetLoss, unit string) string {
+func (c *Curve) intervals(unit string) string {
 	var words strings.Builder
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := c.Within(float64(percent) / 100); ok {
-			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", l.amount(plain(t), unit), percent)
+			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", amountText(plain(t), unit), percent)
 		}
 	}
 	if words.Len() == 0 {
@@ -245,11 +207,3 @@ func (c *Curve) intervals(l TargetLoss, unit string) string {
 
 // ofLastStep names the bound that holds at a tolerance.
 const ofLastStep = "the bound of the last step of the curve whose tolerance is not above it"
-
-// everyTolerance begins a statement on all tolerances.
-func (l TargetLoss) everyTolerance() string {
-	if l.Width == WidthDeviation {
-		return "for every tolerance at once, in predictive deviations of each row"
-	}
-	return "for every tolerance at once"
-}

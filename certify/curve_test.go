@@ -30,81 +30,6 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	return ev
 }
 
-// withDeviations is evidence with a curve of deviations, which rise evenly up to most, and a hold-out
-// whose losses are others.
-func withDeviations(t testing.TB, most float64) Evidence {
-	t.Helper()
-	ev := withCurve(t, 16, MethodPACBayes, MethodHoldout, MethodCurve)
-	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
-	ev.Width, tally.Beyond = WidthDeviation, nil
-	for i := range ev.Ledger.Holdout {
-		tally.AddDeviations(most * float64(i+1) / float64(ev.Ledger.Holdout))
-	}
-	return ev
-}
-
-// A curve of deviations states its bound at 2 of them, says so, and stands behind the guarantees at the
-// tolerance, which alone are compared with others. All follows from the document.
-func TestCurveOfDeviations(t *testing.T) {
-	for most, status := range map[float64]Status{.001: StatusConditional, 2.1: StatusConditional, 1e9: StatusVacuous} {
-		ev := withDeviations(t, most)
-		c := certificate(t, ev)
-		again, err := Parse(marshal(t, c))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := Recompute(again); err != nil {
-			t.Errorf("deviations up to %g: %v", most, err)
-		}
-		g, _ := again.Guarantee(GuaranteeCurve)
-		part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
-		if err != nil {
-			t.Fatal(err)
-		}
-		beyond := ev.Ledger.Holdout - min(ev.Ledger.Holdout, int64(2/most*float64(ev.Ledger.Holdout)))
-		if limit := newBand(g.N, part).limit(beyond); g.Status != status || g.Bound != limit || g.EmpiricalRisk.Exact.ones() != beyond || g.Loss.Epsilon != 2 || g.Loss.Width != WidthDeviation {
-			t.Errorf("deviations up to %g: %s, %g, %+v, want %s, %g, %d rows", most, g.Status, g.Bound, g.Loss, status, limit, beyond)
-		}
-		if status == StatusConditional && (!strings.Contains(g.Headline, "off by more than 2 predictive deviations in at most") || !strings.Contains(g.Statement, "in predictive deviations of each row")) {
-			t.Error(g.Headline, g.Statement)
-		}
-		if mean := again.Best(PredictorMean); mean.Loss.Width != WidthUnit || again.Guarantees[0].Loss.Width != WidthUnit {
-			t.Errorf("deviations are compared with the tolerance: %+v, %+v", mean.Loss, again.Guarantees[0].Loss)
-		}
-	}
-	wide, plain := certificate(t, withDeviations(t, 3)), certificate(t, withCurve(t, 16, MethodPACBayes, MethodHoldout, MethodCurve))
-	if reasons := Incomparable(wide, plain); len(reasons) != 1 || !strings.HasPrefix(reasons[0], "the width of intervals") {
-		t.Errorf("deviations and units compare: %q", reasons)
-	}
-}
-
-// A document cannot take deviations for units, nor units for deviations.
-func TestForgedDeviationsAreRefused(t *testing.T) {
-	for name, forge := range map[string]func(g, holdout *Guarantee){
-		"no width":                 func(g, _ *Guarantee) { g.Loss.Width = WidthUnit },
-		"no width, and its count":  func(g, held *Guarantee) { g.Loss, g.EmpiricalRisk = held.Loss, held.EmpiricalRisk },
-		"another width":            func(g, _ *Guarantee) { g.Loss.Width = "scale" },
-		"the width of the holdout": func(_, held *Guarantee) { held.Loss.Width = WidthDeviation },
-		"another tolerance":        func(g, _ *Guarantee) { g.Loss.Epsilon = 1 },
-		"another risk":             func(g, held *Guarantee) { g.EmpiricalRisk = held.EmpiricalRisk },
-		"tolerances in units": func(g, _ *Guarantee) {
-			for i := range g.Curve.Steps {
-				g.Curve.Steps[i].Tolerance *= 7.5
-			}
-		},
-	} {
-		c := certificate(t, withDeviations(t, 3))
-		at := map[GuaranteeID]*Guarantee{}
-		for i := range c.Guarantees {
-			at[c.Guarantees[i].ID] = &c.Guarantees[i]
-		}
-		forge(at[GuaranteeCurve], at[GuaranteeHoldout])
-		if err := Recompute(c); err == nil {
-			t.Error(name + " is believed")
-		}
-	}
-}
-
 func TestCurveFollowsFromItsDocument(t *testing.T) {
 	for _, methods := range [][]MethodID{{MethodPACBayes, MethodCurve}, {MethodPACBayes, MethodHoldout, MethodCurve}} {
 		for _, most := range []float64{.001, 10, 16, 40, 1e9} {
@@ -192,7 +117,6 @@ func TestCurveFaultsAreErrors(t *testing.T) {
 		"no tolerance":           func(ev *Evidence, _ *Tally) { ev.Loss.Kind = LossSquared },
 		"a tolerance far out":    func(ev *Evidence, _ *Tally) { ev.Loss.Epsilon = 1e-300 },
 		"the method, no numbers": func(_ *Evidence, c *Tally) { c.Beyond = nil },
-		"deviations alone":       func(ev *Evidence, _ *Tally) { ev.Width = WidthDeviation },
 	} {
 		ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
 		spoil(&ev, ev.Tallies.At(PredictorMean, RoleHoldout))

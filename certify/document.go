@@ -136,19 +136,11 @@ const (
 // prediction on the train rows. A guarantee whose bound is not below Bound is
 // vacuous. Bound errs downwards and claims nothing about fresh rows.
 type Baseline struct {
-	Constant      float64      `json:"constant"` // raw
-	Origin        Origin       `json:"origin"`
-	EmpiricalRisk Lower        `json:"empirical_risk"`
-	Bound         float64      `json:"bound"`
-	Statement     string       `json:"statement"`
-}
-
-// For returns the bound that a guarantee is compared with: 1 of one in deviations, which a constant has not.
-func (b Baseline) For(g Guarantee) float64 {
-	if g.Loss.Width != WidthUnit {
-		return 1
-	}
-	return b.Bound
+	Constant      float64 `json:"constant"` // raw
+	Origin        Origin  `json:"origin"`
+	EmpiricalRisk Lower   `json:"empirical_risk"`
+	Bound         float64 `json:"bound"`
+	Statement     string  `json:"statement"`
 }
 
 // Accuracy is the largest allowed distance of a reader's prediction from the exact mean.
@@ -307,13 +299,12 @@ func (c Certificate) Best(predictor Predictor) Guarantee {
 	return c.least(predictor, func(Status) bool { return false })
 }
 
-// least returns the guarantee of the least bound about a predictor, of those about the loss of the
-// certificate and not in deviations. One for whose status last is true is returned only if there are
+// least returns the guarantee of the least bound about a predictor, . One for whose status last is true is returned only if there are
 // no others.
 func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
-		if g.Predictor != predictor || g.Loss.Width != WidthUnit {
+		if g.Predictor != predictor {
 			continue
 		}
 		open, openBest := last(g.Status), last(best.Status)

@@ -13,7 +13,6 @@ import (
 // one fitted model and one pass over the rows of its sample.
 type Evidence struct {
 	Loss     TargetLoss
-	Width    Width   // of the tolerances of the curve
 	Delta    Delta   // no default: the user says it
 	Tallies  Tallies // what the methods of Delta need: see [Tallies.For]
 	Accuracy float64 // τ: largest distance of a reader's mean from the exact one, raw units of the target
@@ -51,7 +50,7 @@ func (ev Evidence) Validate() error {
 	_, err := ev.assumptions()
 	return errors.Join(
 		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
-		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger), ev.validateWidth(),
+		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger),
 	)
 }
 

@@ -138,41 +138,13 @@ func (l Loss) Validate() error {
 // Share prints a tolerance that is a share of the target.
 func (l Loss) Share() string { return PercentDeclared(l.Epsilon) + " of the target" }
 
-// A Width is what the tolerances of a curve are multiples of.
-type Width string
-
-// The widths.
-const (
-	WidthUnit      Width = ""          // the target's unit
-	WidthDeviation Width = "deviation" // the predictive deviation of the row (docs/format.md, 3)
-)
-
-// wideTolerance is the tolerance, in predictive deviations, at which a curve in them states its bound.
-const wideTolerance = 2
-
 // A TargetLoss is the loss that is certified of predictions of a target.
 type TargetLoss struct {
 	Loss
-	Width  Width  `json:"width,omitempty"` // of Epsilon; only the curve has one
-	Target string `json:"target"`          // the column's name
+	Target string `json:"target"` // the column's name
 }
 
 // Validate reports all faults of the declaration.
 func (l TargetLoss) Validate() error {
-	var wide error
-	if l.Width != WidthUnit {
-		wide = fmt.Errorf("a loss with the width %q: only a curve has one", l.Width)
-	}
-	return errors.Join(ColumnName(l.Target), l.Loss.Validate(), wide)
-}
-
-// amount writes a tolerance with its unit, the declared one of the target or deviations.
-func (l TargetLoss) amount(x, unit string) string {
-	switch {
-	case l.Width == WidthUnit:
-		return amountText(x, unit)
-	case x == "1":
-		return "1 predictive deviation"
-	}
-	return x + " predictive deviations"
+	return errors.Join(ColumnName(l.Target), l.Loss.Validate())
 }

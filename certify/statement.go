@@ -38,7 +38,7 @@ func headline(g Guarantee, c Certificate) string {
 	case g.Groups != nil:
 		return g.Groups.headline(subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), fresh) + " " + c.sure(g)
 	case form.counts:
-		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(g.Loss, c.Declared.Unit), c.sure(g))
+		return fmt.Sprintf("%s are %s in at most %s of %s%s %s", subject(g), miss(g.Loss, c.Declared.Unit, atMostDigits), PercentUp(g.Bound), fresh, g.Curve.within(c.Declared.Unit), c.sure(g))
 	case form.average != "":
 		return fmt.Sprintf("%s are "+form.average+", %s", subject(g), PercentUp(g.Bound), fresh, c.sure(g))
 	default:
@@ -64,7 +64,7 @@ func (c Certificate) fresh() string {
 // Interval describes the interval mean ± tolerance, which covers at least a share of fresh rows by the
 // curve of a guarantee.
 func (c Certificate) Interval(g Guarantee, tolerance, share float64) string {
-	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", g.Loss.amount(plain(tolerance), c.Declared.Unit), share, c.fresh(), c.sure(g))
+	return fmt.Sprintf("mean -/+ %s: they cover at least %v of %s, on average over them, with %s", amountText(plain(tolerance), c.Declared.Unit), share, c.fresh(), c.sure(g))
 }
 
 // spent reports whether a guarantee is indicative because an earlier look at its rows showed a curve.
@@ -94,7 +94,7 @@ func subject(g Guarantee) string {
 
 // miss returns the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
 func miss(l TargetLoss, unit string, digits func(float64) string) string {
-	return l.Kind.form().words(l.Loss, func(tolerance float64) string { return l.amount(digits(tolerance), unit) })
+	return l.Kind.form().words(l.Loss, func(tolerance float64) string { return amountText(digits(tolerance), unit) })
 }
 
 // cost returns the loss as a function of the error e.
@@ -163,9 +163,6 @@ func certified(g Guarantee, c Certificate) string {
 		}
 		words += fmt.Sprintf("It speaks of predictions that are within %s of the exact mean; a reader that cannot prove this of a row gives no prediction for it",
 			amountText(atLeastDigits(c.Accuracy.Tau), c.Declared.Unit))
-		if g.Loss.Width == WidthDeviation {
-			words += ". It takes the predictive deviation that a reader gives, known to a part in 256; a row without one has no interval"
-		}
 	}
 	if len(c.Delta.Methods) > 1 {
 		words += ". It holds together with the other guarantees of this certificate"
@@ -192,7 +189,7 @@ func vacuous(g Guarantee, b Baseline) string {
 // guarantee's bound.
 func yardstick(digits func(float64) string, g Guarantee, b Baseline, constant string) string {
 	words := "what the formula gives for " + constant
-	if number := digits(b.For(g)); number != digits(g.Bound) {
+	if number := digits(b.Bound); number != digits(g.Bound) {
 		return number + ", " + words
 	}
 	return words
@@ -227,7 +224,7 @@ func claim(g Guarantee, unit string) string {
 	}
 	limit := "at most " + AtMost(g.Bound)
 	if g.Curve != nil {
-		return fmt.Sprintf("%s, %s are off by more than it with probability at most %s; %s with probability %s%s", g.Loss.everyTolerance(), subject(g), ofLastStep, miss(g.Loss, unit, plain), limit, g.Curve.intervals(g.Loss, unit))
+		return fmt.Sprintf("for every tolerance at once, %s are off by more than it with probability at most %s; %s with probability %s%s", subject(g), ofLastStep, miss(g.Loss, unit, plain), limit, g.Curve.intervals(unit))
 	}
 	if g.Loss.Kind.Counts() {
 		return fmt.Sprintf("%s are %s with probability %s", subject(g), miss(g.Loss, unit, plain), limit)

@@ -227,9 +227,6 @@ func (g Guarantee) tally() Tally {
 		return Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 	}
 	t := Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
-	if g.Loss.Width != WidthUnit {
-		t.Risk = RiskSum{} // of another loss
-	}
 	if g.Curve != nil {
 		t.Beyond = g.Curve.beyond(g.N, g.Loss.Epsilon)
 	}
@@ -241,9 +238,6 @@ func (g Guarantee) tally() Tally {
 
 // with adds what only the other tally of the same rows has; nil has nothing.
 func (t Tally) with(other *Tally) Tally {
-	if other != nil && t.Risk == (RiskSum{}) {
-		t.Risk, t.Unproven = other.Risk, other.Unproven
-	}
 	if other != nil && t.Beyond == nil {
 		t.Beyond = other.Beyond
 	}

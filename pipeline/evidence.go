@@ -42,7 +42,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
-		Width:      job.Loss.Width,
 		Delta:      job.Spends(),
 		Tallies:    found.Tallies.For(job.Spends()),
 		Accuracy:   accuracy(meta.Loss, meta.Target),

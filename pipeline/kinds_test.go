@@ -157,7 +157,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 		{"no share", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one"}}, []string{"loss.epsilon: the relative-zero-one loss takes a share"}},
 		{"a share in deviations", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", EpsilonStd: 0.1}}, []string{"takes a share of the target"}},
 		{"too large a share", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 1001, Above: 1}}, []string{"at most 1000", "belong to a band"}},
-		{"a share of NaN", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: math.NaN(), Tolerance: "any", Width: "deviation"}}, []string{"takes a share", "loss.tolerance", "loss.width"}},
+		{"a share of NaN", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: math.NaN(), Tolerance: "any"}}, []string{"takes a share", "loss.tolerance"}},
 		{"both epsilons", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1, EpsilonStd: 1}}, []string{"not both"}},
 		{"target among the features", pipeline.Job{Target: "y", Features: []string{"y"}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{`"y" is the target`}},
 		{"inducing", pipeline.Job{Target: "y", Inducing: []int{0, 4001}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"inducing: 0", "inducing: 4001"}},

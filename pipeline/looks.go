@@ -138,7 +138,7 @@ func (j Job) look(s *Survey, model string) (Look, error) {
 		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
 	}
 	if l.Curve {
-		shown = append(shown, "curve"+j.Loss.Width...)
+		shown = append(shown, "curve"...)
 	}
 	if j.Groups.given() {
 		l.Groups = len(s.groups) + 1

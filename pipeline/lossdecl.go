@@ -18,10 +18,7 @@ type LossDecl struct {
 	// Tolerance is [AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
 	// every tolerance. Training and PAC-Bayes then use ε, by default 0.6 standard deviations.
 	Tolerance string `json:"tolerance,omitempty"`
-	// Width is [certify.WidthDeviation] for a curve in predictive deviations, whose intervals are as wide
-	// as the model is unsure.
-	Width certify.Width `json:"width,omitempty"`
-	Unit  string        `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+	Unit      string `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
 }
 
 // AnyTolerance is every tolerance at once.
@@ -39,22 +36,6 @@ func (l LossDecl) heldOut() certify.MethodID {
 		return certify.MethodCurve
 	}
 	return certify.MethodHoldout
-}
-
-// checkWidth finds faults of the width of intervals.
-func (j Job) checkWidth(fault func(string, ...any)) {
-	spends := certify.Delta{Methods: j.Guarantees}
-	switch {
-	case j.Loss.Width == certify.WidthUnit:
-	case j.Loss.Width != certify.WidthDeviation:
-		fault("loss.width: %q is no width of intervals: the one value is %s", j.Loss.Width, certify.WidthDeviation)
-	case j.Loss.Kind != certify.LossZeroOne:
-		fault("loss.width: %s goes with loss.kind %s, and this is %s", certify.WidthDeviation, certify.LossZeroOne, j.Loss.Kind)
-	case j.Mean.given():
-		fault("loss.width: %s does not go with mean.column: predictions that correct a column of another model have no predictive deviations that can be trusted", certify.WidthDeviation)
-	case !spends.Applies(certify.MethodCurve) || !spends.Applies(certify.MethodHoldout):
-		fault("loss.width: %s takes both %s and %s among guarantees: the one is about the tolerance, the other about deviations", certify.WidthDeviation, certify.MethodHoldout, certify.MethodCurve)
-	}
 }
 
 const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +

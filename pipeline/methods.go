@@ -48,9 +48,6 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	if j.Mean.given() && !j.outside() {
 		j = j.withInside(fault)
 	}
-	if len(j.Guarantees) == 0 && j.Loss.Width != certify.WidthUnit {
-		j.Guarantees = append(both(certify.MethodHoldout), certify.MethodWeight{ID: certify.MethodCurve})
-	}
 	j = j.withGroups(fault)
 	if len(j.Guarantees) == 0 {
 		if j.Roles.Holdout == 0 && !j.Loss.any() {
@@ -74,7 +71,6 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	case !curve && j.Loss.any():
 		fault("loss.tolerance: %s needs the method %s among guarantees", AnyTolerance, certify.MethodCurve)
 	}
-	j.checkWidth(fault)
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
 	case holdout && share == 0:

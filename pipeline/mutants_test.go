@@ -68,7 +68,6 @@ func boundMutants() []mutant {
 		{"the probability that a band fails", "certify", "TestBandIsSoundOnVectors", []edit{{"certify/band.go", "for m := k; m >= least; m-- {", "for m := k; m >= k; m-- {"}}},
 		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part {", "*(1+bandRoom) <= 30*part {"}}},
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
-		{"the part that a reader's deviation may lack", "pipeline", "TestIntervalsAsWideAsTheModelIsUnsure", []edit{{"pipeline/score.go", " * (1 - readerDeviation)", ""}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
 		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/looks.go", "all.Ended = all.Ended || o.Curve", "all.Ended = all.Ended && o.Curve"}}},
 		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/certify.go", "c.Delta.Looks.ended() && g.Role == RoleHoldout:", "c.Delta.Looks.ended() && g.Role == RoleTrain && g.N < 0:"}}},

@@ -282,7 +282,7 @@ func (f *shardFold) scoreHoldout(b block) error {
 			return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at[i]), err)
 		}
 		if f.pass.curve {
-			w.addError(mean, rows, i, f.pass.job.Loss.Width)
+			w.addError(mean, rows, i)
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)

@@ -155,27 +155,11 @@ func (w *workspace) off(s scored, i int) float64 {
 	return math.Abs(m-y) + room + w.of.accuracy
 }
 
-// readerDeviation is the share by which the predictive deviation that a reader gives may be too small:
-// its square is known to a part in 128 of itself.
-const readerDeviation = 0x1p-8
-
-// addError counts the error of the mean of Q at hold-out row i: in raw units or in predictive
-// deviations that are proven, of every reader. It is beyond every tolerance without a proof.
-func (w *workspace) addError(to *certify.Tally, s scored, i int, width certify.Width) {
+// addError counts the error of the mean of Q at hold-out row i, in raw units, of every reader. It is
+// beyond every tolerance without a proof.
+func (w *workspace) addError(to *certify.Tally, s scored, i int) {
 	const outwards = 1 + 0x1p-38
-	meta := w.of.meta
-	if width == certify.WidthUnit {
-		to.AddError(w.off(s, i)*meta.Target.Scale*outwards, meta.Loss.Epsilon, s.hi[i] > 0)
-		return
-	}
-	variance := max(0, s.laws.Variance[i])
-	off := s.laws.VarianceError[i] + 1e-15*variance
-	if !meta.Noise.known(variance, off) {
-		to.AddDeviations(math.Inf(1))
-		return
-	}
-	least := math.Sqrt(meta.Noise.around(max(0, variance-off))) * (1 - readerDeviation)
-	to.AddDeviations(w.off(s, i) / least * outwards)
+	to.AddError(w.off(s, i)*w.of.meta.Target.Scale*outwards, w.of.meta.Loss.Epsilon, s.hi[i] > 0)
 }
 
 // residual is the error of the mean of Q at row i, in raw units.

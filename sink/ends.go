@@ -5,7 +5,6 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -15,18 +14,14 @@ func EndColumns() []Kept {
 	return []Kept{{"lower", node}, {"upper", node}}
 }
 
-// Ends returns the values of [EndColumns]: mean ∓ tolerance, in raw units or predictive deviations,
-// rounded outwards; null without a prediction or a deviation.
-func Ends(rows []pipeline.Prediction, tolerance float64, width certify.Width) [][]parquet.Value {
+// Ends returns the values of [EndColumns]: mean ∓ tolerance, in raw units, rounded outwards; null
+// without a prediction.
+func Ends(rows []pipeline.Prediction, tolerance float64) [][]parquet.Value {
 	lower, upper := make([]parquet.Value, len(rows)), make([]parquet.Value, len(rows))
 	for i, p := range rows {
-		off := tolerance
-		if width == certify.WidthDeviation {
-			off = math.Nextafter(tolerance*math.Nextafter(p.PredictiveDeviation, math.Inf(1)), math.Inf(1))
-		}
-		if p.Reason == "" && !math.IsNaN(off) {
-			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-off, math.Inf(-1)))
-			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+off, math.Inf(1)))
+		if p.Reason == "" {
+			lower[i] = parquet.DoubleValue(math.Nextafter(p.Mean-tolerance, math.Inf(-1)))
+			upper[i] = parquet.DoubleValue(math.Nextafter(p.Mean+tolerance, math.Inf(1)))
 		}
 	}
 	return [][]parquet.Value{lower, upper}

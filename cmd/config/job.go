@@ -87,8 +87,7 @@ type LossSection struct {
 	Above   float64 `yaml:"above"`
 	Unit    string  `yaml:"unit"`
 
-	Tolerance string        `yaml:"tolerance"`
-	Width     certify.Width `yaml:"width"`
+	Tolerance string `yaml:"tolerance"`
 }
 
 type signConfig struct {
@@ -205,7 +204,7 @@ func (c JobFile) job() pipeline.Job {
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
-			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Width: c.Loss.Width, Unit: c.Loss.Unit,
+			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
 		},
 		Delta:    float64(given(c.Delta, 0)),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},

@@ -152,7 +152,6 @@ func choices() map[string]any {
 	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
 		"job loss.kind":               certify.LossKinds(),
-		"job loss.width":              []certify.Width{certify.WidthDeviation},
 		"job grid.prior":              []certify.Prior{certify.PriorPeaked, certify.PriorFlat},
 		"job scaling.mode":            []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
 		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},

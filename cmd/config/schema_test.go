@@ -148,7 +148,6 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"inducing": "[10, 20]"},
 		{"inducing": "7"},
 		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
-		{"loss": "{tolerance: any, width: deviation}"},
 		{"loss": "{kind: band, below: 1, above: 2}"},
 		{"loss": "{kind: relative-zero-one, epsilon: 10 %}"},
 		{"kernel": "{family: [matern-3/2, matern-5/2], isotropic: true}"},

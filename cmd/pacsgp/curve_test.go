@@ -18,26 +18,16 @@ import (
 // A job without a tolerance gets a curve; plan says what it would promise, train and inspect what it
 // promises, and predict writes the ends of its intervals.
 func TestEveryToleranceFromOneJob(t *testing.T) {
-	everyTolerance(t, "{tolerance: any}", "; half of all within ")
-}
-
-// With a width the same are in predictive deviations, and intervals as wide as those of their rows.
-func TestIntervalsByDeviationFromOneJob(t *testing.T) {
-	everyTolerance(t, "{tolerance: any, width: deviation}", " predictive deviations in at most ")
-}
-
-func everyTolerance(t *testing.T, loss, headline string) {
-	t.Helper()
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"loss": loss, "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	say := func(args ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		fatal.If(t, run(t.Context(), args, testSystem(&stdout, &stderr, durable.OS{}, nil)))
 		return strings.Join(strings.Fields(stdout.String()), " ")
 	}
-	if text := say("train", "-c", job); !strings.Contains(text, headline) {
+	if text := say("train", "-c", job); !strings.Contains(text, "; half of all within ") {
 		t.Errorf("train says %s", text)
 	}
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
@@ -50,7 +40,6 @@ func everyTolerance(t *testing.T, loss, headline string) {
 	}
 	rows, err := parquet.ReadFile[struct {
 		Mean  float64 `parquet:"mean"`
-		Width float64 `parquet:"predictive_deviation"`
 		Lower float64 `parquet:"lower"`
 		Upper float64 `parquet:"upper"`
 	}](out)
@@ -60,11 +49,8 @@ func everyTolerance(t *testing.T, loss, headline string) {
 	g, _ := c.Guarantee(certify.GuaranteeCurve)
 	tolerance, _ := g.Curve.Within(0.9)
 	for _, r := range rows {
-		if g.Loss.Width == certify.WidthUnit {
-			r.Width = 1
-		}
-		if half := tolerance * r.Width; !(math.Abs(r.Upper-r.Mean-half) <= 1e-9*half) {
-			t.Fatalf("%+v is no interval of %v %s", r, tolerance, g.Loss.Width)
+		if !(math.Abs(r.Upper-r.Mean-tolerance) <= 1e-9*tolerance) {
+			t.Fatalf("%+v is no interval of %v", r, tolerance)
 		}
 		if !(r.Lower < r.Mean && r.Mean < r.Upper) || (r.Upper-r.Mean)/(r.Mean-r.Lower) > 1.000001 {
 			t.Fatalf("%+v is no interval around its mean", r)

@@ -29,8 +29,7 @@ func predictCommand(w system) *cobra.Command {
 			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
 			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
 			"alone, and null if no guarantee for it is certified or conditional. No\n" +
-			"guarantee speaks of a deviation, but for a curve in predictive ones (loss.width). A row that\n" +
-			"breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
+			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
 			"more, lower and upper: the ends of an interval that covers so large a share of fresh rows, by\n" +
 			"the curve of the certificate.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),

@@ -14,8 +14,6 @@ type Interval struct {
 	Share     float64 `json:"covers"`
 	Tolerance float64 `json:"tolerance"` // raw units of the target
 	Statement string  `json:"statement"` // with what confidence, and on which conditions
-
-	Width certify.Width `json:"width,omitempty"` // deviation: Tolerance counts predictive deviations of the row
 }
 
 // newInterval is that for a share; nil for 0.
@@ -37,7 +35,7 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if !ok {
 		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
 	}
-	return &Interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share), g.Loss.Width}, nil
+	return &Interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
 }
 
 // words say what the columns are.

@@ -74,7 +74,7 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src pipelin
 		if p.Interval == nil {
 			return out.Write(batch)
 		}
-		return out.Write(batch, sink.Ends(batch, p.Interval.Tolerance, p.Interval.Width)...)
+		return out.Write(batch, sink.Ends(batch, p.Interval.Tolerance)...)
 	})
 	if err == nil {
 		err = out.Close()
@@ -132,14 +132,6 @@ func (n *RowCounts) Add(other RowCounts) {
 
 // Notices are what a reader of the predictions should know.
 func (p Predictor) Notices(n RowCounts) (said []string) {
-	ends, noise := p.Interval, p.Model.Meta.Noise
-	wide := ends != nil && ends.Width == certify.WidthDeviation
-	if wide && noise != nil && noise.Spread == 0 {
-		said = append(said, "all predictive deviations of this model are the same, and so are the widths of the intervals: the noise is all that it is unsure of")
-	}
-	if wide && n.Unknown > 0 {
-		said = append(said, certify.Count(n.Unknown, "prediction")+" without an interval: the predictive deviation is not known to a part in 256")
-	}
 	if n.Vague > 0 {
 		said = append(said, certify.Count(n.Vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
 	}

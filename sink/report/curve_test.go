@@ -24,12 +24,6 @@ func TestFigureOfACurve(t *testing.T) {
 		t.Error("the curve is not drawn")
 	}
 	one.Reset()
-	curved.CurveLoss.Width = certify.WidthDeviation
-	fatal.If(t, curved.WritePNG(&one))
-	if bytes.Equal(one.Bytes(), other.Bytes()) {
-		t.Error("the axis of deviations is that of units")
-	}
-	one.Reset()
 	fatal.If(t, plain.WritePNG(&one))
 	curved.Curve.Steps = nil
 	other.Reset()

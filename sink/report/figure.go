@@ -189,9 +189,6 @@ func (f Figure) progress() panel {
 // bound for fresh ones. The tolerance at which it states its bound is a line.
 func (f Figure) curve() panel {
 	label := cmp.Or(f.Target, "target") + ", tolerance"
-	if f.CurveLoss.Width == certify.WidthDeviation {
-		label += " in predictive deviations"
-	}
 	p := newPanel("Off by more, at every tolerance at once", label, "share of rows")
 	missed, bound := f.stairs()
 	last, most := bound[len(bound)-1].X, bound[0].Y

@@ -166,12 +166,9 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 
 // heldOut returns the numbers of a guarantee from hold-out rows or units.
 func heldOut(g certify.Guarantee, of string) []Row {
-	rows, by := []Row{{of + "s", strconv.FormatInt(g.N, 10), ""}}, ""
-	if g.Loss.Width == certify.WidthDeviation {
-		by = fmt.Sprintf(", off by more than %v predictive deviations", g.Loss.Epsilon)
-	}
+	rows := []Row{{of + "s", strconv.FormatInt(g.N, 10), ""}}
 	if missed, ok := Missed(g); ok {
-		rows = append(rows, Row{"missed", strconv.FormatInt(missed, 10), "by predictions of the " + string(g.Predictor) + by})
+		rows = append(rows, Row{"missed", strconv.FormatInt(missed, 10), "by predictions of the " + string(g.Predictor)})
 	}
 	if g.EmpiricalRisk != (certify.Risk{}) {
 		rows = append(rows, Row{"empirical risk", certify.RoundUp(g.EmpiricalRisk.Upper, 5), ""})
@@ -185,14 +182,10 @@ func heldOut(g certify.Guarantee, of string) []Row {
 	if g.Curve == nil {
 		return rows
 	}
-	fresh := "at least, of fresh rows"
-	if g.Loss.Width == certify.WidthDeviation {
-		fresh = "predictive deviations, " + fresh
-	}
 	rows = append(rows, Row{"steps of the curve", strconv.Itoa(len(g.Curve.Steps)), "all at once"})
 	for _, percent := range []int{50, 90, 95, 99} {
 		if t, ok := g.Curve.Within(float64(percent) / 100); ok {
-			rows = append(rows, Row{fmt.Sprintf("%d %% lie within", percent), strconv.FormatFloat(t, 'g', -1, 64), fresh})
+			rows = append(rows, Row{fmt.Sprintf("%d %% lie within", percent), strconv.FormatFloat(t, 'g', -1, 64), "at least, of fresh rows"})
 		}
 	}
 	return rows
