@@ -136,7 +136,7 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 		need += n
 	}
 	if objects.IsAddress(sh.file.path) {
-		need += min(stored, objects.PartBytes*int64(len(s.columns)))
+		need += objects.PartsMemory(stored, len(s.columns))
 	}
 	return need, nil
 }

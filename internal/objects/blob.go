@@ -1,10 +1,13 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
@@ -12,8 +15,8 @@ import (
 const (
 	// nearBytes is the least that a request asks for: footers are read in several small reads.
 	nearBytes = 64 << 10
-	// PartBytes bounds what a reader of [Blob.Parts] keeps, and asks for at once.
-	PartBytes = 4 << 20
+	// pieceBytes bounds a piece. A reader of [Blob.Parts] keeps up to two.
+	pieceBytes = 4 << 20
 )
 
 // A Blob is an object that is open, in the version that its view has seen first. Its methods may be
@@ -121,61 +124,101 @@ func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 // A Part is a part of an object, from an offset to another one.
 type Part struct{ Start, End int64 }
 
-// Parts returns a reader of each part, for one goroutine. A part is read mostly in order, in requests
-// of up to [PartBytes]; the first ones are made at once, at the same time.
+// PartsMemory bounds the memory of the readers of so many parts of so many bytes together.
+func PartsMemory(bytes int64, parts int) int64 {
+	return min(bytes+int64(parts)*nearBytes, int64(parts)*2*pieceBytes)
+}
+
+// Parts returns a reader of each part, for one goroutine. A part is read mostly in order. Parts next
+// to each other are fetched together, in pieces of up to 4 MiB: the first ones of each part at
+// once, the others while the one before is read.
 func (b *Blob) Parts(parts []Part) []io.ReaderAt {
-	readers := make([]io.ReaderAt, len(parts))
-	for i, p := range parts {
-		r := &part{of: b, end: min(p.End, b.size), first: make(chan struct{})}
-		readers[i] = r
-		b.work.Go(func() {
-			defer close(r.first)
-			r.err = r.fetch(p.Start)
-		})
+	readers, order := make([]io.ReaderAt, len(parts)), make([]int, len(parts))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(parts[i].Start, parts[j].Start) })
+	var all []*piece
+	for _, i := range order {
+		start, end := max(parts[i].Start, 0), min(parts[i].End, b.size)
+		if len(all) > 0 {
+			last := all[len(all)-1]
+			if last.end < end && start <= last.end+nearBytes {
+				last.end = min(end, last.at+pieceBytes)
+			}
+		}
+		first, _ := slices.BinarySearchFunc(all, start, func(p *piece, at int64) int { return cmp.Compare(p.end, at+1) })
+		for at := start; at < end; {
+			if len(all) > 0 {
+				at = max(at, all[len(all)-1].end)
+			}
+			if at < end {
+				all = append(all, &piece{at: at, end: min(end, at+pieceBytes), done: make(chan struct{})})
+			}
+		}
+		readers[i] = &part{of: b, pieces: all[first:], end: end}
+	}
+	for _, r := range readers {
+		of := r.(*part)
+		for _, p := range of.pieces {
+			p.left.Add(1)
+		}
+		of.ahead(1)
 	}
 	return readers
 }
 
+// A piece is a part of an object that is kept from when a reader is near it until all are past it.
+type piece struct {
+	at, end int64
+	once    sync.Once
+	left    atomic.Int32  // readers that are not past it
+	done    chan struct{} // closed when data and err are there
+	data    []byte
+	err     error
+}
+
 // A part reads a [Part].
 type part struct {
-	window
-
-	of    *Blob
-	end   int64
-	first chan struct{} // closed when the first window and err are there
-	err   error
+	of     *Blob
+	pieces []*piece // the one that is read, and those behind it
+	end    int64
 }
 
-// fetch replaces the window by that from an offset on.
-func (r *part) fetch(at int64) error {
-	n := min(PartBytes, r.end-at)
-	if at < 0 || n <= 0 {
-		return nil
+// ahead begins to fetch the next pieces.
+func (r *part) ahead(n int) {
+	for _, p := range r.pieces[:min(n, len(r.pieces))] {
+		p.once.Do(func() {
+			r.of.work.Go(func() {
+				defer close(p.done)
+				p.data = make([]byte, p.end-p.at)
+				p.err = r.of.get(p.data, p.at)
+			})
+		})
 	}
-	if int64(cap(r.data)) < n {
-		r.data = make([]byte, n)
-	}
-	r.at, r.data = at, r.data[:n]
-	return r.of.get(r.data, at)
 }
 
-// ReadAt reads as [io.ReaderAt] has it.
+// ReadAt reads as [io.ReaderAt] has it. What is not in the piece that is read, or behind it, is a
+// request of its own.
 func (r *part) ReadAt(p []byte, at int64) (int, error) {
-	if <-r.first; r.err != nil {
-		return 0, r.err
-	}
 	for n := 0; n < len(p); {
 		from := at + int64(n)
-		if !r.has(p[:1], from) {
-			if from < 0 || from >= r.end {
-				got, err := r.of.ReadAt(p[n:], from)
-				return n + got, err
+		for len(r.pieces) > 0 && from >= r.pieces[0].end && from < r.end {
+			if r.pieces[0].left.Add(-1) == 0 {
+				r.pieces[0].data = nil
 			}
-			if r.err = r.fetch(from); r.err != nil {
-				return n, r.err
-			}
+			r.pieces = r.pieces[1:]
 		}
-		n += copy(p[n:], r.data[from-r.at:])
+		if len(r.pieces) == 0 || from < r.pieces[0].at || from >= r.pieces[0].end {
+			got, err := r.of.ReadAt(p[n:], from)
+			return n + got, err
+		}
+		r.ahead(2)
+		is := r.pieces[0]
+		if <-is.done; is.err != nil {
+			return n, is.err
+		}
+		n += copy(p[n:], is.data[from-is.at:])
 	}
 	return len(p), nil
 }

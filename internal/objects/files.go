@@ -165,7 +165,7 @@ func (f *Files) Open(name string) (io.ReadCloser, error) {
 		return struct {
 			io.Reader
 			io.Closer
-		}{bufio.NewReaderSize(io.NewSectionReader(blob, 0, at.size), PartBytes), blob}, nil
+		}{bufio.NewReaderSize(io.NewSectionReader(blob, 0, at.size), pieceBytes), blob}, nil
 	}
 	data := make([]byte, at.size)
 	if err := f.client.get(ctx, name, at, data, 0); err != nil {

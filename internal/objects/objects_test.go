@@ -59,9 +59,22 @@ func TestReadsAreTheObject(t *testing.T) {
 			}
 			at += n
 		}
-		if want := (end - start + PartBytes - 1) / PartBytes; !jumps && s.Gets() != want {
+		if want := (end - start + pieceBytes - 1) / pieceBytes; !jumps && s.Gets() != want {
 			t.Errorf("%d requests for %d windows", s.Gets(), want)
 		}
+	}
+	s.Break(nil)
+	parts := []Part{{100, 3000}, {9 << 19, 9 << 20}, {3000, 70_000}, {100_000, 9 << 19}, {50, 200}, {9 << 20, 1 << 60}}
+	readers := b.Parts(parts)
+	for step := range int64(9 << 19 / 1000) {
+		for i, p := range parts {
+			if at := p.Start + step*1000; at < min(p.End, b.Size()) {
+				check(t, readers[i], data, int(at), int(min(1000, p.End-at, b.Size()-at)))
+			}
+		}
+	}
+	if s.Gets() != 3 {
+		t.Errorf("%d requests for six parts next to each other", s.Gets())
 	}
 	for range 50 {
 		check(t, b, data, order.IntN(len(data)-1000), order.IntN(1000))
