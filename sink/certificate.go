@@ -2,10 +2,8 @@ package sink
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -177,95 +175,37 @@ func DecodeCertificateRow(data []byte) (certify.Certificate, error) {
 }
 
 func decodeRow(data []byte) (c certify.Certificate, err error) {
-	schema := parquet.SchemaOf(certificateRow{})
-	f, err := openTable(data, nodesOf(schema))
+	f, err := openTable[certificateRow](data)
 	if err != nil {
 		return c, err
 	}
-	if f.rows != 1 {
-		return c, fmt.Errorf("it has %d rows, want one", f.rows)
+	if f.meta.Rows != 1 {
+		return c, fmt.Errorf("it has %d rows, want one", f.meta.Rows)
 	}
-	paths := schema.Columns()
-	columns := make([][]parquet.Value, len(paths))
-	for i, path := range paths {
-		if columns[i], err = f.cells(schema, i, path); err != nil {
-			return c, fmt.Errorf("column %d: %w", i, err)
-		}
+	var row certificateRow
+	if err := eachRow(f, func(r certificateRow) error { row = r; return nil }); err != nil {
+		return c, err
 	}
-	document, _ := schema.Lookup("document")
-	if len(columns[document.ColumnIndex]) != 1 {
-		return c, errors.New("it has not one document")
-	}
-	if c, err = certify.Parse(columns[document.ColumnIndex][0].ByteArray()); err != nil {
+	if c, err = certify.Parse([]byte(row.Document)); err != nil {
 		return c, fmt.Errorf("its document: %w", err)
 	}
 	want, err := newCertificateRow(c)
 	if err != nil {
 		return c, err
 	}
+	schema := parquet.SchemaOf(row)
+	var columns [][]parquet.Value
+	schema.Deconstruct(nil, row).Range(func(_ int, values []parquet.Value) bool {
+		columns = append(columns, slices.Clone(values))
+		return true
+	})
 	schema.Deconstruct(nil, want).Range(func(i int, values []parquet.Value) bool {
-		if !slices.EqualFunc(columns[i], values, parquet.DeepEqual) {
-			err = fmt.Errorf("its column %q is %v, but its document gives %v", strings.Join(paths[i], "."), columns[i], values)
+		if f.values[i] != int64(len(values)) || !slices.EqualFunc(columns[i], values, parquet.DeepEqual) {
+			err = fmt.Errorf("its column %q is %v, but its document gives %v", strings.Join(schema.Columns()[i], "."), columns[i], values)
 		}
 		return err == nil
 	})
 	return c, err
-}
-
-// mostGuarantees bounds the values of a column.
-const mostGuarantees = 64
-
-// cells reads the values of a leaf column, with their levels.
-func (f *tableFile) cells(schema *parquet.Schema, column int, path []string) (cells []parquet.Value, err error) {
-	leaf, _ := schema.Lookup(path...)
-	list, nulls := leaf.MaxRepetitionLevel > 0, leaf.MaxDefinitionLevel > 0
-	err = f.pages(column, list, nulls, func(p page) error {
-		if p.values > int64(mostGuarantees-len(cells)) {
-			return fmt.Errorf("a page of %d values", p.values)
-		}
-		repetition, definition := make([]byte, p.values), make([]byte, p.values)
-		if list {
-			if repetition, err = levels(p.repetition, len(repetition)); err != nil {
-				return err
-			}
-		}
-		if nulls {
-			if definition, err = levels(p.definition, len(definition)); err != nil {
-				return err
-			}
-		}
-		for i := range repetition {
-			var v parquet.Value
-			if int(definition[i]) == leaf.MaxDefinitionLevel {
-				if v, p.data, err = plainValue(leaf.Node.Type().Kind(), p.data); err != nil {
-					return err
-				}
-			}
-			cells = append(cells, v.Level(int(repetition[i]), int(definition[i]), column))
-		}
-		if len(p.data) > 0 {
-			return fmt.Errorf("%d bytes too many", len(p.data))
-		}
-		return nil
-	})
-	return cells, err
-}
-
-// plainValue returns the first of the values in b, and the rest of b.
-func plainValue(kind parquet.Kind, b []byte) (v parquet.Value, rest []byte, err error) {
-	switch {
-	case kind == parquet.ByteArray && len(b) >= 4 && int64(binary.LittleEndian.Uint32(b)) <= int64(len(b)-4):
-		n := 4 + int(binary.LittleEndian.Uint32(b))
-		return parquet.ByteArrayValue(b[4:n]), b[n:], nil
-	case kind == parquet.Double && len(b) >= 8:
-		return parquet.DoubleValue(math.Float64frombits(binary.LittleEndian.Uint64(b))), b[8:], nil
-	case kind == parquet.Int64 && len(b) >= 8:
-		return parquet.Int64Value(int64(binary.LittleEndian.Uint64(b))), b[8:], nil //nolint:gosec // its bits
-	case kind == parquet.Boolean && len(b) == 1 && b[0] <= 1:
-		return parquet.BooleanValue(b[0] == 1), nil, nil
-	default:
-		return v, nil, fmt.Errorf("%d bytes are no value of type %v", len(b), kind)
-	}
 }
 
 func newCertificateRow(c certify.Certificate) (certificateRow, error) {

@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -39,16 +37,15 @@ func EncodeModel(m pipeline.Model) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sink: encode model: %w", err)
 	}
-	t := table{m: p.Inducing(), d: p.Dim(), z: p.Z, mean: p.Mean, l: p.L, s: p.Factor}
 	var b bytes.Buffer
-	size := int(tableBytes(t.m, t.d))
+	size := int(tableBytes(p.Inducing(), p.Dim()))
 	b.Grow(size + size/16 + len(metadata) + 1<<16) // levels, headers, footer: one allocation
-	err = writeTable(&b, string(metadata), t)
+	err = writeTable(&b, string(metadata), p)
 	if err == nil {
 		err = seal(b.Bytes())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sink: encode model (M=%d, d=%d): %w", t.m, t.d, err)
+		return nil, fmt.Errorf("sink: encode model (M=%d, d=%d): %w", p.Inducing(), p.Dim(), err)
 	}
 	return b.Bytes(), nil
 }
@@ -60,7 +57,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err := checkSeal(data); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
-	f, err := openTable(data, nodesOf(parquet.SchemaOf(tableRow{})))
+	f, err := openTable[tableRow](data)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
@@ -76,7 +73,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if need := tableBytes(meta.Inducing, d); need > int64(len(data)) {
 		return pipeline.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
 	}
-	t, err := readTable(f, meta.Inducing, d)
+	p, err := readTable(f, meta.Inducing, d)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
@@ -84,11 +81,8 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
-	m := pipeline.Model{Meta: meta, Posterior: &model.Posterior{
-		Kernel: kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance},
-		Jitter: meta.Jitter,
-		Z:      t.z, Mean: t.mean, L: t.l, Factor: t.s,
-	}}
+	p.Kernel, p.Jitter = kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, meta.Jitter
+	m := pipeline.Model{Meta: meta, Posterior: p}
 	if err := checkModel(m); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}

@@ -152,7 +152,7 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 	if _, err := sink.DecodeModel(data); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a changed value: %v, want a checksum error", err)
 	}
-	if _, err := sink.DecodeModel(resealed(data)); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "checksum of a page") {
+	if _, err := sink.DecodeModel(resealed(data)); !errors.Is(err, sink.ErrModelFile) || !strings.Contains(err.Error(), "checksum mismatch in page") {
 		t.Errorf("a changed value in a file that was sealed anew: %v, want the page's checksum error", err)
 	}
 }

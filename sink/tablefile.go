@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,63 +16,49 @@ import (
 
 // Model files and certificate rows are Parquet of one plain kind: flat columns or lists,
 // encoding PLAIN, not compressed. Anybody may have made them: the seal detects damage, not
-// forgery. The Parquet library allocates the sizes that a file claims; the memory of this reader
-// is proportional to the bytes of the file.
-
-// A node is an element of a schema, with the properties that this package fixes.
-type node struct {
-	name       string
-	physical   format.Type // physicalNone for a group
-	repetition format.FieldRepetitionType
-	children   int32
-}
-
-// physicalNone is the type of a group.
-const physicalNone = format.Type(-1)
-
-func (n node) String() string {
-	if n.physical == physicalNone {
-		return fmt.Sprintf("%v group %.40q of %d", n.repetition, n.name, n.children)
-	}
-	return fmt.Sprintf("%v %.40q of type %d", n.repetition, n.name, n.physical)
-}
-
-// nodesOf returns the elements of a schema below its root, depth first.
-func nodesOf(of parquet.Node) (nodes []node) {
-	for _, field := range of.Fields() {
-		n := node{name: field.Name(), physical: physicalNone}
-		if field.Optional() {
-			n.repetition = format.Optional
-		} else if field.Repeated() {
-			n.repetition = format.Repeated
-		}
-		if field.Leaf() {
-			n.physical = format.Type(field.Type().Kind())
-			nodes = append(nodes, n)
-			continue
-		}
-		n.children = int32(len(field.Fields()))
-		nodes = append(append(nodes, n), nodesOf(field)...)
-	}
-	return nodes
-}
+// forgery. The Parquet library allocates the sizes that a file claims, so all of them are checked
+// against the bytes of the file before it reads a value.
 
 // A tableFile is a Parquet file with its footer read.
 type tableFile struct {
-	data   []byte // without the footer
-	end    int64  // where the footer begins
-	rows   int64
-	schema []node // below the root, depth first
-	groups []parquetmeta.RowGroup
+	data   []byte
+	end    int64 // where the footer begins
+	meta   *parquetmeta.File
 	keys   map[string]string
+	values []int64 // of each column, by its pages
 }
 
 // maxFooter bounds a footer: the metadata, and some hundred bytes for each row group of a
 // million values.
 const maxFooter = maxMetadata + 1<<20
 
-// openTable reads the footer of a file with the given schema.
-func openTable(data []byte, schema []node) (*tableFile, error) {
+// readFooter reads the footer of a file of that size and nothing else of it. A key with two values is
+// an error: readers would not agree on one.
+func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
+	footer, err := parquetmeta.Footer(r, size, maxFooter)
+	if err != nil {
+		return nil, err
+	}
+	meta, n, err := parquetmeta.Read(footer)
+	if err == nil && n != len(footer) {
+		err = fmt.Errorf("%d bytes follow", len(footer)-n)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("footer: %w", err)
+	}
+	f := &tableFile{end: size - parquetmeta.TailLength - int64(len(footer)), meta: meta, keys: map[string]string{}}
+	for _, kv := range meta.Keys {
+		key := string(kv.Key)
+		if _, ok := f.keys[key]; ok {
+			return nil, fmt.Errorf("footer: the key %.40q has two values", key)
+		}
+		f.keys[key] = string(kv.Value)
+	}
+	return f, nil
+}
+
+// openTable reads the footer of a file of rows T and checks what it and its pages claim.
+func openTable[T any](data []byte) (*tableFile, error) {
 	if !isParquet(data) {
 		return nil, errors.New("it is no Parquet file")
 	}
@@ -79,92 +66,143 @@ func openTable(data []byte, schema []node) (*tableFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.data = data[:f.end]
-	if !slices.Equal(f.schema, schema) {
-		return nil, fmt.Errorf("its columns are %.2000s, want %v", fmt.Sprint(f.schema), schema)
+	var empty bytes.Buffer // whose schema is wanted
+	if err := parquet.NewGenericWriter[T](&empty).Close(); err != nil {
+		return nil, err
 	}
-	return f, f.check()
-}
-
-// readFooter reads the footer of a file of that size and nothing else of it.
-func readFooter(r io.ReaderAt, size int64) (*tableFile, error) {
-	footer, err := parquetmeta.Footer(r, size, maxFooter)
+	want, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
 	if err != nil {
 		return nil, err
 	}
-	f := &tableFile{end: size - parquetmeta.TailLength - int64(len(footer)), keys: map[string]string{}}
-	meta, n, err := parquetmeta.Read(footer)
-	if err == nil && n != len(footer) {
-		err = fmt.Errorf("%d bytes follow", len(footer)-n)
+	same := func(a, b parquetmeta.Element) bool {
+		return a.Name == b.Name && a.Physical == b.Physical && a.Repetition == b.Repetition && a.Children == b.Children
 	}
-	if err == nil {
-		err = f.keep(meta)
+	if len(f.meta.Schema) == 0 || !slices.EqualFunc(f.meta.Schema[1:], want.meta.Schema[1:], same) || f.meta.Schema[0].Children != want.meta.Schema[0].Children {
+		return nil, fmt.Errorf("its columns are %.2000s, want %v", fmt.Sprint(f.meta.Schema), want.meta.Schema)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("footer: %w", err)
-	}
-	return f, nil
+	f.data = data
+	return f, f.check(parquet.SchemaOf(*new(T)))
 }
 
-// keep keeps the used parts of a footer. A key with two values is an error: readers would not agree
-// on one.
-func (f *tableFile) keep(meta *parquetmeta.File) error {
-	if len(meta.Schema) == 0 {
-		return errors.New("no schema")
-	}
-	for _, e := range meta.Schema[1:] {
-		if e.Name == "" && e.Physical != physicalNone {
-			return errors.New("a column without a name")
-		}
-		f.schema = append(f.schema, node{e.Name, e.Physical, format.FieldRepetitionType(e.Repetition), e.Children})
-	}
-	for _, kv := range meta.Keys {
-		key := string(kv.Key)
-		if _, ok := f.keys[key]; ok {
-			return fmt.Errorf("the key %.40q has two values", key)
-		}
-		f.keys[key] = string(kv.Value)
-	}
-	f.rows, f.groups = meta.Rows, meta.Groups
-	return nil
-}
-
-// check compares the footer with its schema and with the size of the file.
-func (f *tableFile) check() error {
-	var leaves []node
-	for _, n := range f.schema {
-		if n.physical != physicalNone {
-			leaves = append(leaves, n)
-		}
-	}
+// check compares the footer and the headers of pages with the size of the file.
+func (f *tableFile) check(schema *parquet.Schema) error {
+	columns := schema.Columns()
+	f.values = make([]int64, len(columns))
 	var rows int64
-	left := int64(len(f.data)) // no byte belongs to two chunks, so that nothing is read twice
-	for _, g := range f.groups {
-		if len(g.Chunks) != len(leaves) {
-			return fmt.Errorf("a row group has %d columns, the schema %d", len(g.Chunks), len(leaves))
-		}
-		if g.Rows < 0 || g.Rows > int64(len(f.data)) { // every row has more than a byte
-			return fmt.Errorf("a row group claims %d rows of %d bytes", g.Rows, len(f.data))
+	left := f.end // no byte belongs to two chunks, so that nothing is read twice
+	for _, g := range f.meta.Groups {
+		if g.Rows < 0 || g.Rows > f.end { // every row has more than a byte
+			return fmt.Errorf("a row group claims %d rows of %d bytes", g.Rows, f.end)
 		}
 		rows += g.Rows
 		for i, c := range g.Chunks {
+			leaf, _ := schema.Lookup(columns[i]...)
 			switch {
-			case len(c.File) > 0, c.Encrypted, c.Physical != leaves[i].physical:
+			case len(c.File) > 0, c.Encrypted, c.Physical != format.Type(leaf.Node.Type().Kind()):
 				return fmt.Errorf("column %d is stored in another way", i)
 			case c.Codec != format.Uncompressed:
 				return fmt.Errorf("column %d is compressed; a file of this kind is not", i)
 			case c.Dictionary > 0:
 				return errDictionary
-			case c.Data < int64(len(parquetmeta.Magic)) || c.Compressed < 0 || c.Data > int64(len(f.data)) || c.Compressed > int64(len(f.data))-c.Data:
-				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.Compressed, c.Data, len(f.data))
+			case c.Data < int64(len(parquetmeta.Magic)) || c.Compressed < 0 || c.Data > f.end || c.Compressed > f.end-c.Data:
+				return fmt.Errorf("column %d claims %d bytes at %d of %d", i, c.Compressed, c.Data, f.end)
 			}
 			if left -= c.Compressed; left < 0 {
-				return fmt.Errorf("its columns claim more than its %d bytes", len(f.data))
+				return fmt.Errorf("its columns claim more than its %d bytes", f.end)
 			}
+			values, err := checkPages(f.data[c.Data:c.Data+c.Compressed], leaf)
+			if err == nil && (values != c.Values || leaf.MaxRepetitionLevel == 0 && values != g.Rows) {
+				err = fmt.Errorf("its pages have %d values, the footer says %d in %d rows", values, c.Values, g.Rows)
+			}
+			if err != nil {
+				return fmt.Errorf("column %d: %w", i, err)
+			}
+			f.values[i] += values
 		}
 	}
-	if rows != f.rows {
-		return fmt.Errorf("it claims %d rows, its row groups %d", f.rows, rows)
+	if rows != f.meta.Rows {
+		return fmt.Errorf("it claims %d rows, its row groups %d", f.meta.Rows, rows)
 	}
 	return nil
+}
+
+var errDictionary = errors.New("a page is dictionary-encoded; a file of this kind is PLAIN")
+
+// checkPages checks the sizes that the pages of a chunk claim, and returns the number of their
+// values.
+func checkPages(rest []byte, of parquet.LeafColumn) (values int64, err error) {
+	for len(rest) > 0 {
+		h, length, err := parquetmeta.ReadPageHeader(rest)
+		if err != nil {
+			return 0, fmt.Errorf("header of a page: %w", err)
+		}
+		body := rest[length:]
+		switch {
+		case h.Kind == format.DictionaryPage:
+			return 0, errDictionary
+		case h.Kind != format.DataPage && h.Kind != format.DataPageV2 || !h.Described:
+			return 0, fmt.Errorf("a page of kind %d", h.Kind)
+		case h.Encoding != format.Plain:
+			return 0, fmt.Errorf("a page has encoding %d; a file of this kind is PLAIN", h.Encoding)
+		case h.Compressed < 0 || int64(h.Compressed) > int64(len(body)) || h.Uncompressed != h.Compressed:
+			return 0, fmt.Errorf("a page claims %d bytes, %d of them stored, and %d are left", h.Uncompressed, h.Compressed, len(body))
+		case h.Values < 0 || int64(h.Values) > 8*int64(h.Compressed):
+			return 0, fmt.Errorf("a page claims %d values in %d bytes", h.Values, h.Compressed)
+		}
+		body, rest = body[:h.Compressed], body[h.Compressed:]
+		lengths, v1 := []int32{h.Repetition, h.Definition}, h.Kind == format.DataPage
+		for i, most := range []int{of.MaxRepetitionLevel, of.MaxDefinitionLevel} {
+			n := int64(lengths[i]) // version 1 has the length in front
+			if v1 && most > 0 {
+				if len(body) < 4 || h.RepetitionLevels != format.RLE && i == 0 || h.DefinitionLevels != format.RLE && i == 1 {
+					return 0, errors.New("levels that are no runs")
+				}
+				n, body = int64(binary.LittleEndian.Uint32(body)), body[4:]
+			}
+			if n < 0 || n > int64(len(body)) || most == 0 && n > 0 {
+				return 0, fmt.Errorf("levels of %d bytes in %d", n, len(body))
+			}
+			if most > 0 {
+				if _, err := parquetmeta.Runs(body[:n], 0, 1, int(h.Values)); err != nil {
+					return 0, err
+				}
+			}
+			body = body[n:]
+		}
+		values += int64(h.Values)
+	}
+	return values, nil
+}
+
+// eachRow calls use for each row.
+func eachRow[T any](f *tableFile, use func(row T) error) (err error) {
+	defer func() { // the border to a library that panics on damage
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it is damaged: %v", p)
+		}
+	}()
+	file, err := parquet.OpenFile(bytes.NewReader(f.data), int64(len(f.data)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return err
+	}
+	r := parquet.NewGenericReader[T](file)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		var row [1]T
+		n, err := r.Read(row[:])
+		if n == 1 {
+			if err := use(row[0]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && n == 0 {
+			err = io.ErrNoProgress
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

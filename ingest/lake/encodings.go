@@ -10,6 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
 // decoded are values of a page, without nulls, as parquet-go has decoded them.
@@ -105,7 +107,7 @@ func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
 		return nil
 	}
 	// The encoding reads its width from the byte in front.
-	whole, err := runs(data, 1, uint(data[0]), n)
+	whole, err := parquetmeta.Runs(data, 1, uint(data[0]), n)
 	if err != nil {
 		return err
 	}
@@ -123,7 +125,7 @@ func (d *decoder) decodeIndexes(data []byte, n int) (err error) {
 // grown returns a buffer of n values, *buf if that is long enough.
 func grown(buf *[]int32, n int) []int32 {
 	if cap(*buf) < n {
-		*buf = make([]int32, n, n+groupFill+1)
+		*buf = make([]int32, n, n+parquetmeta.GroupFill+1)
 	}
 	return (*buf)[:n]
 }
@@ -269,13 +271,9 @@ func (c *column) noRest(rest []byte) error {
 // In files of other writers they would mean a misread page.
 const plainFill = 8
 
-// groupFill is the largest number of values that pad the last packed group: 7 by the format, but
-// DuckDB packs 256 at a time.
-const groupFill = 255
-
 // decodeRuns decodes n values of at most 8 bits in runs and packed groups into dst, a byte each.
 func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
-	data, err := runs(data, 0, bits, n)
+	data, err := parquetmeta.Runs(data, 0, bits, n)
 	if err != nil {
 		return dst, err
 	}
@@ -288,57 +286,6 @@ func decodeRuns(dst, data []byte, bits uint, n int) ([]byte, error) {
 		return dst, err
 	}
 	return dst[:n], nil
-}
-
-// runs returns an error unless data, from a byte on, has n values of so many bits in Parquet's mix of
-// runs and packed groups of eight, and no further ones but the padding of the last group: the library
-// allocates what a run claims, and reads behind the end. A last group that was cut short is made
-// whole.
-func runs(data []byte, at int, bits uint, n int) ([]byte, error) {
-	ends := fmt.Errorf("levels or indexes end early: %w", errMalformed)
-	have := 0
-	for at < len(data) {
-		u, k := binary.Uvarint(data[at:])
-		if k <= 0 {
-			return nil, ends
-		}
-		count, rest := u>>1, len(data)-at-k
-		at += k
-		switch {
-		case count == 0: // other data often begin like that
-			return nil, fmt.Errorf("an empty run of levels or indexes: %w", errMalformed)
-		case u&1 == 0:
-			if at += int(bits+7) / 8; at > len(data) {
-				return nil, ends
-			}
-			if count > uint64(n-min(have, n)) {
-				have = n + groupFill + 1
-			} else {
-				have += int(count)
-			}
-		case count > uint64(rest)+groupFill/8+1:
-			return nil, ends
-		default:
-			size := int(count) * int(bits)
-			if missing := size - rest; missing > 0 {
-				if missing > (groupFill/8+1)*int(bits) {
-					return nil, ends
-				}
-				have += rest * 8 / int(bits)
-				data = append(append(make([]byte, 0, at+size+64), data...), make([]byte, missing)...)
-			} else {
-				have += int(count) * 8
-			}
-			at += size
-		}
-		if have > n+groupFill {
-			return nil, fmt.Errorf("levels or indexes go on after the page's last value: %w", errMalformed)
-		}
-	}
-	if have < n {
-		return nil, ends
-	}
-	return data, nil
 }
 
 // gather sets dst[i] to table[indexes[i]]. dst is long enough.

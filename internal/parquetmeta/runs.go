@@ -1,0 +1,61 @@
+package parquetmeta
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// GroupFill is the largest number of values that pad the last packed group: 7 by the format, but
+// DuckDB packs 256 at a time.
+const GroupFill = 255
+
+// Runs returns an error unless data, from a byte on, has n values of so many bits in Parquet's mix of
+// runs and packed groups of eight, and no further ones but the padding of the last group: the library
+// allocates what a run claims, and reads behind the end. A last group that was cut short is made
+// whole.
+func Runs(data []byte, at int, bits uint, n int) ([]byte, error) {
+	ends := fmt.Errorf("levels or indexes end early: %w", ErrMalformed)
+	have := 0
+	for at < len(data) {
+		u, k := binary.Uvarint(data[at:])
+		if k <= 0 {
+			return nil, ends
+		}
+		count, rest := u>>1, len(data)-at-k
+		at += k
+		switch {
+		case count == 0: // other data often begin like that
+			return nil, fmt.Errorf("an empty run of levels or indexes: %w", ErrMalformed)
+		case u&1 == 0:
+			if at += int(bits+7) / 8; at > len(data) {
+				return nil, ends
+			}
+			if count > uint64(n-min(have, n)) {
+				have = n + GroupFill + 1
+			} else {
+				have += int(count)
+			}
+		case count > uint64(rest)+GroupFill/8+1:
+			return nil, ends
+		default:
+			size := int(count) * int(bits)
+			if missing := size - rest; missing > 0 {
+				if missing > (GroupFill/8+1)*int(bits) {
+					return nil, ends
+				}
+				have += rest * 8 / int(bits)
+				data = append(append(make([]byte, 0, at+size+64), data...), make([]byte, missing)...)
+			} else {
+				have += int(count) * 8
+			}
+			at += size
+		}
+		if have > n+GroupFill {
+			return nil, fmt.Errorf("levels or indexes go on after the page's last value: %w", ErrMalformed)
+		}
+	}
+	if have < n {
+		return nil, ends
+	}
+	return data, nil
+}
