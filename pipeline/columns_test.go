@@ -44,16 +44,6 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-func TestColumnsCutsRowsIntoShards(t *testing.T) {
-	var rows []int64
-	for _, s := range pipelinetest.NewMemory([]string{"x", "y"}, squares(10_000), 5).Shards() {
-		rows = append(rows, s.Rows)
-	}
-	if want := []int64{5, 4096, 4096, 1803}; !slices.Equal(rows, want) {
-		t.Errorf("shards of %v rows, want %v", rows, want)
-	}
-}
-
 func TestColumnsOfAnotherFormAreErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		names  []string
@@ -107,43 +97,6 @@ func TestColumnsAreChosen(t *testing.T) {
 	}
 }
 
-func TestColumnsForAJob(t *testing.T) {
-	table := pipelinetest.NewMemory([]string{"y", "a", "b"}, [][]float64{{1}, {math.NaN()}, {3}})
-	j := pipeline.Job{Target: "y", Exclude: []string{"a"}}
-	open := func(features []string) pipeline.Source {
-		src, err := j.Open(t.Context(), table.Table, features, pipeline.Resources{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return src
-	}
-	src := open(nil)
-	if !slices.Equal(src.Columns(), []string{"b", "y"}) {
-		t.Errorf("of the job: %v, want b and y", src)
-	}
-	src = open([]string{"a"})
-	if !slices.Equal(src.Columns(), []string{"a", "y"}) {
-		t.Errorf("of a model: %v, want a and y", src)
-	}
-	if _, err := first(t.Context(), src); err == nil || !strings.Contains(err.Error(), `row 0 (from 0), column "a" is NaN`) {
-		t.Errorf("a bad row: %v, want an error that names it", err)
-	}
-	j = pipeline.Job{Target: "y", Features: []string{"b"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}}
-	if src = open(nil); !slices.Equal(src.Columns(), []string{"b", "y"}) {
-		t.Errorf("features of the job: %v, want b and y", src)
-	}
-	for name, features := range map[string][]string{"features by default": nil, "named features": {"b"}} {
-		j = pipeline.Job{Target: "y", Features: features, Mean: pipeline.MeanDecl{Column: "a"}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.1}}
-		if src = open(nil); !slices.Equal(src.Columns(), []string{"b", "a", "y"}) {
-			t.Errorf("%s and a column of the mean: %q, want b, a and y", name, src.Columns())
-		}
-	}
-	j.Features, j.Mean.Column = nil, "c"
-	if _, err := j.Open(t.Context(), table.Table, nil, pipeline.Resources{}, nil); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `mean.column: the rows have no numeric column "c"`) {
-		t.Errorf("without the column of the mean: %v, want ErrConfig", err)
-	}
-}
-
 func TestColumnsMarkBadRows(t *testing.T) {
 	a := []float64{1, math.NaN(), 3, math.Inf(1)}
 	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(pipeline.Choice{Mark: true})
@@ -175,22 +128,6 @@ func first(ctx context.Context, src pipeline.Source) (arrow.Record, error) {
 	}
 	record, err := b.Next(ctx)
 	return record, errors.Join(err, b.Close())
-}
-
-// A table keeps the caller's columns: values that change between two readings have other
-// digests.
-func TestColumnsAreNotCopied(t *testing.T) {
-	y := []float64{1, 2, 3}
-	m := pipelinetest.NewMemory([]string{"y"}, [][]float64{y})
-	_, before := pipelinetest.Read(t, m, 0)
-	y[1] = 2.5
-	values, after := pipelinetest.Read(t, m, 0)
-	if values[0][1] != 2.5 {
-		t.Errorf("row 1 after the change = %v, want 2.5", values[0][1])
-	}
-	if before[0] == after[0] {
-		t.Error("the digest did not notice the change")
-	}
 }
 
 // A run on a table is verified, and gives the certificate that it gives on the columns

@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -124,41 +123,6 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	}
 }
 
-// Kept or streamed, with few or many workers: training sees each different train
-// row once.
-func TestFeedLeavesCopiesOut(t *testing.T) {
-	columns := repeated(700, 3, 0.1, 74)
-	src := source(columns, 600, 1, 0, 899)
-	keep := firsts(columns)
-	reference := pipeline.NewRoles("pacsgp", 2100, false, 1).ReferenceRows()
-	var want []float64
-	for _, i := range keep {
-		if !slices.Contains(reference, i) {
-			want = append(want, columns[2][i])
-		}
-	}
-	for _, memory := range []int64{kept, streamed} {
-		for _, workers := range []int{1, 3} {
-			src.Table.BatchRows = 100 * workers
-			f, err := pipeline.NewFeed(t.Context(), src, job(t, drop), pipeline.Resources{Workers: workers, Memory: memory})
-			fatal.If(t, err)
-			_, y, _ := fullPass(t, f)
-			if len(y) != len(want) || f.Train() != int64(len(want)) {
-				t.Fatalf("kept %v: %d train rows, want %d", f.Kept(), len(y), len(want))
-			}
-			if !slices.Equal(order(y), order(want)) { // scaling is monotone
-				t.Errorf("kept %v: the rows are not the first copies", f.Kept())
-			}
-			r := f.Shuffled(3, 100, 0)
-			_, sy := take(t, r, len(want))
-			r.Close()
-			if slices.Sort(sy); !slices.Equal(sy, slices.Sorted(slices.Values(y))) {
-				t.Errorf("kept %v: an epoch is no permutation of the train rows", f.Kept())
-			}
-		}
-	}
-}
-
 // The same rows once and many times over, with copies dropped: the bound of what
 // there is. It holds, N is the number of different train rows, and the document
 // says what was done and assumed.
@@ -204,35 +168,6 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	}
 }
 
-// The declaration that equal rows are separate draws changes no number: it is
-// said to be the user's.
-func TestIndependentCopiesAreTheUsersDeclaration(t *testing.T) {
-	if raceDetector {
-		t.Skip("takes minutes, and counts copies as TestDroppedCopiesGiveTheSameBytes does")
-	}
-	columns := repeated(300, 2, 0.4, 75)
-	p := publish(t, newLake(columns, 250, 350), independent)
-	c := p.certificate
-	if want := (certify.Copies{Policy: certify.CopiesIndependent, Distinct: 300, Rows: 300, Features: 300}); c.Copies != want || c.Ledger.Copies != 0 {
-		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
-	}
-	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "declared by the user") {
-		t.Errorf("the assumption of independent rows says %q", text)
-	}
-	all := publish(t, newLake(columns, 250, 350), func(j *pipeline.Job) {
-		tiny(j)
-		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: 0.5}
-	})
-	a, _ := c.Guarantee(certify.GuaranteeDraw)
-	b, _ := all.certificate.Guarantee(certify.GuaranteeDraw)
-	if a.Bound != b.Bound || all.certificate.Copies.Rows != 300 {
-		t.Errorf("bounds %v and %v, copies %+v", a.Bound, b.Bound, all.certificate.Copies)
-	}
-	if text := assumption(all.certificate, certify.AssumeIndependentRows).Diagnostic; strings.Contains(text, "declared") || strings.Contains(text, "does not speak against") {
-		t.Errorf("the assumption of independent rows says %q", text)
-	}
-}
-
 func assumption(c certify.Certificate, id certify.AssumptionID) certify.Assumption {
 	for _, a := range c.Assumptions {
 		if a.ID == id {
@@ -247,7 +182,7 @@ func assumption(c certify.Certificate, id certify.AssumptionID) certify.Assumpti
 // are given out for 20,000.
 func TestForgedCopiesAreRefused(t *testing.T) {
 	if raceDetector {
-		t.Skip("takes minutes, and counts copies as TestDroppedCopiesGiveTheSameBytes does")
+		t.Skip("takes minutes, and counts copies as TestPassIsTheSameInAnyParts does")
 	}
 	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
 	dropped, declared := publish(t, l, drop), publish(t, l, independent)
@@ -307,28 +242,6 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}
 		})
-	}
-}
-
-// With copies dropped, too: the same bytes whatever workers and memory, and after
-// files in other batches.
-func TestDroppedCopiesGiveTheSameBytes(t *testing.T) {
-	columns := repeated(900, 3, 0.2, 77)
-	var want []byte
-	for _, res := range []pipeline.Resources{{}, {Workers: 3}, {Workers: 2, Memory: 1, Temporary: t.TempDir()}} {
-		var store pipelinetest.Store
-		env := newLake(columns, 500, 2200).environment(&store)
-		env.Resources = res
-		run(t, job(t, drop), env)
-		if want == nil {
-			want = store.Certificates[0]
-		}
-		if !bytes.Equal(store.Certificates[0], want) {
-			t.Errorf("%+v: another certificate", res)
-		}
-		if res.Temporary != "" && entries(t, res.Temporary) != "" {
-			t.Errorf("left in the folder: %s", entries(t, res.Temporary))
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -79,32 +78,6 @@ func alongside(ids ...certify.MethodID) []certify.MethodWeight {
 		all = append(all, certify.MethodWeight{ID: id, Weight: 9})
 	}
 	return all
-}
-
-func TestToleranceAny(t *testing.T) {
-	j := job(t, anyTolerance)
-	if j.Loss.EpsilonStd != 0.6 || !j.Spends().Applies(certify.MethodCurve) || j.Spends().Applies(certify.MethodHoldout) {
-		t.Errorf("%+v", j)
-	}
-	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
-		says   string
-	}{
-		"another loss":       {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "loss.tolerance"},
-		"another word":       {func(j *pipeline.Job) { j.Loss.Tolerance = "all" }, "loss.tolerance"},
-		"without its method": {func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} }, "needs the method curve"},
-		"a curve of squares": {func(j *pipeline.Job) {
-			j.Loss = pipeline.LossDecl{Kind: certify.LossSquared, Epsilon: 1}
-			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
-		}, "goes with loss.kind zero-one"},
-	} {
-		j := pipeline.Job{Target: "y", Delta: 0.05}
-		anyTolerance(&j)
-		c.change(&j)
-		if _, err := j.WithDefaults(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // A curve ends the looks at its rows. A count beforehand is one look; jobs that were declared together,

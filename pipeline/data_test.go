@@ -70,27 +70,6 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 	}
 }
 
-// A column that is constant on the reference rows and was not asked for is left
-// out with a notice.
-func TestConstantColumnIsLeftOut(t *testing.T) {
-	columns := waves(200, 0.1, 41)
-	columns[0], columns[1] = constants(200, 3), columns[0]
-	var store pipelinetest.Store
-	env := newLake(columns).environment(&store)
-	var notices []string
-	env.Observer.Notice = func(text string) { notices = append(notices, text) }
-	r := run(t, job(t, tiny), env)
-	if got := r.Certificate.Sample.Columns; !slices.Equal(got, []string{"b", "y"}) {
-		t.Errorf("certified columns are %q, want b and y", got)
-	}
-	if !slices.ContainsFunc(notices, func(n string) bool { return strings.Contains(n, `"a" is left out`) }) {
-		t.Errorf("notices are %q, want one about column a", notices)
-	}
-	if !slices.Equal(r.Diagnostics.Notices, notices[:len(r.Diagnostics.Notices)]) || len(r.Diagnostics.Notices) != 1 {
-		t.Errorf("the record has the notices %q", r.Diagnostics.Notices)
-	}
-}
-
 // The smallest samples that can be run give a certificate that says next to
 // nothing.
 func TestSmallestSamplesSayNothing(t *testing.T) {

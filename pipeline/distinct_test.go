@@ -198,33 +198,3 @@ func TestCountingCopiesCanBeStopped(t *testing.T) {
 		t.Errorf("error %v, left %q", err, entries(t, folder))
 	}
 }
-
-// What counting copies costs a row, in memory.
-func BenchmarkCountCopies(b *testing.B) {
-	const n = 1_000_000
-	columns := make([][]float64, 11)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for j := range columns {
-		columns[j] = make([]float64, n)
-		for i := range columns[j] {
-			columns[j][i] = rng.NormFloat64()
-		}
-	}
-	b.Run("marks", func(b *testing.B) {
-		b.SetBytes(8 * n * int64(len(columns)))
-		for b.Loop() {
-			pipeline.Marks(columns)
-		}
-	})
-	marks := pipeline.Marks(columns)
-	for _, memory := range []int64{1 << 30, 1 << 22} {
-		b.Run(fmt.Sprintf("memory=%dMiB", memory>>20), func(b *testing.B) {
-			b.SetBytes(16 * n)
-			for b.Loop() {
-				if _, _, err := pipeline.CountCopies(b.Context(), marks, false, pipeline.Resources{Workers: 1, Memory: memory}, nil); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

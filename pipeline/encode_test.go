@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // encoding declares encodings, the last of them of the column station.
@@ -92,72 +90,6 @@ func TestEncodings(t *testing.T) {
 				t.Errorf("a model with another encoding: %v", err)
 			}
 		})
-	}
-}
-
-// The encodings of a model begin training on other rows.
-func TestEncodedStartValues(t *testing.T) {
-	m := publish(t, stations(300, 5), encoding(pipeline.Encoding{OneHot: []float64{0, 1}})).result.Model
-	features := slices.Clone(m.Meta.Features)
-	features[0].Scale *= 2
-	q, err := m.ScaledAs(features, m.Meta.Target)
-	fatal.If(t, err)
-	for j, by := range []float64{0.5, 1, 1, 1} {
-		if got := q.Kernel.Lengthscales[j]; got != m.Posterior.Kernel.Lengthscales[j]*by {
-			t.Errorf("lengthscale %d is %v, and was %v", j, got, m.Posterior.Kernel.Lengthscales[j])
-		}
-		if z := q.Z[4+j]; !(math.Abs(z-m.Posterior.Z[4+j]*by) <= 1e-12) {
-			t.Errorf("coordinate %d is %v, and was %v", j, z, m.Posterior.Z[4+j])
-		}
-	}
-}
-
-func TestEncodingsOfAJob(t *testing.T) {
-	j := job(t, encoding(pipeline.Encoding{Column: "b", Cyclic: []float64{7, 2}}, pipeline.Encoding{Texts: []string{"WN", "AA"}}))
-	if e := j.Encode; !slices.Equal(e[0].Cyclic, []float64{2, 7}) || e[1].OneHot[0] != pipeline.Label(e[1].Texts[0]) || !(e[1].OneHot[0] < e[1].OneHot[1]) {
-		t.Errorf("%+v", e)
-	}
-	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
-		says   string
-	}{
-		"a level twice":        {func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} }, "different levels"},
-		"no number":            {func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{math.NaN()} }, "different levels"},
-		"a period of nothing":  {func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} }, "different periods"},
-		"levels and periods":   {func(j *pipeline.Job) { j.Encode[0].OneHot, j.Encode[0].Cyclic = []float64{1}, []float64{1} }, "levels or periods"},
-		"two encodings":        {func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) }, "two encodings"},
-		"of the target":        {func(j *pipeline.Job) { j.Encode[0].Column = "y" }, "no feature"},
-		"of another column":    {func(j *pipeline.Job) { j.Features = []string{"a"} }, "no feature"},
-		"of an excluded one":   {func(j *pipeline.Job) { j.Exclude = []string{"station"} }, "no feature"},
-		"a text that hides":    {func(j *pipeline.Job) { j.Encode[0].Texts = []string{"a\u202eb"} }, "not printed"},
-		"without levels":       {declareLevels, "list the levels"},
-		"of units":             {func(j *pipeline.Job) { j.Unit.Columns = []string{"station"} }, "no feature"},
-		"of groups by texts":   {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} }, "groups by texts"},
-		"of a name that hides": {func(j *pipeline.Job) { j.Encode[0].Column = "" }, "encode"},
-	} {
-		j := job(t, tiny)
-		j.Encode = pipeline.Encodings{{Column: "station"}}
-		c.change(&j)
-		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for name, c := range map[string]struct {
-		of   pipeline.Encoding
-		says string
-	}{
-		"a column that is not there": {pipeline.Encoding{Column: "wind"}, `encode: the rows have no column "wind"`},
-		"a fill of no column":        {pipeline.Encoding{Column: "wind", Scaled: true, Fill: &pipeline.Fill{}}, `fill: the rows have no column "wind"`},
-		"no frequent value":          {pipeline.Encoding{Column: "a"}, "list the levels, or leave out (exclude) an identifier"},
-		"one value":                  {pipeline.Encoding{Column: "one"}, "has one value"},
-	} {
-		l := stations(900, 4)
-		l.names, l.columns = append([]string{"one"}, l.names...), append([][]float64{make([]float64, 900)}, l.columns...)
-		j := job(t, tiny)
-		j.Encode = pipeline.Encodings{c.of}
-		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -239,26 +239,3 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		}
 	}
 }
-
-// A user's error ends a pass, and a cancelled context does.
-func TestPassesEnd(t *testing.T) {
-	for _, memory := range []int64{kept, streamed} {
-		f := feedOf(t, waves(9000, 0.2, 26), memory, 2, 100, 4000, 5000)
-		calls := 0
-		enough := errors.New("enough")
-		if err := f.Full(t.Context(), func(_, _ []float64) error { calls++; return enough }); !errors.Is(err, enough) || calls != 1 {
-			t.Errorf("error %v after %d calls, want the user's after one", err, calls)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		calls = 0
-		err := f.Full(ctx, func(_, _ []float64) error { calls++; cancel(); return nil })
-		if !errors.Is(err, context.Canceled) || calls > 2 {
-			t.Errorf("cancelled: error %v after %d calls", err, calls)
-		}
-		r := f.Shuffled(1, 1000, 0)
-		if _, _, err := r.Take(ctx, 20_000); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: the shuffled reader's error is %v", err)
-		}
-		r.Close()
-	}
-}

@@ -1,12 +1,10 @@
 package pipeline_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // A rare fill value in honest rows costs these rows and not the certificate, whether it
@@ -32,31 +30,6 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 			if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 				t.Errorf("%s, every %d: %v", name, step, err)
 			}
-		}
-	}
-}
-
-// A value that stands for a missing one is told in the first pass; heavy tails are none.
-func TestFillValuesAreTold(t *testing.T) {
-	for _, c := range []struct {
-		want  bool
-		every int
-		value func(i int) float64
-	}{
-		{true, 90, func(int) float64 { return -9999 }},
-		{true, 3, func(int) float64 { return -9999 }},
-		{false, 90, func(i int) float64 { return -9999 - float64(i) }},
-	} {
-		columns := waves(900, 0.1, 4)
-		for i := 0; i < 900; i += c.every {
-			columns[0][i] = c.value(i)
-		}
-		var told []string
-		env := environment(source(columns, 900), &pipelinetest.Store{})
-		env.Observer.Notice = func(text string) { told = append(told, text) }
-		run(t, job(t, tiny), env)
-		if got := strings.Contains(strings.Join(told, "\n"), "has the value -9999 in"); got != c.want {
-			t.Errorf("fill value told: %v, want %v: %q", got, c.want, told)
 		}
 	}
 }

@@ -110,36 +110,6 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 	}
 }
 
-func TestGroupsOfAJob(t *testing.T) {
-	j := job(t, byStation(2, math.Copysign(0, -1), 1))
-	if !slices.Equal(j.Groups.Values, []float64{0, 1, 2}) || !j.Spends().Applies(certify.MethodGroups) || !j.Spends().Applies(certify.MethodHoldout) {
-		t.Errorf("%+v, %+v", j.Groups, j.Guarantees)
-	}
-	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
-		says   string
-	}{
-		"the target":         {func(j *pipeline.Job) { j.Groups.Column = "y" }, "is the target"},
-		"no column":          {func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} }, "groups.column"},
-		"a value twice":      {func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} }, "groups.values"},
-		"another loss":       {func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared }, "does not count"},
-		"a column of a mean": {func(j *pipeline.Job) { j.Mean.Column = "m" }, "mean.column"},
-		"no reference rows": {func(j *pipeline.Job) {
-			j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingAllRows}
-		}, "groups.values"},
-		"no method of all hold-out rows": {func(j *pipeline.Job) {
-			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}}
-		}, "beside it"},
-	} {
-		j := pipeline.Job{Target: "y", Delta: 0.05, Loss: pipeline.LossDecl{Epsilon: 1}}
-		byStation()(&j)
-		c.change(&j)
-		if _, err := j.WithDefaults(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // A column of groups that the rows do not have, or that is text, is an error of the job before a row is
 // read, and refused in a forged certificate.
 func TestGroupsNeedTheirColumn(t *testing.T) {

@@ -40,20 +40,6 @@ func TestEveryLossCertifies(t *testing.T) {
 	}
 }
 
-func TestIsotropicKernelHasOneLengthscale(t *testing.T) {
-	p := publish(t, newLake(waves(300, 0.1, 61)), func(j *pipeline.Job) { tiny(j); j.Kernel.Isotropic, j.Grid = true, pipeline.PaperGrid })
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	if l := p.result.Model.Meta.Lengthscales; len(p.certificate.Theta) != 2 || len(l) != 2 || l[0] != l[1] {
-		t.Errorf("%d hyper-parameters, lengthscales %v: want two, and one lengthscale for both features", len(p.certificate.Theta), l)
-	}
-	if want := 2 * math.Log(1201); math.Abs(draw.LnInverseWeight-want) > 1e-12 {
-		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
-	}
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-		t.Error(err)
-	}
-}
-
 // Every family certifies. From a list the bound chooses, and pays ln of its length.
 func TestFamilyIsChosenByTheBound(t *testing.T) {
 	l, families := newLake(waves(350, 0.15, 63), 150, 200), []string{certify.KernelMatern32, certify.KernelSquaredExponential, certify.KernelMatern52}
@@ -92,25 +78,6 @@ func TestFamilyIsChosenByTheBound(t *testing.T) {
 	}
 }
 
-// The default grid, with a peaked prior, pays less than a flat one where the reference rows know
-// something, and what it pays is what its declared weights say.
-func TestPeakedGridPaysForDistance(t *testing.T) {
-	p := publish(t, newLake(waves(400, 0.1, 62)), tiny)
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	want := 0.0
-	for _, x := range p.certificate.Theta {
-		fall := x.Grid.Step / x.Grid.Width // both peaks together have the mass 2/(1−ρ), side by side
-		peak := math.Exp(-math.Abs(float64(x.Index-x.Grid.Centre))*fall) * (1 - math.Exp(-fall)) / 2
-		want -= math.Log(7./8*peak + 1./8/float64(x.Grid.Count))
-	}
-	if math.Abs(draw.LnInverseWeight-want) > 1e-9 {
-		t.Errorf("ln 1/p is %v, want %v", draw.LnInverseWeight, want)
-	}
-	if flat := 3 * math.Log(49); draw.LnInverseWeight >= flat {
-		t.Errorf("ln 1/p is %v, no less than a flat prior's %v", draw.LnInverseWeight, flat)
-	}
-}
-
 // Of several numbers of inducing points the one with the lowest bound is taken,
 // and the choice costs nothing: Q may depend on every row.
 func TestBestCandidateIsChosen(t *testing.T) {
@@ -134,60 +101,5 @@ func TestBestCandidateIsChosen(t *testing.T) {
 	}
 	if words := strings.Join(events, "\n"); strings.Count(words, "inducing points: bound about") != 3 {
 		t.Errorf("events are %q, want one about each candidate", words)
-	}
-}
-
-// Jobs that say too little or nonsense are refused with all their faults.
-func TestBadJobsAreRefused(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		job  pipeline.Job
-		want []string
-	}{
-		{"nothing said", pipeline.Job{}, []string{"target", "delta: say the confidence", "epsilon: say the tolerance"}},
-		{"delta", pipeline.Job{Target: "y", Delta: 1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"delta: 1 is not between"}},
-		{"NaN", pipeline.Job{Target: "y", Delta: math.NaN(), Loss: pipeline.LossDecl{Epsilon: math.NaN()}}, []string{"delta: NaN", "epsilon: NaN"}},
-		{
-			"families",
-			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{"matern", certify.KernelMatern32, certify.KernelMatern32}}},
-			[]string{`kernel.family: kernel "matern" is unknown`, `kernel.family: kernel "matern-3/2" is twice in a list`},
-		},
-		{"no family", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Kernel: pipeline.KernelDecl{Family: []string{}}}, []string{"kernel.family: no family"}},
-		{"epsilon", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: -1}}, []string{"epsilon: -1"}},
-		{"no share", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one"}}, []string{"loss.epsilon: the relative-zero-one loss takes a share"}},
-		{"a share in deviations", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", EpsilonStd: 0.1}}, []string{"takes a share of the target"}},
-		{"too large a share", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 1001, Above: 1}}, []string{"at most 1000", "belong to a band"}},
-		{"a share of NaN", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: math.NaN(), Tolerance: "any"}}, []string{"takes a share", "loss.tolerance"}},
-		{"both epsilons", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1, EpsilonStd: 1}}, []string{"not both"}},
-		{"target among the features", pipeline.Job{Target: "y", Features: []string{"y"}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{`"y" is the target`}},
-		{"inducing", pipeline.Job{Target: "y", Inducing: []int{0, 4001}, Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}, []string{"inducing: 0", "inducing: 4001"}},
-		{
-			"peaked without reference rows",
-			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{EpsilonStd: 1}, Grid: pipeline.GridDecl{Prior: "peaked"}, Scaling: pipeline.Scaling{Mode: pipeline.ScalingDeclared}},
-			[]string{"grid.prior", "scaling.target", "scaling.features", "loss.epsilon"},
-		},
-		{"scale", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Scaling: pipeline.Scaling{
-			Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{"a": {Scale: 0}}, Target: &pipeline.Affine{Scale: math.Inf(1)},
-		}}, []string{"scaling: a:", "scaling: target:"}},
-		{"names", pipeline.Job{
-			Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Kind: "l2"}, Grid: pipeline.GridDecl{Prior: "cauchy"},
-			Scaling: pipeline.Scaling{Mode: "some"}, Train: pipeline.TrainDecl{Mode: "fast"},
-		}, []string{`loss.kind: "l2"`, `grid.prior: "cauchy"`, `scaling.mode: "some"`, `train.mode: "fast"`}},
-		{
-			"roles by position",
-			pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 1}, Scaling: pipeline.Scaling{Mode: pipeline.ScalingDeclared}},
-			[]string{"roles.reference: 1 is no number", "roles.by: with declared scaling"},
-		},
-		{"reference rows by hash", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{Reference: 100}}, []string{"roles.reference: it belongs"}},
-		{"roles", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Roles: pipeline.RolesDecl{By: "last"}}, []string{`roles.by: "last"`}},
-		{"train", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: pipeline.TrainDecl{Batch: -9, Buffer: 3, Passes: math.NaN()}}, []string{"batch -9, buffer 3", "passes"}},
-		{"grid", pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Grid: pipeline.GridDecl{Min: 1, Max: 0, Step: math.NaN()}}, []string{"grid: min 1"}},
-	} {
-		_, err := c.job.WithDefaults()
-		for _, want := range c.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %v, want one about %q", c.name, err, want)
-			}
-		}
 	}
 }

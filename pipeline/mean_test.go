@@ -54,21 +54,25 @@ func line(_ int, a, _ float64) float64 { return a / 2 }
 
 func outside(j *pipeline.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
 
-// A column of another unit, or of nothing, is refused before it spoils the arithmetic of training.
-func TestMeanFarFromTheTarget(t *testing.T) {
+// A column that is the target, or of another unit, is refused before it spoils the arithmetic of training.
+func TestMeanThatIsRefused(t *testing.T) {
 	columns := waves(400, 0.2, 4)
-	p := make([]float64, 400)
-	for i := range p {
-		p[i] = 1e17 * (1 + columns[2][i])
-	}
-	table := pipelinetest.NewMemory([]string{"a", "y", "p"}, [][]float64{columns[0], columns[2], p}, 100)
-	j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil; outside(j) })
-	env := environment(nil, &pipelinetest.Store{})
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-		return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
-	}
-	if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `"p"`) {
-		t.Errorf("Run = %v", err)
+	for want, of := range map[string]func(y float64) float64{
+		`column "p" of the mean equals the target`: func(y float64) float64 { return y }, `"p"`: func(y float64) float64 { return 1e17 * (1 + y) },
+	} {
+		p := make([]float64, 400)
+		for i, y := range columns[2] {
+			p[i] = of(y)
+		}
+		table := pipelinetest.NewMemory([]string{"a", "y", "p"}, [][]float64{columns[0], columns[2], p}, 100)
+		j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil; outside(j) })
+		env := environment(nil, &pipelinetest.Store{})
+		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
+		}
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
 	}
 }
 
@@ -258,36 +262,4 @@ func zeros(n int64) (s certify.RiskSum) {
 		_ = s.AddUnits(0)
 	}
 	return s
-}
-
-func TestMeanThatIsTheTarget(t *testing.T) {
-	columns := waves(300, 0.2, 4)
-	table := pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, [][]float64{columns[2], columns[2], columns[0], columns[1]})
-	j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil })
-	env := environment(nil, &pipelinetest.Store{})
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-		return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
-	}
-	if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `column "p" of the mean equals the target`) {
-		t.Errorf("error %v, want a refusal of the column", err)
-	}
-}
-
-func TestMeanDeclarations(t *testing.T) {
-	for want, change := range map[string]func(*pipeline.Job){
-		"roles.outside: these rows are for":        func(j *pipeline.Job) { j.Mean.Column, j.Roles.Outside = "", 0.3 },
-		"roles.outside: 0.7 is no share":           func(j *pipeline.Job) { j.Roles.Outside = 0.7 },
-		"roles.outside: 0.01 is no share":          func(j *pipeline.Job) { j.Roles.Outside = 0.01 },
-		`mean.column: "y" is the target`:           func(j *pipeline.Job) { j.Mean.Column = "y" },
-		`mean.column: "a" is the target or a`:      func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
-		"mean.column: the loss relative ":          func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
-		"mean.column: the loss relative-zero-one":  func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelativeZeroOne, Epsilon: 0.1} },
-		"train rows, so that they certify nothing": func(j *pipeline.Job) { j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}} },
-	} {
-		j := pipeline.Job{Target: "y", Mean: pipeline.MeanDecl{Column: "p"}, Loss: pipeline.LossDecl{Epsilon: 1}, Delta: 0.01}
-		change(&j)
-		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
 }

@@ -87,33 +87,6 @@ func TestMethodsResume(t *testing.T) {
 	})
 }
 
-// What does not belong to a method is refused with its key.
-func TestMethodDeclarationsAreChecked(t *testing.T) {
-	half, two := 0.5, 2.0
-	for want, c := range map[string]struct {
-		train    pipeline.TrainDecl
-		inducing []int
-	}{
-		`train.method: "SVGP"`:               {train: pipeline.TrainDecl{Method: "SVGP"}},
-		"belong to the methods of the paper": {train: pipeline.TrainDecl{Alpha: &half}},
-		"mode mini-batch, batch, buffer":     {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Batch: 100}},
-		"buffer and passes belong to":        {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Buffer: 100}},
-		"FITC looks at all rows":             {train: pipeline.TrainDecl{Method: pipeline.MethodFITC, Mode: pipeline.TrainMiniBatch}},
-		"all but passes to kl-PAC-SGP":       {train: pipeline.TrainDecl{Method: pipeline.MethodKLPACSGP, Mode: pipeline.TrainMiniBatch, Passes: 2}},
-		"kl-PAC-GP looks at all rows":        {train: pipeline.TrainDecl{Method: pipeline.MethodKLPACGP, Mode: pipeline.TrainMiniBatch}},
-		"inducing: full-GP makes each row":   {train: pipeline.TrainDecl{Method: pipeline.MethodFullGP}, inducing: []int{5}},
-		"train.alpha: 2":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &two}},
-		"train.free_alpha":                   {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Alpha: &half, FreeAlpha: true}},
-		"train.evaluations: -1":              {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Evaluations: -1}},
-		"train.noise: 0":                     {train: pipeline.TrainDecl{Method: pipeline.MethodVFE, Noise: []float64{0}}},
-	} {
-		_, err := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}, Train: c.train, Inducing: c.inducing}.WithDefaults()
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one about %q", err, want)
-		}
-	}
-}
-
 // More rows than a certified model may have inducing points are refused before training.
 func TestExactProcessOfTooManyRowsIsRefused(t *testing.T) {
 	l := newLake(waves(certify.MaxInducing+1, 0.2, 4), certify.MaxInducing+1)

@@ -60,26 +60,6 @@ func TestDefaultMethods(t *testing.T) {
 	}
 }
 
-// The default goes all the way: from 300 rows on a certificate has both methods, and
-// verification derives them from the rows' number.
-func TestRunWithDefaultMethods(t *testing.T) {
-	for rows, methods := range map[int]int{299: 1, 300: 2} {
-		p := publish(t, newLake(waves(rows, 0.2, 4), 200, rows-200), func(j *pipeline.Job) { tiny(j); j.Guarantees = nil })
-		c := p.certificate
-		if len(c.Delta.Methods) != methods || (c.Ledger.Holdout > 0) != (methods == 2) {
-			t.Errorf("%d rows: %v and %d hold-out rows", rows, c.Delta.Methods, c.Ledger.Holdout)
-		}
-		for _, l := range []*lake{nil, p.lake} {
-			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, l); err != nil {
-				t.Errorf("%d rows: %v", rows, err)
-			}
-		}
-		if _, err := p.retrain(t, c, p.result.Model, p.result.ModelDigest, pipeline.Resources{}); err != nil {
-			t.Errorf("%d rows: training again: %v", rows, err)
-		}
-	}
-}
-
 // The step of a grid that names none goes by the number of rows; that of one that does
 // is its own.
 func TestStepByRows(t *testing.T) {

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // gaps are rows of which every third has no value of a, in three ways.
@@ -71,35 +69,5 @@ func TestFilled(t *testing.T) {
 				t.Errorf("another number for missing values: %v", err)
 			}
 		})
-	}
-}
-
-// What is wrong with a fill, in the job or by the rows.
-func TestFillsOfAJob(t *testing.T) {
-	large := 1e31
-	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
-		says   string
-	}{
-		"too large":       {func(j *pipeline.Job) { j.Encode[0].Fill.With = &large }, "from -1e30 to 1e30"},
-		"of the target":   {func(j *pipeline.Job) { j.Encode[0].Column = "y" }, "no feature"},
-		"of groups":       {func(j *pipeline.Job) { j.Groups.Column = "a" }, "make groups"},
-		"a level's":       {func(j *pipeline.Job) { j.Encode[0].Scaled = false }, "levels have no median"},
-		"no encoding":     {func(j *pipeline.Job) { j.Encode[0].Fill = nil }, "levels or periods"},
-		"without a role":  {func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "no value can be missing"},
-		"without a value": {declareLevels, "give a number"},
-	} {
-		j := job(t, tiny)
-		j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}
-		c.change(&j)
-		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	l := gaps(900, pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}})
-	l.columns[0] = constants(900, math.NaN())
-	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) { tiny(j); j.Encode = l.encoded }), l.environment(&pipelinetest.Store{}))
-	if !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), `"a" has no value on any reference row`) {
-		t.Errorf("without any value: %v", err)
 	}
 }

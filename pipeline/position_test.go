@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -49,22 +48,5 @@ func TestRolesByPosition(t *testing.T) {
 				t.Errorf("%d rows, every %d-th a copy: %d start rows, want the %d early ones", n, copied, len(starts), len(usable))
 			}
 		}
-	}
-}
-
-// A job with roles by position is certified, and verifies.
-func TestRolesByPositionAreCertified(t *testing.T) {
-	p := publish(t, newLake(waves(900, 0.1, 60), 400, 500), func(j *pipeline.Job) {
-		j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 150, Holdout: 0.2}
-		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
-		j.Inducing, j.Train.Passes = []int{12}, 5
-	})
-	if l := p.certificate.Ledger; l.Reference != 150 || l.Holdout < 100 || l.Holdout > 200 {
-		t.Errorf("ledger %+v, want 150 reference and about 150 hold-out rows", l)
-	}
-	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
-	fatal.If(t, err)
-	if v, err := p.verify(t, p.certificate, m, p.result.ModelDigest, p.lake); err != nil || !v.Evidence {
-		t.Errorf("Verify: %v", err)
 	}
 }

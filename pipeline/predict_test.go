@@ -105,17 +105,6 @@ func TestRowAllocatesNextToNothing(t *testing.T) {
 	}
 }
 
-func BenchmarkRow(b *testing.B) {
-	r := ready(b, 1)
-	row := []float64{0.5, 0.5}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Row(row); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // About 95 % of fresh targets lie within 1.96 predictive deviations of their predictions,
 // whatever the noise, and however wide the tolerance has made Q.
 func TestPredictiveDeviationCoversTargets(t *testing.T) {

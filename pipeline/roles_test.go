@@ -9,7 +9,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -69,67 +68,6 @@ func TestReferenceRowsVectors(t *testing.T) {
 		if got := hex.EncodeToString(digest.Sum(nil)); int64(len(rows)) != integer(t, v[2]) || got != v[3] {
 			t.Errorf("key %q, %d rows: %d reference rows with digest %s, want %s with %s", v[0], n, len(rows), got, v[2], v[3])
 		}
-	}
-}
-
-// Every row has one role, and declared scaling leaves no row to the reference.
-func TestRolesAddUp(t *testing.T) {
-	for _, n := range []int64{2, 25, 1000} {
-		for _, isDeclared := range []bool{false, true} {
-			r := pipeline.NewRoles("pacsgp", n, isDeclared, 2)
-			if r.Reference()+r.Train() != n || isDeclared && r.Reference() != 0 {
-				t.Errorf("%d rows, scaling declared %v: %d reference and %d train rows", n, isDeclared, r.Reference(), r.Train())
-			}
-		}
-	}
-}
-
-// The hashes of consecutive ordinals look like draws from the uniform law: 64
-// equal cells hold what chance puts there, and a row's role says nothing about
-// the next row's.
-func TestRoleHashIsSpread(t *testing.T) {
-	const n, cells = 1 << 17, 64
-	var count [cells]float64
-	var products float64
-	last := 0.0
-	for i := range int64(n) {
-		h := pipeline.RoleHash("pacsgp", i)
-		count[h>>58]++
-		u := float64(h)/0x1p64 - 0.5
-		products += u * last
-		last = u
-	}
-	chi := 0.0
-	for _, c := range count {
-		d := c - n/cells
-		chi += d * d / (n / cells)
-	}
-	// 63 degrees of freedom: mean 63, deviation 11.2.
-	if chi < 63-5*11.2 || chi > 63+5*11.2 {
-		t.Errorf("chi squared of %d cells is %.1f, want about 63", cells, chi)
-	}
-	// u has variance 1/12, the mean of n products deviation 1/(12√n).
-	if r := 12 * products / n; math.Abs(r) > 5/math.Sqrt(n) {
-		t.Errorf("hashes of neighbours have correlation %g, want 0 ± %g", r, 1/math.Sqrt(n))
-	}
-}
-
-// Another key makes another choice: two choices of k of n rows share about k²/n.
-func TestRolesDependOnTheKey(t *testing.T) {
-	const n, k = 4000, 200
-	a, b := pipeline.NewRoles("one", n, false, 1).ReferenceRows(), pipeline.NewRoles("two", n, false, 2).ReferenceRows()
-	shared := 0
-	for _, ordinal := range a {
-		if slices.Contains(b, ordinal) {
-			shared++
-		}
-	}
-	const mean = k * k / n // deviation about √mean
-	if math.Abs(float64(shared-mean)) > 5*math.Sqrt(mean) {
-		t.Errorf("two keys share %d of %d reference rows, want about %d", shared, k, mean)
-	}
-	if want := pipeline.NewRoles("one", n, false, 1).ReferenceRows(); !slices.Equal(a, want) {
-		t.Error("the same key gives another choice")
 	}
 }
 

@@ -61,13 +61,3 @@ func BenchmarkParts(b *testing.B) {
 		b.ReportMetric(float64(m.HeapAlloc)/(1<<20), "heap-MiB")
 	}
 }
-
-// What training and certify spend on roles, and each part of a pass on those of its own rows.
-func BenchmarkRolesOfMany(b *testing.B) {
-	const rows = 100_000_000
-	for b.Loop() {
-		_, err := pipeline.NewRolesWithHoldout("key", rows, 0.1, pipeline.OrdinalSet{})
-		fatal.If(b, err)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
-}

@@ -42,20 +42,6 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 	}
 }
 
-// What does not go together is a bad job.
-func TestRolesThatContradict(t *testing.T) {
-	for want, change := range map[string]func(j *pipeline.Job){
-		"roles.reference":           func(j *pipeline.Job) { j.Roles.Reference = 50 },
-		"how many of the last rows": func(j *pipeline.Job) { j.Roles.Last = true },
-	} {
-		j := pipeline.Job{Target: "y", Delta: 0.1, Loss: pipeline.LossDecl{Epsilon: 1}}
-		change(&j)
-		if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 // Roles that follow from the values of rows are not told without them.
 func TestSplitReadsNoRow(t *testing.T) {
 	j := job(t, func(j *pipeline.Job) {

@@ -23,6 +23,8 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 	_, err = pipeline.Train(ctx, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "Train", err, want)
 	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
+	_, err = pipeline.Run(ctx, declared, pipeline.Environment{})
+	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Attempts of", "Checkpoints of", "Software of"})
 }
 
 // A trial is runs of Train on columns in memory, to an output in memory.

@@ -61,26 +61,3 @@ func TestTargetsDigestKnowsTheMultisetOnly(t *testing.T) {
 		}
 	}
 }
-
-// The certificate names the targets however the rows lie in row groups and
-// whichever features are read beside them.
-func TestTargetsOfACertificate(t *testing.T) {
-	columns := waves(200, 0.1, 5)
-	want := pipeline.TargetsDigest(columns[2]).String()
-	for name, l := range map[string]*lake{
-		"one row group": newLake(columns), "row groups": newLake(columns, 20, 1, 150), "one feature": {names: []string{"b", "y"}, columns: columns[1:], shards: []int{100}},
-	} {
-		c := publish(t, l, tiny).certificate
-		if c.Sample.Targets != want {
-			t.Errorf("%s: targets %s, want %s", name, c.Sample.Targets, want)
-		}
-	}
-}
-
-func BenchmarkTargets(b *testing.B) {
-	values := make([]float64, 1<<14)
-	b.SetBytes(int64(8 * len(values)))
-	for b.Loop() {
-		pipeline.TargetsDigest(values)
-	}
-}
