@@ -3,7 +3,6 @@ package certify
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -32,21 +31,13 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 
 func TestCurveFollowsFromItsDocument(t *testing.T) {
 	for _, methods := range [][]MethodID{{MethodPACBayes, MethodCurve}, {MethodPACBayes, MethodHoldout, MethodCurve}} {
-		for _, most := range []float64{.001, 10, 16, 40, 1e9} {
-			c := certificate(t, withCurve(t, most, methods...))
-			if err := Recompute(c); err != nil {
+		for _, most := range []float64{.001, 16, 1e9} {
+			again, err := Parse(marshal(t, certificate(t, withCurve(t, most, methods...))))
+			if err == nil {
+				err = Recompute(again)
+			}
+			if err != nil {
 				t.Errorf("errors up to %g: %v", most, err)
-			}
-			data, err := Marshal(c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := Parse(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := Recompute(again); err != nil {
-				t.Errorf("errors up to %g, read again: %v", most, err)
 			}
 		}
 	}
@@ -81,9 +72,6 @@ func TestCurveSteps(t *testing.T) {
 	if holdout, err := BinomialUpper(at.Misses, n, ev.Delta.Declared, ev.Delta.Share(MethodCurve)); err != nil || g.Bound <= holdout {
 		t.Errorf("all tolerances at once cost %g, one %g, %v", g.Bound, holdout, err)
 	}
-	if !strings.Contains(g.Headline, "; half of all within ") || strings.Contains(g.Headline, "nine of ten within 1.") || !strings.HasPrefix(g.Statement, "If training") {
-		t.Error(g.Headline, g.Statement)
-	}
 }
 
 // What an earlier curve has shown is paid by nobody.
@@ -92,7 +80,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
 	c := certificate(t, ev)
 	for _, g := range c.Guarantees {
-		if g.Role == RoleHoldout && (g.Status != StatusIndicative || g.Bound != 1 || !strings.Contains(g.Headline+g.Statement, "showed a curve of them")) {
+		if g.Role == RoleHoldout && (g.Status != StatusIndicative || g.Bound != 1) {
 			t.Errorf("%s: %s, %g: %s", g.ID, g.Status, g.Bound, g.Statement)
 		}
 		if g.Role == RoleTrain && g.Status == StatusIndicative {

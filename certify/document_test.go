@@ -22,8 +22,16 @@ func variants(t *testing.T) map[string]Evidence {
 		f(&ev)
 		return ev
 	}
+	beside := withGroups(t)
+	beside.Grouping.Column, beside.Grouping.Beside = "carrier", true
+	beside.Sample.Columns = []string{"distance", "hour", "carrier", "delay"}
 	return map[string]Evidence{
-		"zero-one": sound(t),
+		"groups":             withGroups(t),
+		"groups by a column": beside,
+		"curve":              withCurve(t, 16, MethodPACBayes, MethodCurve),
+		"curve of no error":  withCurve(t, .001, MethodPACBayes, MethodHoldout, MethodCurve),
+		"curve of nothing":   withCurve(t, 1e9, MethodPACBayes, MethodHoldout, MethodCurve),
+		"zero-one":           sound(t),
 		"band": change(func(ev *Evidence) {
 			ev.Loss, ev.Declared.Unit = TargetLoss{Loss: Loss{Kind: LossBand, Below: 2, Above: 3}, Target: "delay"}, ""
 		}),

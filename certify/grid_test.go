@@ -68,28 +68,6 @@ func excess(costs []float64) float64 {
 	return e
 }
 
-// The default grid of a job: neighbouring values are neighbouring places, and nothing
-// but the ends of the grid is wasted.
-func TestWeightsOfTheDefaultGridWasteLittle(t *testing.T) {
-	g := Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}
-	costs, err := g.LnInverseWeights()
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Centre++
-	others, err := g.LnInverseWeights()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range costs {
-		costs[i] = min(costs[i], others[i])
-	}
-	// Both flat parts are the same mass, and both tails beyond the grid are lost.
-	if excess := excess(costs); excess < -1e-5 {
-		t.Errorf("the weights waste %g", -excess)
-	}
-}
-
 // A choice among families costs ln of their number, rounded up.
 func TestFamiliesCostTheirNumber(t *testing.T) {
 	theta := []Parameter{{Name: "a", Grid: flat(1201)}}
@@ -112,43 +90,6 @@ func ln64(n int) float64 {
 		x = math.Nextafter(x, 0)
 	}
 	return x
-}
-
-func TestLnInverseWeightKnownValues(t *testing.T) {
-	for _, v := range []struct {
-		name  string
-		theta []Parameter
-		want  float64
-	}{
-		{"nothing chosen", nil, 0},
-		{"one value only", []Parameter{{Name: "a", Grid: flat(1)}}, 0},
-		{"the paper's grid", []Parameter{{Name: "a", Grid: flat(1201)}}, math.Log(1201)},
-		{"28 parameters", make28(), 28 * math.Log(1201)},
-		{"a very narrow peak, hit", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 7}}, -math.Log(.875/26 + .125/1201)},
-		{"a very narrow peak, missed by one", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e-5), Index: 8}}, math.Log(8 * 1201)},
-		{"a very wide peak", []Parameter{{Name: "a", Grid: peaked(1201, 7, 1e9), Index: 1200}}, math.Log(1201)},
-		{
-			"the default grid, hit",
-			[]Parameter{{Name: "a", Grid: Grid{Min: -6, Step: .25, Count: 49, Prior: PriorPeaked, Centre: 24, Width: .5}, Index: 24}},
-			-math.Log(.875*(1-math.Exp(-.5))/2 + .125/49),
-		},
-	} {
-		got, err := LnInverseWeight(1, v.theta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !(math.Abs(got-v.want) <= 1e-7*(1+v.want)) {
-			t.Errorf("%s: LnInverseWeight = %g, want %g", v.name, got, v.want)
-		}
-	}
-}
-
-func make28() []Parameter {
-	theta := make([]Parameter, 28)
-	for i := range theta {
-		theta[i] = Parameter{Name: "a", Grid: flat(1201), Index: i}
-	}
-	return theta
 }
 
 func TestGridFaultsAreErrors(t *testing.T) {
@@ -182,15 +123,6 @@ func TestGridFaultsAreErrors(t *testing.T) {
 	for _, index := range []int{-1, 2} {
 		if got, err := LnInverseWeight(1, []Parameter{{Name: "a", Grid: flat(2), Index: index}}); err == nil {
 			t.Errorf("LnInverseWeight at index %d of two values = %g, want an error", index, got)
-		}
-	}
-}
-
-func TestGridValue(t *testing.T) {
-	g := flat(1201)
-	for i, want := range map[int]float64{0: -6, 600: 0, 1200: 6} {
-		if got := g.Value(i); got != want {
-			t.Errorf("value %d is %g, want %g", i, got, want)
 		}
 	}
 }

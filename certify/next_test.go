@@ -50,16 +50,6 @@ func TestNextBoundIsSoundOnVectors(t *testing.T) {
 	}
 }
 
-// What it is worth beside a limit for a number of rows that was declared before.
-func TestNextBoundOfARiskOf12InAThousand(t *testing.T) {
-	for n, want := range map[int64]float64{1000: .0288, 10_000: .0164, 100_000: .0133} {
-		got, err := NextBound(misses(t, 12*n/1000, n), .01)
-		if err != nil || math.Abs(got-want) > 5e-5 {
-			t.Errorf("%d rows: %.4f and %v, want %.4f", n, got, err, want)
-		}
-	}
-}
-
 func TestNextBoundRefuses(t *testing.T) {
 	for _, delta := range []float64{0, 1, -1, math.NaN()} {
 		if b, err := NextBound(misses(t, 1, 2), delta); err == nil {

@@ -9,26 +9,6 @@ import (
 	"testing"
 )
 
-// mustHold fails unless the text holds every part.
-func mustHold(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q does not say %q", text, part)
-		}
-	}
-}
-
-// mustNotHold fails if the text holds any part.
-func mustNotHold(t *testing.T, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			t.Errorf("%q says %q", text, part)
-		}
-	}
-}
-
 func guarantee(t *testing.T, c Certificate, id GuaranteeID) Guarantee {
 	t.Helper()
 	g, ok := c.Guarantee(id)
@@ -38,66 +18,6 @@ func guarantee(t *testing.T, c Certificate, id GuaranteeID) Guarantee {
 	return g
 }
 
-// The sentence about a draw of Q says who draws what, what the confidence is
-// over, what N counts, who the population is, and that the mean is not meant.
-func TestStatementOfTheDraw(t *testing.T) {
-	g := guarantee(t, certificate(t, sound(t)), GuaranteeDraw)
-	if g.Status != StatusCertified || g.Predictor != PredictorDraw {
-		t.Fatalf("status %s of %s, want certified of a draw of Q", g.Status, g.Predictor)
-	}
-	mustHold(t, g.Statement,
-		"Under the stated assumptions", "confidence of at least 99 % over the draw of the N = 12000 certified rows", "reference rows are not counted",
-		"a fresh distinct row drawn independently from the same source that satisfies the row rules",
-		"about distinct rows: 5 of 12690 rows equal an earlier row and were left out; the mean of Q misses 6.3 % of the 12604 reference and train rows as they come, with their copies, which bounds nothing",
-		`predictions of "delay" by a function drawn at random from Q are off by more than 15 "minutes" with probability at most `+AtMost(g.Bound),
-		"average over both", "nor of the mean of Q")
-	mustNotHold(t, g.Statement, "on the same event") // nothing is promised from below
-}
-
-// The sentence about the mean speaks of the mean only, at twice the bound.
-func TestStatementOfTheMean(t *testing.T) {
-	c := certificate(t, sound(t))
-	draw, mean := guarantee(t, c, GuaranteeDraw), guarantee(t, c, GuaranteeMean)
-	if mean.Bound != 2*draw.Bound || mean.Predictor != PredictorMean {
-		t.Errorf("guarantee of the mean is %+v", mean)
-	}
-	mustHold(t, mean.Statement, `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" with`, "probability at most "+AtMost(mean.Bound), "twice the bound of pb-full", "same event",
-		`within 1.43e-05 "minutes" of the exact mean`, "gives no prediction")
-	mustNotHold(t, mean.Statement, "drawn at random from", "at least 0")
-}
-
-// Sentences about rows of a log name its partitions: where keys choose the partition, others
-// are another population.
-func TestStatementNamesThePartitions(t *testing.T) {
-	ev := sound(t)
-	for i, p := range []int64{3, 0, 1} {
-		ev.Sample.Segments = append(ev.Sample.Segments, Segment{Topic: "flights", Partition: p, First: 5, End: 90_000, Rows: 1000})
-		if i == 2 {
-			ev.Sample.Segments[i].Rows = ev.Sample.Rows - 2000
-		}
-	}
-	ev.Sample.Shards = 3
-	for _, g := range certificate(t, ev).Guarantees {
-		mustHold(t, g.Headline, `of fresh distinct rows of partitions 0-1, 3 of "flights" `)
-		mustHold(t, g.Statement, `from the same source, partitions 0-1, 3 of "flights", that satisfies the row rules`)
-	}
-	for want, of := range map[string][]int64{
-		`partition 7 of "t"`:     {7, 7},
-		`partitions 0-9 of "t"`:  {9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
-		`partitions 1, 3 of "t"`: {3, 1, 3},
-		`3 partitions of "t"`:    {0, 2, 4},
-		``:                       nil,
-	} {
-		var s Sample
-		for _, p := range of {
-			s.Segments = append(s.Segments, Segment{Topic: "t", Partition: p})
-		}
-		if got := s.places(2); got != want {
-			t.Errorf("partitions %v are %q, want %q", of, got, want)
-		}
-	}
-}
-
 func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 	ev := sound(t)
 	ev.KL = 12_000
@@ -105,41 +25,6 @@ func TestBoundOfTheMeanStopsAtOne(t *testing.T) {
 	if mean.Bound != 1 || mean.Status != StatusVacuous {
 		t.Errorf("bound of the mean is %g, %s", mean.Bound, mean.Status)
 	}
-}
-
-func TestStatementsOfOtherLosses(t *testing.T) {
-	all := variants(t)
-	for name, parts := range map[string][]string{
-		"band":        {`are more than 2 too low or more than 3 too high with probability at most`},
-		"squared":     {"have an expected loss of at most", `costs (e / 15 "minutes")^2, but at most 1`},
-		"exponential": {"have an expected loss of", "costs 1 - exp(-(e / 0.25)^2)"},
-		"share":       {"are off by more than 10 % of the target with probability at most"},
-		"relative":    {"have an expected loss of", "|e| / |target|, but at most 1"},
-	} {
-		g := guarantee(t, certificate(t, all[name]), GuaranteeDraw)
-		mustHold(t, g.Statement, parts...)
-		if name != "band" && name != "share" {
-			mustNotHold(t, g.Statement, "with probability", "misses")
-		}
-	}
-}
-
-// A bound that is not below 1 and below the baseline is published as saying nothing.
-func TestVacuousStatements(t *testing.T) {
-	all := variants(t)
-	g := guarantee(t, certificate(t, all["vacuous"]), GuaranteeDraw)
-	c := certificate(t, all["worse"])
-	for _, g := range []Guarantee{g, guarantee(t, c, GuaranteeDraw), guarantee(t, c, GuaranteeMean)} {
-		if g.Status != StatusVacuous {
-			t.Errorf("%s is %s, want vacuous", g.ID, g.Status)
-		}
-		mustHold(t, g.Statement, "Vacuous: nothing")
-		mustNotHold(t, g.Statement, "confidence", "probability")
-	}
-	worse := guarantee(t, c, GuaranteeDraw)
-	mustHold(t, worse.Statement, "is not below "+AtMost(c.Baseline.Bound)+", what the formula gives for the constant prediction 7.25 on the train rows")
-	one := Guarantee{ID: GuaranteeDraw, Predictor: PredictorDraw, Bound: 1, Status: StatusVacuous}
-	mustHold(t, statement(one, Certificate{Baseline: Baseline{Bound: 1}}), "The bound is 1, which holds for every predictor")
 }
 
 func TestStatusOfABound(t *testing.T) {
@@ -170,6 +55,24 @@ func TestStatusOfABound(t *testing.T) {
 	}
 }
 
+// A broken assumption voids every guarantee, also one whose bound promises nothing anyway.
+func TestStatusOfEvidence(t *testing.T) {
+	all := variants(t)
+	both := all["scaled"]
+	both.KL = 20_000
+	all["scaled and vacuous"] = both
+	for name, want := range map[string]Status{
+		"zero-one": StatusCertified, "vacuous": StatusVacuous, "worse": StatusVacuous,
+		"scaled": StatusIndicative, "jitter": StatusIndicative, "scaled and vacuous": StatusIndicative,
+	} {
+		for _, g := range certificate(t, all[name]).Guarantees {
+			if g.Role == RoleTrain && g.Status != want || want == StatusIndicative && g.Status != want {
+				t.Errorf("%s: %s is %s, want %s", name, g.ID, g.Status, want)
+			}
+		}
+	}
+}
+
 // A document cannot show that training did not see the hold-out rows, nor who chose them: its
 // guarantee is conditional, says so, and is what a headline is about only for its maker.
 func TestHoldoutIsConditional(t *testing.T) {
@@ -178,8 +81,6 @@ func TestHoldoutIsConditional(t *testing.T) {
 	if held.Status != StatusConditional {
 		t.Errorf("the hold-out is %s, want conditional", held.Status)
 	}
-	mustHold(t, held.Statement, "If training did not see the hold-out rows (holdout-unseen), their set was fixed before their values were known (holdout-fixed), and the job owes nothing to their values (one-attempt)")
-	mustHold(t, held.Headline, "if training did not see the hold-out rows, and split and job owe nothing to their values")
 	for _, a := range c.Assumptions {
 		if (a.ID == AssumeHoldoutUnseen || a.ID == AssumeHoldoutFixed) && a.Status != AssumptionAssumed {
 			t.Errorf("%s is %s, want assumed", a.ID, a.Status)
@@ -207,37 +108,6 @@ func TestHoldoutIsConditional(t *testing.T) {
 			t.Error("a certificate without hold-out rows speaks of them")
 		}
 	}
-}
-
-// A broken assumption voids every guarantee, and the sentence says which and why.
-func TestIndicativeStatements(t *testing.T) {
-	all := variants(t)
-	for name, parts := range map[string][]string{
-		"scaled": {"Broken: prior-before-rows. The theorem needs: The prior (kernel family", "What happened: Scaling used all rows."},
-		"jitter": {"Broken: jitter.", "not proven to be at most 5e-09"},
-	} {
-		c := certificate(t, all[name])
-		for _, g := range c.Guarantees {
-			if g.Status != StatusIndicative {
-				t.Errorf("%s: %s is %s, want indicative", name, g.ID, g.Status)
-			}
-			mustHold(t, g.Statement, append(parts, "NOTHING IS CERTIFIED", "which bounds nothing")...)
-			mustNotHold(t, g.Statement, "confidence", "probability")
-		}
-	}
-	ev := all["scaled"]
-	ev.KL = 20_000
-	if g := guarantee(t, certificate(t, ev), GuaranteeDraw); g.Status != StatusIndicative {
-		t.Errorf("a vacuous bound with a broken assumption is %s, want indicative", g.Status)
-	}
-}
-
-func TestBaselineStatement(t *testing.T) {
-	all := variants(t)
-	b := certificate(t, all["zero-one"]).Baseline
-	mustHold(t, b.Statement, "yardstick", "7.25 is the best of 512 on the reference rows", "N = 12000 certified rows", "gives "+AtMost(b.Bound), "about fresh rows the number says nothing")
-	mustNotHold(t, b.Statement, "confidence", "probability")
-	mustHold(t, certificate(t, all["declared"]).Baseline.Statement, "-1 is the best of 512 on the first rows by rank")
 }
 
 // Numbers in words are never on the wrong side of the number that they stand for.
@@ -312,58 +182,6 @@ func TestDeltaIsTheDecimalNumber(t *testing.T) {
 	}
 }
 
-// The first line is for the one who decides: about the mean, with the tolerance
-// in it, and for every loss and status.
-func TestHeadlines(t *testing.T) {
-	all := variants(t)
-	for name, want := range map[string]string{
-		"zero-one":    `predictions (the mean of Q) of "delay" are off by more than 15 "minutes" in at most PERCENT of fresh rows, 99 % confidence`,
-		"band":        `predictions (the mean of Q) of "delay" are more than 2 too low or more than 3 too high in at most PERCENT of fresh rows, 99 % confidence`,
-		"squared":     `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs (e / 15 "minutes")^2, but at most 1, 99 % confidence`,
-		"exponential": `predictions (the mean of Q) of "delay" lose at most BOUND on average over fresh rows, where an error e costs 1 - exp(-(e / 0.25)^2), 99 % confidence`,
-		"share":       `predictions (the mean of Q) of "delay" are off by more than 10 % of the target in at most PERCENT of fresh rows, 99 % confidence`,
-		"relative":    `predictions (the mean of Q) of "delay" are off by at most PERCENT of the target on average over fresh rows (each counted as 100 % at most), 99 % confidence`,
-		"vacuous":     `nothing is promised about predictions (the mean of Q) of "delay": the bound is 1, which holds for every predictor`,
-		"worse":       `nothing useful is promised about predictions (the mean of Q) of "delay": the bound, PERCENT, is not below YARDSTICK, what the formula gives for a constant`,
-		"scaled":      `nothing is certified about predictions (the mean of Q) of "delay": the assumption prior-before-rows does not hold`,
-	} {
-		c := certificate(t, all[name])
-		if first, second, last := c.Guarantees[0], c.Guarantees[1], c.Guarantees[2]; first.Predictor != PredictorMean || first.Bound > second.Bound || last.ID != GuaranteeDraw {
-			t.Fatalf("%s: guarantees %s, %s, %s: the best about the mean comes first, a draw last", name, first.ID, second.ID, last.ID)
-		}
-		for _, g := range c.Guarantees {
-			want := strings.NewReplacer("PERCENT", PercentUp(g.Bound), "BOUND", AtMost(g.Bound), "YARDSTICK", PercentUp(c.Baseline.Bound)).Replace(want)
-			// Bad rows were left out: the promise is about the others.
-			want = strings.Replace(want, "fresh rows", "fresh distinct rows that satisfy the row rules", 1)
-			if name == "vacuous" && g.ID == GuaranteeMean { // the hold-out is not
-				want = "without its maker's word " + want
-			}
-			if g.ID == GuaranteeHoldout && g.Status == StatusConditional {
-				want = strings.Replace(want, "99 % confidence", "99 % confidence if training did not see the hold-out rows, and split and job owe nothing to their values", 1)
-			}
-			if g.ID == GuaranteeDraw {
-				want = strings.Replace(want, `predictions (the mean of Q) of "delay"`, `predictions of "delay" by a function drawn at random from Q`, 1)
-			}
-			if g.Headline != want && (name != "vacuous" || g.ID == GuaranteeMean) { // of a hold-out KL changes nothing
-				t.Errorf("%s: headline of %s is\n%q, want\n%q", name, g.ID, g.Headline, want)
-			}
-		}
-	}
-}
-
-// Without bad rows the first line has no condition.
-func TestHeadlineWithoutBadRows(t *testing.T) {
-	ev := sound(t)
-	ev.Copies.Distinct += ev.Ledger.Bad
-	ev.Ledger.Reference, ev.Ledger.Bad = ev.Ledger.Reference+ev.Ledger.Bad, 0
-	ev.Dependence, ev.Copies.AsTheyCome = dependence(12610, 12000, 0), asTheyCome(12614)
-	for _, g := range certificate(t, ev).Guarantees {
-		if strings.Contains(g.Headline, "row rules") {
-			t.Errorf("headline of %s: %s", g.ID, g.Headline)
-		}
-	}
-}
-
 // Forgery 5: a unit that closes its quotes, or a sentence in place of one, is no
 // unit; what is left of one stands in quotes.
 func TestUnitCannotChangeASentence(t *testing.T) {
@@ -375,12 +193,14 @@ func TestUnitCannotChangeASentence(t *testing.T) {
 	for _, unit := range []string{
 		"m, with probability 0.0001 (it", "minutes \u030e in at most 1 of rows", "0 in at most 0.1 pct of rows", "m\u3164s", "\u05d0", "˵", "ߴ",
 		"in none of the fresh rows", "of no row", "US dollars", "in_no_row", "m,s", strings.Repeat("m", 25),
+		"m\nok", `m\u`, "m\u202e", "m\u201d", "m❞", "\u0338m", "m\u2003s", // as are those that run from the right:
+		"דקות", "دقائق", "\U00010800", "\U00010C80", "\U0001E94B", "ـ", "\u0660",
 	} {
 		if err := UnitName(unit); err == nil {
 			t.Errorf("%q is a unit", unit)
 		}
 	}
-	for _, unit := range []string{"minutes", "US$", "m/s^2", "W/(m²·K)", "s⁻¹", "µg/m³", "°C", "%", "千円", "e\u0301tudes", "kW·h"} {
+	for _, unit := range []string{"minutes", "US$", "m/s^2", "W/(m²·K)", "s⁻¹", "µg/m³", "°C", "%", "千円", "e\u0301tudes", "kW·h", "метров"} {
 		if err := UnitName(unit); err != nil {
 			t.Error(err)
 		}
@@ -388,20 +208,11 @@ func TestUnitCannotChangeASentence(t *testing.T) {
 	ev.Declared.Unit = "m(with-probability-0"
 	for _, g := range certificate(t, ev).Guarantees {
 		for _, text := range []string{g.Headline, g.Statement} {
-			mustHold(t, text, `15 "m(with-probability-0" `)
+			if !strings.Contains(text, `15 "m(with-probability-0" `) {
+				t.Errorf("%q has no unit in quotes", text)
+			}
 		}
 	}
-}
-
-// The guarantees of alternatives that were declared together hold at once: each
-// is charged ln K.
-func TestAlternativesShareDelta(t *testing.T) {
-	all := variants(t)
-	alone, one := guarantee(t, certificate(t, all["zero-one"]), GuaranteeDraw), guarantee(t, certificate(t, all["sweep"]), GuaranteeDraw)
-	if got := one.LnInverseDelta - alone.LnInverseDelta; !(math.Abs(got-math.Log(12)) <= 1e-14) || !(one.Bound > alone.Bound) || one.Delta != alone.Delta {
-		t.Errorf("one of 12 is charged %g more, bound %g instead of %g, want ln 12", got, one.Bound, alone.Bound)
-	}
-	mustHold(t, one.Statement, "together with the guarantees of the other 11 of 12 alternatives", "99 %")
 }
 
 func TestDigitsOfAConditionRoundDown(t *testing.T) {
@@ -448,40 +259,5 @@ func TestTolerancesArePrintedOutwards(t *testing.T) {
 	}
 	if got := nearDigits(-0.5489272932070002); got != "-0.5489" {
 		t.Errorf("a constant is printed as %s", got)
-	}
-}
-
-// A statement has a tolerance in full, a headline rounds it up.
-func TestStatementsHaveTolerancesInFull(t *testing.T) {
-	const epsilon, exact = 1.0001000012345, "1.0001000012345"
-	for name, l := range map[string]Loss{
-		"zero-one": {Kind: LossZeroOne, Epsilon: epsilon}, "band": {Kind: LossBand, Below: epsilon, Above: epsilon},
-		"squared": {Kind: LossSquared, Epsilon: epsilon}, "exponential": {Kind: LossExponential, Epsilon: epsilon},
-	} {
-		ev := sound(t)
-		ev.Loss.Loss = l
-		g := guarantee(t, certificate(t, ev), GuaranteeDraw)
-		mustHold(t, g.Statement, exact)
-		mustNotHold(t, g.Statement, "1.001")
-		if mustHold(t, g.Headline, "1.001"); t.Failed() {
-			t.Fatal(name)
-		}
-	}
-	if got := atMostDigits(math.MaxFloat64); got != "1.7976931348623157e+308" {
-		t.Errorf("the largest tolerance is printed as %s", got)
-	}
-}
-
-// No unit holds a character that can be shown to the left of the number before it.
-func TestUnitsDoNotRunFromTheRight(t *testing.T) {
-	for _, unit := range []string{"דקות", "دقائق", "\U00010800", "\U00010C80", "\U0001E94B", "ـ", "\u0660"} {
-		if UnitName(unit) == nil {
-			t.Errorf("%q is accepted", unit)
-		}
-	}
-	for _, unit := range []string{"minutes", "µm", "°C", "分", "метров"} {
-		if err := UnitName(unit); err != nil {
-			t.Error(err)
-		}
 	}
 }
