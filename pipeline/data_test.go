@@ -13,8 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// constants is a column of one value.
-func constants(n int, value float64) []float64 { return slices.Repeat([]float64{value}, n) }
+// constants is a column of a hundred rows of one value.
+func constants(value float64) []float64 { return slices.Repeat([]float64{value}, 100) }
 
 // Rows that nothing can be learnt from are an error with a hint, and nothing is
 // published.
@@ -22,7 +22,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 	good := waves(100, 0.1, 40)
 	cut := func(n int) [][]float64 { return [][]float64{good[0][:n], good[1][:n], good[2][:n]} }
 	huge := func() []float64 {
-		c := constants(100, 1e300)
+		c := constants(1e300)
 		for i := range c {
 			c[i] *= float64(i % 3)
 		}
@@ -37,9 +37,9 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		{"no row", cut(0), nil, "0 rows"},
 		{"one row", cut(1), nil, "1 row:"},
 		{"too few rows for the scaling", cut(19), nil, "declare the scaling"},
-		{"constant target", [][]float64{good[0], good[1], constants(100, 7)}, nil, `target "y" has one value, 7`},
-		{"all features constant", [][]float64{constants(100, 1), constants(100, 2), good[2]}, nil, "no feature is left"},
-		{"declared feature constant", [][]float64{good[0], constants(100, 2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
+		{"constant target", [][]float64{good[0], good[1], constants(7)}, nil, `target "y" has one value, 7`},
+		{"all features constant", [][]float64{constants(1), constants(2), good[2]}, nil, "no feature is left"},
+		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
 		{"value of no use", [][]float64{huge(), good[1], good[2]}, nil, "beyond 1e30"},
 		{"such a value with all rows scaling", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "beyond 1e30"},
 		{"undeclared scaling of a feature", good, func(j *pipeline.Job) { declared(j); delete(j.Scaling.Features, "b") }, `"b" is a feature without declared centre`},

@@ -41,7 +41,7 @@ func TestOnCircle(t *testing.T) {
 // A model has the encodings of the job, with one hyper-parameter a feature. It is verified, and predicts
 // raw rows.
 func TestEncodings(t *testing.T) {
-	l := stations(900, 4)
+	l := stations(900)
 	for name, c := range map[string]struct {
 		of     pipeline.Encoding
 		want   pipeline.Encoding

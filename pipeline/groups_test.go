@@ -16,8 +16,8 @@ import (
 )
 
 // stations are waves with a third feature, one of three stations.
-func stations(n int, seed uint64) *lake {
-	columns := waves(n, 0.2, seed)
+func stations(n int) *lake {
+	columns := waves(n, 0.2, 4)
 	at := make([]float64, n)
 	for i, b := range columns[1] {
 		at[i] = math.Floor(3 * b)
@@ -43,7 +43,7 @@ func openTable(l *lake) pipeline.OpenData {
 // Groups by a column beside the features, from the reference rows, from the job, in two parts, and as a
 // feature, have the rows and misses that they should, and are verified.
 func TestGroupsThroughThePipeline(t *testing.T) {
-	l := stations(900, 4)
+	l := stations(900)
 	verify := func(c certify.Certificate, r *pipeline.Result) error {
 		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, openTable(l), pipeline.Resources{})
 		return err
@@ -113,7 +113,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 // A column of groups that the rows do not have, or that is text, is an error of the job before a row is
 // read, and refused in a forged certificate.
 func TestGroupsNeedTheirColumn(t *testing.T) {
-	l := stations(900, 4)
+	l := stations(900)
 	for _, values := range [][]float64{nil, {0, 1}} {
 		of := func(column string) func(*pipeline.Job) {
 			return func(j *pipeline.Job) {
@@ -137,7 +137,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 
 // A look at three groups counts as five at all rows.
 func TestLooksAtGroups(t *testing.T) {
-	l, log := stations(400, 4), &pipelinetest.Store{}
+	l, log := stations(400), &pipelinetest.Store{}
 	groups := func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
 	for _, c := range []struct {
 		name  string

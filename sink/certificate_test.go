@@ -82,51 +82,6 @@ func smallJob() pipeline.Job {
 	}
 }
 
-func TestCertificateRowSaysWhatTheDocumentSays(t *testing.T) {
-	c := certified(t, []string{"a", "b", "y"}, waves(600, 1), []int{250, 350}, smallJob()).Certificate
-	data, err := sink.CertificateRow(c)
-	fatal.If(t, err)
-	if again, err := sink.CertificateRow(c); err != nil || !bytes.Equal(data, again) {
-		t.Errorf("the same certificate gives other bytes the second time: %v", err)
-	}
-	document, err := certify.Marshal(c)
-	fatal.If(t, err)
-	if limit := 2*len(document) + 20_000; len(data) > limit {
-		t.Errorf("the row has %d bytes for a document of %d, want at most %d", len(data), len(document), limit)
-	}
-	id := sha256.Sum256(document)
-	type row struct {
-		Certificate string   `parquet:"certificate"`
-		MeanStatus  string   `parquet:"mean_status"`
-		MeanBound   float64  `parquet:"mean_bound"`
-		DrawStatus  string   `parquet:"draw_status"`
-		DrawBound   float64  `parquet:"draw_bound"`
-		Suspicious  bool     `parquet:"dependence_suspicious"`
-		Correlation float64  `parquet:"dependence_correlation"`
-		Epsilon     *float64 `parquet:"epsilon,optional"`
-		Below       *float64 `parquet:"below,optional"`
-		Unit        *string  `parquet:"declared_unit,optional"`
-		N           int64    `parquet:"n"`
-		KL          float64  `parquet:"kl"`
-		Model       string   `parquet:"model"`
-		Document    string   `parquet:"document"`
-	}
-	rows, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
-	if err != nil || len(rows) != 1 {
-		t.Fatalf("%d rows, %v, want one", len(rows), err)
-	}
-	r, mean, draw := rows[0], c.Guarantees[0], c.Guarantees[1]
-	if r.Certificate != hex.EncodeToString(id[:]) || r.Document != string(document) || r.DrawStatus != string(draw.Status) || r.DrawBound != draw.Bound ||
-		r.MeanStatus != string(mean.Status) || r.MeanBound != mean.Bound || r.Suspicious != c.Dependence.Suspicious || r.Correlation != c.Dependence.Correlation || r.Epsilon == nil || *r.Epsilon != draw.Loss.Epsilon || r.Below != nil ||
-		r.Unit == nil || *r.Unit != "m/s" || r.N != draw.N || r.KL != draw.KL || r.Model != c.Model.Digest {
-		t.Errorf("the row %+v does not say what the certificate says", r)
-	}
-	c.Guarantees = nil
-	if _, err := sink.CertificateRow(c); err == nil {
-		t.Error("a certificate without a guarantee has a row")
-	}
-}
-
 func TestPredictionsGiveNullsAndAReasonForBadRows(t *testing.T) {
 	var b bytes.Buffer
 	p := sink.NewPredictions(&b, "0123")

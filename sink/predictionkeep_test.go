@@ -3,7 +3,6 @@ package sink_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -49,31 +48,6 @@ func keptTexts(t *testing.T, node parquet.Node, texts []string) *parquet.File {
 
 // textColumn is the place of the column that keptTexts adds.
 const textColumn = 6
-
-// Texts that come again and again have a dictionary where their type says so, in every row
-// group.
-func TestKeptTextsHaveADictionary(t *testing.T) {
-	texts := make([]string, 150_000)
-	for i := range texts {
-		if i%11 != 0 {
-			texts[i] = fmt.Sprintf("a name as long as this one, of which there are a few: %d", i*i%37)
-		}
-	}
-	bytesOf := func(node parquet.Node) (sum int64) {
-		f := keptTexts(t, node, texts)
-		if len(f.RowGroups()) < 2 {
-			t.Fatal("it has one row group")
-		}
-		for _, g := range f.Metadata().RowGroups {
-			sum += g.Columns[textColumn].MetaData.TotalCompressedSize
-		}
-		return sum
-	}
-	plain, named := bytesOf(parquet.String()), bytesOf(parquet.Encoded(parquet.String(), &parquet.RLEDictionary))
-	if named > 160_000 || named > plain/3 { // six bits each
-		t.Errorf("%d bytes with a dictionary, %d without", named, plain)
-	}
-}
 
 // A dictionary, a page and a row group of long texts that are all different end before they
 // take much memory, and no header of a page holds a text.
