@@ -19,8 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/sink"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // limitedTo runs the command in a process of its own that may have so many MiB of
@@ -98,65 +96,5 @@ func TestEndlessFiles(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A small file that claims to be large is refused in a small address space, by every
-// command that reads it.
-func TestResealedArtifacts(t *testing.T) {
-	t.Parallel()
-	a := trained(t)
-	row := strings.TrimSuffix(a.certificate, "json") + "parquet"
-	path, output := filepath.Join(t.TempDir(), "forged.parquet"), filepath.Join(t.TempDir(), predictionsFile)
-	calls := map[string][][]string{
-		"model": {{"inspect", path}, {"verify", path, a.certificate, a.lake}, {"predict", path, a.certificate, a.lake, "-o", output}},
-		"row":   {{"inspect", path}, {"verify", a.model, path, a.lake}, {"predict", a.model, path, a.lake, "-o", output}},
-	}
-	for name, good := range map[string][]byte{"model": readFile(t, a.model), "row": readFile(t, row)} {
-		if _, err := sink.DecodeModel(resealed(good)); name == "model" && err != nil {
-			t.Fatal(err)
-		}
-		seal := bytes.LastIndex(good, []byte("pacsgp-sha256"))
-		footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
-		step := (len(good) - footer) / 40
-		if testing.Short() {
-			step *= 3
-		}
-		for at := 8; at < len(good)-8; at += step {
-			if at < footer && at > 64 {
-				at = footer
-			}
-			if at >= seal-2 && at < seal+80 {
-				continue
-			}
-			forged := bytes.Clone(good)
-			copy(forged[at:], "\xff\xff\xff\xff\x0f")
-			writeFile(t, path, resealed(forged))
-			for _, args := range calls[name] {
-				got := limitedTo(t, 2560, args...)
-				if got.status != 0 && got.status != exitFailure && got.status != exitNotCertified || strings.Contains(got.message, "goroutine") {
-					t.Errorf("%s, byte %d of %d: pacsgp %q: status %d: %.300s", name, at, len(good), args, got.status, got.message)
-				}
-				if args[0] == "verify" && name == "model" && got.status != exitFailure {
-					t.Errorf("byte %d of %d: pacsgp %q: another model than that of the certificate is verified", at, len(good), args)
-				}
-			}
-		}
-	}
-}
-
-// What lies beside artifacts is called what it is.
-func TestFilesBesideArtifacts(t *testing.T) {
-	a := trained(t)
-	job := filepath.Join(a.dir, "job.yaml")
-	for path, word := range map[string]string{
-		job:                                     "text, as a job file is",
-		filepath.Join(a.out, sinklake.PlotFile): "a picture (PNG)",
-		filepath.Join(a.out, "attempts.jsonl"):  "a log of attempts",
-		filepath.Join(a.out, sinklake.RunFile):  "a run record",
-	} {
-		for _, args := range [][]string{{"inspect", path}, {"verify", path, a.certificate}, {"verify", a.model, path}} {
-			pacsgp(t, args...).says(t, exitFailure, path+": it is "+word)
-		}
 	}
 }

@@ -146,52 +146,6 @@ func certificateOf(t *testing.T, ev certify.Evidence) []byte {
 	return doc
 }
 
-// Forgery 8, the count edited in the file: nobody can check it, so that no
-// sentence rests on it, and it is printed as the maker's word.
-func TestEditedAttemptIsTheMakersWord(t *testing.T) {
-	a := trained(t)
-	b := retrained(t, a.dir, jobFile{"inducing": "9"}) // another directory, another log
-	for _, c := range []struct {
-		artifact artifact
-		count    string
-		says     string
-	}{{a, "7", "6 other jobs were tried on these rows"}, {b, "2", "1 other job was tried on these rows"}} {
-		text := string(readFile(t, c.artifact.certificate))
-		edited := strings.NewReplacer(`"on_these_rows": 1`, `"on_these_rows": `+c.count, `"in_this_log": 1`, `"in_this_log": `+c.count).Replace(text)
-		if edited == text {
-			t.Fatal("the document has no count of attempts")
-		}
-		path := filepath.Join(t.TempDir(), "edited.json")
-		writeFile(t, path, []byte(edited))
-		for _, args := range [][]string{{"verify", c.artifact.model, path, c.artifact.lake, "--judge", "draw"}, {"inspect", path}} {
-			said := succeed(t, args...).stdout
-			_, word, found := strings.Cut(said, "What its maker says, and model and rows do not show")
-			if !found || !strings.Contains(word, "attempt       "+c.count+" on these rows, "+c.count+" in all, by its log of attempts") {
-				t.Errorf("%s does not print the count as the maker's word:\n%s", args[0], said)
-			}
-			if flat := strings.Join(strings.Fields(said), " "); !strings.Contains(flat, c.says) {
-				t.Errorf("%s does not say %q first:\n%s", args[0], c.says, said)
-			}
-		}
-		before, err := certify.Parse([]byte(text))
-		fatal.If(t, err)
-		after, err := certify.Parse([]byte(edited))
-		fatal.If(t, err)
-		for i, g := range after.Guarantees {
-			if g != before.Guarantees[i] {
-				t.Errorf("the count changes the guarantee %s", g.ID)
-			}
-		}
-	}
-}
-
-// Forgery 5, from an ordinary job file: the job ends before it reads a row.
-func TestTrainRefusesASentenceAsUnit(t *testing.T) {
-	dir := t.TempDir()
-	job := tiny(jobFile{"loss": `{epsilon: 0.7, unit: "units with probability at most 0.0001. (Superseded text: it"}`}).write(t, dir)
-	pacsgp(t, "train", "-c", job).says(t, exitConfig, "loss.unit")
-}
-
 // A job that is strict about dependence does not end well on rows that depend on
 // each other, and the finding is a number in every form of the certificate.
 func TestStrictJobFailsOnSuspiciousRows(t *testing.T) {

@@ -198,15 +198,6 @@ func TestVariablesOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Where something is done with a path, messages show it as it is.
-func TestPathsOfVariablesAreShown(t *testing.T) {
-	dir := t.TempDir()
-	for _, change := range []jobFile{{"source": "{paths: ['/no/${PLACE}/lake']}"}, {"source": "{paths: ['${PLACE}']}"}} {
-		a := pacsgpOn(t, plain(), map[string]string{"PLACE": "/nowhere"}, "train", "-c", tiny(change).write(t, dir))
-		a.says(t, exitFailure, "/nowhere", "does not exist")
-	}
-}
-
 type brokenPipe struct{ left int }
 
 func (b *brokenPipe) Write(p []byte) (int, error) {
@@ -232,23 +223,13 @@ func TestStandardOutputThatIsFull(t *testing.T) {
 		{"train", "-c", job, "-o", t.TempDir(), "--no-pass"},
 		{"pass", "-c", job, "--from", fitted, "-o", part},
 		{"certify", "-c", job, "-o", fitted, part},
-		{"certify", "-c", job, "-o", fitted, part, "--json"},
-		{"topics", "-c", topics},
 		{"train", "-c", topics},
 		{"pull", "tiny", "--kafka", topics, "-o", t.TempDir()},
 		{"demo", "-o", t.TempDir()},
-		{"verify", a.model, a.certificate, a.lake, "--json"},
-		{"predict", a.model, a.certificate, a.lake, "-o", output, "--json"},
 		{"plan", "-c", job},
-		{"plan", "-c", job, "--json"},
 		{"train", "-c", job},
-		{"train", "-c", job, "--json"},
 		{"train", "-c", job, "--limit", "1e-9"},
-		{"inspect", a.model},
-		{"inspect", "--json", a.model},
 		{"inspect", a.certificate},
-		{"inspect", "--json", a.certificate},
-		{"verify", a.model, a.certificate},
 		{"verify", a.model, a.certificate, a.lake},
 		{"predict", a.model, a.certificate, a.lake, "-o", output},
 		{"version"},

@@ -367,45 +367,6 @@ func TestNextWindow(t *testing.T) {
 	}
 }
 
-// A run that fails leaves its spool, and the next one goes on with the window that it froze;
-// one that was changed says what is left. A window without rows, and plan, leave nothing.
-func TestSpoolsThatAreLeft(t *testing.T) {
-	c := smallTopic(t)
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out")
-	job := func(change jobFile) string {
-		j := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"})
-		maps.Copy(j, change)
-		return j.write(t, dir)
-	}
-	temporary := t.TempDir()
-	t.Setenv("TMPDIR", temporary)
-	pacsgp(t, "plan", "-c", job(nil)).says(t, 0, "180")
-	if left := append(names(t, temporary), names(t, out)...); len(left) > 0 {
-		t.Errorf("plan left %q", left)
-	}
-	failing := job(jobFile{"publish": "{kafka: {name: small}}"})
-	a := pacsgp(t, "train", "-c", failing)
-	a.says(t, exitFailure, "pacsgp topics")
-	if !strings.Contains(a.log, `"msg":"spool"`) {
-		t.Errorf("the log does not tell of the spool: %s", a.log)
-	}
-	fillTopic(t, c.ListenAddrs()[0], 180)
-	a = succeed(t, "train", "-c", job(jobFile{"features": "[in.x2, x1]"}))
-	if !strings.Contains(a.log, "spools of other windows") {
-		t.Errorf("nothing is said of the spool that is left: %s", a.log)
-	}
-	succeed(t, "topics", "-c", job(jobFile{"publish": "{kafka: {name: small}}"}))
-	succeed(t, "train", "-c", failing)
-	if text := string(readFile(t, filepath.Join(out, record(t, out).Certificate))); !strings.Contains(text, `"end": 60`) {
-		t.Error("the second run froze another window")
-	}
-	pacsgp(t, "train", "-c", job(jobFile{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, from: latest}}"})).says(t, exitFailure, "no rows")
-	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
-		t.Errorf("the spool was left in %q", left)
-	}
-}
-
 // remake deletes a topic, and makes one of its name.
 func remake(t *testing.T, address, name string, partitions int) {
 	t.Helper()

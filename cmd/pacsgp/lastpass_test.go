@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -139,54 +137,5 @@ func TestRowsChangedBeforeLastPass(t *testing.T) {
 				t.Errorf("on the old rows again: attempt %+v, resumed %v; want the first one, resumed", r.Attempt, r.Training.Resumed)
 			}
 		})
-	}
-}
-
-// The same rows in a file of another writer are the same sample: the digest is
-// over values.
-func TestRewrittenRowsAreTheSameSample(t *testing.T) {
-	dir := t.TempDir()
-	rows := lines(90)
-	rows.write(t, lakeFile(dir, 0))
-	job := tiny(nil).write(t, dir)
-	a := meanwhile(t, job, func(string) {
-		rows.with("comment", make([]string, 90)).write(t, lakeFile(dir, 0))
-	})
-	if a.status != 0 && a.status != exitNotCertified {
-		t.Errorf("status %d: %s", a.status, a.message)
-	}
-}
-
-// Any bit of the model file that changes between training and last pass is
-// noticed; the next run mends the file.
-func TestModelChangedBeforeLastPass(t *testing.T) {
-	repeats(t)
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
-	out := filepath.Join(dir, "out")
-	succeed(t, "train", "-c", job)
-	want := published(t, out)
-	size := len(readFile(t, filepath.Join(out, record(t, out).Model)))
-	for _, at := range []int{0, 4, size / 3, size / 2, size - 9, size - 1} {
-		fatal.If(t, os.RemoveAll(out))
-		a := meanwhile(t, job, func(modelFile string) {
-			writeFile(t, modelFile, flip(readFile(t, modelFile), at, uint(at%8)))
-		})
-		withoutCertificate(t, a, out, "changed since training", "SHA-256", "model-")
-		succeed(t, "train", "-c", job)
-		complete(t, "run again", out, want)
-	}
-	for name, happens := range map[string]func(string){
-		"lost":      func(modelFile string) { _ = os.Remove(modelFile) },
-		"truncated": func(modelFile string) { writeFile(t, modelFile, readFile(t, modelFile)[:size/2]) },
-		"longer":    func(modelFile string) { writeFile(t, modelFile, append(readFile(t, modelFile), 0)) },
-	} {
-		fatal.If(t, os.RemoveAll(out))
-		withoutCertificate(t, meanwhile(t, job, happens), out, "model-")
-		succeed(t, "train", "-c", job)
-		if diff := cmp.Diff(want, published(t, out)); diff != "" {
-			t.Errorf("%s, run again: other artifacts (-want +got):\n%.2000s", name, diff)
-		}
 	}
 }

@@ -66,39 +66,3 @@ func TestWorstJobFilesAreRead(t *testing.T) {
 		})
 	}
 }
-
-// Many faults, and long texts in them, are told in a message that can be read.
-func TestErrorsAreInProportion(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	long := strings.Repeat("k", 900_000)
-	for name, c := range map[string]struct {
-		change jobFile
-		words  string
-	}{
-		"unknown features": {jobFile{"features": "[" + numbered(20_000, "c%d,") + "]"}, "and 19980 more faults"},
-		"unknown excludes": {jobFile{"exclude": "[" + numbered(20_000, "c%d,") + "]"}, "and 19980 more faults"},
-		"features twice":   {jobFile{"features": "[" + strings.Repeat("x1,", 20_000) + "]"}, "and 19979 more faults"},
-		"remote paths":     {jobFile{"source": "{paths: [" + numbered(9_000, `"s3://a/%d",`) + "]}"}, "and 8980 more faults"},
-		"a long key":       {jobFile{long: "1"}, "kkk…"},
-		"a long target":    {jobFile{"target": long}, "kkk…"},
-		"a long loss":      {jobFile{"loss": "{epsilon: 1, kind: " + long + "}"}, "kkk…"},
-		"a long size":      {jobFile{"memory": long}, "kkk…"},
-		"a long path":      {jobFile{"source": "{paths: [" + long + "]}"}, "kkk…"},
-		"a long variable":  {jobFile{"delta": "${" + long + "}"}, "kkk…"},
-		"a long output":    {jobFile{"output": long}, "kkk…"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := tiny(c.change).write(t, dir)
-			began := time.Now()
-			a := pacsgp(t, "train", "-c", job)
-			took := time.Since(began)
-			if took > 2*time.Minute { // a hundred times what it takes, for machines at work and the race detector
-				t.Errorf("took %v", took)
-			}
-			if a.status == 0 || len(a.message) > 20_000 || !strings.Contains(a.message, c.words) {
-				t.Errorf("status %d, %d bytes of message: %.600s", a.status, len(a.message), a.message)
-			}
-		})
-	}
-}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // records are the lines of a log, each of which has to be one.
@@ -77,51 +76,5 @@ func TestLogHasOneFormat(t *testing.T) {
 	text := finished(t, "train", "-c", job, "--log-format", "text", "-o", job)
 	if !strings.HasPrefix(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:], "pacsgp: ") || strings.Contains(text, `{"time"`) {
 		t.Errorf("as text: %q", text)
-	}
-}
-
-// Without a terminal steps are told once a second; --log-level debug tells all.
-func TestStepsAreToldOnceASecond(t *testing.T) {
-	count := func(args ...string) (steps int) {
-		t.Helper()
-		dir := t.TempDir()
-		smallLake(t, dir)
-		began := time.Now()
-		log := finished(t, append([]string{"train", "-c", tiny(nil).write(t, dir)}, args...)...)
-		for line := range strings.Lines(log) {
-			if strings.Contains(line, `"msg":"train"`) && strings.Contains(line, `"steps"`) || strings.Contains(line, " of ") && strings.HasPrefix(line, "train M=") {
-				steps++
-			}
-		}
-		if most := 1 + int(time.Since(began)/time.Second); len(args) < 2 && steps > most {
-			t.Errorf("%q: %d steps are told in %v", args, steps, time.Since(began))
-		}
-		return steps
-	}
-	if count() < 1 {
-		t.Error("no step is told")
-	}
-	if all := count("--log-level", "debug"); all < 5 {
-		t.Errorf("--log-level debug tells %d steps", all)
-	}
-	if none := count("-q"); none > 0 {
-		t.Errorf("--quiet tells %d steps", none)
-	}
-	if text := count("--log-format=text"); text < 1 {
-		t.Error("as text no step is told")
-	}
-}
-
-func TestQuietStillSaysNotesAndErrors(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(jobFile{"copies": "independent"}).write(t, dir)
-	for line := range strings.Lines(finished(t, "train", "-c", job, "--quiet")) {
-		if !strings.Contains(line, `"WARN"`) {
-			t.Errorf("--quiet says %s", line)
-		}
-	}
-	if said := finished(t, "train", "-c", job, "--quiet", "-o", job); !strings.Contains(said, `"ERROR"`) {
-		t.Errorf("--quiet does not say the error: %q", said)
 	}
 }

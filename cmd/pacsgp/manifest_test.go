@@ -43,50 +43,6 @@ func TestSampleIsFoundInALakeThatHasGrown(t *testing.T) {
 	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw", "--manifest", elsewhere)
 }
 
-func TestMissingAndChangedFilesAreNamed(t *testing.T) {
-	dir, a := grown(t)
-	lake := filepath.Join(dir, "lake")
-	files, err := filepath.Glob(filepath.Join(lake, "*.parquet"))
-	if err != nil || len(files) != 3 {
-		t.Fatal(files, err)
-	}
-	first := readFile(t, files[0])
-	fatal.If(t, os.Remove(files[0]))
-	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, filepath.Base(files[0])+" is missing")
-	writeFile(t, files[0], readFile(t, files[1])[:len(first)/2])
-	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
-	later, err := filepath.Glob(filepath.Join(lake, "later", "*.parquet"))
-	if err != nil || len(later) != 1 {
-		t.Fatal(later, err)
-	}
-	writeFile(t, files[0], readFile(t, later[0]))
-	fatal.If(t, os.RemoveAll(filepath.Dir(later[0])))
-	// As many rows as the sample, of which some are others.
-	pacsgp(t, "verify", a.model, a.certificate, lake).says(t, exitFailure, files[0]+" has changed")
-}
-
-// Of two equal files the first is removed: that one is missing, wherever the lake is now.
-func TestTheMissingOneOfTwoEqualFilesIsNamed(t *testing.T) {
-	dir := t.TempDir()
-	for _, day := range []string{"day=1", "day=2", "day=3"} {
-		addFile(t, dir, day, 0, 90)
-	}
-	lake := filepath.Join(dir, "lake")
-	if a := pacsgp(t, "train", "-c", tiny(jobFile{"copies": "independent", "features": "[x1, x2]"}).write(t, dir)); a.status != exitNotCertified { // so few rows
-		t.Fatalf("status %d: %s", a.status, a.message)
-	}
-	out := filepath.Join(dir, "out")
-	r := record(t, out)
-	fatal.If(t, os.RemoveAll(filepath.Join(lake, "day=1")))
-	moved := filepath.Join(dir, "moved")
-	fatal.If(t, os.Rename(lake, moved))
-	a := pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), moved)
-	a.says(t, exitFailure, "of 3 files of the sample 1", "day=1", "is missing")
-	if strings.Contains(a.message, "day=2") || strings.Contains(a.message, "has changed") {
-		t.Errorf("it accuses another file: %s", a.message)
-	}
-}
-
 // A manifest is believed in nothing.
 func TestManifestThatLiesIsRefused(t *testing.T) {
 	dir, a := grown(t)

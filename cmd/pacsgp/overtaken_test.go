@@ -36,16 +36,3 @@ func TestOvertaken(t *testing.T) {
 		t.Errorf("%d certificates, want 1", n)
 	}
 }
-
-// TestNoBroker: a missing broker is reported during retries, and at the end with what to check.
-func TestNoBroker(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits until no broker was found, which takes seconds by design")
-	}
-	job := tiny(jobFile{"kafka": `{brokers: ["127.0.0.1:1"], patience: 8s}`, "source": `{kafka: {topic: rows}}`, "features": "[x1]"}).write(t, t.TempDir())
-	a := pacsgp(t, "train", "-c", job, "--log-format", "text")
-	a.says(t, exitFailure, "127.0.0.1:1", "connection refused", "hint: kafka.brokers")
-	if !strings.Contains(a.log, "note: kafka: no broker answers") || !strings.Contains(a.log, "tried again until 8s are over") {
-		t.Errorf("said meanwhile: %s", a.log)
-	}
-}

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/internal/durable/durabletest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -117,50 +114,6 @@ func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
 		if p.Mean == nil || p.Certificate != nil {
 			t.Fatalf("row %d: %+v, want a mean and no certificate", i, p)
 		}
-	}
-}
-
-func TestPredictRefuses(t *testing.T) {
-	a := trained(t)
-	other := retrained(t, a.dir, jobFile{"inducing": "9"})
-	output := filepath.Join(a.dir, "predictions", "p.parquet")
-	writeFile(t, filepath.Join(filepath.Dir(output), "keep"), nil)
-	refuse := func(got answer, status int, words ...string) {
-		t.Helper()
-		if got.stdout != "" {
-			t.Errorf("stdout has %q", got.stdout)
-		}
-		got.says(t, status, words...)
-		if left := names(t, filepath.Dir(output)); len(left) != 1 {
-			t.Errorf("left over: %q", left)
-		}
-	}
-	refuse(pacsgp(t, "predict", a.model, other.certificate, a.lake, "-o", output), exitFailure, "refused", "SHA-256")
-	refuse(pacsgp(t, "predict", a.model, a.certificate, a.lake), exitUsage, "-o")
-	refuse(pacsgp(t, "predict", a.model, a.certificate, "-o", output), exitUsage, "DATA")
-	refuse(pacsgp(t, "predict", a.model, a.certificate, filepath.Join(a.dir, "nowhere"), "-o", output), exitFailure, "nowhere")
-	narrow := filepath.Join(a.dir, "narrow.parquet")
-	table{"x1": make([]float64, 3)}.write(t, narrow)
-	refuse(pacsgp(t, "predict", a.model, a.certificate, narrow, "-o", output), exitFailure, "narrow.parquet", `no column "x2"`)
-	data := readFile(t, lakeFile(a.dir, 0))
-	damaged := filepath.Join(a.dir, "damaged.parquet")
-	writeFile(t, damaged, append(bytes.Clone(data[:4]), append(make([]byte, 60), data[64:]...)...))
-	refuse(pacsgp(t, "predict", a.model, a.certificate, lakeFile(a.dir, 1), damaged, "-o", output), exitFailure, "damaged.parquet")
-
-	for _, kind := range []string{durabletest.Create, durabletest.Write, durabletest.Sync} {
-		full := hooked(func(op durabletest.Operation, effect func() error) error {
-			if op.Kind != kind {
-				return effect()
-			}
-			if op.Half != nil {
-				op.Half()
-			}
-			return &os.PathError{Op: kind, Path: op.Name, Err: syscall.ENOSPC}
-		})
-		refuse(pacsgpOn(t, full, nil, "predict", a.model, a.certificate, a.lake, "-o", output), exitFailure, "no space left", "hint")
-	}
-	if _, err := os.Stat(output); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s: %v, want no such file", output, err)
 	}
 }
 

@@ -81,43 +81,6 @@ except UserWarning as w:
 	}
 }
 
-// The independent verifier reads no list of files, and says what to give it.
-func TestPythonRefusesLists(t *testing.T) {
-	verifytest.Need(t)
-	path := filepath.Join(t.TempDir(), "list.json")
-	writeFile(t, path, []byte("{}"))
-	out := verifytest.Script(t, `
-import sys
-from pacsgp.listing import listing
-try:
-    listing(sys.argv[1:])
-except Exception as err:
-    print(err)
-`, path)
-	if want := path + " is a list of files: give the files that it names, in its order"; out != want {
-		t.Errorf("got %q, want %q", out, want)
-	}
-}
-
-// Nor does it read stores, and says how to get at what is in them.
-func TestPythonRefusesStores(t *testing.T) {
-	verifytest.Need(t)
-	out := verifytest.Script(t, `
-import pacsgp
-from pacsgp.__main__ import quiet
-for call in ["verify", "s3://u:hunter2@b/m.parquet", "c.json"], ["verify", "m.parquet", "c.json", "s3://b/lake"], ["predict", "https://h/m.parquet", "out", "lake"]:
-    print(quiet(call)["refused"])
-try:
-    pacsgp.Model("s3://b/out")
-except Exception as err:
-    print(err)
-`)
-	const want = "://… is in a store, and this package reads files of this machine: copy them here, as by aws s3 cp "
-	if strings.Count(out, want) != 4 || strings.Contains(out, "hunter2") {
-		t.Errorf("want %q each time, without a secret:\n%s", want, out)
-	}
-}
-
 // The example fits, keeps its promise on fresh rows, and reads the same model back.
 func TestPythonExample(t *testing.T) {
 	needScikitLearn(t)

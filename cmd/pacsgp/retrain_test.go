@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // heldOut makes an artifact on 700 rows whose mean is certified by hold-out rows only.
@@ -74,48 +73,4 @@ func TestChosenKeyCountsForNothing(t *testing.T) {
 	if text := strings.Join(strings.Fields(got.stdout), " "); got.status != exitNotCertified || !strings.Contains(text, `by the key "mine", which its maker chose`) || !strings.Contains(got.message, "vacuous") {
 		t.Errorf("status %d (%s), and it says\n%s", got.status, got.message, got.stdout)
 	}
-}
-
-// A model that was trained in another way is refused, and a certificate from another
-// machine is not, but not taken for checked either.
-func TestVerifyRetrainOfAnotherTraining(t *testing.T) {
-	a := heldOut(t)
-	text := string(readFile(t, a.certificate))
-	edit := func(old, by string) string {
-		t.Helper()
-		edited := strings.Replace(text, old, by, 1)
-		if edited == text {
-			t.Fatalf("no %s in the certificate", old)
-		}
-		path := t.TempDir() + "/edited.json"
-		writeFile(t, path, []byte(edited))
-		return path
-	}
-	c, err := certify.Parse([]byte(text))
-	fatal.If(t, err)
-	other := edit(`"machine": "`+c.Declared.Training.Machine+`"`, `"machine": "s390x/portable"`)
-	got := pacsgp(t, "verify", a.model, other, a.lake, "--retrain")
-	if got.status != exitNotCertified || !strings.Contains(got.message, "the training cannot be repeated here") || !strings.Contains(got.message, "s390x/portable") || !strings.Contains(got.stdout, "NOT CHECKED") {
-		t.Errorf("from another machine: status %d: %s\n%s", got.status, got.message, got.stdout)
-	}
-	seed := certifiedAnew(t, c, func(ev *certify.Evidence) {
-		ev.Configuration = []byte(strings.Replace(string(ev.Configuration), `"seed": 0`, `"seed": 5`, 1))
-		ev.OptimiserSeed = 5
-	})
-	path := t.TempDir() + "/seed.json"
-	writeFile(t, path, seed)
-	pacsgp(t, "verify", a.model, path, a.lake, "--retrain").says(t, exitFailure, "refused", "trained again from the configuration")
-}
-
-// certifiedAnew is the document of changed evidence.
-func certifiedAnew(t *testing.T, c certify.Certificate, change func(*certify.Evidence)) []byte {
-	t.Helper()
-	ev, err := c.Evidence()
-	fatal.If(t, err)
-	change(&ev)
-	forged, err := certify.Certify(ev)
-	fatal.If(t, err)
-	doc, err := certify.Marshal(forged)
-	fatal.If(t, err)
-	return doc
 }

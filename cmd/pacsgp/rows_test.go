@@ -12,14 +12,8 @@ import (
 )
 
 // A table is a Parquet file of the tests: columns by name, each a []float64, an
-// []int64, times, a []string, or a []any of float64 and nil for nulls.
+// []int64, a []string, or a []any of float64 and nil for nulls.
 type table map[string]any
-
-// times are a column of timestamps, in seconds since 1970.
-type times []int64
-
-// decimals are a column of decimal(18, 3), as thousandths.
-type decimals []int64
 
 // write writes the table as a file of one row group.
 func (c table) write(t *testing.T, path string) {
@@ -36,10 +30,6 @@ func (c table) bytes(t *testing.T) []byte {
 			group[name] = parquet.Leaf(parquet.DoubleType)
 		case []int64:
 			group[name] = parquet.Int(64)
-		case times:
-			group[name] = parquet.Timestamp(parquet.Microsecond)
-		case decimals:
-			group[name] = parquet.Decimal(3, 18, parquet.Int64Type)
 		case []any:
 			group[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		case []string:
@@ -72,14 +62,6 @@ func cells(values any, j int) (cells []parquet.Value) {
 			cells = append(cells, parquet.DoubleValue(v).Level(0, 0, j))
 		}
 	case []int64:
-		for _, v := range values {
-			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
-		}
-	case times:
-		for _, v := range values {
-			cells = append(cells, parquet.Int64Value(1_000_000*v).Level(0, 0, j))
-		}
-	case decimals:
 		for _, v := range values {
 			cells = append(cells, parquet.Int64Value(v).Level(0, 0, j))
 		}

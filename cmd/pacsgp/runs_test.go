@@ -37,54 +37,11 @@ func current(t *testing.T, out string) *pipeline.Current {
 	return p
 }
 
-// above runs a job with a limit that no bound can meet.
-func above(t *testing.T, job string) {
-	t.Helper()
-	if a := pacsgp(t, "train", "-c", job, "--limit", "0.0001"); a.status != exitNotCertified {
-		t.Fatalf("status %d: %s", a.status, a.message)
-	}
-}
-
 // unchanged demands that a run again trained nothing and told which certificate is current.
 func unchanged(t *testing.T, a answer, current string) {
 	t.Helper()
 	if !strings.Contains(a.log, "nothing is trained") || !strings.Contains(a.log, current) {
 		t.Errorf("a run again does not say %q: %s", current, a.log)
-	}
-}
-
-func TestPointerMovesWithStatusZeroOnly(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	out := filepath.Join(dir, "out")
-	above(t, tiny(nil).write(t, dir))
-	if p := current(t, out); p != nil {
-		t.Errorf("a run above its limit moved the pointer to %s", p.ID)
-	}
-	unchanged(t, pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "--limit", "0.0001"), "No certificate is current")
-	if r := lastRun(t, out); r.State != pipeline.StateFinished || *r.Exit != exitNotCertified || !strings.Contains(r.Fault, "limit") {
-		t.Errorf("its record says %+v", r)
-	}
-	if r := record(t, out); r.Exit != exitNotCertified || r.Fault == "" {
-		t.Errorf("run.json says exit status %d, %q", r.Exit, r.Fault)
-	}
-	// The same job with another limit is the same run; its pointer has to move.
-	unchanged(t, succeed(t, "train", "-c", tiny(nil).write(t, dir)), "It is the current one")
-	succeed(t, "train", "-c", tiny(jobFile{"train": "{passes: 2.5}"}).write(t, dir))
-	first := current(t, out)
-	if r := record(t, out); first == nil || first.ID != r.ID || first.Bound != r.Bound || r.Exit != 0 {
-		t.Fatalf("the pointer is %+v, the run %s", first, r.ID)
-	}
-	pointsToWhole(t, "after a run", out)
-
-	// A run that fails leaves pointer and run.json.
-	before := string(readFile(t, filepath.Join(out, sinklake.RunFile)))
-	writeFile(t, filepath.Join(dir, "lake", "zz.parquet"), []byte("no Parquet at all, and long enough"))
-	if a := pacsgp(t, "train", "-c", tiny(jobFile{"delta": "0.04"}).write(t, dir)); a.status != exitFailure {
-		t.Fatalf("status %d", a.status)
-	}
-	if got := current(t, out); *got != *first || string(readFile(t, filepath.Join(out, sinklake.RunFile))) != before {
-		t.Errorf("a run that failed changed the pointer to %+v", got)
 	}
 }
 
