@@ -64,7 +64,7 @@ func (v variant) job(c accuracyCase, folder string) string {
 	if v.trees == treesOfOutside {
 		mean += "roles: {outside: 30 %}\n"
 	}
-	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\ncopies: independent\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",
+	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\nduplicates: keep\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.rows(v.objective))
 }
 

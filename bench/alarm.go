@@ -235,7 +235,7 @@ func (b *bench) watchedDays(ctx context.Context) (c certify.Certificate, days []
 		}
 	}
 	r, err := measured.Train(ctx, binary, dir, "source: {paths: [train]}\ntarget: ArrDelay\nfeatures: [DepTime, DepDelay, Distance, TaxiOut]\nloss: {epsilon: 15}\ndelta: 0.01\n"+
-		"bad_rows: {tolerance: 5 %}\ncopies: independent\ninducing: 100\noutput: artifact\nattempts: attempts.jsonl\n")
+		"bad_rows: {tolerance: 5 %}\nduplicates: keep\ninducing: 100\noutput: artifact\nattempts: attempts.jsonl\n")
 	if err != nil {
 		return c, nil, err
 	}

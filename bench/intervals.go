@@ -123,7 +123,7 @@ func (m intervalModel) cells(tolerance float64) []string {
 func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target string) (m intervalModel, err error) {
 	job, err := pipeline.Job{
 		Target: target, Delta: 0.05, Inducing: []int{200}, Loss: pipeline.LossDecl{Tolerance: pipeline.AnyTolerance},
-		Roles: pipeline.RolesDecl{Holdout: 0.2}, Copies: pipeline.CopiesDecl{Policy: certify.CopiesIndependent},
+		Roles: pipeline.RolesDecl{Holdout: 0.2}, Copies: pipeline.CopiesDecl{Policy: certify.CopiesKept},
 	}.WithDefaults()
 	if err != nil {
 		return m, err

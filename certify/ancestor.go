@@ -69,7 +69,7 @@ func (a *Ancestor) HasSeen(segments []Segment) bool {
 }
 
 // validate checks the form, and that no ancestor was trained on a hold-out row of the sample.
-func (a *Ancestor) validate(sample Sample, holdout int64, copies CopiesPolicy) error {
+func (a *Ancestor) validate(sample Sample, holdout int64) error {
 	if a == nil {
 		return nil
 	}
@@ -91,9 +91,6 @@ func (a *Ancestor) validate(sample Sample, holdout int64, copies CopiesPolicy) e
 	}
 	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {
 		faults = append(faults, errors.New("there are hold-out rows, and training began with a model that may have seen them"))
-	}
-	if holdout > 0 && copies == CopiesDropped {
-		faults = append(faults, errors.New("there are hold-out rows, and training began with a model that may have seen copies of them: where rows are delivered again (copies: drop) offsets do not tell"))
 	}
 	return errors.Join(faults...)
 }

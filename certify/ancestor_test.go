@@ -15,19 +15,3 @@ func TestSeenDoesNotGrow(t *testing.T) {
 		t.Errorf("seen are %v, want %v", got, want)
 	}
 }
-
-// Where rows are delivered again, offsets do not tell whether an ancestor has seen them.
-func TestNoAncestorOfCopies(t *testing.T) {
-	sample := Sample{Segments: []Segment{{Topic: "rows", First: 100, End: 200, Rows: 100}}}
-	id := "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a"
-	a := &Ancestor{Certificate: id, Model: id, Rows: []Span{{"rows", 0, 0, 100}}}
-	for _, c := range []struct {
-		holdout int64
-		copies  CopiesPolicy
-		refused bool
-	}{{10, CopiesLimited, false}, {10, CopiesDropped, true}, {0, CopiesDropped, false}} {
-		if err := a.validate(sample, c.holdout, c.copies); (err != nil) != c.refused {
-			t.Errorf("%+v: %v", c, err)
-		}
-	}
-}

@@ -23,9 +23,10 @@ const (
 	AssumeJitter           AssumptionID = "jitter"
 	AssumeGridWeights      AssumptionID = "grid-weights"
 	AssumeOneAttempt       AssumptionID = "one-attempt"
-	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen" // of certificates with hold-out rows
-	AssumeHoldoutFixed     AssumptionID = "holdout-fixed"  // of the same
-	AssumeMeanFixed        AssumptionID = "mean-fixed"     // of certificates with a column for the mean
+	AssumeHoldoutUnseen    AssumptionID = "holdout-unseen"        // of certificates with hold-out rows
+	AssumeHoldoutFixed     AssumptionID = "holdout-fixed"         // of the same
+	AssumeMeanFixed        AssumptionID = "mean-fixed"            // of certificates with a column for the mean
+	AssumeEqualRows        AssumptionID = "equal-rows-are-copies" // of certificates that left some out
 )
 
 // A standardAssumption is the text of an assumption, and the statuses that it may
@@ -43,7 +44,7 @@ func standardAssumptions(units bool) []standardAssumption {
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
 		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it."},
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it."},
-		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal (with roles.by content from its values) and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role."},
+		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
@@ -52,6 +53,7 @@ func standardAssumptions(units bool) []standardAssumption {
 		{id: AssumeHoldoutUnseen, derived: true, text: "Training did not see the hold-out rows. A model does not tell what it was trained on: who doubts it trains again, without these rows, and compares the bytes."},
 		{id: AssumeHoldoutFixed, derived: true, text: "Which rows are hold-out rows (by key, share, selection and order of the rows) was fixed before their values were known. No file tells: who doubts it audits, under a key of his own."},
 		{id: AssumeMeanFixed, derived: true, text: "The prior's mean function, a column of the rows, is a function of the features that was fixed without the rows that certify. Predictions of a model that was fitted on them are none, nor are out-of-fold predictions, each of which has seen the others. No column tells how it was made."},
+		{id: AssumeEqualRows, derived: true, text: "Rows that are equal in every used column are one draw, which a join or a repeated delivery multiplied after it was drawn. The first counts, and the others were left out. No program can tell copies from separate draws; those among the rows of an earlier model that training began with are not looked for."},
 	}
 	if units {
 		all[0].id = AssumeIndependentUnits

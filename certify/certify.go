@@ -101,9 +101,6 @@ func (ev Evidence) record() (Certificate, error) {
 		Delta:         ev.Delta,
 		Declared:      ev.Declared,
 	}
-	if a := ev.Copies.AsTheyCome; a != nil {
-		c.Copies.AsTheyCome = &Risk{Exact: a.Exact, Upper: a.Exact.Upper()}
-	}
 	for _, p := range ev.Theta {
 		c.Theta = append(c.Theta, Coordinate{Parameter: p, Value: p.Value()})
 	}
@@ -129,6 +126,9 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	}
 	if ev.Mean != nil {
 		derived[AssumeMeanFixed] = ev.Ledger.meanFixed()
+	}
+	if c := ev.Copies; c.leftOut() || c.Policy == CopiesDropped && ev.Declared.Training.Ancestor != nil && ev.Delta.Uses(RoleHoldout) {
+		derived[AssumeEqualRows] = Assumption{Status: AssumptionAssumed}
 	}
 	return completeAssumptions(ev.Assumptions, derived, ev.Ledger.Units != nil)
 }

@@ -53,7 +53,7 @@ type Certificate struct {
 	Guarantees    []Guarantee   `json:"guarantees"`
 	Baseline      Baseline      `json:"baseline"`
 	Dependence    Dependence    `json:"dependence"`
-	Copies        Copies        `json:"copies"`
+	Copies        Copies        `json:"duplicates"`
 	Mean          *Mean         `json:"mean,omitempty"` // nil: the prior's mean function is a constant
 	Accuracy      Accuracy      `json:"accuracy"`
 	Assumptions   []Assumption  `json:"assumptions"`
@@ -78,8 +78,6 @@ type Role string
 const (
 	RoleTrain   Role = "train"
 	RoleHoldout Role = "holdout"
-	// RoleCopy is that of rows left out because they equal an earlier one: no guarantee comes from them.
-	RoleCopy Role = "copy"
 )
 
 // A Guarantee is one theorem applied to one predictor. Numbers in nats are
@@ -173,7 +171,7 @@ type Ledger struct {
 	Reference int64       `json:"reference"`
 	Train     int64       `json:"train"`
 	Holdout   int64       `json:"holdout"`
-	Copies    int64       `json:"copies"` // equal an earlier row and are left out
+	Copies    int64       `json:"duplicates"` // equal an earlier row and are left out
 	Bad       int64       `json:"bad"`
 	Outside   int64       `json:"outside,omitempty"` // the column of the mean was fitted on them
 	Units     *UnitLedger `json:"units,omitempty"`   // nil: examples are rows

@@ -11,7 +11,7 @@ func (c Certificate) Doubts() []string {
 	if len(c.Declared.Scaling) > 0 {
 		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
 	}
-	said = append(said, c.Copies.doubts(c.loss())...)
+	said = append(said, c.Copies.doubts()...)
 	if n := c.Ledger.Bad; n > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",
 			n, c.Sample.Rows, RoundUp(100*float64(n)/float64(c.Sample.Rows), 2)))

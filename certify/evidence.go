@@ -93,7 +93,6 @@ func (l Ledger) of(role Role) int64 {
 		return train
 	case RoleHoldout:
 		return holdout
-	case RoleCopy: // has no guarantee
 	}
 	return 0
 }
@@ -234,17 +233,13 @@ func (ev Evidence) validateRows() error {
 		if float64(c.Rows) > c.Limit*float64(rows) {
 			faults = append(faults, fmt.Errorf("%d copies are more than the share %g of %d rows", c.Rows, c.Limit, rows))
 		}
-	case CopiesDropped, CopiesIndependent:
+	case CopiesDropped, CopiesKept:
 		if c.Limit != 0 {
 			faults = append(faults, fmt.Errorf("a limit of copies, %g, beside the policy %q", c.Limit, c.Policy))
 		}
 	default:
-		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesLimited, CopiesDropped, CopiesIndependent))
+		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesDropped, CopiesKept, CopiesLimited))
 	}
-	if c.Policy != CopiesDropped {
-		rows -= ev.Ledger.Holdout + ev.Ledger.Outside
-	}
-	faults = append(faults, c.validate(ev.Ledger))
 	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
 		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))
 	}
@@ -269,7 +264,7 @@ func (ev Evidence) validateDeclared() error {
 	if d.Training.Hurried < 0 {
 		faults = append(faults, fmt.Errorf("training was hurried after %d steps", d.Training.Hurried))
 	}
-	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout, ev.Copies.Policy); err != nil {
+	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
 		faults = append(faults, err)
 	}
 	if d.Snapshot != "" {

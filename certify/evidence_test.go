@@ -58,7 +58,6 @@ func sound(t testing.TB) Evidence {
 		Jitter:        JitterCheck{Limit: 5e-9, Holds: true},
 		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
 	}
-	ev.Copies.AsTheyCome = asTheyCome(12604)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {
 		loss := .022 * random.Float64()
@@ -70,13 +69,6 @@ func sound(t testing.TB) Evidence {
 		fatal.If(t, ev.Tallies.At(PredictorMean, RoleHoldout).AddSpread(missed))
 	}
 	return ev
-}
-
-// asTheyCome are the losses on so many rows as they come, of which a sixteenth is missed.
-func asTheyCome(n int64) *Risk {
-	r := Risk{Exact: ones(n/16, n)}
-	r.Upper = r.Exact.Upper()
-	return &r
 }
 
 // add adds a loss that must be in range.
@@ -155,15 +147,12 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"copies without policy":    func(ev *Evidence) { ev.Copies.Policy = "" },
 		"copies do not add up":     func(ev *Evidence) { ev.Copies.Distinct++ },
 		"copies of fewer features": func(ev *Evidence) { ev.Copies.Features = 4 },
-		"copies not dropped":       func(ev *Evidence) { ev.Copies.Policy = CopiesIndependent },
+		"copies not dropped":       func(ev *Evidence) { ev.Copies.Policy = CopiesKept },
 		"copies dropped in part":   func(ev *Evidence) { ev.Ledger.Copies--; ev.Ledger.Holdout++ },
 		"copies above the limit": func(ev *Evidence) {
-			ev.Copies.Policy, ev.Copies.Limit, ev.Copies.AsTheyCome = CopiesLimited, 3e-4, nil
+			ev.Copies.Policy, ev.Copies.Limit = CopiesLimited, 3e-4
 			ev.Ledger.Copies, ev.Ledger.Holdout = 0, 90
 		},
-		"no losses as they come":  func(ev *Evidence) { ev.Copies.AsTheyCome = nil },
-		"too few as they come":    func(ev *Evidence) { ev.Copies.AsTheyCome = asTheyCome(12599) },
-		"too many as they come":   func(ev *Evidence) { ev.Copies.AsTheyCome = asTheyCome(12606) },
 		"limit of dropped copies": func(ev *Evidence) { ev.Copies.Limit = 0.01 },
 		"limit of copies NaN":     func(ev *Evidence) { ev.Copies.Limit = nan },
 		"targets digest":          func(ev *Evidence) { ev.Sample.Targets = "7e" },

@@ -173,7 +173,7 @@ func certified(g Guarantee, c Certificate) string {
 	if g.Role == RoleHoldout {
 		words += c.Delta.Looks.words()
 	}
-	return words + c.Copies.words(c.loss()) + c.Delta.Sequence.words() + "."
+	return words + c.Copies.words() + c.Delta.Sequence.words() + "."
 }
 
 // vacuous says why the bound says nothing.

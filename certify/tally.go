@@ -22,7 +22,7 @@ var (
 		{predictor: PredictorConstant}, // has no guarantees
 		{predictor: PredictorColumn},   // has none either
 	}
-	roles = []Role{RoleTrain, RoleHoldout, RoleCopy}
+	roles = []Role{RoleTrain, RoleHoldout}
 )
 
 // A TallyKey names the predictor and the rows of a tally.

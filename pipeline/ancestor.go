@@ -35,8 +35,6 @@ func (t *training) warmUp(src Source) error {
 	}
 	anew := ""
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
-	case t.job.Roles.Holdout > 0 && t.job.Copies.Policy == CopiesDropped:
-		anew = "perhaps seen copies of hold-out rows, for rows are delivered again (copies: drop)"
 	case !slices.Equal(meta.FeatureNames(), namesOf(t.survey.Features)) || meta.Target.Name != t.survey.Target.Name || meta.Mean != t.job.Mean.Column || !reflect.DeepEqual(meta.Encode.openly(), t.survey.Encode.openly()):
 		anew = "other columns"
 	case meta.ARD == t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):

@@ -188,11 +188,11 @@ func affordSieve(job Job, rows int64, res Resources) error {
 	if job.BadRows.Some() {
 		need = rows / 8
 	}
-	if job.Copies.Policy == CopiesDropped {
-		need += rows / 8 * (1 + min(1, job.Roles.sets()))
+	if job.drops() {
+		need += rows / 8
 	}
 	if need > max(res.Memory, 1<<26) {
-		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies, another one with hold-out or outside rows, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
 			ErrData, need>>20, rows, res.Memory>>20)
 	}
 	return nil
@@ -208,17 +208,6 @@ func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
 		to = append(to, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
 	}
 	return to
-}
-
-// later returns the sets for copies.
-func (s *sieve) later(job Job, n int64) *laterRows {
-	l := &laterRows{all: s.out.copies}
-	if job.Roles.sets() > 0 {
-		s.out.hidden = newOrdinalSet(n)
-		rule := job.rule(n)
-		l.apart, l.key, l.is = s.out.hidden, job.Roles.Key, func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
-	}
-	return l
 }
 
 // sift finds the rows that are bad in the used columns, the copies if the job drops them, and
@@ -238,9 +227,9 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	if job.BadRows.Some() {
 		s.out.bad = newOrdinalSet(n)
 	}
-	if job.Copies.Policy == CopiesDropped {
+	if job.drops() {
 		s.out.copies, marked = newOrdinalSet(n), used
-		counter = newCounter[[3]uint64](n, res, s.later(job, n))
+		counter = newCounter[[3]uint64](n, res, s.out.copies)
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
@@ -283,7 +272,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 			return nil, err
 		}
 		s.out.copies.seal()
-		s.copies = found.all.copies()
+		s.copies = found.copies()
 	}
 	return s, nil
 }

@@ -29,7 +29,7 @@ func begin(ctx context.Context, job Job, env Environment) (b begun, err error) {
 		return b, err
 	}
 	b.survey, err = survey(ctx, b.src, job, env.Resources, env.FirstPass)
-	if err == nil && env.FirstPass != nil && !job.sifts() {
+	if err == nil && env.FirstPass != nil && !job.sifts() && !b.survey.repeats {
 		err = b.survey.leftOut(ctx, env)
 	}
 	if b.survey != nil {

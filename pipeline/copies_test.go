@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -30,7 +31,14 @@ func repeated(n, times int, noise float64, seed uint64) [][]float64 {
 
 func drop(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesDropped }
 
-func independent(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesIndependent }
+func keepAll(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesKept }
+
+func limited(share float64) func(*pipeline.Job) {
+	return func(j *pipeline.Job) {
+		tiny(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: share}
+	}
+}
 
 // firsts are the ordinals of the rows that equal no earlier one.
 func firsts(columns [][]float64) []int64 {
@@ -46,25 +54,58 @@ func firsts(columns [][]float64) []int64 {
 	return out
 }
 
-// A job on rows that a join or a repeated delivery has multiplied stops after its
-// first pass: nothing is trained, published or recorded, and the message says
-// what can be done.
+// Nothing of a job with more copies than its limit is trained, published or recorded, and the
+// message says what can be done.
 func TestCopiesStopTheJob(t *testing.T) {
 	var store pipelinetest.Store
 	env := newLake(repeated(400, 50, 0.5, 70)).environment(&store)
 	var phases []pipeline.Phase
 	env.Observer.Progress = func(p pipeline.Progress) { phases = append(phases, p.Phase) }
-	_, err := pipeline.Run(t.Context(), job(t, tiny), env)
+	_, err := pipeline.Run(t.Context(), job(t, limited(0.01)), env)
 	if !errors.Is(err, pipeline.ErrData) {
 		t.Fatalf("error %v, want ErrData", err)
 	}
-	for _, want := range []string{"19600 of 20000 rows (98 %)", "of which 400 are distinct", "copies allows, 1 %", "copies: drop", "copies: independent", "repeat evenly", "hint: remove the copies", "hint: or set copies: drop"} {
+	for _, want := range []string{"more than 1 % of the rows", "duplicates: drop", "duplicates: keep"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
 	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
 		t.Errorf("something was begun: %v", phases)
+	}
+}
+
+// A job that says nothing of equal rows drops them, and reads them once more only if there are some.
+func TestCopiesAreDroppedByDefault(t *testing.T) {
+	for times, want := range map[int]int{1: 2, 3: 5} { // readings of all rows
+		l := newLake(repeated(300, times, 0.4, 75))
+		var store pipelinetest.Store
+		env := l.environment(&store)
+		var readings atomic.Int64
+		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			src, err := l.open(ctx, features)
+			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
+				if batch == 0 {
+					readings.Add(1)
+				}
+			}}, err
+		}
+		env.Resources.Memory = kept
+		var notices []string
+		env.Observer.Notice = func(text string) { notices = append(notices, text) }
+		r, err := pipeline.Run(t.Context(), job(t, tiny), env)
+		fatal.If(t, err)
+		c := r.Certificate
+		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Distinct != 300 || c.Ledger.Copies != int64(300*(times-1)) {
+			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
+		}
+		warned := slices.ContainsFunc(notices, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
+		if assumed := assumption(c, certify.AssumeEqualRows).ID != ""; assumed != (times > 1) || warned != (times > 1) {
+			t.Errorf("%d times: assumed %v, warned %v: %q", times, assumed, warned, notices)
+		}
+		if got := int(readings.Load()); got > want+1 { // training may read them, too
+			t.Errorf("%d times: %d readings, want %d", times, got, want)
+		}
 	}
 }
 
@@ -79,10 +120,7 @@ func TestCopiesUpToTheLimit(t *testing.T) {
 	}
 	columns[0][50], columns[1][50] = columns[0][49], columns[1][49] // another target
 	for limit, stops := range map[float64]bool{0: true, 0.0149: true, 0.015: false, 0.02: false, 1: false} {
-		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
-			tiny(j)
-			j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: limit}
-		}), newLake(columns).environment(&pipelinetest.Store{}))
+		_, err := pipeline.Run(t.Context(), job(t, limited(limit)), newLake(columns).environment(&pipelinetest.Store{}))
 		if errors.Is(err, pipeline.ErrData) != stops || err != nil && !stops {
 			t.Errorf("3 copies in 200 rows, limit %v: %v, want an error: %v", limit, err, stops)
 		}
@@ -95,12 +133,10 @@ func TestZeroesOfBothSignsAreCopies(t *testing.T) {
 	for i := range 2 {
 		columns[0][i], columns[1][i], columns[2][i] = math.Copysign(0, float64(i)-0.5), 1, 1
 	}
-	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
-		tiny(j)
-		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited}
-	}), newLake(columns).environment(&pipelinetest.Store{}))
-	if err == nil || !strings.Contains(err.Error(), "1 of 200 rows") {
-		t.Errorf("error %v, want one about 1 copy", err)
+	r, err := pipeline.Run(t.Context(), job(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
+	fatal.If(t, err)
+	if r.Certificate.Copies.Rows != 1 {
+		t.Errorf("%+v, want 1 copy", r.Certificate.Copies)
 	}
 }
 
@@ -117,9 +153,10 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	}
 	l := newLake(columns, 120, 80)
 	l.names, l.columns = append([]string{"0"}, l.names...), append([][]float64{rare}, l.columns...)
-	_, err := pipeline.Run(t.Context(), job(t, tiny), l.environment(&pipelinetest.Store{}))
-	if err == nil || !strings.Contains(err.Error(), "100 of 200 rows") {
-		t.Errorf("error %v, want one about 100 copies", err)
+	r, err := pipeline.Run(t.Context(), job(t, tiny), l.environment(&pipelinetest.Store{}))
+	fatal.If(t, err)
+	if r.Certificate.Copies.Rows != 100 {
+		t.Errorf("%+v, want 100 copies", r.Certificate.Copies)
 	}
 }
 
@@ -140,31 +177,37 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	if want := (certify.Ledger{Unit: "row", Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
-	counts, come := c.Copies, c.Copies.AsTheyCome
-	if counts.AsTheyCome = nil; counts != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}) {
-		t.Errorf("copies %+v", counts)
+	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}) {
+		t.Errorf("copies %+v", c.Copies)
 	}
-	if text := assumption(c, certify.AssumeIndependentRows).Diagnostic; !strings.Contains(text, "copies, made after the rows were drawn") {
-		t.Errorf("the assumption of independent rows says %q", text)
+	if got := assumption(c, certify.AssumeEqualRows).Status; got != certify.AssumptionAssumed {
+		t.Errorf("that equal rows are copies has the status %q", got)
 	}
 	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
 	fatal.If(t, err)
 	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
 	fatal.If(t, err)
-	if src, err = p.lake.open(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	all, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
-	fatal.If(t, err)
-	if come.Exact.Count() != 20_000 || math.Abs(come.Upper-all.Mean) > 1e-9 {
-		t.Errorf("the mean of Q misses %v of %d rows as they come, want %v of all", come.Upper, come.Exact.Count(), all.Mean)
-	}
 	draw, _ := c.Guarantee(certify.GuaranteeDraw)
 	if draw.N != 400-both || draw.Bound < fresh.Draw {
 		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)
 	}
 	if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 		t.Errorf("Verify = %v", err)
+	}
+}
+
+// Equal rows that are kept count as separate draws.
+func TestKeptCopiesCount(t *testing.T) {
+	columns := repeated(300, 2, 0.4, 75)
+	c := publish(t, newLake(columns, 250, 350), keepAll).certificate
+	if want := (certify.Copies{Policy: certify.CopiesKept, Distinct: 300, Rows: 300, Features: 300}); c.Copies != want || c.Ledger.Copies != 0 {
+		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
+	}
+	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
+	a, _ := c.Guarantee(certify.GuaranteeDraw)
+	b, _ := all.Guarantee(certify.GuaranteeDraw)
+	if a.Bound != b.Bound || all.Copies.Rows != 300 || assumption(c, certify.AssumeEqualRows).ID != "" {
+		t.Errorf("bounds %v and %v, copies %+v", a.Bound, b.Bound, all.Copies)
 	}
 }
 
@@ -185,7 +228,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		t.Skip("takes minutes, and counts copies as TestPassIsTheSameInAnyParts does")
 	}
 	l := newLake(repeated(400, 5, 0.5, 76), 900, 1100)
-	dropped, declared := publish(t, l, drop), publish(t, l, independent)
+	dropped, declared := publish(t, l, drop), publish(t, l, keepAll)
 	policy := func(ev *certify.Evidence, from, to certify.CopiesPolicy) {
 		reword(t, ev, `"policy":"`+string(from)+`"`, `"policy":"`+string(to)+`"`)
 		ev.Copies.Policy = to
@@ -200,13 +243,13 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		"no copies":                 {declared, func(ev *certify.Evidence) { ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 2000 }},
 		"dropped, more of features": {dropped, func(ev *certify.Evidence) { ev.Copies.Features++ }},
 		"more copies of features":   {declared, func(ev *certify.Evidence) { ev.Copies.Features++ }},
-		"declared, said to be few":  {declared, func(ev *certify.Evidence) { policy(ev, "independent", "limited"); ev.Copies.Limit = 1 }},
+		"declared, said to be few":  {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Copies.Limit = 1 }},
 		"declared, said to be left": {declared, func(ev *certify.Evidence) {
-			policy(ev, "independent", "drop")
+			policy(ev, "keep", "drop")
 			ev.Ledger.Copies, ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 0, 2000
 		}},
 		"above its own limit": {declared, func(ev *certify.Evidence) {
-			policy(ev, "independent", "limited")
+			policy(ev, "keep", "limit")
 			reword(t, ev, `"limit":0`, `"limit":0.01`)
 			ev.Copies.Limit, ev.Copies.Rows, ev.Copies.Distinct = 0.01, 20, 1980
 		}},
@@ -214,15 +257,8 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 			ev.Ledger.Copies, ev.Ledger.Reference = ev.Ledger.Copies-1, ev.Ledger.Reference+1
 			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
 		}},
-		"fewer misses of rows as they come": {dropped, func(ev *certify.Evidence) {
-			ev.Copies.AsTheyCome = &certify.Risk{}
-			for range ev.Ledger.Rows {
-				fatal.If(t, ev.Copies.AsTheyCome.Exact.Add(0))
-			}
-		}},
 		"dropped, said to be declared": {dropped, func(ev *certify.Evidence) {
-			policy(ev, "drop", "independent")
-			ev.Copies.AsTheyCome = nil
+			policy(ev, "drop", "keep")
 			ev.Ledger.Reference += ev.Ledger.Copies
 			ev.Ledger.Copies = 0
 		}},
@@ -233,8 +269,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 				for i, a := range ev.Assumptions { // a forger would not forget it
 					if measured, _, found := strings.Cut(a.Diagnostic, " Of "); found && a.ID == certify.AssumeIndependentRows {
 						n := ev.Ledger.Rows
-						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.CopiesDecl{Policy: ev.Copies.Policy}.Diagnostic(
-							pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows, DistinctFeatures: n - ev.Copies.Features})
+						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows, DistinctFeatures: n - ev.Copies.Features}.Diagnostic()
 					}
 				}
 			})
@@ -248,7 +283,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 // A value that changes while copies are looked for, or after, is noticed.
 func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 	columns := repeated(200, 2, 0.2, 78)
-	for opened := 1; opened <= 4; opened++ { // two readings for training, two in the last pass
+	for opened := 2; opened <= 5; opened++ { // the first one counts, two more are for training, and two in the last pass
 		changed := make([][]float64, len(columns))
 		for j := range columns {
 			changed[j] = slices.Clone(columns[j])
@@ -270,7 +305,7 @@ func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 				}
 			}}, nil
 		}
-		if _, err := pipeline.Run(t.Context(), job(t, drop), env); !errors.Is(err, pipeline.ErrChanged) && opened < 4 {
+		if _, err := pipeline.Run(t.Context(), job(t, drop), env); !errors.Is(err, pipeline.ErrChanged) && opened < 5 {
 			t.Errorf("a change at reading %d: %v, want ErrChanged", opened+1, err)
 		}
 	}

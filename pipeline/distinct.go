@@ -21,22 +21,12 @@ type variety struct {
 	rows             int64
 	distinct         int64 // different rows
 	distinctFeatures int64 // different rows, if the target is left out
-	frequent         int64 // most rows with the same features
 }
 
 func (v *variety) merge(other variety) {
 	v.rows += other.rows
 	v.distinct += other.distinct
 	v.distinctFeatures += other.distinctFeatures
-	v.frequent = max(v.frequent, other.frequent)
-}
-
-// varieties are counts over all rows, and over those that are not hold-out rows.
-type varieties struct{ all, open variety }
-
-func (v *varieties) merge(other varieties) {
-	v.all.merge(other.all)
-	v.open.merge(other.open)
 }
 
 // A counter counts different rows. It keeps the records of all rows in memory if they fit its
@@ -46,7 +36,7 @@ type counter[R rowRecord] struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
-	later   *laterRows // gets the later copies; nil: nobody wants them
+	later   *ordinalSet // gets the rows that equal an earlier one; nil: nobody wants them
 
 	mu     sync.Mutex
 	rows   int64 // added
@@ -55,14 +45,6 @@ type counter[R rowRecord] struct {
 	file   temporary   // nil until the budget is exceeded
 	size   int64       // bytes in the file
 	merged []io.Closer // files of merged counters
-}
-
-// laterRows get the rows that equal an earlier one.
-type laterRows struct {
-	all   *ordinalSet
-	apart *ordinalSet     // those that equal a hold-out row or an outside row; nil: there are none of these
-	key   string          // of the roles
-	is    func(rank) bool // reports whether a row is kept apart, by its rank
 }
 
 // A sortedRun is sorted records: in memory, or in a part of a file.
@@ -83,7 +65,7 @@ type temporary interface {
 const leastRecords = 4096
 
 // newCounter returns a counter for about n rows.
-func newCounter[R rowRecord](n int64, res Resources, later *laterRows) *counter[R] {
+func newCounter[R rowRecord](n int64, res Resources, later *ordinalSet) *counter[R] {
 	c := &counter[R]{
 		workers: max(res.Workers, 1), budget: res.Memory, later: later,
 		create: func() (temporary, error) { return createTemporary(res.Temporary) },
@@ -177,11 +159,11 @@ func (c *counter[R]) merge(other *counter[R]) {
 }
 
 // count counts the different rows among all that were added.
-func (c *counter[R]) count(ctx context.Context) (varieties, error) {
+func (c *counter[R]) count(ctx context.Context) (variety, error) {
 	if len(c.runs) == 0 {
 		return c.countKept(), nil
 	}
-	s := newScanner[R](c.later)
+	s := scanner[R]{later: c.later}
 	err := c.each(ctx, func(r R) error { s.add(r); return nil })
 	return s.found, err
 }
@@ -202,8 +184,8 @@ func (c *counter[R]) close() error {
 }
 
 // countKept counts over the records in memory.
-func (c *counter[R]) countKept() varieties {
-	var found varieties
+func (c *counter[R]) countKept() variety {
+	var found variety
 	var mu sync.Mutex
 	c.buckets(c.kept, func(bucket []R, digit int) {
 		part := c.different(bucket, digit)
@@ -220,8 +202,8 @@ const groupRecords = 1 << 12
 
 // different counts over records that agree in the digits before this one. It sorts only groups
 // with equal features; most samples have few.
-func (c *counter[R]) different(records []R, digit int) varieties {
-	var found varieties
+func (c *counter[R]) different(records []R, digit int) variety {
+	var found variety
 	if len(records) > groupRecords && digit < 8 { // by features alone: equal ones stay together
 		bounds := partition(records, digit)
 		for i := range 256 {
@@ -230,14 +212,11 @@ func (c *counter[R]) different(records []R, digit int) varieties {
 		return found
 	}
 	if len(records) <= groupRecords && !equalFeatures(records) {
-		n, open := int64(len(records)), int64(0)
-		for _, r := range records {
-			open += 1 - heldBit(r)
-		}
-		return varieties{variety{n, n, n, min(n, 1)}, variety{open, open, open, min(open, 1)}}
+		n := int64(len(records))
+		return variety{n, n, n}
 	}
 	sortRecords(records, digit)
-	s := newScanner[R](c.later)
+	s := scanner[R]{later: c.later}
 	for _, r := range records {
 		s.add(r)
 	}
@@ -260,69 +239,27 @@ func equalFeatures[R rowRecord](records []R) bool {
 	return false
 }
 
-// heldBit is 1 for a hold-out row, else 0.
-func heldBit[R rowRecord](r R) int64 { return int64(r[1] & 1) }
-
 // A scanner counts records in sorted order.
 type scanner[R rowRecord] struct {
-	found varieties
+	found variety
 	last  R
-	alike struct{ all, open int64 } // rows so far with the last one's features
-	later *laterRows
-
-	hasher *roleHasher // nil: no row is kept apart
-	apart  bool        // the first row that equals the last one is kept apart
-}
-
-func newScanner[R rowRecord](later *laterRows) scanner[R] {
-	s := scanner[R]{later: later}
-	if later != nil && later.apart != nil {
-		s.hasher = newRoleHasher(later.key)
-	}
-	return s
-}
-
-// note adds a row to the later ones, or is told of a first one.
-func (s *scanner[R]) note(ordinal int64, first bool) {
-	switch {
-	case first && s.hasher != nil:
-		s.apart = s.later.is(s.hasher.rank(ordinal))
-	case !first:
-		s.later.all.add(ordinal)
-		if s.apart {
-			s.later.apart.add(ordinal)
-		}
-	}
+	later *ordinalSet
 }
 
 func (s *scanner[R]) add(r R) {
-	features := s.found.all.rows == 0 || r[0] != s.last[0]
-	row := features || r[1]>>1 != s.last[1]>>1
+	features := s.found.rows == 0 || r[0] != s.last[0]
+	row := features || r[1] != s.last[1]
+	s.found.rows++
+	if row {
+		s.found.distinct++
+	}
 	if features {
-		s.alike.all, s.alike.open = 0, 0
+		s.found.distinctFeatures++
 	}
-	if s.later != nil {
-		s.note(int64(r[len(r)-1]), row) //nolint:gosec // an ordinal
-	}
-	s.alike.all++
-	s.found.all.count(row, s.alike.all)
-	if heldBit(r) == 0 { // sorted before equal hold-out rows
-		s.alike.open++
-		s.found.open.count(row, s.alike.open)
+	if s.later != nil && !row {
+		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
 	}
 	s.last = r
-}
-
-// count counts a row, given whether it is a new one and its number among rows of its features.
-func (v *variety) count(row bool, alike int64) {
-	v.rows++
-	if row {
-		v.distinct++
-	}
-	if alike == 1 {
-		v.distinctFeatures++
-	}
-	v.frequent = max(v.frequent, alike)
 }
 
 // mergeBuffers is the memory of a merge, in bytes.

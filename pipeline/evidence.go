@@ -14,7 +14,7 @@ import (
 // does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
 	job = job.ForRows(found.Rows)
-	if err := errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), job.Copies.allow(found.Copies, found.Open)); err != nil {
+	if err := errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), job.Copies.allow(found.Copies)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -50,7 +50,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		Theta:      meta.Theta,
 		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
 		Dependence: found.Dependence,
-		Copies:     job.counted(found.Open, found.Tallies),
+		Copies:     job.counted(found.Copies),
 		Mean:       found.Mean,
 		Grouping:   job.grouping(found.Groups),
 		Ledger: certify.Ledger{
@@ -119,7 +119,7 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	case n.Suspicious:
 		rows.Diagnostic += " Independent rows in order of arrival would hardly show what was measured of near rows: unless the rows were sorted, they depend on each other, and the bound may be too low."
 	}
-	rows.Diagnostic += " " + job.Copies.diagnostic(found.Open)
+	rows.Diagnostic += " " + found.Copies.diagnostic()
 	if job.BadRows.Some() {
 		rows.Diagnostic += fmt.Sprintf(" %d of %d rows break a row rule and are left out: of these nothing is promised.", found.Bad, found.Rows)
 	}

@@ -99,9 +99,8 @@ type Temporary = temporary
 func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
 
 // CountCopies counts equal marks, in the file that create makes if they exceed the
-// memory: of all rows, then of those that are no hold-out rows. later are the ordinals of later
-// copies, if they are asked for: then no row is a hold-out row.
-func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found [2]Copies, later []int64, err error) {
+// memory. later are the ordinals of later copies, if they are asked for.
+func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
 	n := int64(len(marks))
 	if !ordinals {
 		found, err = countRecords(ctx, newCounter[[2]uint64](n, res, nil), marks, create)
@@ -110,9 +109,9 @@ func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Reso
 	set := newOrdinalSet(n)
 	records := make([][3]uint64, n)
 	for i, m := range marks {
-		records[i] = [3]uint64{m[0], m[1] &^ 1, uint64(i)}
+		records[i] = [3]uint64{m[0], m[1], uint64(i)}
 	}
-	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, &laterRows{all: set}), records, create)
+	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, set), records, create)
 	for i := range n {
 		if set.has(i) {
 			later = append(later, i)
@@ -121,19 +120,19 @@ func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Reso
 	return found, later, err
 }
 
-func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) ([2]Copies, error) {
+func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) (Copies, error) {
 	if create != nil {
 		c.create = create
 	}
 	for len(records) > 0 {
 		k := min(1000, len(records))
 		if err := c.add(ctx, records[:k]); err != nil {
-			return [2]Copies{}, errors.Join(err, c.close())
+			return Copies{}, errors.Join(err, c.close())
 		}
 		records = records[k:]
 	}
 	found, err := c.count(ctx)
-	return [2]Copies{found.all.copies(), found.open.copies()}, errors.Join(err, c.close())
+	return found.copies(), errors.Join(err, c.close())
 }
 
 // An OrdinalSet is a set of ordinals below a limit.
@@ -231,7 +230,7 @@ func (r Roles) StartRows() []int64 {
 }
 
 // Diagnostic is what a certificate says of copies.
-func (d CopiesDecl) Diagnostic(c Copies) string { return d.diagnostic(c) }
+func (c Copies) Diagnostic() string { return c.diagnostic() }
 
 // PassOver makes the last pass over some shards.
 func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) (*Pass, error) {

@@ -115,9 +115,7 @@ func fit(ev *certify.Evidence) {
 	l, m := ev.Ledger, ev.Dependence.Measured
 	m.Targets.Rows, m.Losses.Rows = l.Reference+l.Train, l.Train
 	ev.Dependence = certify.NewDependence(m)
-	if ev.Copies.Policy != certify.CopiesDropped {
-		ev.Copies.Distinct = l.Reference + l.Train - ev.Copies.Rows
-	}
+	ev.Copies.Distinct = l.Rows - l.Bad - ev.Copies.Rows
 }
 
 // errSource is what a faulty source fails with.

@@ -262,7 +262,7 @@ func TestNoMinusZeroInTheDocument(t *testing.T) {
 	p := publish(t, newLake(columns), func(j *pipeline.Job) {
 		tiny(j)
 		j.Loss = pipeline.LossDecl{Kind: "squared", Epsilon: 0.57}
-		j.Copies.Policy = pipeline.CopiesIndependent
+		j.Copies.Policy = pipeline.CopiesKept
 		j.Grid = pipeline.GridDecl{Min: minus, Max: 1, Step: 0.5}
 		j.Scaling = pipeline.Scaling{
 			Mode:     pipeline.ScalingDeclared,

@@ -49,6 +49,9 @@ type Handover struct {
 	Order   []int64 `json:"order,omitempty"`
 	Outside int64   `json:"outside,omitempty"`
 
+	// Repeats says that rows equal an earlier one, which the job drops: each part looks for them first.
+	Repeats bool `json:"repeats,omitempty"`
+
 	// Columns of a first pass are those of the source, and Distinct the indices of those in which copies
 	// are equal. Trained is the number of train rows, of which its parts have those that Q is fitted to;
 	// 0: they have not.
@@ -102,6 +105,7 @@ func ParseHandover(data []byte) (*Handover, error) {
 func (h *Handover) job() (Job, error) {
 	digest := sha256.Sum256(h.Configuration)
 	job, err := statedJob(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+	job.repeats = h.Repeats
 	return job.in(h.Sequence), err
 }
 
@@ -243,7 +247,7 @@ func (h *Handover) owns(job Job, pass *Pass) error {
 	if want.configuration, err = job.Digest(); err != nil {
 		return err
 	}
-	if job.Copies.Policy != CopiesDropped {
+	if !job.drops() {
 		want.secret = hidden.digest()
 	}
 	return want.same(pass.of)

@@ -33,7 +33,7 @@ type Job struct {
 	Scaling  Scaling     `json:"scaling"`
 	Unit     UnitDecl    `json:"unit,omitzero"`
 	Roles    RolesDecl   `json:"roles"`
-	Copies   CopiesDecl  `json:"copies"`
+	Copies   CopiesDecl  `json:"duplicates"`
 	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
 	Train    TrainDecl   `json:"train"`
 
@@ -47,6 +47,7 @@ type Job struct {
 	// Horizon is the largest number of certificates under [certify.DeltaSequence]; 0: no limit.
 	Horizon int64 `json:"horizon,omitempty"`
 
+	repeats     bool              // copies were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
 	sequence    *certify.Sequence // its place in a sequence; nil: none
 	looks       *certify.Looks    // earlier ones at its hold-out rows; nil: none
@@ -215,7 +216,7 @@ func (j Job) WithDefaults() (Job, error) {
 	}
 	j.Roles.positions(j.Scaling.Mode, fault)
 	j = j.withMethods(fault)
-	j.Copies = j.Copies.withDefaults(fault)
+	j.setCopies(fault)
 	j.BadRows.validate(fault)
 	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)

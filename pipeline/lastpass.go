@@ -22,7 +22,6 @@ type lastPassResult struct {
 	Digest      Digest
 	Targets     Digest // of the multiset of the target's values
 	Copies      Copies
-	Open        Copies   // among rows that are not hold-out rows; where copies are dropped, among all
 	Dropped     int64    // rows with the role copy
 	Bad         int64    // rows that break a row rule
 	Outside     int64    // rows that the column of the mean was fitted on
@@ -114,7 +113,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if err = p.examples(found); err != nil {
 		return nil, err
 	}
-	if found.Copies, found.Open, err = p.counted(ctx); err != nil {
+	if found.Copies, err = p.counted(ctx); err != nil {
 		return nil, err
 	}
 	if p.marks == nil {
@@ -184,14 +183,13 @@ func (p *Pass) examples(found *lastPassResult) (err error) {
 	return err
 }
 
-// counted are the copies among all rows of the pass, and among those that are not hold-out
-// rows. Dropped copies are counted among all rows only.
-func (p *Pass) counted(ctx context.Context) (all, open Copies, err error) {
+// counted are the copies among all rows of the pass.
+func (p *Pass) counted(ctx context.Context) (Copies, error) {
 	if p.marks == nil {
-		return p.copies, p.copies, nil
+		return p.copies, nil
 	}
 	found, err := p.marks.count(ctx)
-	return found.all.copies(), found.open.copies(), err
+	return found.copies(), err
 }
 
 func sameColumns(columns []string, meta ModelMeta, job Job) error {

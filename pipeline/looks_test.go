@@ -158,7 +158,7 @@ func TestLooksOfRepeatedRows(t *testing.T) {
 		return newLake(drawn, 400)
 	}
 	for name, change := range map[string]func(*pipeline.Job){
-		"independent": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesIndependent },
+		"independent": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesKept },
 	} {
 		log := &pipelinetest.Store{}
 		looker(t, log, draw(1), change, 0)

@@ -167,7 +167,7 @@ func checkMutants() []mutant {
 			{"certify/evidence.go", "if !slices.Equal(ev.RowRules, RowRules()) {", "if false && !slices.Equal(ev.RowRules, RowRules()) {"},
 		}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies, s.open); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
 			{"pipeline/roles.go", "without(r.out.bad, r.out.copies, b,", "without(r.out.bad, nil, b,"},
 			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},

@@ -74,7 +74,7 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e.Bytes(tallies)
 	e.held(p.held)
 	if p.marks == nil {
-		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures, p.copies.Frequent)
+		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
 	} else {
 		e.Integers(0, p.marks.rows)
 		e.Fail(p.marks.each(ctx, func(m mark) error {
@@ -308,8 +308,8 @@ func (d decoder) inOrder(s *series, most int64) {
 func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
-		p.copies = Copies{d.natural(), d.natural(), d.natural(), d.natural()}
-		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct || p.copies.Frequent > p.copies.Rows {
+		p.copies = Copies{d.natural(), d.natural(), d.natural()}
+		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
 			d.Failf("%+v are no counts of %d rows", p.copies, p.of.rows)
 		}
 	case 0:

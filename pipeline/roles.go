@@ -109,7 +109,6 @@ func lowest(ctx context.Context, key string, from, to, k int64, without func(ran
 type leftOut struct {
 	bad    *ordinalSet // rows that break a row rule; nil unless the job tolerates some
 	copies *ordinalSet // rows that equal an earlier one; nil unless the job drops copies
-	hidden *ordinalSet // copies of hold-out rows and of outside rows; nil: there are none of these
 }
 
 func (o leftOut) none() bool { return o.bad == nil && o.copies == nil }
@@ -326,21 +325,6 @@ func (r Roles) Reference() int64 { return int64(len(r.reference)) }
 
 // Copies is the number of rows with the role copy.
 func (r Roles) Copies() int64 { return r.out.copies.size() }
-
-// beside calls use with the place in a block of each reference row, and of each copy of a reference or
-// train row that is left out.
-func (r Roles) beside(b block, use func(i int)) {
-	reference := r.referenceIn(b.first, b.first+int64(b.rows))
-	for i := range b.rows {
-		ordinal := b.first + int64(i)
-		if len(reference) > 0 && reference[0] == ordinal {
-			reference = reference[1:]
-			use(i)
-		} else if r.out.copies.has(ordinal) && !r.out.hidden.has(ordinal) {
-			use(i)
-		}
-	}
-}
 
 // Bad is the number of rows that break a row rule.
 func (r Roles) Bad() int64 { return r.out.bad.size() }

@@ -10,14 +10,12 @@ import (
 	"math/bits"
 )
 
-// A mark is two hashes of a row, to find copies: of its features, and of features and target. The
-// last bit of the second is 1 for hold-out rows; but for it equal rows have equal marks. Two
-// different rows have the same mark with a probability of about 2⁻⁶³, which counts one copy too
-// many.
+// A mark is two hashes of a row, to find equal rows: of its features, and of features and target.
+// Two different rows have the same mark with a probability of about 2⁻⁶⁴, which counts one too many.
 type mark [2]uint64
 
 // A secret keys the marks of a pass and its parts. It is drawn after the rows are fixed. Otherwise
-// their maker could make different rows collide, and copies: drop would leave them out. The counts
+// their maker could make different rows collide, and duplicates: drop would leave them out. The counts
 // do not depend on it.
 type secret [16]byte
 
@@ -81,7 +79,7 @@ func (m marker) rows(dst []mark, columns [][]float64, used []int) {
 		}
 		m.absorb(h, target[from:to])
 		for i, x := range h {
-			out[i][1] = x &^ 1
+			out[i][1] = x
 		}
 	}
 }

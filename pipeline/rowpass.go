@@ -98,7 +98,7 @@ func (j Job) rolesFit(n int64, res Resources) error {
 
 // sifts reports whether roles are known only after a reading of all rows.
 func (j Job) sifts() bool {
-	return j.Copies.Policy == CopiesDropped || j.BadRows.Some() || j.Unit.given()
+	return j.drops() || j.BadRows.Some() || j.Unit.given()
 }
 
 // read reads shards, several at a time. Close what it returns.
@@ -159,15 +159,11 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	return found, nil
 }
 
-// goodMarks are the marks of the good rows of a block, with the bit of hold-out rows. It moves
-// them to the front of the block's marks.
+// goodMarks are the marks of the good rows of a block. It moves them to the front of the block's marks.
 func (r Roles) goodMarks(b block) []mark {
 	good := b.marks[:0]
 	for i, m := range b.marks {
-		if ordinal := b.first + int64(i); !r.out.bad.has(ordinal) {
-			if r.holdout.has(ordinal) || r.outside.has(ordinal) {
-				m[1] |= 1
-			}
+		if !r.out.bad.has(b.first + int64(i)) {
 			good = append(good, m)
 		}
 	}
@@ -235,7 +231,7 @@ func (f *shardFold) add(b block) error {
 	if f.space == nil {
 		return nil
 	}
-	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b), f.scoreBeside(b))
+	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
 }
 
 // order adds the targets of reference and train rows.
@@ -286,32 +282,6 @@ func (f *shardFold) scoreHoldout(b block) error {
 		}
 		if by := f.pass.grouping; by != nil {
 			mean.AddGroup(by.Of(b.columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.hi[i] > 0)
-		}
-	}
-	return nil
-}
-
-// scoreBeside adds the losses of the mean of Q, for information, on the reference rows of a block and on
-// copies of open rows. Beside the train rows they make rows as they come.
-func (f *shardFold) scoreBeside(b block) error {
-	if f.pass.roles.out.copies == nil {
-		return nil
-	}
-	w := f.space
-	w.reset(b.rows)
-	f.pass.roles.beside(b, func(i int) { w.gather(b, i, i+1) })
-	if w.n == 0 {
-		return nil
-	}
-	laws, err := w.predict()
-	if err != nil {
-		return err
-	}
-	to := f.tallies.At(certify.PredictorMean, certify.RoleCopy)
-	rows := scored{y: w.y[:w.n], laws: laws}
-	for i := range w.n {
-		if err := to.Risk.Add(w.point(rows, i)); err != nil {
-			return fmt.Errorf("pipeline: copies among rows %d and following of the sample: %w", b.first, err)
 		}
 	}
 	return nil

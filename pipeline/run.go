@@ -168,6 +168,7 @@ func Run(ctx context.Context, job Job, env Environment) (*Result, error) {
 
 // run is Run after the first pass and the record of the attempt.
 func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Result, error) {
+	job.repeats = s.repeats
 	h, err := fit(ctx, job, src, s, attempt, env, began)
 	if err != nil {
 		return nil, err
@@ -195,6 +196,7 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 
 // fit trains, stores the model, and returns the handover to the last pass.
 func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Handover, error) {
+	job.repeats = s.repeats
 	surveyed := time.Since(began)
 	told, err := warnOfLooks(ctx, job, s, env)
 	if err != nil {
@@ -210,7 +212,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Snapshot: snapshotOf(src), Sequence: job.sequence, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Snapshot: snapshotOf(src), Sequence: job.sequence, Repeats: s.repeats, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.tell(job, s.Roles)

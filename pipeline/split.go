@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
@@ -18,9 +17,6 @@ type PlacedRole struct {
 // Split calls use with the role of each row of a sample, in their order. It reads rows only by unit, as a
 // run does before it trains: otherwise bad rows and copies have the roles of their places.
 func (j Job) Split(ctx context.Context, src Source, res Resources, use func(PlacedRole) error) error {
-	if j.Copies.Policy == CopiesDropped {
-		return fmt.Errorf("%w: roles follow from the values of rows, which are not read here: remove copies from the files in place of copies: drop, or a model that is fitted on the train rows has seen copies of hold-out rows", ErrConfig)
-	}
 	roles, err := j.split(ctx, src, res.WithDefaults())
 	if err != nil {
 		return err

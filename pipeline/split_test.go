@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // The last rows are hold-out rows whatever the key is, stay so as few others do when rows come.
@@ -39,18 +37,5 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
 			t.Errorf("said to be by the key: %v", err)
 		}
-	}
-}
-
-// Roles that follow from the values of rows are not told without them.
-func TestSplitReadsNoRow(t *testing.T) {
-	j := job(t, func(j *pipeline.Job) {
-		withHoldout(0.2)(j)
-		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
-	})
-	src, err := newLake(waves(400, 0.2, 4), 400).environment(&pipelinetest.Store{}).Open(t.Context(), nil)
-	fatal.If(t, err)
-	if err := j.Split(t.Context(), src, pipeline.Resources{}, func(pipeline.PlacedRole) error { return nil }); !errors.Is(err, pipeline.ErrConfig) {
-		t.Error(err)
 	}
 }

@@ -41,13 +41,13 @@ type Survey struct {
 	Digest   Digest
 	Targets  Digest // of the multiset of the target's values
 	Copies   Copies
+	repeats  bool // the job drops copies, and there are some
 	Notices  []string
 
 	labels  int       // columns of units
 	grouped bool      // the column of the groups is beside the features
 	groups  []float64 // values with a group of their own
 	held    heldFound
-	open    Copies // among rows that are not hold-out rows
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
@@ -97,6 +97,10 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 		if err != nil {
 			return nil, err
 		}
+		if job.Copies.Policy == CopiesDropped && !job.drops() && s.Copies.OfRows() > 0 {
+			job.repeats, s.fitting, s.fitted = true, nil, model.Rows{} // read again, without the copies
+			continue
+		}
 		if same {
 			break
 		}
@@ -105,7 +109,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 		}
 		used = s.Used
 	}
-	if err := job.Copies.allow(s.Copies, s.open); err != nil {
+	if err := job.Copies.allow(s.Copies); err != nil {
 		return nil, err
 	}
 	var err error
@@ -124,8 +128,9 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 	if bad > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, certify.Count(all, "row"), s.bad))
 	}
-	if s.open.OfRows() > 0 {
-		s.Notices = append(s.Notices, job.Copies.notice(s.open))
+	s.repeats = job.repeats
+	if text := job.Copies.notice(s.Copies); text != "" {
+		s.Notices = append(s.Notices, text)
 	}
 	return s, nil
 }
@@ -173,7 +178,7 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
 	}
-	if s.Copies, s.open, err = found.counted(ctx); err != nil {
+	if s.Copies, err = found.counted(ctx); err != nil {
 		return false, err
 	}
 	s.held = found.held.found()

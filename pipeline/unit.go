@@ -57,7 +57,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		{j.Mean.given(), "mean.column"},
 		{j.Roles.By != RolesByHash, "roles.by: roles follow from units"},
 		{j.Roles.Last, "roles.holdout last: roles follow from units"},
-		{j.Copies.Policy == CopiesDropped, "copies: drop"},
+		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {
 		if other.given {

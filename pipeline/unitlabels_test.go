@@ -45,7 +45,10 @@ func TestLabelsHideNothing(t *testing.T) {
 	for i := range columns[2] {
 		columns[2][i] = float64(i)
 	}
-	_, err := pipeline.Run(t.Context(), job(t, byDay), dayLake(columns, 500, 700).environment(&pipelinetest.Store{}))
+	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+		byDay(j)
+		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: 0.01}
+	}), dayLake(columns, 500, 700).environment(&pipelinetest.Store{}))
 	if err == nil || !strings.Contains(err.Error(), "equal an earlier row") {
 		t.Errorf("copies under other labels: %v", err)
 	}

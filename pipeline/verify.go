@@ -213,17 +213,13 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Dependence: ev.Dependence,
-		Open:       Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
-		Copies:     Copies{Rows: ev.Ledger.Rows - ev.Ledger.Bad, Distinct: ev.Ledger.Rows - ev.Ledger.Bad - ev.Copies.Rows}, // at the least
+		Copies:     Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
 	if ev.Grouping != nil {
 		found.Groups = ev.Grouping.Values
 	}
 	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
-	if a := ev.Copies.AsTheyCome; a != nil {
-		found.Tallies.At(certify.PredictorMean, certify.RoleCopy).Risk = a.Exact
-	}
 	if err := errors.Join(found.Digest.Parse(ev.Sample.Digest), found.Targets.Parse(ev.Sample.Targets)); err != nil {
 		return nil, err
 	}
@@ -246,7 +242,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 		return job, err
 	}
 	job = job.ForRows(c.Ledger.Rows).in(c.Delta.Sequence)
-	job.looks = c.Delta.Looks
+	job.looks, job.repeats = c.Delta.Looks, c.Copies.Rows > 0
 	if err := job.bears(m.Meta.Target); err != nil {
 		return job, err
 	}
@@ -294,7 +290,7 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 	if err != nil {
 		return err
 	}
-	if want := set.size(); got > want || got < want && job.Copies.Policy != CopiesDropped && !job.BadRows.Some() {
+	if want := set.size(); got > want || got < want && !job.drops() && !job.BadRows.Some() {
 		return fmt.Errorf("the key makes %s of %d, the certificate says %d", certify.Count(want, role+" row"), n, got)
 	}
 	return nil

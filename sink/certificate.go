@@ -63,16 +63,16 @@ type certificateRow struct {
 	DependenceCorrelation float64 `parquet:"dependence_correlation"`
 	DependenceSuspicious  bool    `parquet:"dependence_suspicious"`
 
-	CopiesPolicy   string `parquet:"copies_policy"`
-	CopiesDistinct int64  `parquet:"copies_distinct"`
-	CopiesRows     int64  `parquet:"copies_rows"`
-	CopiesFeatures int64  `parquet:"copies_features"`
+	CopiesPolicy   string `parquet:"duplicates_policy"`
+	CopiesDistinct int64  `parquet:"duplicates_distinct"`
+	CopiesRows     int64  `parquet:"duplicates_rows"`
+	CopiesFeatures int64  `parquet:"duplicates_features"`
 
 	Rows      int64 `parquet:"rows"`
 	Reference int64 `parquet:"reference"`
 	Train     int64 `parquet:"train"`
 	Holdout   int64 `parquet:"holdout"`
-	Copies    int64 `parquet:"copies"`
+	Copies    int64 `parquet:"duplicates"`
 	Bad       int64 `parquet:"bad"`
 	Shards    int64 `parquet:"shards"`
 	Features  int64 `parquet:"features"`

@@ -168,7 +168,7 @@ func (u unit) job(names []string) pipeline.Job {
 		Target: target, Delta: delta, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
 		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
 		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
-		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesIndependent},
+		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesKept},
 		Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}},
 		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Evaluations: u.Most, Seed: uint64(u.Seed)}, //nolint:gosec // not negative
 	}

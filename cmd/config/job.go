@@ -36,15 +36,15 @@ type JobFile struct {
 	DeltaPolicy string `yaml:"delta_policy"`
 	Horizon     int64  `yaml:"horizon"`
 
-	Kernel   kernelConfig  `yaml:"kernel"`
-	Grid     gridConfig    `yaml:"grid"`
-	Inducing yamlfile.Ints `yaml:"inducing"`
-	Scaling  scalingConfig `yaml:"scaling"`
-	Unit     unitConfig    `yaml:"unit"`
-	Roles    rolesConfig   `yaml:"roles"`
-	Copies   copiesConfig  `yaml:"copies"`
-	BadRows  badRowsConfig `yaml:"bad_rows"`
-	Train    trainConfig   `yaml:"train"`
+	Kernel     kernelConfig     `yaml:"kernel"`
+	Grid       gridConfig       `yaml:"grid"`
+	Inducing   yamlfile.Ints    `yaml:"inducing"`
+	Scaling    scalingConfig    `yaml:"scaling"`
+	Unit       unitConfig       `yaml:"unit"`
+	Roles      rolesConfig      `yaml:"roles"`
+	Duplicates duplicatesConfig `yaml:"duplicates"`
+	BadRows    badRowsConfig    `yaml:"bad_rows"`
+	Train      trainConfig      `yaml:"train"`
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
 
@@ -213,7 +213,7 @@ func (c JobFile) job() pipeline.Job {
 		Scaling:  scaling,
 		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column},
 		Roles:    c.Roles.declared(),
-		Copies:   pipeline.CopiesDecl(c.Copies),
+		Copies:   pipeline.CopiesDecl(c.Duplicates),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective, Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,

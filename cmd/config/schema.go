@@ -248,8 +248,9 @@ func (holdoutConfig) schema() schema {
 	return schema{"anyOf": []schema{share, {"type": "object", "additionalProperties": false, "required": []string{"last"}, "properties": schema{"last": share}}}}
 }
 
-func (copiesConfig) schema() schema {
-	return schema{"anyOf": append(shares(), schema{"enum": []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesIndependent}})}
+func (duplicatesConfig) schema() schema {
+	limited := schema{"type": "object", "additionalProperties": false, "required": []string{"limit"}, "properties": schema{"limit": schema{"anyOf": shares()}}}
+	return schema{"anyOf": []schema{{"enum": []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesKept}}, limited}}
 }
 
 func (badRowsTo) schema() schema {

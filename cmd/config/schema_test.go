@@ -159,10 +159,9 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"guarantees": "{pac-bayes: 1, holdout: 3}"},
 		{"roles": "{holdout: 10 %}"},
 		{"roles": "{holdout: 0.2, key: a}"},
-		{"copies": "1 %"},
-		{"copies": "0.003"},
-		{"copies": "drop"},
-		{"copies": "99.9%"},
+		{"duplicates": "{limit: 1 %}"},
+		{"duplicates": "{limit: 0.003}"},
+		{"duplicates": "drop"},
 		{"bad_rows": "{tolerance: 0.1 %, to: elsewhere.parquet}"},
 		{"memory": "512MiB"},
 		{"checkpoint": "1m30s"},
@@ -263,7 +262,7 @@ func keysAreSaid(t *testing.T, kind string) {
 			refused := slices.ContainsFunc(faults, func(f yamlfile.Fault) bool {
 				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
 			})
-			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "copies", "grid", "stream.promote"}, key) { // these read their words themselves
+			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "duplicates", "grid", "stream.promote"}, key) { // these read their words themselves
 				t.Errorf("%s: %v: refused: %v (%v, %v)", key, word, refused, faults, err)
 			}
 		}

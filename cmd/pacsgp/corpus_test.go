@@ -200,7 +200,7 @@ func TestCorpusForgeries(t *testing.T) {
 		{"zero-one", "/model/digest", `"` + strings.Repeat("0", 64) + `"`},
 		{"zero-one", "/configuration/values/roles/key", `"mine"`},
 		{"zero-one", "/configuration/values/loss/epsilon", "6"},
-		{"duplicates", "/copies/rows", "0"},
+		{"duplicates", "/duplicates/rows", "0"},
 		{"rejected", "/ledger/bad", "0"},
 		{"units", "/ledger/units/largest", "1"},
 		{"groups", "/guarantees/groups/groups/each/0/misses", "0"},

@@ -94,7 +94,7 @@ func TestHostileNames(t *testing.T) {
 		{"loss": "{epsilon: 0.7, kind: " + evilYAML + "}"},
 		{"loss": "{epsilon: " + evilYAML + "}"},
 		{"roles": "{key: " + evilYAML + "}"},
-		{"copies": evilYAML},
+		{"duplicates": evilYAML},
 		{"memory": evilYAML},
 		{"judge": evilYAML},
 		{"checkpoint": evilYAML},

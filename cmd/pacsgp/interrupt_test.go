@@ -131,7 +131,7 @@ func TestInterruptedReaders(t *testing.T) {
 func TestManyRowsAreInterrupted(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "honest-rows-in-few-bytes.parquet"))
 	fatal.If(t, err)
-	job := tiny(jobFile{"source": "{paths: [" + file + "]}", "target": "ab", "copies": "independent"}).write(t, t.TempDir())
+	job := tiny(jobFile{"source": "{paths: [" + file + "]}", "target": "ab", "duplicates": "keep"}).write(t, t.TempDir())
 	var said planned
 	fatal.If(t, json.Unmarshal([]byte(succeed(t, "plan", "-c", job, "--json").stdout), &said))
 	if said.Rows != 2e8 || said.Seconds < 6 {

@@ -68,7 +68,7 @@ func TestFlightsOnApacheKafka(t *testing.T) {
 	job := jobFile{
 		"kafka": fmt.Sprintf("{brokers: [%q], patience: 3m}", s.Address), "source": "{kafka: {topic: flights, group: trainers}}",
 		"features": "[distance, time]", "target": "delay", "loss": "{epsilon: 15}", "delta": "0.01", "inducing": "[40]", "train": "{passes: 1}",
-		"copies": "independent", "output": "out", "publish": "{kafka: {name: delays, exactly_once: true}}",
+		"duplicates": "keep", "output": "out", "publish": "{kafka: {name: delays, exactly_once: true}}",
 	}.write(t, dir)
 	createTopic(t, s.Address, "flights", 6)
 	succeed(t, "topics", "-c", job)

@@ -24,8 +24,8 @@ func TestNeedsAreRefusedBeforeTheStart(t *testing.T) {
 	many := t.TempDir()
 	rows := lines(4200) // more than are counted in the least memory
 	rows.write(t, lakeFile(many, 0))
-	b := retrained(t, many, jobFile{"copies": "independent", "train": "{passes: 0.2}"})
-	job := tiny(jobFile{"copies": "independent", "memory": "1KiB", "train": "{passes: 0.2}"}).write(t, many)
+	b := retrained(t, many, jobFile{"duplicates": "keep", "train": "{passes: 0.2}"})
+	job := tiny(jobFile{"duplicates": "keep", "memory": "1KiB", "train": "{passes: 0.2}"}).write(t, many)
 	out := t.TempDir()
 	predictions, part := filepath.Join(out, "predictions.parquet"), filepath.Join(out, "part")
 	handed := t.TempDir()

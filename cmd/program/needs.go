@@ -87,7 +87,7 @@ func AffordCheck(m Machine, res pipeline.Resources, again bool, instead string) 
 // passNeeds are those of the last pass of a task in this many parts, one at a time.
 func passNeeds(p config.Task, sample pipeline.Sample, shards []pipeline.Shard, parts int) Needs {
 	rows := sample.Rows
-	if p.Job.Copies.Policy != pipeline.CopiesDropped { // else copies are found among all rows
+	if !p.Job.BadRows.Some() { // else rows to leave out are found among all
 		var longest int64
 		for _, s := range shards {
 			longest = max(longest, s.Rows)

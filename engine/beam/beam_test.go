@@ -187,8 +187,8 @@ func demandNoOther(t *testing.T, want, got map[string]string) {
 // rows are left out, the first pass is made here.
 func TestSameBytesAsOneProcess(t *testing.T) {
 	jobs := map[string]string{
-		"copies counted":     job(t),
-		"copies dropped":     job(t, "copies: drop"),
+		"duplicates dropped": job(t),
+		"duplicates kept":    job(t, "duplicates: keep"),
 		"bad rows tolerated": job(t, "bad_rows: {tolerance: 5 %}"),
 		"some rows fitted":   job(t, "train: {rows: 100, passes: 2}"),
 	}
@@ -199,7 +199,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join(data, "concrete"))
 	fatal.If(t, err)
 	if _, err := os.Stat(data); err == nil {
-		jobs["concrete"] = write(t, t.TempDir(), fmt.Sprintf("source: {paths: [%q]}", data), "loss: {epsilon: 10}", "copies: independent", "judge: draw")
+		jobs["concrete"] = write(t, t.TempDir(), fmt.Sprintf("source: {paths: [%q]}", data), "loss: {epsilon: 10}", "duplicates: keep", "judge: draw")
 	} else if os.Getenv("CI") == "true" && os.Getenv("PACSGP_DATA") != "none" {
 		t.Error(err)
 	}
@@ -211,7 +211,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 			fatal.If(t, d.train(t.Context()))
 			finished(t, d.certify(t.Context()))
 			demandSame(t, alone(t, path), d.published(t))
-			here := name == "copies dropped" || name == "bad rows tolerated"
+			here := name == "bad rows tolerated"
 			if by := strings.Contains(said.String(), "the engine makes the first pass"); by == here {
 				t.Errorf("the first pass by the engine: %v", by)
 			}

@@ -42,7 +42,7 @@ func TestNoticesOfRealSets(t *testing.T) {
 		rows := lake.Rows{sharedData(t, c.folder)}
 		job, err := pipeline.Job{
 			Target: c.target, Loss: pipeline.LossDecl{EpsilonStd: 0.5}, Delta: 0.01,
-			Copies: pipeline.CopiesDecl{Policy: pipeline.CopiesIndependent}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.5},
+			Copies: pipeline.CopiesDecl{Policy: pipeline.CopiesKept}, BadRows: pipeline.BadRowsDecl{Tolerance: 0.5},
 		}.WithDefaults()
 		if err != nil {
 			t.Fatal(err)

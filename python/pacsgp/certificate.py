@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 
 from . import dependence, unit
 from .bound import guarantee
-from .copies import stated_copies
 from .forms import CERTIFICATE
 from .job import by, check_job, for_rows, mean_column, members, reference_count
 from .jsontext import fits, read_json
@@ -71,9 +70,9 @@ def segments(sample):
 
 def stated_findings(cert, job):
     """What a check without rows has to believe, as far as it does not contradict the job."""
-    ledger, copies, n = cert["ledger"], cert["copies"], cert["ledger"]["train"]
+    ledger, copies, n = cert["ledger"], cert["duplicates"], cert["ledger"]["train"]
     k = reference_count(ledger["rows"], job)
-    drop, tolerated = job["copies"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
+    drop, tolerated = job["duplicates"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
     need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
     content = unit.given(job) is not None  # roles follow from values
     need(content or ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
@@ -85,20 +84,28 @@ def stated_findings(cert, job):
         apart = ranked_rows(job["roles"], ledger["rows"], 0, k if by(job) == "first" else None)
         for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
             need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
-    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["copies"] + ledger["bad"] + outside and ledger["copies"] == (copies["rows"] if drop else 0), "the ledger does not add up")
+    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["duplicates"] + ledger["bad"] + outside and ledger["duplicates"] == (copies["rows"] if drop else 0), "the ledger does not add up")
     need(cert["sample"]["shards"] >= 1 and cert["sample"]["rows"] == ledger["rows"], "the sample has not the rows of the ledger")
     baseline = cert["baseline"]
     found = {
-        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "copies", "bad")}, **members(("outside", outside), ("units", unit.stated(cert, job)))},
+        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "duplicates", "bad")}, **members(("outside", outside), ("units", unit.stated(cert, job)))},
         "mean": stated_mean(cert, job),
         "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
         "dependence": dependence.stated(cert),
-        "copies": stated_copies(copies, job, ledger),
+        "duplicates": stated_duplicates(copies, job, ledger),
         "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
     found["baseline"] = stated_sum(baseline["empirical_risk"], unit.examples(found["ledger"], "train"))
     for m in applied(cert):
         m.stated(cert, found)
     return found
+
+
+def stated_duplicates(found, job, ledger):
+    """The counts of rows that equal an earlier one, with the policy of the job (format.md, 4.7)."""
+    policy, rows = job["duplicates"], ledger["rows"] - ledger["bad"]
+    need(policy["policy"] != "limit" or not float(found["rows"]) > policy["limit"] * rows, f"{found['rows']} of {rows} rows are duplicates, and the job allows {policy['limit']}")
+    need(found["distinct"] >= 1 and found["distinct"] + found["rows"] == rows and found["rows"] <= found["features"] < rows, "the duplicates do not add up")
+    return {**policy, **{k: found[k] for k in ("distinct", "rows", "features")}}
 
 
 def stated_mean(cert, job):

@@ -21,8 +21,8 @@ def derive(model, job, cert, found, jitter):
         "format": FORMAT, "guarantees": [g for m in applied(cert) for g in m.derive(cert, found, loss, delta)],
         "baseline": {"constant": found["constant"], "origin": found["origin"], "bound": cert["baseline"]["bound"],
                      "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)}},
-        "dependence": found["dependence"], "copies": found["copies"], **members(("mean", found["mean"])), "accuracy": {"tau": model.tau()},
-        "assumptions": assumptions(job, found, jitter), "ledger": ledger,
+        "dependence": found["dependence"], "duplicates": found["duplicates"], **members(("mean", found["mean"])), "accuracy": {"tau": model.tau()},
+        "assumptions": assumptions(job, cert, found, jitter), "ledger": ledger,
         "sample": {**found["sample"], "columns": model.inputs + beside(job) + unit.labels(job) + [model.target["name"]]},
         "row_rules": ROW_RULES, "model": {"digest": model.digest}, "configuration": cert["configuration"],
         "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
@@ -42,14 +42,15 @@ def derive(model, job, cert, found, jitter):
     return document
 
 
-def assumptions(job, found, jitter):
+def assumptions(job, cert, found, jitter):
     """The status of each assumption."""
     units, held = "units" in found["ledger"], found["ledger"]["holdout"]
+    copies = job["duplicates"]["policy"] == "drop" and (found["duplicates"]["rows"] > 0 or held > 0 and "ancestor" in cert["declared"]["training"])
     names = ["independent-units" if units else "independent-rows", "prior-before-rows", "loss-before-rows", "roles-by-key", "separate-last-pass", "losses-proven", "jitter",
-             "grid-weights", "one-attempt", *["holdout-unseen", "holdout-fixed"] * (held > 0), *["mean-fixed"] * (found["mean"] is not None)]
+             "grid-weights", "one-attempt", *["holdout-unseen", "holdout-fixed"] * (held > 0), *["mean-fixed"] * (found["mean"] is not None), *["equal-rows-are-copies"] * copies]
     every = job["scaling"]["mode"] == "all-rows"
     broken = {"prior-before-rows": every, "loss-before-rows": every and "epsilon_std" in job["loss"], "jitter": not jitter["holds"]}
-    assumed = {"independent-units", "independent-rows", "one-attempt", "holdout-unseen", "holdout-fixed", "mean-fixed"}
+    assumed = {"independent-units", "independent-rows", "one-attempt", "holdout-unseen", "holdout-fixed", "mean-fixed", "equal-rows-are-copies"}
     return [{"id": name, "status": "assumed" if name in assumed else "broken" if broken.get(name) else "enforced"} for name in names]
 
 

@@ -69,7 +69,7 @@ def check_job(job):
             ("a column of the mean that train rows may have made needs a hold-out", column is None or outside > 0 or "guarantees" not in job or last_or_any),
             ("the settings do not go with units", unit.check(job)),
             ("the settings of a method do not fit it", fits_method(job)),
-            ("a limit of copies belongs to the policy limited", job["copies"]["policy"] == "limited" or job["copies"]["limit"] == 0)):
+            ("a limit of duplicates belongs to the policy limit", job["duplicates"]["policy"] == "limit" or job["duplicates"]["limit"] == 0)):
         need(right, "configuration: " + what)
 
 

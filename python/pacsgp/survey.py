@@ -126,9 +126,8 @@ class Copies:
             for at in range(0, len(data), whole):
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
                 features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
-        _, first, same = np.unique(np.frombuffer(every, dtype="V16"), return_index=True, return_inverse=True)
+        _, first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)
         good = np.concatenate(good)
-        self.first = good[first[same.ravel()]]  # for each good row the first that equals it
         self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
         self.bad[good], self.later[good] = False, True
         self.later[good[first]] = False
@@ -140,10 +139,9 @@ class Copies:
         count = least_reference if self.job["scaling"]["mode"] == "reference" else lambda n: 0
         return unit.roles(self.job, self.hashes, self.good, (1 << 64) - int(Fraction(holdout) * (1 << 64)), count)
 
-    def counts(self, without=()):
-        """Those among the good rows without some."""
-        among = ~np.isin(self.good, without)
-        n, distinct, alike = len(self.good[among]), len(np.unique(self.every[among])), len(np.unique(self.features[among]))
+    def counts(self):
+        """Those among the good rows."""
+        n, distinct, alike = len(self.good), len(np.unique(self.every)), len(np.unique(self.features))
         return {"distinct": distinct, "rows": n - distinct, "features": n - alike}
 
 
@@ -168,9 +166,9 @@ class Survey:
         self.lake, self.columns, self.job = lake, columns, job
         k = reference_count(lake.rows, job)
         found = Copies(lake, columns, job)
-        self.all_copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0
+        self.copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0
         self.gone = found.bad  # rows that are used for nothing
-        if job["copies"]["policy"] == "drop":
+        if job["duplicates"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
         place = k if by(job) == "first" else None
         self.units = None
@@ -181,12 +179,6 @@ class Survey:
             held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or place is not None else max(START_ROWS, k), place, early_rows(lake.rows, job))
             reference = ranked[:k]
         self.holdout, self.outside = self.used(held), self.used(outside)
-        apart = np.concatenate([self.holdout, self.outside])
-        self.copied = self.gone & False  # copies that are left out, of rows that are not kept apart
-        if self.dropped:
-            self.copied[found.good[~np.isin(found.first, apart)]] = True
-            self.copied &= found.later
-        self.copies = self.all_copies if job["copies"]["policy"] == "drop" or not len(apart) else found.counts(apart)
         self.reference = np.sort(self.used(reference))
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
@@ -210,10 +202,6 @@ class Survey:
     def is_train(self, first, rows):
         """Which are train rows."""
         return self.without(self.reference, self.is_open(first, rows), first)
-
-    def beside(self, first, rows):
-        """Which are reference rows, or copies that are left out: with the train rows, rows as they come."""
-        return self.copied[first:first + rows] | self.is_open(first, rows) & ~self.is_train(first, rows)
 
     def without(self, others, these, first):
         these[within(others, first, len(these)) - first] = False

@@ -3,8 +3,7 @@ import numpy as np
 
 from . import unit
 from .bound import precise
-from .certificate import read_certificate, read_job, segments, stated_findings
-from .copies import AsTheyCome, stated_copies
+from .certificate import read_certificate, read_job, segments, stated_duplicates, stated_findings
 from .dependence import Order
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
@@ -68,13 +67,12 @@ def check_rows(model, cert, job, jitter, paths):
           f"the constant of the baseline is {constant} on these rows, the certificate says {cert['baseline']['constant']}")
     found = stated_findings(cert, job)
     found.update({
-        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "copies": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)), ("units", survey.units))},
+        "ledger": {"rows": lake.rows, "reference": len(survey.reference), "holdout": len(survey.holdout), "train": survey.train, "duplicates": survey.dropped, "bad": survey.bad, **members(("outside", len(survey.outside)), ("units", survey.units))},
         "sample": {"digest": survey.digest, "targets": survey.targets, "shards": len(lake.groups), "rows": lake.rows, **segments(cert["sample"])},
         "constant": constant})
     if "groups" in job:
         check_values(job, columns, survey.values(survey.reference), found["group values"])
-    need(job["copies"]["policy"] != "limited" or not survey.all_copies["rows"] > job["copies"]["limit"] * (lake.rows - survey.bad), "more rows are copies than the job allows")
-    found["copies"] = stated_copies({**survey.copies, **{k: v for k, v in cert["copies"].items() if k == "as_they_come"}}, job, found["ledger"])
+    found["duplicates"] = stated_duplicates(survey.copies, job, found["ledger"])
     found["baseline"], found["mean"], found["dependence"] = check_losses(model, cert, survey, constant, jitter["holds"], found)
     compare(cert, derive(model, job, cert, found, jitter))
     ok("derived again from model, rows and configuration, every number and status is the same")
@@ -88,7 +86,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, what the column of the mean is like, and how alike near rows are."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m(cert) for m in applied(cert)]
-    baseline, n, far, order, come = 0, 0, 0, Order(survey.lake.rows), AsTheyCome()
+    baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
     columns, constants = survey.columns, unit.Sums()
     units_of = survey.units and unit.Hashes(survey.job)
     digests = Digests(survey.lake, len(columns), targets=False)
@@ -105,12 +103,10 @@ def check_losses(model, cert, survey, constant, holds, found):
             far += units(misfit(model, block[:, train]), True)
         order.add_targets(model.scale_target(block[:, survey.is_open(first, block.shape[1])]))
         order.add_places(first + np.flatnonzero(train))
-        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train), *[("beside", survey.beside(first, block.shape[1]))] * (survey.dropped > 0)):
+        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
             for i in range(0, block[0, rows].size, BLOCK):
                 part = block[:, rows][:, i:i + BLOCK]
                 y, law = model.scale_target(part), laws.at(model.scale_features(part[:len(model.features)].T))
-                if role != "holdout" and survey.dropped:
-                    come.add(losses, y, law)
                 if role == "train":
                     order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
@@ -122,8 +118,6 @@ def check_losses(model, cert, survey, constant, holds, found):
     need(n == survey.train, "the data have changed between two readings")
     alike = order.check(cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
-    if "as_they_come" in found["copies"]:
-        come.agrees(found["copies"]["as_they_come"])
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     mean = found["mean"]
     if mean:

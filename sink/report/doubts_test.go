@@ -20,7 +20,7 @@ func TestDoubtsStandUnderTheHeadlines(t *testing.T) {
 		t.Errorf("nothing to doubt: %q", got)
 	}
 	c.Declared.Attempt.OnTheseRows = 3
-	c.Copies = certify.Copies{Policy: certify.CopiesIndependent, Rows: 980, Distinct: 20}
+	c.Copies = certify.Copies{Policy: certify.CopiesKept, Rows: 980, Distinct: 20}
 	c.Dependence = certify.Dependence{Suspicious: true, Correlation: 0.85}
 	for _, want := range []string{"2 other jobs were tried", "980 of 1000 rows", "its maker's word", "correlation of their targets 0.850"} {
 		if got := strings.Join(strings.Fields(written()), " "); !strings.Contains(got, want) {
@@ -36,11 +36,11 @@ func TestManyEqualRowsAreADoubt(t *testing.T) {
 		copies certify.Copies
 		want   string
 	}{
-		"few":         {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 10, Distinct: 990}, ""},
-		"high limit":  {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 11, Distinct: 989}, "separate draws is its maker's word"},
-		"left out":    {certify.Copies{Policy: certify.CopiesDropped, Rows: 1}, "copies is its maker's word"},
-		"none":        {certify.Copies{Policy: certify.CopiesDropped}, ""},
-		"independent": {certify.Copies{Policy: certify.CopiesIndependent, Rows: 1}, "separate draws is its maker's word"},
+		"few":        {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 10, Distinct: 990}, ""},
+		"high limit": {certify.Copies{Policy: certify.CopiesLimited, Limit: 0.999, Rows: 11, Distinct: 989}, "separate draws is its maker's word"},
+		"left out":   {certify.Copies{Policy: certify.CopiesDropped, Rows: 1}, "the bounds are about distinct rows"},
+		"none":       {certify.Copies{Policy: certify.CopiesDropped}, ""},
+		"kept":       {certify.Copies{Policy: certify.CopiesKept, Rows: 1}, "separate draws is its maker's word"},
 	} {
 		got := strings.Join(certify.Certificate{Copies: c.copies, Sample: certify.Sample{Rows: 1000}}.Doubts(), " ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {

@@ -318,11 +318,7 @@ func segments(all []certify.Segment) string {
 
 // copies describes rows that equal an earlier one.
 func copies(c certify.Copies) string {
-	words := fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
-	if a := c.AsTheyCome; a != nil {
-		words += fmt.Sprintf("; the mean of Q loses %.4g on average over the %d open rows as they come, which bounds nothing", a.Upper, a.Exact.Count())
-	}
-	return words
+	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
 }
 
 const trainedOn = "trained on" // see WriteDeclared

@@ -23,19 +23,15 @@ func TestSharesInPercent(t *testing.T) {
 
 // A share in percent is the number that is written with the point two places to
 // the left.
-func TestCopiesInTheJobFile(t *testing.T) {
+func TestDuplicatesInTheJobFile(t *testing.T) {
 	for text, want := range map[string]pipeline.CopiesDecl{
-		"":                    {},
-		"copies:":             {},
-		"copies: 0":           {Policy: "limited"},
-		"copies: 0.0":         {Policy: "limited"},
-		"copies: 1 %":         {Policy: "limited", Limit: 0.01},
-		"copies: 1%":          {Policy: "limited", Limit: 0.01},
-		"copies: \"0.3 %\"":   {Policy: "limited", Limit: 0.003},
-		"copies: 0.003":       {Policy: "limited", Limit: 0.003},
-		"copies: 99.9 %":      {Policy: "limited", Limit: 0.999},
-		"copies: drop":        {Policy: "drop"},
-		"copies: independent": {Policy: "independent"},
+		"":                               {},
+		"duplicates: {limit: 0}":         {Policy: "limit"},
+		"duplicates: {limit: 1 %}":       {Policy: "limit", Limit: 0.01},
+		"duplicates: {limit: \"0.3 %\"}": {Policy: "limit", Limit: 0.003},
+		"duplicates: {limit: 0.003}":     {Policy: "limit", Limit: 0.003},
+		"duplicates: drop":               {Policy: "drop"},
+		"duplicates: keep":               {Policy: "keep"},
 	} {
 		path := filepath.Join(t.TempDir(), "job.yaml")
 		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {

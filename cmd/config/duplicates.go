@@ -1,0 +1,36 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/yamlfile"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// duplicatesConfig is drop, keep, or a limit.
+type duplicatesConfig pipeline.CopiesDecl
+
+const wantDuplicates = "want drop, keep, or {limit: 1 %}"
+
+// UnmarshalYAML reads the three forms.
+func (c *duplicatesConfig) UnmarshalYAML(node ast.Node) error {
+	var text string
+	if yaml.NodeToValue(node, &text) == nil {
+		if c.Policy = certify.CopiesPolicy(text); c.Policy != pipeline.CopiesDropped && c.Policy != pipeline.CopiesKept {
+			return yamlfile.At(node, fmt.Sprintf("%q: %s", text, wantDuplicates))
+		}
+		return nil
+	}
+	var limited struct {
+		Limit toleratedShare `yaml:"limit"`
+	}
+	if err := yaml.NodeToValue(node, &limited, yaml.Strict()); err != nil {
+		return yamlfile.At(node, wantDuplicates)
+	}
+	c.Policy, c.Limit = pipeline.CopiesLimited, float64(limited.Limit)
+	return nil
+}
