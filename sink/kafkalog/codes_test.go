@@ -83,7 +83,6 @@ func TestCodes(t *testing.T) {
 					t.Parallel()
 					c, client := rowsCluster(t)
 					c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: -1})
-					began := time.Now()
 					err := publish(t, client, exactlyOnce)
 					want := fmt.Sprintf("[%d]", code.Code)
 					if r.key == kmsg.Metadata {
@@ -91,9 +90,6 @@ func TestCodes(t *testing.T) {
 					}
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%v, want %q", err, want)
-					}
-					if took := time.Since(began); took > 15*time.Second {
-						t.Errorf("it took %v to say so", took)
 					}
 				})
 			}
