@@ -183,21 +183,6 @@ func resealedOrSame(data []byte) []byte {
 	return data
 }
 
-// A name of a column that comes from a variable is one scalar, and no fault tells it.
-func TestVariablesOfTheEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(jobFile{"target": "${SECRET}"}).write(t, dir)
-	for _, value := range []string{"a: hunter2", "hunter2 # comment", "*hunter2"} {
-		for _, command := range []string{"plan", "train"} {
-			a := pacsgpOn(t, plain(), map[string]string{"SECRET": value}, command, "-c", job)
-			if a.says(t, exitConfig, "target: ${SECRET} is refused"); strings.Contains(a.message, "hunter2") {
-				t.Errorf("%s tells the value: %s", command, a.message)
-			}
-		}
-	}
-}
-
 type brokenPipe struct{ left int }
 
 func (b *brokenPipe) Write(p []byte) (int, error) {

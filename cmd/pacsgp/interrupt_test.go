@@ -86,19 +86,6 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 	}
 }
 
-// The same job on other rows cannot go on, and says what it replaces.
-func TestCheckpointOfOtherRows(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	args := []string{"train", "-c", tiny(nil).write(t, dir)}
-	interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args...).says(t, exitInterrupted, "goes on from the checkpoint")
-	lines(40).write(t, lakeFile(dir, 3))
-	a := pacsgp(t, args...)
-	if !strings.Contains(a.log, "belongs to other rows") || !strings.Contains(a.log, "starts anew and will replace it") {
-		t.Errorf("status %d: %s %s", a.status, a.message, a.log)
-	}
-}
-
 // What does not end after a signal is ended, and not before its time.
 func TestAfterSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -137,17 +124,11 @@ func TestManyRowsAreInterrupted(t *testing.T) {
 	if said.Rows != 2e8 || said.Seconds < 6 {
 		t.Errorf("plan says %d rows and %v s", said.Rows, said.Seconds)
 	}
-	for _, after := range []time.Duration{time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		var signal time.Time
-		stop := time.AfterFunc(after, func() { signal = time.Now(); cancel() })
-		var stdout, log bytes.Buffer
-		err := run(ctx, []string{"train", "-c", job}, testSystem(&stdout, &log, plain(), nil))
-		took := time.Since(signal)
-		stop.Stop()
-		cancel()
-		if !errors.Is(err, pipeline.ErrInterrupted) || took > 20*time.Second {
-			t.Errorf("after %v: %v, and %v from the signal to the end", after, err, took)
+	for _, after := range []time.Duration{time.Millisecond, 300 * time.Millisecond} {
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		if err := run(ctx, []string{"train", "-c", job}, testSystem(discard{}, discard{}, plain(), nil)); !errors.Is(err, pipeline.ErrInterrupted) {
+			t.Errorf("after %v: %v", after, err)
 		}
+		cancel()
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,7 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -254,22 +252,6 @@ func lastLine(log []byte) string {
 	return lines[len(lines)-1]
 }
 
-// A step is a line of the log: where the child is.
-type step struct {
-	Phase pipeline.Phase `json:"msg"`
-	Stage string         `json:"stage"`
-	Step  int            `json:"step"`
-	Took  time.Duration  `json:"elapsed"`
-}
-
-// A moment is when to kill: so long after the child has said that it is in a
-// phase, at a step of training.
-type moment struct {
-	phase pipeline.Phase
-	step  int // 0 in the last pass
-	delay time.Duration
-}
-
 // Every command that writes may die at any operation: what is seen is whole, and the
 // same command then gives the same bytes and clears up.
 func TestWritersKilledThenRunAgain(t *testing.T) {
@@ -291,7 +273,7 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 					out := t.TempDir()
 					var when string
 					survived, when = dies(t, order{Args: w.args(out), At: at, How: how})
-					whole(t, when, w.in(out), w.want)
+					whole(t, when, out, w.want)
 					succeed(t, w.args(out)...)
 					if !w.file { // it owns no directory that it could clear up
 						w.complete(t, when, out)
@@ -300,36 +282,4 @@ func TestWritersKilledThenRunAgain(t *testing.T) {
 			}
 		})
 	}
-}
-
-// killAt runs the command in a process of its own, kills it at the moment and
-// returns its last word.
-func killAt(t *testing.T, m moment, args []string) (last step) {
-	t.Helper()
-	cmd := child(t, order{Args: append(args, "--log-level", "debug")})
-	log, err := cmd.StderrPipe()
-	fatal.If(t, err)
-	fatal.If(t, cmd.Start())
-	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		last = step{}
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			t.Fatalf("the child says %q: %v", lines.Text(), err)
-		}
-		if last.Phase == m.phase && last.Step >= m.step {
-			break
-		}
-	}
-	time.Sleep(m.delay) // the random moment itself
-	_ = cmd.Process.Kill()
-	for lines.Scan() { // what it said until it died
-		last = step{}
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			t.Fatalf("the child says %q: %v", lines.Text(), err)
-		}
-	}
-	if err := cmd.Wait(); err != nil && !killed(err) {
-		t.Fatalf("the child was to die and says %v", err)
-	}
-	return last
 }

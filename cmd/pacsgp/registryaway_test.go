@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,47 +75,6 @@ func isReady(t *testing.T, r *runningService, at string) {
 		status, _ = servingtest.Get(t, http.DefaultClient, "http://"+at+"/readyz")
 	}
 }
-
-// TestScoreWithoutARegistry: the registry of schemas is away when the last records have a new id.
-func TestScoreWithoutARegistry(t *testing.T) {
-	t.Parallel()
-	registry := startRegistry(t, featureSchema)
-	s := topicOf(t, seededTopics(t), 60, "serve: {listen: '127.0.0.1:0'}\n")
-	path := filepath.Join(s.dir, "score-avro.yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q], registry: {url: %q}}\nsource: {kafka: {topic: features, group: avro, format: avro}}\noutput: {kafka: predictions}\nserve: {listen: '127.0.0.1:0'}\n", s.address, registry.URL))
-	schema := avro.MustParse(featureSchema)
-	sendAs := func(id uint32) {
-		var records []*kgo.Record
-		for i := range 20 {
-			records = append(records, &kgo.Record{Topic: "features", Partition: int32(i % 2), Value: withID(t, id, schema, map[string]any{"x1": float64(i), "x2": 1.})})
-		}
-		send(t, s.address, records...)
-	}
-	predicted := func(n int) {
-		t.Helper()
-		for until := time.Now().Add(30 * time.Second); len(s.found(t, "predictions")) < n; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("%d predictions, want %d", len(s.found(t, "predictions")), n)
-			}
-		}
-	}
-	sendAs(1)
-	r := startCommand(t, "score", "-c", path)
-	at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
-	predicted(20)
-	registry.away.Store(true)
-	sendAs(2)
-	waitsForRegistry(t, r, at)
-	registry.away.Store(false)
-	predicted(40)
-	isReady(t, r, at)
-	registry.away.Store(true)
-	sendAs(3)
-	waitsForRegistry(t, r, at)
-	r.end(t)
-}
-
-const featureSchema = `{"type":"record","name":"Row","fields":[{"name":"x1","type":"double"},{"name":"x2","type":"double"}]}`
 
 // TestStreamWithoutARegistry: it is away when the last records of a window have a new id.
 func TestStreamWithoutARegistry(t *testing.T) {

@@ -62,15 +62,3 @@ func TestVerifyRetrain(t *testing.T) {
 		t.Errorf("inspect says\n%s", inspected)
 	}
 }
-
-// A key of the maker's own may have been chosen for its easy rows: the run does not count its
-// hold-out, and moves no pointer for it.
-func TestChosenKeyCountsForNothing(t *testing.T) {
-	dir := t.TempDir()
-	lines(700).write(t, lakeFile(dir, 0))
-	job := jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %, key: mine}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
-	got := pacsgp(t, "train", "-c", tiny(job).write(t, dir))
-	if text := strings.Join(strings.Fields(got.stdout), " "); got.status != exitNotCertified || !strings.Contains(text, `by the key "mine", which its maker chose`) || !strings.Contains(got.message, "vacuous") {
-		t.Errorf("status %d (%s), and it says\n%s", got.status, got.message, got.stdout)
-	}
-}

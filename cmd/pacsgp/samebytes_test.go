@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -61,47 +58,5 @@ func TestSameBytes(t *testing.T) {
 		if diff := cmp.Diff(want, published(t, filepath.Join(moved, "results"))); diff != "" {
 			t.Errorf("%s: another directory gives other bytes (-want +got):\n%.2000s", mode, diff)
 		}
-	}
-}
-
-// Attempts: the same job again is the same attempt, whatever its workers and its
-// place; another δ, ε, seed or key is another one.
-func TestAttempts(t *testing.T) {
-	repeats(t)
-	dir := t.TempDir()
-	smallLake(t, dir)
-	job := tiny(nil).write(t, dir)
-	out := filepath.Join(dir, "out")
-	train := func(rank int64, flags ...string) pipeline.RunRecord {
-		t.Helper()
-		var r pipeline.RunRecord // what it says: run.json is of the latest run that trained
-		fatal.If(t, json.Unmarshal([]byte(succeed(t, append([]string{"train", "-c", job, "--json"}, flags...)...).stdout), &r))
-		if r.Attempt.OnTheseRows != rank || r.Attempt.InThisLog != rank {
-			t.Errorf("%q: attempt %+v, want %d", flags, r.Attempt, rank)
-		}
-		return r
-	}
-	first := train(1)
-	artifacts := published(t, out)
-	if again := train(1, "--workers", "2", "--memory", "1B"); again.ID != first.ID {
-		t.Errorf("the same job again: certificate %s, before %s", again.ID, first.ID)
-	}
-	if diff := cmp.Diff(artifacts, published(t, out)); diff != "" {
-		t.Errorf("the same job again changed the artifacts (-before +after):\n%.2000s", diff)
-	}
-	if other := train(2, "--delta", "0.1"); other.ID == first.ID {
-		t.Error("another delta has the same certificate")
-	}
-	train(3, "--epsilon", "0.65")
-	train(4, "--seed", "1")
-	train(1)
-	train(2, "--delta", "0.1")
-	if found, err := filepath.Glob(filepath.Join(out, "certificate-*.json")); err != nil || len(found) != 4 {
-		t.Errorf("%d certificates of 4 attempts (%v): %q", len(found), err, found)
-	}
-	elsewhere := filepath.Join(dir, "elsewhere")
-	succeed(t, "train", "-c", job, "-o", elsewhere, "--delta", "0.1")
-	if r := record(t, elsewhere); r.Attempt.OnTheseRows != 1 {
-		t.Errorf("in another directory: attempt %+v, want 1", r.Attempt)
 	}
 }

@@ -81,17 +81,6 @@ func (s *stage) at(t *testing.T, now time.Time) *pipeline.RunState {
 	return run
 }
 
-// contenderAt reads a certificate of an output.
-func contenderAt(t *testing.T, out, id string) certify.Certificate {
-	t.Helper()
-	c, err := sinklake.NewOutput(out, nil).GetCertificate(t.Context(), id)
-	if err == nil {
-		err = certify.Recompute(c)
-	}
-	fatal.If(t, err)
-	return c
-}
-
 // addFile adds rows to the lake of dir.
 func addFile(t *testing.T, dir, name string, first, rows int64) {
 	t.Helper()

@@ -98,16 +98,3 @@ func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
 	service.find(t, "(a: run 1 .*failed)")
 	service.end(t)
 }
-
-// A topic of which nothing can be seen is a failure of --once too.
-func TestScheduleOnceTellsThatNoBrokerAnswers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits until no broker was found, which takes seconds by design")
-	}
-	t.Parallel()
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"kafka": `{brokers: ['127.0.0.1:1']}`, "source": `{kafka: {topic: rows}}`, "features": "[x1, x2]"}).write(t, dir)))
-	schedule := filepath.Join(dir, "schedule.yaml")
-	writeFile(t, schedule, []byte("record: schedule.db\njobs:\n  - {name: a, job: job.yaml, triggers: [{lag: 1}]}\n"))
-	pacsgp(t, "-q", "schedule", "--once", "-c", schedule).says(t, exitFailure, "a: the end of its topic is not known: ", "127.0.0.1:1")
-}

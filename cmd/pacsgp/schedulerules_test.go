@@ -13,7 +13,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // lotOf writes so many rows of a sine and a shift.
@@ -54,21 +53,6 @@ func TestNewRowsTestFirst(t *testing.T) {
 	back := pacsgp(t, "promote", schedule.Certificate(first), filepath.Join(dir, "out"))
 	if back.status != 0 || !strings.Contains(back.log, "the rows of run 2 of waves have contradicted this certificate (alarm: ") {
 		t.Errorf("made current again: %+v", back)
-	}
-}
-
-// A model that cannot be read is not tested, and the record of the run that replaces it says so.
-func TestDamagedModelIsReplaced(t *testing.T) {
-	dir := t.TempDir()
-	lotOf(t, dir, "a", 400, 10)
-	s := onStage(t, writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]"))
-	s.at(t, someDay)
-	c := contenderAt(t, filepath.Join(dir, "out"), schedule.Certificate(s.at(t, someDay.Add(time.Hour))))
-	path := filepath.Join(dir, "out", sinklake.ModelName(c.Model.Digest))
-	writeFile(t, path, readFile(t, path)[:100])
-	lotOf(t, dir, "bb", 300, 10)
-	if of := s.at(t, someDay.Add(2*time.Hour)).Scheduled; !of.Current || of.Tested != "" || !strings.Contains(of.Untested, filepath.Base(path)) {
-		t.Errorf("%+v", of)
 	}
 }
 
@@ -132,18 +116,5 @@ func TestLimitsOfARun(t *testing.T) {
 		if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.State != pipeline.StateFailed || !strings.Contains(run.Fault, want) {
 			t.Errorf("%s: %+v", limit, run)
 		}
-	}
-}
-
-// The record of runs can be read while a scheduler has it.
-func TestRunsWhileTheSchedulerRuns(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 1h}]")
-	s := onStage(t, path)
-	s.at(t, someDay)
-	run := s.at(t, someDay.Add(time.Hour))
-	if said := succeed(t, "schedule", "-c", path, "--runs").stdout; run == nil || !strings.Contains(said, `"number": 1`) {
-		t.Errorf("it says %s", said)
 	}
 }

@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -26,57 +21,6 @@ func jobOnTopic(t *testing.T, dir, address, kafka string) string {
 	t.Helper()
 	job := tiny(jobFile{"kafka": fmt.Sprintf("{brokers: [%q], %s}", address, kafka), "source": "{kafka: {topic: rows}}", "features": "[x1, in.x2]"})
 	return job.write(t, dir)
-}
-
-// A contender is an artifact of an output.
-type contender struct {
-	pipeline.ArtifactRef
-	certificate certify.Certificate
-}
-
-// sequenceOf are the certificates of an output by their numbers.
-func sequenceOf(t *testing.T, out string) map[int64]contender {
-	t.Helper()
-	all := map[int64]contender{}
-	files, err := filepath.Glob(filepath.Join(out, "certificate-*.json"))
-	fatal.If(t, err)
-	for _, path := range files {
-		c, id, err := config.ReadCertificate(t.Context(), path)
-		fatal.If(t, err)
-		k := c.Delta.Sequence.Number
-		if _, twice := all[k]; twice {
-			t.Errorf("two certificates have the number %d", k)
-		}
-		all[k] = contender{pipeline.ArtifactRef{ID: id, Model: c.Model.Digest}, c}
-	}
-	return all
-}
-
-// follow demands that the segments of the certificates, in the order of their numbers, add up
-// to the topic without a gap.
-func follow(t *testing.T, all map[int64]contender) {
-	t.Helper()
-	ends := map[int64]int64{}
-	for _, k := range slices.Sorted(maps.Keys(all)) {
-		for _, g := range all[k].certificate.Sample.Segments {
-			if g.First != ends[g.Partition] {
-				t.Errorf("certificate %d: the segment %+v does not begin at %d", k, g, ends[g.Partition])
-			}
-			ends[g.Partition] = g.End
-		}
-	}
-}
-
-// verifyAll verifies the certificates of an output against the topic as it is now.
-func verifyAll(t *testing.T, out, job string) {
-	t.Helper()
-	for k, c := range sequenceOf(t, out) {
-		a := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model+".parquet"), filepath.Join(out, "certificate-"+c.ID+".json"), "--source", job, "--judge", "draw")
-		a.says(t, 0, "were read again from the log", "verified: ")
-		if share := c.certificate.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
-			t.Errorf("number %d has spent %s of delta", k, share)
-		}
-	}
 }
 
 // A job that is given another topic goes on with none, and a scheduler that is told to end

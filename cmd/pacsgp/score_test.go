@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,11 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -209,61 +205,3 @@ func TestScoreOfBadRows(t *testing.T) {
 		t.Error("the file behind it has no predictions")
 	}
 }
-
-// A model that is not what its certificate says, or is not there, is refused, and the one
-// before stays.
-func TestScoreRefusesWhatDoesNotFit(t *testing.T) {
-	dir, pointers, _ := following(t, 1, 40)
-	var p pointer
-	fatal.If(t, json.Unmarshal(pointers[1], &p))
-	model := filepath.Join(dir, "out", p.Model)
-	good := readFile(t, model)
-	var said []string
-	begin := func() *score.Follower {
-		t.Helper()
-		f := score.NewFollower(score.Config{
-			Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: 1}), Notice: func(text string) { said = append(said, text) },
-		})
-		t.Cleanup(f.Close)
-		point(t, dir, pointers[0])
-		by, err := f.Follow(t.Context(), fits)
-		if err != nil || by.ID != idOf(t, pointers[0]) {
-			t.Fatal(by, err)
-		}
-		point(t, dir, pointers[1])
-		return f
-	}
-	var first pointer
-	fatal.If(t, json.Unmarshal(pointers[0], &first))
-	for name, damaged := range map[string][]byte{"a bit": flip(good, len(good)/2, 0), "half of it": good[:len(good)/2], "another model": readFile(t, filepath.Join(dir, "out", first.Model))} {
-		writeFile(t, model, damaged)
-		f := begin()
-		before := len(said)
-		for range 2 {
-			if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != idOf(t, pointers[0]) {
-				t.Errorf("%s: follows to %s, %v", name, by.ID, err)
-			}
-		}
-		if len(said) != before+1 || !strings.Contains(said[before], "is refused") {
-			t.Errorf("%s: it says %q", name, said[before:])
-		}
-	}
-	// One that is not there yet may come.
-	fatal.If(t, os.Remove(model))
-	f := begin()
-	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != idOf(t, pointers[0]) {
-		t.Errorf("no model: %s, %v", by.ID, err)
-	}
-	writeFile(t, model, good)
-	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != p.ID {
-		t.Errorf("the whole model: %s, %v", by.ID, err)
-	}
-	// The same with another tolerance speaks of something else.
-	succeed(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.8}"}).write(t, dir))
-	if by, err := f.Follow(t.Context(), fits); err != nil || by.ID != p.ID || !strings.Contains(said[len(said)-1], "loss or tolerance differ") {
-		t.Errorf("another tolerance: %s, %v, %q", by.ID, err, said[len(said)-1])
-	}
-}
-
-// fits is asked whether rows have the features of a model.
-func fits(pipeline.Model) error { return nil }

@@ -2,15 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 )
 
 // unscored are records without a prediction.
@@ -74,48 +70,4 @@ func TestScoreLetters(t *testing.T) {
 	}
 	missing := s.file(t, "predictions", "others", "bad_rows: {to: {kafka: nowhere}}\n")
 	pacsgp(t, "score", "-c", missing, "--once").says(t, exitFailure, `"nowhere"`)
-}
-
-// Killed at requests to a real broker, and at random moments, and started again, score sends each
-// letter once, and each prediction.
-func TestScoreLettersKilled(t *testing.T) {
-	t.Parallel()
-	_, gate := apache.Lend(t)
-	gate.Tell(func(int16) {})
-	s := topicOf(t, gate.Address, 40, "")
-	s.send(t, unscored...)
-	s.send(t, unscored...)
-	rng := rand.New(rand.NewPCG(3, 9))
-	for name, files := range map[string]bool{"to-topic": false, "to-lake": true} {
-		score, found := s.lettered(t, name, files)
-		requests := countRequests(gate, func() { succeed(t, "score", "-c", score, "--once") })
-		s.agree(t, found())
-		want := s.lettersOn(t, name+"-dead")
-		if len(want) != 2*len(unscored) {
-			t.Fatalf("%s: letters %q", name, want)
-		}
-		kills := max(2, requests/5)
-		if testing.Short() {
-			kills = 2
-		}
-		for round, at := range some(requests, kills) {
-			name := fmt.Sprintf("%s-killed%d", name, at)
-			score, found := s.lettered(t, name, files)
-			killScore(t, gate, score, at, round%2 > 0, rng)
-			succeed(t, "score", "-c", score, "--once")
-			s.agree(t, found())
-			if diff := cmp.Diff(want, s.lettersOn(t, name+"-dead")); diff != "" || t.Failed() {
-				t.Fatalf("%s: killed at request %d of %d: letters (-want +got):\n%s", name, at, requests, diff)
-			}
-		}
-	}
-}
-
-// countRequests counts the requests to a broker during a run.
-func countRequests(gate *brokertest.Gate, run func()) int {
-	var seen atomic.Int32
-	gate.Tell(func(int16) { seen.Add(1) })
-	defer gate.Tell(func(int16) {})
-	run()
-	return int(seen.Load())
 }

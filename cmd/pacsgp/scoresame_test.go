@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,41 +68,40 @@ func endsBy(t *testing.T, score string, running bool, ready func(r *runningServi
 // processes, is not taken for the one before, whether it has as many rows, more or fewer:
 // rows would be passed over. It says what to do.
 func TestScoreOfATopicMadeAnew(t *testing.T) {
-	for _, output := range []string{"topic", "directory"} {
-		for _, times := range []int{0, 1, 3} {
-			for _, running := range []bool{false, true} {
-				t.Run(fmt.Sprintf("to a %s, %d times, running %v", output, times, running), func(t *testing.T) {
-					t.Parallel() // it waits
-					s := topicOf(t, seededTopics(t), 60, "exactly_once: true\nsession_timeout: 1s\n")
-					score, group := s.score, "scorers"
-					found := func() []predictedRecord { return s.found(t, "predictions") }
-					if output == "directory" {
-						group = "to-lake"
-						score = s.toLake(t, group, "scored", "poll: 20ms\nsession_timeout: 1s\n")
-						found = func() []predictedRecord { return s.foundInFiles(t, "scored") }
-					}
-					s.send(t)
-					message := endsBy(t, score, running, func(*runningService) {
-						client := own(t, s.address)
-						for range 1000 {
-							at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
-							if err == nil && at[0] == 30 && at[1] == 30 {
-								break
-							}
-							time.Sleep(20 * time.Millisecond)
-						}
-					}, func() { s.remake(t, group, times) })
-					for _, part := range []string{`topic "features" is another one than`, "it was made anew", "choose another group and another output " + output} {
-						if !strings.Contains(message, part) {
-							t.Errorf("it says %q, want %q", message, part)
-						}
-					}
-					if n := len(found()); n != 60 {
-						t.Errorf("%d predictions, want the 60 of the old rows", n)
-					}
-				})
+	for name, of := range map[string]struct {
+		directory, running bool
+		times              int
+	}{"to a topic": {times: 1}, "to a topic, running": {running: true, times: 3}, "to a directory, running": {directory: true, running: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits
+			s := topicOf(t, seededTopics(t), 60, "exactly_once: true\nsession_timeout: 1s\n")
+			score, group, output := s.score, "scorers", "topic"
+			found := func() []predictedRecord { return s.found(t, "predictions") }
+			if of.directory {
+				group, output = "to-lake", "directory"
+				score = s.toLake(t, group, "scored", "poll: 20ms\nsession_timeout: 1s\n")
+				found = func() []predictedRecord { return s.foundInFiles(t, "scored") }
 			}
-		}
+			s.send(t)
+			message := endsBy(t, score, of.running, func(*runningService) {
+				client := own(t, s.address)
+				for range 1000 {
+					at, err := client.CommittedOffsets(t.Context(), group, "features", []int{0, 1})
+					if err == nil && at[0] == 30 && at[1] == 30 {
+						break
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+			}, func() { s.remake(t, group, of.times) })
+			for _, part := range []string{`topic "features" is another one than`, "it was made anew", "choose another group and another output " + output} {
+				if !strings.Contains(message, part) {
+					t.Errorf("it says %q, want %q", message, part)
+				}
+			}
+			if n := len(found()); n != 60 {
+				t.Errorf("%d predictions, want the 60 of the old rows", n)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
 // Names of the folders of windows: those at work, and those that are done.
@@ -269,27 +268,6 @@ func TestServiceConfiguration(t *testing.T) {
 				t.Errorf("%q with %v: status %d, %s%s, want %q", command, c.change, a.status, a.stdout, a.message, c.says)
 			}
 		}
-	}
-}
-
-// TestServiceNeverPointsToWhatIsNotAsked: windows above the limit are published, and are
-// not current.
-func TestServiceNeverPointsToWhatIsNotAsked(t *testing.T) {
-	t.Parallel()
-	c := smallTopic(t)
-	address := c.ListenAddrs()[0]
-	job := serviceJob(t, address, t.TempDir(), jobFile{"limit": "0.001"})
-	succeed(t, "topics", "-c", job)
-	r := startService(t, "-c", job)
-	awaitCertificates(t, address, 1, r)
-	r.end(t)
-	client := own(t, address)
-	if p, err := sinklog.Current(t.Context(), client, sinklog.Topics{}, "small"); err == nil {
-		t.Errorf("the pointer is %+v, want none", p)
-	}
-	committed, err := client.CommittedOffsets(t.Context(), "trainers", "rows", []int{0, 1, 2})
-	if err != nil || committed[0]+committed[1]+committed[2] != 120 {
-		t.Errorf("the group stands at %v (%v), want behind 120 rows", committed, err)
 	}
 }
 

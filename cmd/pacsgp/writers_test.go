@@ -22,16 +22,11 @@ const (
 type writer struct {
 	args   func(out string) []string
 	want   map[string]string
-	folder string   // where artifacts stand in out
 	also   []string // files whose bytes are the same each time, beside artifacts
 	beside []string // files that stand there at the end, whatever is in them
-	talks  bool     // it prints what it does before it is done
 	file   bool     // it writes one file, and owns no directory that it could clear up
 	stride int      // between the operations at which tests let it fail: 1 is each
 }
-
-// in is where the command leaves its artifacts.
-func (c writer) in(out string) string { return filepath.Join(out, c.folder) }
 
 // writers are all commands that write.
 func writers(t *testing.T) map[string]writer {
@@ -62,7 +57,6 @@ func writers(t *testing.T) map[string]writer {
 	succeed(t, "train", "-c", topics)
 
 	all := map[string]writer{
-		"train": {args: func(out string) []string { return []string{"train", "-c", job, "-o", out} }, stride: 1},
 		"train without its pass": {
 			args: func(out string) []string { return []string{"train", "-c", job, "-o", out, "--no-pass"} },
 			also: []string{sinklake.HandoverModel}, beside: []string{sinklake.HandoverFile}, stride: 2, // the handover has a secret of its own each time
@@ -100,12 +94,11 @@ func writers(t *testing.T) map[string]writer {
 			},
 			also: []string{predictionsFile}, file: true, stride: 1,
 		},
-		"demo": {args: func(out string) []string { return []string{"demo", "-o", out} }, folder: "artifact", talks: true, stride: 10},
 	}
 	for name, w := range all {
 		out := t.TempDir()
 		succeed(t, w.args(out)...)
-		w.want = published(t, w.in(out), w.also...)
+		w.want = published(t, out, w.also...)
 		if len(w.want) == 0 {
 			t.Fatalf("%s writes nothing", name)
 		}
@@ -117,5 +110,5 @@ func writers(t *testing.T) map[string]writer {
 // complete checks a directory after a run that came to its end.
 func (c writer) complete(t *testing.T, when, out string) {
 	t.Helper()
-	complete(t, when, c.in(out), c.want, c.beside...)
+	complete(t, when, out, c.want, c.beside...)
 }
