@@ -245,8 +245,7 @@ type Declared struct {
 	Software string   `json:"software"`
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
-	Scaling  []Scaled `json:"scaling,omitempty"`  // declared constants, one a column
-	Snapshot string   `json:"snapshot,omitempty"` // of the table that listed the files
+	Scaling  []Scaled `json:"scaling,omitempty"` // declared constants, one a column
 }
 
 // Training has what is needed, with configuration and rows, to train the same bytes of the

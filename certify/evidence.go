@@ -267,9 +267,6 @@ func (ev Evidence) validateDeclared() error {
 	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
 		faults = append(faults, err)
 	}
-	if d.Snapshot != "" {
-		faults = append(faults, word("snapshot", d.Snapshot, maxColumnName))
-	}
 	if d.Unit != "" {
 		faults = append(faults, UnitName(d.Unit))
 	}

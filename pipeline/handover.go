@@ -35,9 +35,6 @@ type Handover struct {
 	Groups        []float64       `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt `json:"attempt"`
 
-	// Snapshot names the list of files, as the table says; "": there is none.
-	Snapshot string `json:"snapshot,omitempty"`
-
 	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Looks are the earlier looks at the hold-out rows.
@@ -216,7 +213,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
-		Software: env.Software, Attempt: h.Attempt, Snapshot: h.Snapshot,
+		Software: env.Software, Attempt: h.Attempt,
 		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
 	}
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {

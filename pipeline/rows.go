@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/pacsgp/pacsgp/certify"
 )
 
 // Rows is the origin of a run's rows: files of a lake, a window of a topic, a stream. Its
@@ -79,7 +77,6 @@ type File struct {
 	RowGroups int               // those with rows
 	Footer    [sha256.Size]byte // SHA-256 of the footer
 	Modified  time.Time
-	Snapshot  string // of the table that lists the file, as it says; or ""
 	Tag       string // ETag of an object in a store; "" of a file
 }
 
@@ -92,9 +89,6 @@ func rewritten(before, now []File) string {
 	}
 	return ""
 }
-
-// CheckSnapshot returns an error for a name of a snapshot that no certificate can have.
-func CheckSnapshot(name string) error { return certify.RolesKey(name) }
 
 // SampleOf describes a sample before any row is read.
 func SampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {

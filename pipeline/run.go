@@ -212,7 +212,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	}
 	h := &Handover{
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
-		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Snapshot: snapshotOf(src), Sequence: job.sequence, Repeats: s.repeats, Secret: newSecret().String(),
+		Segments: segmentsOf(src), Reference: s.reference.digest(s.Used), Constant: s.constant(fit.Model.Meta.Loss), Groups: s.groups, Attempt: attempt, Sequence: job.sequence, Repeats: s.repeats, Secret: newSecret().String(),
 		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
 	}
 	h.tell(job, s.Roles)
@@ -229,17 +229,6 @@ func filesOf(src Source) []File {
 		return from.Files()
 	}
 	return nil
-}
-
-// snapshotOf is the snapshot that lists all files of a source, as it says; "": there is none.
-func snapshotOf(src Source) (found string) {
-	for i, f := range filesOf(src) {
-		if i > 0 && f.Snapshot != found {
-			return ""
-		}
-		found = f.Snapshot
-	}
-	return found
 }
 
 // segmentsOf are the segments of a source's shards, nil unless all are segments.

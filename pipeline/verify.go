@@ -174,7 +174,7 @@ func compare(c certify.Certificate, job Job, m Model, modelDigest string, found 
 	if err != nil {
 		return err
 	}
-	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training, Snapshot: c.Declared.Snapshot}
+	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training}
 	derived, err := evidence(job, c.Configuration.Values, m, modelDigest, found, word)
 	if err != nil {
 		return err

@@ -68,7 +68,6 @@ type JobFile struct {
 // A SourceSection declares the origin of rows: files, a topic, or standard input.
 type SourceSection struct {
 	Paths  yamlfile.Paths `yaml:"paths"`
-	Files  string         `yaml:"files"` // a list of them
 	Kafka  KafkaSection   `yaml:"kafka"`
 	Stream string         `yaml:"stream"`
 	Spool  SpoolSection   `yaml:"spool"` // of the stream

@@ -46,13 +46,12 @@ func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
 		relativePaths(folder, []*string{&s.Paths[i]})
 	}
-	relativePaths(folder, s.Kafka.files(), []*string{&s.Files, &s.Kafka.Spool.Folder, &s.Spool.Folder})
+	relativePaths(folder, s.Kafka.files(), []*string{&s.Kafka.Spool.Folder, &s.Spool.Folder})
 }
 
 // origin is the origin that the section declares for a job.
 func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	faults.Unless(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool", "it is of a stream; that of a topic is source.kafka.spool")
-	faults.Unless(s.Files == "" || s.Stream == "" && !s.Kafka.declared(), "source", "files, kafka and stream: name one of them")
 	if s.Stream != "" {
 		faults.Unless(len(s.Paths) == 0 && !s.Kafka.declared(), "source", "paths, kafka and stream: name one of them")
 		faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from a stream; name a file")
@@ -63,11 +62,6 @@ func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.
 		return s.topic(job, output, faults)
 	}
 	faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from files; name a file")
-	if s.Files != "" {
-		faults.Unless(len(s.Paths) == 0, "source", "paths and files are both declared; name one of them")
-		faults.Unless(ingestlake.IsList(s.Files), "source.files", "want a list of files, as in list.json; name files themselves in paths")
-		return Lake{s.Files}
-	}
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))

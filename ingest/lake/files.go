@@ -116,9 +116,6 @@ func describeFiles(ctx context.Context, from Store, found []listed, textKeys map
 				failed[i] = fmt.Errorf("lake: %s: %w", l.path, err)
 				return
 			}
-			if failed[i] = l.list.check(ctx, from, f); failed[i] != nil {
-				return
-			}
 			if info, err := from.Stat(ctx, l.path); err == nil {
 				f.modified = info.ModTime().UTC()
 				if o, ok := info.(*objects.Info); ok {
@@ -218,9 +215,6 @@ func (f *dataFile) key(name string) float64 {
 
 func (f *dataFile) summary() File {
 	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified, Tag: f.tag}}
-	if f.list != nil {
-		s.Snapshot = f.list.snapshot
-	}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}

@@ -21,7 +21,6 @@ import (
 type listed struct {
 	path string // as declared, or found below what was declared
 	keys []hiveKey
-	list *entry // of a file list; nil: of none
 }
 
 // A hiveKey is a folder name=value. All rows below it have the value.
@@ -31,33 +30,27 @@ type hiveKey struct{ name, value string }
 // by its own name may have any.
 var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 
-// listFiles returns the data files of the declared paths in the order of declaration, those of a file
-// list in its order, and below another path in bytewise order of paths with slashes. A file that is
-// found twice is listed once; that a file list has it again is an error. The notices say which files
-// were skipped.
+// listFiles returns the data files of the declared paths in the order of declaration, and below a path
+// in bytewise order of paths with slashes. A file that is found twice is listed once. The notices say
+// which files were skipped.
 func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}, entries: map[string]*entry{}}
+	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !l.exact {
-			slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
-		}
+		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(filepath.ToSlash(a), filepath.ToSlash(b)) })
 		for _, f := range found {
 			fresh, err := l.isNew(ctx, f)
 			if err != nil {
 				return nil, nil, err
 			}
-			if l.exact && !fresh {
-				return nil, nil, fmt.Errorf("lake: %s: %s is listed, and was read before", p, objects.Shown(f))
-			}
 			if fresh {
-				files = append(files, listed{path: f, keys: hiveKeys(f), list: l.entries[f]})
+				files = append(files, listed{path: f, keys: hiveKeys(f)})
 			}
 		}
 	}
@@ -120,13 +113,11 @@ type lister struct {
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
-	entries map[string]*entry // of file lists, by path
-	passed  []string          // files in directories whose names are not those of data
-	odd     []string          // pipes, sockets, devices
-	broken  []string          // broken links whose names are not those of data
-	twins   []string          // hard links to files that were listed before
-	again   bool              // a directory was found that had been searched
-	exact   bool              // the declared path is a file list
+	passed  []string // files in directories whose names are not those of data
+	odd     []string // pipes, sockets, devices
+	broken  []string // broken links whose names are not those of data
+	twins   []string // hard links to files that were listed before
+	again   bool     // a directory was found that had been searched
 }
 
 // A likeness has the properties that hard links of one file share on every system.
@@ -145,7 +136,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 	if err := oneLine(path); err != nil {
 		return nil, err
 	}
-	path, l.exact = objects.Clean(path), false
+	path = objects.Clean(path)
 	info, err := l.store.Stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():
@@ -157,8 +148,6 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return found, err
 	case err == nil && !info.Mode().IsRegular():
 		return nil, fmt.Errorf("lake: %s is neither a file nor a directory", path)
-	case err == nil && IsList(path):
-		return l.listed(ctx, path)
 	case err == nil:
 		return []string{path}, nil
 	}

@@ -2,7 +2,6 @@ package lake_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -79,18 +78,6 @@ func sameRows(t *testing.T, far, near *lake.Source) {
 		if !slices.Equal(digests, want) || !cmp.Equal(a, b) {
 			t.Errorf("shard %d: other rows or digests than on disk", i)
 		}
-	}
-}
-
-// A list of files may be in a store, and name objects by address or beside it.
-func TestListOfFilesInAStore(t *testing.T) {
-	_, s := inBoth(t)
-	s.Put("lists/list.json", fmt.Appendf(nil, `{"format": "pacsgp-files/1", "files": [{"path": %q, "bytes": %d}, {"path": "c.parquet", "bytes": %d}]}`, s.Address("lake/day=1/b.parquet"), len(numbersFile(t, 2)), len(numbersFile(t, 3))))
-	s.Put("lists/c.parquet", numbersFile(t, 3))
-	names, err := lake.List(t.Context(), []string{s.Address("lists/list.json")})
-	fatal.If(t, err)
-	if diff := cmp.Diff([]string{s.Address("lake/day=1/b.parquet"), s.Address("lists/c.parquet")}, names); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -343,9 +343,6 @@ func declared(c certify.Certificate) []Field {
 	if len(d.Scaling) > 0 {
 		fields = append(fields, Field{"scaling", fmt.Sprintf("constants of %s were declared, not computed from rows", certify.Count(len(d.Scaling), "column"))})
 	}
-	if d.Snapshot != "" {
-		fields = append(fields, Field{"snapshot", "\"" + d.Snapshot + "\", of the list of files"})
-	}
 	if s := c.Delta.Sequence; s != nil {
 		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
 		if s.Policy == certify.DeltaSequence {
