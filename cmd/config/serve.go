@@ -1,30 +1,26 @@
 package config
 
 import (
-	"reflect"
-
 	"github.com/pacsgp/pacsgp/internal/serving"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
 // A Serve declares the server of a service.
 type Serve struct {
-	Listen      string   `yaml:"listen"`
-	Hosts       []string `yaml:"hosts"`
-	TokenFile   string   `yaml:"token_file"`
-	Certificate string   `yaml:"certificate"`
-	Key         string   `yaml:"key"`
-	Pprof       bool     `yaml:"pprof"`
+	Listen      string `yaml:"listen"`
+	TokenFile   string `yaml:"token_file"`
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
 }
 
 // Declared reports whether the section is there.
-func (c Serve) Declared() bool { return !reflect.ValueOf(c).IsZero() }
+func (c Serve) Declared() bool { return c != (Serve{}) }
 
 func (c *Serve) files() []*string { return []*string{&c.TokenFile, &c.Certificate, &c.Key} }
 
 // Server is the configuration of the server.
 func (c Serve) Server() serving.Config {
-	return serving.Config{Address: c.Listen, Hosts: c.Hosts, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key, Profiles: c.Pprof}
+	return serving.Config{Address: c.Listen, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key}
 }
 
 // check adds the faults of the declaration. It reads no file.

@@ -47,7 +47,7 @@ func (g guard) wrap(pages http.Handler) http.Handler {
 		login := r.URL.Path == "/login"
 		switch {
 		case !g.knows(r.Host):
-			http.Error(w, "not known under that name; --host, or hosts under serve, adds names", http.StatusMisdirectedRequest)
+			http.Error(w, "not known under that name; --host of pacsgp console adds names", http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !login):
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "pages are only read", http.StatusMethodNotAllowed)

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"net/netip"
 	"strings"
 	"time"
@@ -29,7 +28,6 @@ type Config struct {
 	Hosts            []string // other names under which browsers reach it
 	TokenFile        string   // holds the token that requests carry, as in Authorization: Bearer TOKEN; "": none
 	Certificate, Key string   // PEM files; "": no TLS
-	Profiles         bool     // whether /debug/pprof/ is served
 
 	// Registry is served at /metrics.
 	Registry *prometheus.Registry
@@ -41,7 +39,6 @@ type Config struct {
 }
 
 // Timeouts of a connection. Pages render in milliseconds; slower clients are cut off.
-// Profiles extend their own.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
@@ -165,24 +162,15 @@ func (c Config) handler(token string) http.Handler {
 			http.Error(w, "not ready: the reason takes a token", http.StatusServiceUnavailable)
 		}
 	})
-	private := http.NewServeMux()
 	if c.Registry != nil {
-		private.Handle("GET /metrics", promhttp.HandlerFor(c.Registry, promhttp.HandlerOpts{}))
-	}
-	if c.Profiles {
-		private.HandleFunc("GET /debug/pprof/", pprof.Index)
-		private.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		private.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-		private.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	}
-	for _, path := range []string{"/metrics", "/debug/pprof/"} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		metrics := promhttp.HandlerFor(c.Registry, promhttp.HandlerOpts{})
+		mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 			if !g.admits(r) {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 				http.Error(w, "a token is wanted", http.StatusUnauthorized)
 				return
 			}
-			private.ServeHTTP(w, r)
+			metrics.ServeHTTP(w, r)
 		})
 	}
 	mux.Handle("/", g.wrap(c.Pages))

@@ -33,7 +33,6 @@ func TestAnswers(t *testing.T) {
 		{"/readyz", nil, 200, "ok"},
 		{"/readyz", errors.New("no broker"), 503, "no broker"},
 		{"/metrics", nil, 200, "# HELP"},
-		{"/debug/pprof/", nil, 404, ""},
 	} {
 		why = c.why
 		if status, text := servingtest.Get(t, http.DefaultClient, s.URL+c.path); status != c.status || !strings.Contains(text, c.says) {
@@ -67,7 +66,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 	var why error
 	const secret = "a-token-of-some-length"
 	s, err := Start(t.Context(), Config{
-		Address: "127.0.0.1:0", TokenFile: file(t, "token", secret+"\n"), Certificate: certificate, Key: key, Profiles: true,
+		Address: "127.0.0.1:0", TokenFile: file(t, "token", secret+"\n"), Certificate: certificate, Key: key,
 		Registry: prometheus.NewRegistry(), Ready: func() error { return why }, Pages: pages,
 	})
 	fatal.If(t, err)
@@ -77,7 +76,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 		if token != "" {
 			header = []string{"Authorization", "Bearer " + token}
 		}
-		for _, path := range []string{"/metrics", "/debug/pprof/", "/elsewhere"} {
+		for _, path := range []string{"/metrics", "/elsewhere"} {
 			status, _ := servingtest.Get(t, client, s.URL+path, header...)
 			if status != want {
 				t.Errorf("%s with the token %q: status %d, want %d", path, token, status, want)
@@ -124,7 +123,7 @@ func TestPages(t *testing.T) {
 		status int
 		says   string
 	}{
-		"/": {401, "page /login"}, "/login": {401, "page /login"}, "/assets/style.css": {200, "page /assets/style.css"}, "/readyz": {200, "ok"}, "/metrics": {401, "token"}, "/livez": {200, "ok"}, "/debug/pprof/": {401, "token"},
+		"/": {401, "page /login"}, "/login": {401, "page /login"}, "/assets/style.css": {200, "page /assets/style.css"}, "/readyz": {200, "ok"}, "/metrics": {401, "token"}, "/livez": {200, "ok"},
 	} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
