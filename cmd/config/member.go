@@ -115,7 +115,7 @@ func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int6
 // the settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
-	s.Promote, s.GiveUp, s.Decode, s.Now = m.Stream.Promote.rule(), m.Stream.GiveUp, sink.DecodeModel, time.Now
+	s.Promote, s.Decode, s.Now = m.Stream.Promote.rule(), sink.DecodeModel, time.Now
 	observer := s.How.Observer
 	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), Told: m.Told}
 	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))

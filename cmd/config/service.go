@@ -16,7 +16,6 @@ type Stream struct {
 	Keep            *int               `yaml:"keep"`
 	WarmStart       *bool              `yaml:"warm_start"`
 	Promote         Promotion          `yaml:"promote"`
-	GiveUp          bool               `yaml:"give_up"`
 }
 
 // Kinds of groups.

@@ -42,7 +42,6 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
-	faults.Unless(!p.Stream.GiveUp || p.Job.BadRows.Some(), "stream.give_up", "without bad_rows.tolerance the first bad row stops a window before it is full, and there is nothing to give up")
 	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")
 	from, ok := p.Source.(*Topic)
 	if !ok {

@@ -31,7 +31,6 @@ type metrics struct {
 	publishedAt prometheus.Gauge
 	latency     prometheus.Histogram
 	errors      prometheus.Counter
-	givenUp     prometheus.Counter
 	next        nextMetrics
 	group       *groupMetrics
 
@@ -69,7 +68,6 @@ func newMetrics(used func() int64, limit int64) *metrics {
 		number:      gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence."),
 		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
 		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
-		givenUp:     counter("pacsgp_given_up_windows_total", "Windows without a certificate, because their rows cannot be trained."),
 		next:        newNextMetrics(registry, "pacsgp_", "name"),
 		group:       newGroupMetrics(of),
 	}
@@ -134,14 +132,6 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
-	delete(m.closed, w.N)
-}
-
-// GaveUp counts a window without a certificate.
-func (m *metrics) GaveUp(w *stream.Window) {
-	m.givenUp.Inc()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	delete(m.closed, w.N)
 }
 

@@ -144,6 +144,4 @@ type Events interface {
 	Tested(place string, t watch.Test, bound float64)
 	// Published is told the certificate of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
-	// GaveUp is told of a window without a certificate, because its rows cannot be trained.
-	GaveUp(w *Window)
 }

@@ -23,7 +23,6 @@ type Stream struct {
 	Folders  Folders
 	Events   Events
 	Promote  watch.Promotion
-	GiveUp   bool                                 // a window whose rows cannot be trained is passed over, with its number
 	Now      func() time.Time                     // for the age of the current certificate
 	Decode   func([]byte) (pipeline.Model, error) // the bytes of a model
 
@@ -160,28 +159,19 @@ func (w *work) certify(ctx context.Context, full *Window) error {
 	}
 	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, folder.Output(), how)
 	if err != nil {
-		return w.untrained(ctx, full, publisher, turns, k, err)
+		return untrained(ctx, full, k, err)
 	}
 	w.tell(full, k, o, turns)
 	return folder.Done(k)
 }
 
-// untrained returns the fault of a window or, if the rows are at fault and that is declared, gives the
-// window up: its offsets are committed without a certificate.
-func (w *work) untrained(ctx context.Context, full *Window, publisher Publisher, turns []Turn, k int64, fault error) error {
+// untrained is the fault of a window. Rows that cannot be trained stop the stream for good.
+func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	fault = fmt.Errorf("window of certificate number %d, %s: %w", k, full.place(), fault)
-	switch {
-	case ctx.Err() != nil || !pipeline.Untrainable(fault):
+	if ctx.Err() != nil || !pipeline.Untrainable(fault) {
 		return fault
-	case !w.GiveUp:
-		return fmt.Errorf("%w (hint: stream.give_up: true goes on behind such a window, and spends its number)", fault)
 	}
-	if err := publisher.Publish(ctx, nil, turns); err != nil {
-		return err
-	}
-	w.notice(fmt.Sprintf("%v; it is given up with its number, and the next window begins behind it", fault))
-	w.Events.GaveUp(full)
-	return errors.Join(full.Rows.Release(true), w.Folders.Folder(full.N).Remove())
+	return fmt.Errorf("%w (hint: to leave these rows out set the offsets of the group behind them)", fault)
 }
 
 // tell says what was published of a window.

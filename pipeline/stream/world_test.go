@@ -69,7 +69,6 @@ type saying struct {
 	said      []string
 	filled    []int64 // numbers of windows
 	certified int
-	givenUp   int
 	tests     []watch.Test
 }
 
@@ -330,8 +329,6 @@ func (w *world) Tested(_ string, t watch.Test, _ float64) { w.tests = append(w.t
 type teller struct{ *world }
 
 func (t teller) Published(*Window, certify.Certificate, certify.Status) { t.certified++ }
-
-func (t teller) GaveUp(*Window) { t.givenUp++ }
 
 // stream is a process of this world.
 func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
