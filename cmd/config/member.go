@@ -54,13 +54,13 @@ func (p Task) Member() (*Member, error) {
 	if p.Job.DeltaPolicy == "" {
 		p.Job.DeltaPolicy = certify.DeltaSequence
 	}
-	p.Job.Train.WarmStart = p.Stream.Warm() && p.Job.Train.Method == pipeline.MethodFreeForm
+	p.Job.Train.WarmStart = p.Job.Train.Method == pipeline.MethodFreeForm
 	if p.Attempts == "" {
 		p.Attempts = filepath.Join(p.Output, sinklake.AttemptsFile)
 	}
 	from, _ := p.Source.(*Topic)
 	if from.For > 0 {
-		from.Config.Least = p.Stream.Least()
+		from.Config.Least = leastRows
 	}
 	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.Shelf.Cluster.Patience} {
 		if *patience == 0 {

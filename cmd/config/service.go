@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -10,11 +9,8 @@ import (
 // A Stream declares a stream of windows.
 type Stream struct {
 	Group           string             `yaml:"group"`
-	ShutdownTimeout *yamlfile.Duration `yaml:"shutdown_timeout"`
 	SessionTimeout  *yamlfile.Duration `yaml:"session_timeout"`
-	LeastRows       int64              `yaml:"least_rows"`
 	Keep            *int               `yaml:"keep"`
-	WarmStart       *bool              `yaml:"warm_start"`
 	Promote         Promotion          `yaml:"promote"`
 }
 
@@ -23,9 +19,6 @@ const (
 	GroupSingle = "single" // one member has all partitions
 	GroupShared = "shared" // members share them
 )
-
-// Warm reports whether training begins with the model of an earlier window.
-func (c Stream) Warm() bool { return given(c.WarmStart, true) }
 
 // sessionTimeout is the default of Session.
 const sessionTimeout = yamlfile.Duration(20 * time.Second)
@@ -38,5 +31,5 @@ func (c Stream) Session() time.Duration {
 // Kept is the number of windows with artifacts in the output.
 func (c Stream) Kept() int { return given(c.Keep, 20) }
 
-// Least is the least number of rows of a window that is closed by time.
-func (c Stream) Least() int64 { return cmp.Or(c.LeastRows, 1000) }
+// leastRows is the least number of rows of a window that is closed by time.
+const leastRows = 1000

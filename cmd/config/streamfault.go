@@ -21,8 +21,6 @@ func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
 	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.keep", "the number of windows is negative")
 	c.Promote.check("stream.promote", faults)
-	faults.Unless(c.LeastRows >= 0, "stream.least_rows", "%d rows", c.LeastRows)
-	faults.Unless(c.ShutdownTimeout == nil || *c.ShutdownTimeout > 0, "stream.shutdown_timeout", "want some time, as in 20s")
 }
 
 // goesOn reports whether a job has keys of a stream. A job without them may be one too.

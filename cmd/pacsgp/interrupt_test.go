@@ -91,7 +91,7 @@ func TestAfterSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan time.Time, 1)
-		afterSignal(ctx, func() time.Duration { return patience }, func() { ended <- time.Now() })
+		afterSignal(ctx, func() { ended <- time.Now() })
 		time.Sleep(time.Hour)
 		signal := time.Now()
 		cancel()

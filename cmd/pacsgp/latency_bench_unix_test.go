@@ -22,8 +22,8 @@ import (
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// BenchmarkStreamLatency is the time from the last row of a window to its certificate, with
-// and without warm start, of the second window of a stream: s/latency, and
+// BenchmarkStreamLatency is the time from the last row of a window to its certificate,
+// of the second window of a stream: s/latency, and
 // the processor time of it, cpu-s/latency. Rows come as fast as they are trained on, but for the last
 // ones. The spool of each then goes through a job that trains when all rows are there:
 // its training is train-s, and of-train what the latency has of that. Bounds are of a draw of Q.
@@ -34,19 +34,12 @@ func BenchmarkStreamLatency(b *testing.B) {
 	if testing.Short() {
 		rows = 600
 	}
-	for _, warm := range []bool{false, true} {
-		if testing.Short() && !warm {
-			continue
-		}
-		b.Run(fmt.Sprintf("warm=%v", warm), func(b *testing.B) {
-			for b.Loop() {
-				measureLatency(b, rows, warm)
-			}
-		})
+	for b.Loop() {
+		measureLatency(b, rows)
 	}
 }
 
-func measureLatency(b *testing.B, rows int, warm bool) {
+func measureLatency(b *testing.B, rows int) {
 	address := cluster(b, kfake.SeedTopics(1, "rows")).ListenAddrs()[0]
 	g, err := synth.New(synth.Config{Seed: smallSeed, Noise: 0.3, Features: 4})
 	fatal.If(b, err)
@@ -66,7 +59,7 @@ func measureLatency(b *testing.B, rows int, warm bool) {
 	}
 	job := jobFile{
 		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 100MB, keep: true}}}", rows),
-		"publish": "{kafka: {name: timed}}", "stream": fmt.Sprintf("{warm_start: %v}", warm),
+		"publish": "{kafka: {name: timed}}",
 		"delta_policy": "each", "output": "out",
 	}
 	batch := jobFile{"source": "{paths: [out/window-000000000002/spool]}", "output": "batch"}

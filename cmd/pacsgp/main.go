@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,11 +48,8 @@ func main() {
 		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
 		log: newLogging(), demo: theDemo, machine: program.This(),
 	}
-	var limit atomic.Int64
-	limit.Store(int64(patience))
-	w.patience = func(t time.Duration) { limit.Store(int64(t)) }
-	afterSignal(ctx, func() time.Duration { return time.Duration(limit.Load()) }, func() {
-		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, time.Duration(limit.Load())))
+	afterSignal(ctx, func() {
+		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
 		os.Exit(exitInterrupted)
 	})
 	err := run(ctx, os.Args[1:], w)
@@ -69,9 +65,9 @@ func main() {
 // process is ended, which loses nothing: files appear whole or not at all.
 const patience = 20 * time.Second
 
-// afterSignal calls end if the process is alive this long after the end of ctx.
-func afterSignal(ctx context.Context, patience func() time.Duration, end func()) {
-	context.AfterFunc(ctx, func() { time.AfterFunc(patience(), end) })
+// afterSignal calls end if the process is alive so long after the end of ctx.
+func afterSignal(ctx context.Context, end func()) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(patience, end) })
 }
 
 // spareMemory sets GOGC, unless the user does. A trainer holds a dozen large matrices and makes
@@ -104,7 +100,6 @@ type system struct {
 	log            *logging
 	demo           demoSize
 	machine        program.Machine
-	patience       func(time.Duration) // sets the patience of this process, or nil
 
 	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
 	// words are the program's own or escaped already.

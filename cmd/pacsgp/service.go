@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,9 +72,6 @@ func newService(p config.Task, w system) (*service, error) {
 
 // run works until ctx is done, which is no error, or until a permanent failure.
 func (s *service) run(ctx context.Context) (err error) {
-	if t := s.Stream.ShutdownTimeout; t != nil && s.w.patience != nil {
-		s.w.patience(time.Duration(*t))
-	}
 	leave, err := s.Connect(s.w.fs)
 	if err != nil {
 		return err

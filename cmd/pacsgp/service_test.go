@@ -250,8 +250,8 @@ func windowNames(all []string) []string {
 // TestServiceConfiguration: a job that cannot go on for ever is refused, all its faults at once.
 func TestServiceConfiguration(t *testing.T) {
 	dir := t.TempDir()
-	job := serviceJob(t, "127.0.0.1:1", dir, jobFile{"stream": "{keep: -1, shutdown_timeout: 0s}", "publish": ""})
-	pacsgp(t, "stream", "-c", job).says(t, exitConfig, "stream.keep", "shutdown_timeout", "publish.kafka")
+	job := serviceJob(t, "127.0.0.1:1", dir, jobFile{"stream": "{keep: -1}", "publish": ""})
+	pacsgp(t, "stream", "-c", job).says(t, exitConfig, "stream.keep", "publish.kafka")
 	lake := tiny(nil).write(t, dir)
 	pacsgp(t, "stream", "-c", lake).says(t, exitConfig, "a stream reads a topic")
 	// What says that it is the job of a stream is held to that by lint and plan too.
