@@ -2,9 +2,7 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"net"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,14 +13,13 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // A Cluster says how to reach the brokers that have all topics of a file, and the registry of
 // their schemas.
 type Cluster struct {
 	Brokers  brokerList        `yaml:"brokers"`
-	TLS      tlsConfig         `yaml:"tls"`
+	TLS      *tlsConfig        `yaml:"tls"` // nil: none
 	SASL     saslConfig        `yaml:"sasl"`
 	Registry registry          `yaml:"registry"`
 	Patience yamlfile.Duration `yaml:"patience"`
@@ -58,7 +55,6 @@ func (b *brokerList) UnmarshalYAML(node ast.Node) error {
 }
 
 type tlsConfig struct {
-	Enabled     bool   `yaml:"enabled"`
 	CA          string `yaml:"ca"`
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
@@ -67,12 +63,15 @@ type tlsConfig struct {
 type saslConfig struct {
 	Mechanism    string `yaml:"mechanism"`
 	User         string `yaml:"user"`
-	PasswordEnv  string `yaml:"password_env"`
 	PasswordFile string `yaml:"password_file"`
 }
 
 func (c *Cluster) files() []*string {
-	return []*string{&c.TLS.CA, &c.TLS.Certificate, &c.TLS.Key, &c.SASL.PasswordFile, &c.Registry.CA, &c.Registry.PasswordFile}
+	all := []*string{&c.SASL.PasswordFile, &c.Registry.CA, &c.Registry.PasswordFile}
+	if t := c.TLS; t != nil {
+		all = append(all, &t.CA, &t.Certificate, &t.Key)
+	}
+	return all
 }
 
 // declared reports whether the section is there.
@@ -97,20 +96,20 @@ func (c Cluster) check(topics bool, faults *yamlfile.Faults) {
 	}
 	faults.Unless(slices.Contains([]string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}, s.Mechanism), key+".sasl.mechanism", "%q is none of "+broker.Plain+", "+broker.ScramSHA256+", "+broker.ScramSHA512, s.Mechanism)
 	faults.Unless(s.User != "", key+".sasl.user", "name the user")
-	faults.Unless((s.PasswordEnv == "") != (s.PasswordFile == ""), key+".sasl", "name where the password is: password_env, a variable of the environment, or password_file")
+	faults.Unless(s.PasswordFile != "", key+".sasl.password_file", "name the file with the password")
 }
 
 // Client connects to the cluster.
 func (c Cluster) Client() (*broker.Client, error) {
 	config := broker.Config{Brokers: c.Brokers, Patience: time.Duration(c.Patience), Told: c.Told}
 	var err error
-	if t := c.TLS; t != (tlsConfig{}) {
+	if t := c.TLS; t != nil {
 		if config.TLS, err = (broker.TLSFiles{CA: t.CA, Certificate: t.Certificate, Key: t.Key}).Load(); err != nil {
 			return nil, err
 		}
 	}
 	if c.SASL.Mechanism != "" {
-		password, err := c.SASL.password()
+		password, err := readPassword(c.SASL.PasswordFile)
 		if err != nil {
 			return nil, err
 		}
@@ -121,15 +120,8 @@ func (c Cluster) Client() (*broker.Client, error) {
 	return broker.NewClient(config)
 }
 
-// password reads the secret.
-func (s saslConfig) password() (string, error) {
-	if s.PasswordFile != "" {
-		text, err := durable.ReadSmall(s.PasswordFile, "a password", 1<<12)
-		return strings.TrimRight(string(text), "\r\n"), err
-	}
-	text, ok := os.LookupEnv(s.PasswordEnv)
-	if !ok || text == "" {
-		return "", fmt.Errorf("%w: sasl.password_env: there is no variable %s in the environment", pipeline.ErrConfig, s.PasswordEnv)
-	}
-	return text, nil
+// readPassword reads the secret in a file.
+func readPassword(path string) (string, error) {
+	text, err := durable.ReadSmall(path, "a password", 1<<12)
+	return strings.TrimRight(string(text), "\r\n"), err
 }

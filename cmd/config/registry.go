@@ -18,8 +18,6 @@ import (
 type registry struct {
 	URL          string `yaml:"url"`
 	CA           string `yaml:"ca"`
-	User         string `yaml:"user"`
-	PasswordEnv  string `yaml:"password_env"`
 	PasswordFile string `yaml:"password_file"`
 }
 
@@ -29,9 +27,13 @@ func (r registry) check(key string, faults *yamlfile.Faults) {
 		return
 	}
 	at, err := url.Parse(r.URL)
-	faults.Unless(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.User == nil, key+".url", "want an address as in https://registry.example.org:8081, without a password")
-	faults.Unless(r.User == "" || (r.PasswordEnv == "") != (r.PasswordFile == ""), key, "name where the password is: password_env, a variable of the environment, or password_file")
-	faults.Unless(r.User != "" || r.PasswordEnv == "" && r.PasswordFile == "", key+".user", "name the user")
+	faults.Unless(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && !hasPassword(at), key+".url", "want an address as in https://registry.example.org:8081 or https://USER@registry.example.org, without a password")
+	faults.Unless(err != nil || hasPassword(at) || (at.User == nil) == (r.PasswordFile == ""), key, "a user in url, as in https://USER@registry.example.org, and password_file go together")
+}
+
+func hasPassword(at *url.URL) bool {
+	_, has := at.User.Password()
+	return has
 }
 
 // registryTimeout bounds one request.
@@ -44,13 +46,19 @@ func (r registry) client() (*sr.Client, error) {
 		return nil, err
 	}
 	transport := &http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment}
-	options := []sr.ClientOpt{sr.URLs(r.URL), sr.HTTPClient(&http.Client{Timeout: registryTimeout, Transport: transport})}
-	if r.User != "" {
-		password, err := (saslConfig{PasswordEnv: r.PasswordEnv, PasswordFile: r.PasswordFile}).password()
+	at, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	user := at.User
+	at.User = nil
+	options := []sr.ClientOpt{sr.URLs(at.String()), sr.HTTPClient(&http.Client{Timeout: registryTimeout, Transport: transport})}
+	if user != nil {
+		password, err := readPassword(r.PasswordFile)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, sr.BasicAuth(r.User, password))
+		options = append(options, sr.BasicAuth(user.Username(), password))
 	}
 	return sr.NewClient(options...)
 }

@@ -24,8 +24,11 @@ func TestSecrets(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(t.TempDir(), "password") // outside of what is searched
 	writeFile(t, secret, []byte(password+"\n"))
-	t.Setenv("KAFKA_PASSWORD", password)
-	t.Setenv("WRONG_PASSWORD", wrong)
+	mistaken := filepath.Join(t.TempDir(), "password")
+	writeFile(t, mistaken, []byte(wrong))
+	sasl := func(mechanism, user, file string) string {
+		return fmt.Sprintf("{mechanism: %s, user: %s, password_file: %q}", mechanism, user, file)
+	}
 	var said strings.Builder
 	type try struct {
 		tls, sasl string
@@ -34,14 +37,14 @@ func TestSecrets(t *testing.T) {
 	}
 	good := fmt.Sprintf("{ca: %q}", s.Authority)
 	for i, c := range []try{
-		{good, "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", 0, ""},
-		{good, fmt.Sprintf("{mechanism: scram-sha-256, user: reader, password_file: %q}", secret), 0, ""},
-		{good, "{mechanism: scram-sha-512, user: reader, password_env: KAFKA_PASSWORD}", 0, ""},
-		{good, "{mechanism: plain, user: reader, password_env: WRONG_PASSWORD}", exitFailure, "user or password is wrong"},
-		{good, "{mechanism: scram-sha-512, user: reader, password_env: WRONG_PASSWORD}", exitFailure, "user or password is wrong"},
-		{good, "{mechanism: scram-sha-256, user: nobody, password_env: KAFKA_PASSWORD}", exitFailure, "user or password is wrong"},
-		{fmt.Sprintf("{ca: %q}", s.Stranger), "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", exitFailure, "unknown authority"},
-		{"", "{mechanism: plain, user: reader, password_env: KAFKA_PASSWORD}", exitFailure, "speaks without TLS"},
+		{good, sasl("plain", "reader", secret), 0, ""},
+		{good, sasl("scram-sha-256", "reader", secret), 0, ""},
+		{good, sasl("scram-sha-512", "reader", secret), 0, ""},
+		{good, sasl("plain", "reader", mistaken), exitFailure, "user or password is wrong"},
+		{good, sasl("scram-sha-512", "reader", mistaken), exitFailure, "user or password is wrong"},
+		{good, sasl("scram-sha-256", "nobody", secret), exitFailure, "user or password is wrong"},
+		{fmt.Sprintf("{ca: %q}", s.Stranger), sasl("plain", "reader", secret), exitFailure, "unknown authority"},
+		{"", sasl("plain", "reader", secret), exitFailure, "speaks without TLS"},
 		{good, "", exitFailure, "password"},
 	} {
 		cluster := fmt.Sprintf("brokers: [%q], patience: 4s", s.Secure)

@@ -50,7 +50,7 @@ func TestAvroTopic(t *testing.T) {
 	models := map[string]bool{}
 	for i, topic := range []jobFile{
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", plain.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"},
-		{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, user: reader, password_file: secret}}", c.ListenAddrs()[0], server.URL), "source": "{kafka: {topic: wire, format: avro}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, password_file: secret}}", c.ListenAddrs()[0], strings.Replace(server.URL, "://", "://reader@", 1)), "source": "{kafka: {topic: wire, format: avro}}"},
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: bare, format: avro, schema: row.avsc}}"},
 	} {
 		out := fmt.Sprintf("out%d", i)
@@ -71,7 +71,7 @@ func TestAvroTopic(t *testing.T) {
 	if len(models) != 1 {
 		t.Errorf("models %v, want one", models)
 	}
-	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, user: reader, password_file: wrong}}", c.ListenAddrs()[0], server.URL), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
+	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, password_file: wrong}}", c.ListenAddrs()[0], strings.Replace(server.URL, "://", "://reader@", 1)), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
 	if a := pacsgp(t, "train", "-c", silent); a.status == 0 || !strings.Contains(a.message, "does not answer") || strings.Contains(a.message, "barley") {
 		t.Errorf("status %d, %s", a.status, a.message)
 	}
