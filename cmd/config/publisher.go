@@ -30,7 +30,7 @@ type share struct {
 
 // config says where it publishes.
 func (p *publisher) config(client *broker.Client) kafkalog.Config {
-	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, ExactlyOnce: p.exactlyOnce, Sign: p.sign}
+	cfg := kafkalog.Config{Client: client, Topics: p.Topics, Name: p.Name, Sign: p.sign}
 	if p.share != nil {
 		cfg.Share = p.share.partitions
 	}
@@ -146,7 +146,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 		return err
 	case as != nil && at == kafkalog.AtEnd:
 		return nil
-	case as != nil && at == kafkalog.AtBegin && p.exactlyOnce:
+	case as != nil && at == kafkalog.AtBegin:
 		to.Fresh()
 	}
 	for _, r := range all {

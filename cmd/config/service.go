@@ -8,10 +8,10 @@ import (
 
 // A Stream declares a stream of windows.
 type Stream struct {
-	Group           string             `yaml:"group"`
-	SessionTimeout  *yamlfile.Duration `yaml:"session_timeout"`
-	Keep            *int               `yaml:"keep"`
-	Promote         Promotion          `yaml:"promote"`
+	Group          string             `yaml:"group"`
+	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
+	Keep           *int               `yaml:"keep"`
+	Promote        Promotion          `yaml:"promote"`
 }
 
 // Kinds of groups.

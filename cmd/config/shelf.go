@@ -24,9 +24,8 @@ type publishConfig struct {
 
 // A topicsConfig declares the topics of artifacts.
 type topicsConfig struct {
-	Name        string      `yaml:"name"`
-	Topics      topicPrefix `yaml:"topics"`
-	ExactlyOnce bool        `yaml:"exactly_once"`
+	Name   string      `yaml:"name"`
+	Topics topicPrefix `yaml:"topics"`
 }
 
 // A topicPrefix begins the names of the topics of artifacts; empty means pacsgp.
@@ -41,12 +40,11 @@ func (p topicPrefix) topics() kafkalog.Topics {
 
 // A Shelf is the topics of artifacts.
 type Shelf struct {
-	Cluster     Cluster
-	Topics      kafkalog.Topics
-	Name        string
-	exactlyOnce bool
-	group       string // its offsets are committed with the artifact; "": none
-	sign        sign.KeyFile
+	Cluster Cluster
+	Topics  kafkalog.Topics
+	Name    string
+	group   string // its offsets are committed with the artifact; "": none
+	sign    sign.KeyFile
 }
 
 // shelf is the shelf of the section, or nil.
@@ -61,7 +59,7 @@ func (c JobFile) shelf(faults *yamlfile.Faults) *Shelf {
 		return nil
 	}
 	s := &Shelf{
-		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, exactlyOnce: k.ExactlyOnce, group: group, sign: sign.KeyFile(c.Sign.Key),
+		Cluster: c.Kafka, Topics: k.Topics.topics(), Name: k.Name, group: group, sign: sign.KeyFile(c.Sign.Key),
 	}
 	faults.Unless(!strings.HasPrefix(k.Name, "score/") && !strings.HasPrefix(k.Name, "sequence/") && !partitionName.MatchString(k.Name), key+".name", "names that begin with score/ or sequence/, or end in a slash and a number, are used for other things")
 	faults.Unless(k.Name != "" && !strings.ContainsAny(k.Name, "\n\r") && len(k.Name) <= 200 && !IsID(k.Name), key+".name", "name the model, under which consumers find the current one")

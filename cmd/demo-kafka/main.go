@@ -33,7 +33,7 @@ delta: 0.01
 inducing: 400
 output: artifact
 publish:
-  kafka: {name: demo, exactly_once: true}
+  kafka: {name: demo}
 `
 
 func main() {

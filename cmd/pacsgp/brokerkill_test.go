@@ -35,7 +35,7 @@ func TestBrokerKilled(t *testing.T) {
 		return tiny(jobFile{
 			"kafka": fmt.Sprintf("{brokers: [%q], patience: 3m}", gate.Address), "source": fmt.Sprintf("{kafka: {topic: rows, from: committed, group: group%d}}", number),
 			"features": "[x1, in.x2]",
-			"publish":  fmt.Sprintf("{kafka: {name: small%[1]d, exactly_once: true, topics: small%[1]d}}", number),
+			"publish":  fmt.Sprintf("{kafka: {name: small%[1]d, topics: small%[1]d}}", number),
 		}).write(t, dir)
 	}
 	undisturbed := t.TempDir()

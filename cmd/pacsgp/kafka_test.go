@@ -153,43 +153,41 @@ func TestTopic(t *testing.T) {
 // name and by id, also after the job was run again; every record is there once.
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	for _, exactlyOnce := range []bool{false, true} {
-		c := smallTopic(t)
-		dir := t.TempDir()
-		job := fromTopic(c, jobFile{
-			"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, group: trainers}}",
-			"publish": fmt.Sprintf("{kafka: {name: small, exactly_once: %v}}", exactlyOnce),
-		}).write(t, dir)
-		pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
-		succeed(t, "topics", "-c", job)
-		pacsgp(t, "topics", "-c", job).says(t, 0, "pacsgp-current: was there")
-		for range 2 {
-			succeed(t, "train", "-c", job)
-		}
-		out := filepath.Join(dir, "out")
-		r := record(t, out)
-		for _, from := range [][]string{{"small", "--kafka", job}, {r.ID, "--kafka", c.ListenAddrs()[0]}} {
-			pulled := filepath.Join(t.TempDir(), "pulled")
-			succeed(t, append([]string{"pull", "-o", pulled}, from...)...)
-			for _, name := range []string{r.Model, r.Certificate, r.Row} {
-				if got, want := readFile(t, filepath.Join(pulled, name)), readFile(t, filepath.Join(out, name)); string(got) != string(want) {
-					t.Errorf("pulled %s is another file", name)
-				}
-			}
-			pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-		}
-		at := "kafka:" + c.ListenAddrs()[0] + "/small"
-		pacsgp(t, "verify", at, at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-		pacsgp(t, "inspect", at).says(t, 0, "CLAIMED", "3 segments; topic/partition and offsets: rows/0 from 0 to 59")
-		for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
-			if got := committed(t, c, topic); got != want {
-				t.Errorf("exactly_once %v: %d records in %s, want %d", exactlyOnce, got, topic, want)
+	c := smallTopic(t)
+	dir := t.TempDir()
+	job := fromTopic(c, jobFile{
+		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, group: trainers}}",
+		"publish": "{kafka: {name: small}}",
+	}).write(t, dir)
+	pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
+	succeed(t, "topics", "-c", job)
+	pacsgp(t, "topics", "-c", job).says(t, 0, "pacsgp-current: was there")
+	for range 2 {
+		succeed(t, "train", "-c", job)
+	}
+	out := filepath.Join(dir, "out")
+	r := record(t, out)
+	for _, from := range [][]string{{"small", "--kafka", job}, {r.ID, "--kafka", c.ListenAddrs()[0]}} {
+		pulled := filepath.Join(t.TempDir(), "pulled")
+		succeed(t, append([]string{"pull", "-o", pulled}, from...)...)
+		for _, name := range []string{r.Model, r.Certificate, r.Row} {
+			if got, want := readFile(t, filepath.Join(pulled, name)), readFile(t, filepath.Join(out, name)); string(got) != string(want) {
+				t.Errorf("pulled %s is another file", name)
 			}
 		}
-		pacsgp(t, "pull", "other", "-o", dir, "--kafka", job).says(t, exitFailure, `model "other": not published`)
-		if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
-			t.Errorf("the spool was left in %q", left)
+		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+	}
+	at := "kafka:" + c.ListenAddrs()[0] + "/small"
+	pacsgp(t, "verify", at, at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "inspect", at).says(t, 0, "CLAIMED", "3 segments; topic/partition and offsets: rows/0 from 0 to 59")
+	for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
+		if got := committed(t, c, topic); got != want {
+			t.Errorf("%d records in %s, want %d", got, topic, want)
 		}
+	}
+	pacsgp(t, "pull", "other", "-o", dir, "--kafka", job).says(t, exitFailure, `model "other": not published`)
+	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
+		t.Errorf("the spool was left in %q", left)
 	}
 }
 
@@ -332,7 +330,7 @@ func TestNextWindow(t *testing.T) {
 			dir := t.TempDir()
 			job := fromTopic(c, jobFile{
 				"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, %s, group: trainers}}", k.source),
-				"publish": "{kafka: {name: small, exactly_once: true}}",
+				"publish": "{kafka: {name: small}}",
 			}).write(t, dir)
 			pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
 			succeed(t, "topics", "-c", job)

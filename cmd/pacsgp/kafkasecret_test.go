@@ -60,7 +60,7 @@ func TestSecrets(t *testing.T) {
 			"kafka":    "{" + cluster + "}",
 			"source":   "{kafka: {topic: rows, spool: {keep: true}}}",
 			"features": "[x1, in.x2]",
-			"publish":  fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: true, topics: %[1]s}}", name),
+			"publish":  fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", name),
 		})
 		fatal.If(t, os.MkdirAll(own, 0o755))
 		path := job.write(t, own)

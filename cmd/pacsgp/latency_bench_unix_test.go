@@ -59,7 +59,7 @@ func measureLatency(b *testing.B, rows int) {
 	}
 	job := jobFile{
 		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 100MB, keep: true}}}", rows),
-		"publish": "{kafka: {name: timed}}",
+		"publish":      "{kafka: {name: timed}}",
 		"delta_policy": "each", "output": "out",
 	}
 	batch := jobFile{"source": "{paths: [out/window-000000000002/spool]}", "output": "batch"}

@@ -15,7 +15,7 @@ import (
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	c := smallTopic(t)
-	j := topicJob{c, "small", "committed", true}
+	j := topicJob{c, "small", "committed"}
 	slow, fast := t.TempDir(), t.TempDir()
 	jobSlow, jobFast := j.write(t, slow), j.write(t, fast)
 	succeed(t, "topics", "-c", jobSlow)

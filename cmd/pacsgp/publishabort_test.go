@@ -33,7 +33,7 @@ func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 			address := c.ListenAddrs()[0]
 			job := fromTopic(c, jobFile{
 				"kafka": fmt.Sprintf("{brokers: [%q], patience: 1s}", address), "source": "{kafka: {topic: rows, group: trainers}}",
-				"publish": "{kafka: {name: small, exactly_once: true}}",
+				"publish": "{kafka: {name: small}}",
 			}).write(t, t.TempDir())
 			succeed(t, "topics", "-c", job)
 			fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{k.key}, Topic: k.topic, Err: k.with, Count: k.count})

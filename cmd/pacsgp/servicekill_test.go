@@ -15,10 +15,9 @@ import (
 
 // A killedService is a stream on the small topic, with a group and topics of its own.
 type killedService struct {
-	c           *kfake.Cluster
-	name        string
-	exactlyOnce bool
-	shared      bool
+	c      *kfake.Cluster
+	name   string
+	shared bool
 }
 
 func (k killedService) write(t *testing.T, dir string) string {
@@ -29,25 +28,11 @@ func (k killedService) write(t *testing.T, dir string) string {
 	}
 	job := serviceJob(t, k.c.ListenAddrs()[0], dir, jobFile{
 		"kafka": fmt.Sprintf("{brokers: [%q]}", k.c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, group: group-%s, rows: 120, spool: {limit: 10MB}}}", k.name),
-		"publish": fmt.Sprintf("{kafka: {name: %[1]s, exactly_once: %[2]v, topics: %[1]s}}", k.name, k.exactlyOnce),
+		"publish": fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", k.name),
 		"stream":  fmt.Sprintf("{group: %s, session_timeout: 1s}", kind),
 	})
 	succeed(t, "topics", "-c", job)
 	return job
-}
-
-// firstOnes drops certificates that begin where an earlier one on the topic has begun.
-func firstOnes(all []certify.Certificate) (first []certify.Certificate) {
-	type place struct{ partition, offset int64 }
-	seen := map[place]bool{}
-	for _, c := range all {
-		at := place{c.Sample.Segments[0].Partition, c.Sample.Segments[0].First}
-		if !seen[at] {
-			first = append(first, c)
-		}
-		seen[at] = true
-	}
-	return first
 }
 
 // survives runs the stream until something kills it, starts it again, on its disk or on an
@@ -64,15 +49,9 @@ func (k killedService) survives(t *testing.T, when string, emptyDisk bool, kille
 		job = k.write(t, t.TempDir())
 	}
 	r := startService(t, "-c", job)
-	counted := func(all []certify.Certificate) []certify.Certificate {
-		if !k.exactlyOnce {
-			return firstOnes(all)
-		}
-		return all
-	}
-	awaitOn(t, k.c.ListenAddrs()[0], k.name+"-certificates", func(all []certify.Certificate) bool { return len(counted(all)) >= 3 }, r)
+	awaitOn(t, k.c.ListenAddrs()[0], k.name+"-certificates", func(all []certify.Certificate) bool { return len(all) >= 3 }, r)
 	r.end(t)
-	all := counted(certificates(t, k.c.ListenAddrs()[0], k.name+"-certificates"))
+	all := certificates(t, k.c.ListenAddrs()[0], k.name+"-certificates")
 	rows := int64(0)
 	for _, end := range onceEach(t, "group-"+k.name, all) {
 		rows += end
@@ -103,39 +82,37 @@ func some(n, few int) []int {
 // group.
 func TestStreamKilled(t *testing.T) {
 	repeats(t)
-	for _, exactlyOnce := range []bool{true, false} {
-		t.Run(fmt.Sprintf("at a request, exactly once %v", exactlyOnce), func(t *testing.T) {
-			t.Parallel() // it waits
-			c := threeWindows(t)
-			at := requestsOf(c)
-			whole := killedService{c, "whole", exactlyOnce, false} // which takes the fewer requests
-			whole.survives(t, "undisturbed", false, func(func(order) *exec.Cmd) {})
-			requests := len(at.sent)
-			if requests < 20 {
-				t.Fatalf("three windows take %d requests", requests)
-			}
-			for i, n := range some(2*requests, 3) {
-				reaches := n%2 == 0
-				k := killedService{c, fmt.Sprintf("at%d", n), exactlyOnce, i/2%2 == 0}
-				when := fmt.Sprintf("shared %v: killed at request %d, which reaches the broker: %v", k.shared, (n+1)/2, reaches)
-				k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
-					run := start(order{})
-					at.kill(run, (n+1)/2, reaches)
-					if out, err := run.CombinedOutput(); !killed(err) {
-						t.Fatalf("%s: it says %v: %s", when, err, out)
-					}
-					at.none()
-				})
-			}
-		})
-	}
+	t.Run("at a request", func(t *testing.T) {
+		t.Parallel() // it waits
+		c := threeWindows(t)
+		at := requestsOf(c)
+		whole := killedService{c, "whole", false} // which takes the fewer requests
+		whole.survives(t, "undisturbed", false, func(func(order) *exec.Cmd) {})
+		requests := len(at.sent)
+		if requests < 20 {
+			t.Fatalf("three windows take %d requests", requests)
+		}
+		for i, n := range some(2*requests, 3) {
+			reaches := n%2 == 0
+			k := killedService{c, fmt.Sprintf("at%d", n), i/2%2 == 0}
+			when := fmt.Sprintf("shared %v: killed at request %d, which reaches the broker: %v", k.shared, (n+1)/2, reaches)
+			k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
+				run := start(order{})
+				at.kill(run, (n+1)/2, reaches)
+				if out, err := run.CombinedOutput(); !killed(err) {
+					t.Fatalf("%s: it says %v: %s", when, err, out)
+				}
+				at.none()
+			})
+		}
+	})
 	t.Run("at an operation on the disk", func(t *testing.T) {
 		t.Parallel() // it waits
 		c := threeWindows(t)
 		const operations = 30 // of the first window, about
 		for i, n := range some(2*operations, 3) {
 			how := []string{howBefore, howAfter}[n%2]
-			k := killedService{c, fmt.Sprint("disk", n), true, i/2%2 == 0}
+			k := killedService{c, fmt.Sprint("disk", n), i/2%2 == 0}
 			when := fmt.Sprintf("killed %s operation %d on the disk", how, (n+1)/2)
 			k.survives(t, when, i%2 == 1, func(start func(order) *exec.Cmd) {
 				if out, err := start(order{At: (n + 1) / 2, How: how}).CombinedOutput(); !killed(err) {

@@ -16,9 +16,9 @@ import (
 )
 
 // publish publishes an artifact and commits the offsets of a group.
-func publish(t *testing.T, client *broker.Client, exactlyOnce bool) error {
+func publish(t *testing.T, client *broker.Client) error {
 	t.Helper()
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: exactlyOnce})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 	if err != nil {
 		return err
 	}
@@ -31,68 +31,60 @@ func publish(t *testing.T, client *broker.Client, exactlyOnce bool) error {
 	return p.Commit(t.Context())
 }
 
-// requests that publishing makes, by whether it is in a transaction, and the codes that
-// each is to make again.
+// requests that publishing makes, and the codes that each is to make again.
 var requests = []struct {
-	key           kmsg.Key
-	exactly, once bool // sent with a transaction, without one
-	again         []*kerr.Error
+	key   kmsg.Key
+	again []*kerr.Error
 }{
-	{kmsg.Metadata, true, true, []*kerr.Error{kerr.LeaderNotAvailable}},
-	{kmsg.DescribeConfigs, true, true, []*kerr.Error{kerr.RequestTimedOut}},
-	{kmsg.ListOffsets, true, true, []*kerr.Error{kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.OffsetNotAvailable}},
-	{kmsg.InitProducerID, true, true, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.ConcurrentTransactions}},
-	{kmsg.AddPartitionsToTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
-	{kmsg.Produce, true, true, []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut, kerr.KafkaStorageError, kerr.NetworkException}},
-	{kmsg.AddOffsetsToTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
-	{kmsg.TxnOffsetCommit, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut}},
-	{kmsg.OffsetCommit, false, true, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut}},
-	{kmsg.EndTxn, true, false, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+	{kmsg.Metadata, []*kerr.Error{kerr.LeaderNotAvailable}},
+	{kmsg.DescribeConfigs, []*kerr.Error{kerr.RequestTimedOut}},
+	{kmsg.ListOffsets, []*kerr.Error{kerr.NotLeaderForPartition, kerr.LeaderNotAvailable, kerr.OffsetNotAvailable}},
+	{kmsg.InitProducerID, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.ConcurrentTransactions}},
+	{kmsg.AddPartitionsToTxn, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+	{kmsg.Produce, []*kerr.Error{kerr.NotLeaderForPartition, kerr.NotEnoughReplicas, kerr.NotEnoughReplicasAfterAppend, kerr.RequestTimedOut, kerr.KafkaStorageError, kerr.NetworkException}},
+	{kmsg.AddOffsetsToTxn, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
+	{kmsg.TxnOffsetCommit, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut}},
+	{kmsg.EndTxn, []*kerr.Error{kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.RequestTimedOut}},
 }
 
 // TestCodes: every request that is answered by a code for which a retry helps is made
 // again, and what was published is there once; every other code is an error with its
 // name. REQUEST_TIMED_OUT does the work and loses the answer.
 func TestCodes(t *testing.T) {
-	for _, exactlyOnce := range []bool{true, false} {
-		for _, r := range requests {
-			if exactlyOnce && !r.exactly || !exactlyOnce && !r.once {
-				continue
-			}
-			for _, code := range r.again {
-				t.Run(fmt.Sprintf("%s/%s/%v", r.key.Name(), code.Message, exactlyOnce), func(t *testing.T) {
-					t.Parallel()
-					c, client := rowsCluster(t)
-					fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: 2})
-					fatal.If(t, publish(t, client, exactlyOnce))
-					if fault.Hits() == 0 {
-						t.Fatal("the request was not made")
+	for _, r := range requests {
+		for _, code := range r.again {
+			t.Run(fmt.Sprintf("%s/%s", r.key.Name(), code.Message), func(t *testing.T) {
+				t.Parallel()
+				c, client := rowsCluster(t)
+				fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: 2})
+				fatal.If(t, publish(t, client))
+				if fault.Hits() == 0 {
+					t.Fatal("the request was not made")
+				}
+				for _, topic := range []string{"pacsgp-certificates", "pacsgp-models"} {
+					if got := counted(t, c, topic, 1); len(got) != 1 {
+						t.Errorf("%d records in %s, want 1", len(got), topic)
 					}
-					for _, topic := range []string{"pacsgp-certificates", "pacsgp-models"} {
-						if got := counted(t, c, topic, 1); len(got) != 1 {
-							t.Errorf("%d records in %s, want 1", len(got), topic)
-						}
-					}
-					if at, err := client.CommittedOffsets(t.Context(), "group", "rows", []int{0, 1}); err != nil || at[0] != 7 || at[1] != 8 {
-						t.Errorf("the group is at %v, %v", at, err)
-					}
-				})
-			}
-			for _, code := range []*kerr.Error{kerr.PolicyViolation, kerr.TopicAuthorizationFailed} {
-				t.Run(fmt.Sprintf("%s/%s/%v", r.key.Name(), code.Message, exactlyOnce), func(t *testing.T) {
-					t.Parallel()
-					c, client := rowsCluster(t)
-					c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: -1})
-					err := publish(t, client, exactlyOnce)
-					want := fmt.Sprintf("[%d]", code.Code)
-					if r.key == kmsg.Metadata {
-						want = "there is no such topic, or it may not be read" // the library does not say why
-					}
-					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("%v, want %q", err, want)
-					}
-				})
-			}
+				}
+				if at, err := client.CommittedOffsets(t.Context(), "group", "rows", []int{0, 1}); err != nil || at[0] != 7 || at[1] != 8 {
+					t.Errorf("the group is at %v, %v", at, err)
+				}
+			})
+		}
+		for _, code := range []*kerr.Error{kerr.PolicyViolation, kerr.TopicAuthorizationFailed} {
+			t.Run(fmt.Sprintf("%s/%s", r.key.Name(), code.Message), func(t *testing.T) {
+				t.Parallel()
+				c, client := rowsCluster(t)
+				c.Fault(kfake.Fault{Keys: []kmsg.Key{r.key}, Err: code, Count: -1})
+				err := publish(t, client)
+				want := fmt.Sprintf("[%d]", code.Code)
+				if r.key == kmsg.Metadata {
+					want = "there is no such topic, or it may not be read" // the library does not say why
+				}
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, want %q", err, want)
+				}
+			})
 		}
 	}
 }
@@ -103,14 +95,14 @@ func TestRetriesEnd(t *testing.T) {
 	c, _ := rowsCluster(t)
 	client := newClient(t, c, time.Second)
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: -1})
-	if err := publish(t, client, true); err == nil || !strings.Contains(err.Error(), "given up after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
+	if err := publish(t, client); err == nil || !strings.Contains(err.Error(), "given up after 1s") || !strings.Contains(err.Error(), "Not Enough Replicas") {
 		t.Errorf("%v, want that it was given up after a second for want of replicas", err)
 	}
 }
 
 // TestSilence: an answer that does not speak of what was asked is no success.
 func TestSilence(t *testing.T) {
-	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.OffsetCommit, kmsg.ListOffsets} {
+	for _, key := range []kmsg.Key{kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.ListOffsets} {
 		t.Run(key.Name(), func(t *testing.T) {
 			c, _ := rowsCluster(t)
 			client := newClient(t, c, time.Second)
@@ -122,7 +114,7 @@ func TestSilence(t *testing.T) {
 				}
 				return answer, nil, true
 			})
-			if err := publish(t, client, key != kmsg.OffsetCommit); err == nil {
+			if err := publish(t, client); err == nil {
 				t.Error("published, though the broker never said so")
 			}
 		})
@@ -143,7 +135,7 @@ func TestShortTransactions(t *testing.T) {
 		answer.ErrorCode, answer.ProducerID = kerr.InvalidTransactionTimeout.Code, -1
 		return answer, nil, true
 	})
-	if err := publish(t, client, true); err != nil {
+	if err := publish(t, client); err != nil {
 		t.Error(err)
 	}
 }

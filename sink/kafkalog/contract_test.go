@@ -1,6 +1,7 @@
 package kafkalog_test
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
@@ -28,16 +29,27 @@ func TestPorts(t *testing.T) {
 			t.Helper()
 			p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 			fatal.If(t, err)
-			return p
+			return committing{p}
 		}
 	})
+}
+
+// committing commits each certificate by itself.
+type committing struct{ *kafkalog.Publication }
+
+func (p committing) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	id, err := p.Publication.PutCertificate(ctx, c)
+	if err != nil {
+		return id, err
+	}
+	return id, p.Commit(ctx)
 }
 
 // TestSinkInATransaction: two certificates of one model, which is sent once, are seen
 // together and when the transaction ends, and what is pulled is what was put.
 func TestSinkInATransaction(t *testing.T) {
 	c, client := cluster(t)
-	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 	fatal.If(t, err)
 	sum, err := p.PutModel(t.Context(), pipelinetest.SmallModel(0.5))
 	fatal.If(t, err)
@@ -81,6 +93,7 @@ func TestAnotherCertificateOfTheSameRows(t *testing.T) {
 	fatal.If(t, err)
 	firsts, ends := map[int]int64{0: 0}, map[int]int64{0: 10}
 	fatal.If(t, p.CommitOffsets(t.Context(), nil, "g", "rows", ends, ""))
+	fatal.If(t, p.Commit(t.Context()))
 	for _, c := range []struct {
 		ids       []string
 		overtaken bool
@@ -112,6 +125,7 @@ func TestSignaturesOnTopics(t *testing.T) {
 		fatal.If(t, err)
 		id, err := p.PutCertificate(t.Context(), pipelinetest.SmallCertificate(sum, "one"))
 		fatal.If(t, err)
+		fatal.If(t, p.Commit(t.Context()))
 		a, err := kafkalog.Pull(t.Context(), client, kafkalog.Topics{}, id)
 		fatal.If(t, err)
 		if got := counted(t, c, "pacsgp-certificates", at.records); len(a.Signatures) != at.signatures || len(got) != at.records {

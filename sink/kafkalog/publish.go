@@ -23,14 +23,12 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Config sets up a [Publication].
+// Config sets up a [Publication], which is one transaction under an id of the name: a later process
+// fences an earlier one.
 type Config struct {
 	Client *broker.Client
 	Topics Topics
 	Name   string // of the model: the key of its pointer
-	// ExactlyOnce sends everything in one transaction, under an id of the name: a later process
-	// fences an earlier one.
-	ExactlyOnce bool
 	// Share is the partitions of the rows of a member of a shared group: the transactional id
 	// belongs to the name and the first of them, and each has a pointer of its own, see [NameOf].
 	// nil means all.
@@ -44,16 +42,12 @@ type Config struct {
 // NameOf returns the name of the pointer for the rows of one partition, in a shared group.
 func NameOf(name string, partition int) string { return fmt.Sprintf("%s/%d", name, partition) }
 
-// transactional returns the transactional id, "" without transactions.
+// transactional returns the transactional id.
 func (cfg Config) transactional() string {
-	switch {
-	case !cfg.ExactlyOnce:
-		return ""
-	case cfg.Share != nil:
+	if cfg.Share != nil {
 		return "pacsgp/" + NameOf(cfg.Name, slices.Min(cfg.Share))
-	default:
-		return "pacsgp/" + cfg.Name
 	}
+	return "pacsgp/" + cfg.Name
 }
 
 // EndOthers ends the transactions that earlier owners of these partitions may have left open. A
@@ -66,7 +60,7 @@ func (cfg Config) transactional() string {
 // ids up to it, which aborts or completes their transactions. Members of this generation with other
 // partitions that write under one of these ids begin again.
 func EndOthers(ctx context.Context, cfg Config) error {
-	if !cfg.ExactlyOnce || cfg.Share == nil {
+	if cfg.Share == nil {
 		return nil
 	}
 	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
@@ -116,7 +110,7 @@ type Artifact struct {
 func (a Artifact) id() string { return digest(a.Document) }
 
 // A Publication sends artifacts and, last, the pointer to one of them. It is a [pipeline.Sink] of
-// its topics. With ExactlyOnce all is durable and visible from [Publication.Commit] on.
+// its topics. All is durable and visible from [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
 	writer          *broker.Writer
@@ -131,8 +125,8 @@ type Publication struct {
 // certificates is not searched for it.
 func (p *Publication) Fresh() { p.fresh = true }
 
-// Begin checks the topics and gets an id for the producer. With ExactlyOnce, it aborts the open
-// transaction of an earlier process of this name.
+// Begin checks the topics and gets an id for the producer. It aborts the open transaction of an
+// earlier process of this name.
 func Begin(ctx context.Context, cfg Config) (*Publication, error) {
 	cfg.Topics = cfg.Topics.WithDefaults()
 	if cfg.Name == "" {
@@ -244,7 +238,7 @@ const (
 // Follows returns the position of a group. It is an error unless the group is at the begin of the
 // window, or nowhere, or at its end with the certificates of these ids published: otherwise another
 // certificate of the same rows has moved the group ([stream.ErrOvertaken]). Call it after [Begin] and
-// before anything is sent: with ExactlyOnce no other process of the name can commit in between.
+// before anything is sent: no other process of the name can commit in between.
 func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic string, firsts, ends map[int]int64, ids ...string) (GroupAt, error) {
 	partitions := slices.Sorted(maps.Keys(firsts))
 	at, err := client.CommittedOffsets(ctx, group, topic, partitions)
@@ -275,7 +269,7 @@ func Follows(ctx context.Context, client *broker.Client, t Topics, group, topic 
 	return found, nil
 }
 
-// CommitOffsets commits offsets of a group, in the transaction if there is one: as a member of the
+// CommitOffsets commits offsets of a group in the transaction: as a member of the
 // group or, with nil, for a group without members.
 func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, group, topic string, ends map[int]int64, metadata string) error {
 	if as != nil {
@@ -284,10 +278,10 @@ func (p *Publication) CommitOffsets(ctx context.Context, as *broker.Member, grou
 	return p.writer.CommitOffsets(ctx, group, topic, ends, metadata)
 }
 
-// Abort ends the transaction, if there is one, within seconds, also when ctx is done.
+// Abort ends the transaction within seconds, also when ctx is done.
 func (p *Publication) Abort(ctx context.Context) error { return abort(ctx, p.writer) }
 
-// Commit commits the transaction, if there is one.
+// Commit commits the transaction.
 func (p *Publication) Commit(ctx context.Context) error { return p.writer.Commit(ctx) }
 
 func (p *Publication) send(ctx context.Context, topic, subject string, r broker.Record) error {

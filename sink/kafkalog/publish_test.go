@@ -63,25 +63,23 @@ func countedAt(t *testing.T, address, topic string, want int) (keys []string) {
 
 // TestLostAcknowledgements: records whose acknowledgements are lost are stored once.
 func TestLostAcknowledgements(t *testing.T) {
-	for _, exactlyOnce := range []bool{false, true} {
-		c, client := cluster(t)
-		rng := rand.New(rand.NewPCG(7, 8))
-		model := make([]byte, 3<<20)
-		for i := range model {
-			model[i] = byte(rng.Uint32())
-		}
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: exactlyOnce})
-		fatal.If(t, err)
-		// The broker stores the batch and says that it took too long.
-		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
-		fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}))
-		fatal.If(t, p.Commit(t.Context()))
-		if got := counted(t, c, "pacsgp-models", 6); len(got) != 6 {
-			t.Errorf("exactly once %v: %d pieces of the model, want 6: %q", exactlyOnce, len(got), got)
-		}
-		if got := counted(t, c, "pacsgp-certificates", 1); len(got) != 1 {
-			t.Errorf("exactly once %v: %d certificates, want 1", exactlyOnce, len(got))
-		}
+	c, client := cluster(t)
+	rng := rand.New(rand.NewPCG(7, 8))
+	model := make([]byte, 3<<20)
+	for i := range model {
+		model[i] = byte(rng.Uint32())
+	}
+	p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
+	fatal.If(t, err)
+	// The broker stores the batch and says that it took too long.
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 4})
+	fatal.If(t, p.Put(t.Context(), kafkalog.Artifact{Document: []byte("{}"), Model: model}))
+	fatal.If(t, p.Commit(t.Context()))
+	if got := counted(t, c, "pacsgp-models", 6); len(got) != 6 {
+		t.Errorf("%d pieces of the model, want 6: %q", len(got), got)
+	}
+	if got := counted(t, c, "pacsgp-certificates", 1); len(got) != 1 {
+		t.Errorf("%d certificates, want 1", len(got))
 	}
 }
 
@@ -91,7 +89,7 @@ func TestUnfinishedIsNotSeen(t *testing.T) {
 	c, client := cluster(t)
 	begin := func() *kafkalog.Publication {
 		t.Helper()
-		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true})
+		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 		fatal.If(t, err)
 		return p
 	}

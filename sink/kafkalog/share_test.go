@@ -15,7 +15,7 @@ import (
 func TestEarlierOwnersAreEnded(t *testing.T) {
 	_, client := cluster(t)
 	share := func(partitions ...int) kafkalog.Config {
-		return kafkalog.Config{Client: client, Name: "m", ExactlyOnce: true, Share: partitions}
+		return kafkalog.Config{Client: client, Name: "m", Share: partitions}
 	}
 	open := func(cfg kafkalog.Config) *kafkalog.Publication {
 		t.Helper()

@@ -44,7 +44,7 @@ type NamedPlace struct {
 // EndEarlier ends what earlier owners of the same rows have left open: a transaction of somebody
 // dead hides for a minute what was committed behind it.
 func EndEarlier(ctx context.Context, cfg Config) error {
-	if cfg.ExactlyOnce && cfg.Share == nil {
+	if cfg.Share == nil {
 		_, err := cfg.Client.NewWriter(ctx, cfg.transactional())
 		return err
 	}
