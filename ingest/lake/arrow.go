@@ -20,7 +20,7 @@ func isArrow(file io.ReaderAt) bool {
 }
 
 // describeArrow reads the footer of an Arrow file; its record batches are its row groups.
-func describeArrow(_ context.Context, file Blob, l listed) (*dataFile, error) {
+func describeArrow(_ context.Context, file blob, l listed) (*dataFile, error) {
 	in, err := arrowipc.Open(file, file.Size(), true)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 type batches struct {
 	src     *Source
 	shard   shard
-	file    Blob
+	file    blob
 	tools   *tools
 	cursors []*cursor   // by column; nil for a key of the path
 	fixed   []float64   // by column, the values of keys of the path

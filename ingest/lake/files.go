@@ -32,7 +32,7 @@ func List(ctx context.Context, paths []string) ([]string, error) {
 	return list(ctx, newStore(), paths)
 }
 
-func list(ctx context.Context, from Store, paths []string) ([]string, error) {
+func list(ctx context.Context, from store, paths []string) ([]string, error) {
 	found, _, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ type dataFile struct {
 	arrow    bool           // an Arrow IPC file: its groups are record batches
 }
 
-func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFile, []string, error) {
+func listWithFooters(ctx context.Context, from store, paths []string) ([]*dataFile, []string, error) {
 	found, notices, err := listFiles(ctx, from, paths)
 	if err != nil {
 		return nil, nil, err
@@ -103,7 +103,7 @@ func listWithFooters(ctx context.Context, from Store, paths []string) ([]*dataFi
 const farAtOnce = 16
 
 // describeFiles describes files at the same time. Its error is about the first one with one.
-func describeFiles(ctx context.Context, from Store, found []listed, textKeys map[string]bool, files []*dataFile) error {
+func describeFiles(ctx context.Context, from store, found []listed, textKeys map[string]bool, files []*dataFile) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func describeFiles(ctx context.Context, from Store, found []listed, textKeys map
 				failed[i] = fmt.Errorf("lake: %s: %w", l.path, err)
 				return
 			}
-			if info, err := from.Stat(ctx, l.path); err == nil {
+			if info, err := from.stat(ctx, l.path); err == nil {
 				f.modified = info.ModTime().UTC()
 				if o, ok := info.(*objects.Info); ok {
 					f.tag = o.Tag()
@@ -147,8 +147,8 @@ func textKeys(files []listed) map[string]bool {
 	return text
 }
 
-func describeFile(ctx context.Context, from Store, l listed, textKeys map[string]bool) (*dataFile, error) {
-	file, err := from.Open(ctx, l.path)
+func describeFile(ctx context.Context, from store, l listed, textKeys map[string]bool) (*dataFile, error) {
+	file, err := from.open(ctx, l.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -167,7 +167,7 @@ func describeFile(ctx context.Context, from Store, l listed, textKeys map[string
 }
 
 // describeParquet reads the footer, and page headers if its claims are suspicious.
-func describeParquet(ctx context.Context, file Blob, l listed) (*dataFile, error) {
+func describeParquet(ctx context.Context, file blob, l listed) (*dataFile, error) {
 	foot, err := readFooter(file, file.Size())
 	if err == nil {
 		err = foot.lookAtPages(ctx, file)
@@ -263,7 +263,7 @@ const (
 
 // find returns the footer of an open file, from the cache if size and end of the file are those of
 // a cached one. A footer that has changed since the source was opened is an error.
-func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
+func (c *footerCache) find(f *dataFile, file blob) (kept, error) {
 	size := file.Size()
 	end := make([]byte, min(tailBytes, size))
 	if _, pinned := file.(*objects.Blob); !pinned { // else each read asks for the version of the first one
@@ -292,7 +292,7 @@ func (c *footerCache) find(f *dataFile, file Blob) (kept, error) {
 
 var errOtherFile = errors.New("the file has changed since it was looked at first; start again when nobody writes to it")
 
-func (k *kept) read(file Blob) error {
+func (k *kept) read(file blob) error {
 	if k.file.arrow {
 		in, err := arrowipc.Open(file, file.Size(), false)
 		if err != nil {

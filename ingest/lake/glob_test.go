@@ -39,7 +39,7 @@ func TestExpandIsGlob(t *testing.T) {
 			want, err := filepath.Glob(p)
 			fatal.If(t, err)
 			want = slices.DeleteFunc(want, func(m string) bool { return hiddenMatch(p, m) })
-			got, err := expand(t.Context(), machine{}, p)
+			got, err := expand(t.Context(), newStore(), p)
 			fatal.If(t, err)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -64,7 +64,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	began := time.Now()
 	pattern := filepath.Join(dir, strings.Repeat("*"+string(filepath.Separator), 12)+"*.parquet")
-	found, err := expand(t.Context(), machine{}, pattern)
+	found, err := expand(t.Context(), newStore(), pattern)
 	if err != nil || len(found) != len(names) {
 		t.Errorf("%q, %v, want each of the %d files once", found, err, len(names))
 	}
@@ -73,7 +73,7 @@ func TestExpandSearchesAFolderOnceALevel(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := expand(ctx, machine{}, pattern); !errors.Is(err, context.Canceled) {
+	if _, err := expand(ctx, newStore(), pattern); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -42,8 +42,6 @@ type Config struct {
 	Decoders int
 	// Pages bounds the bytes of the pages of as many readers as Decoders. Zero means no bound.
 	Pages int64
-	// Store is where the files are. Nil means the machine and, for addresses, the stores behind them.
-	Store Store
 	// NoDigests leaves out the column digests (ColumnDigests returns nil), for passes that certify
 	// nothing.
 	NoDigests bool
@@ -69,7 +67,7 @@ const maxSample = 1 << 50
 
 // A Source reads the rows of a lake. It keeps no file open between readings.
 type Source struct {
-	store     Store
+	store     store
 	columns   []string
 	shards    []shard
 	notices   []string
@@ -100,13 +98,11 @@ type group struct {
 // Open lists the files, reads their footers, but no row, and chooses the columns. [Source.Open] reads
 // rows; a file that has changed since is an error.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
-	if cfg.Store == nil {
-		cfg.Store = newStore()
-	}
+	from := newStore()
 	if cfg.BatchRows < 0 {
 		return nil, fmt.Errorf("lake: batches of %d rows", cfg.BatchRows)
 	}
-	files, notices, err := listWithFooters(ctx, cfg.Store, cfg.Paths)
+	files, notices, err := listWithFooters(ctx, from, cfg.Paths)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
 	}
 	s := &Source{
-		store:     cfg.Store,
+		store:     from,
 		columns:   columns,
 		notices:   append(notices, left...),
 		records:   ingest.NewRecords(columns, cfg.BadRows, cfg.Encoded),
@@ -238,7 +234,7 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 		return nil, fmt.Errorf("lake: there is no shard %d; there are %d", i, len(s.shards))
 	}
 	sh := s.shards[i]
-	file, err := s.store.Open(ctx, sh.file.path)
+	file, err := s.store.open(ctx, sh.file.path)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}

@@ -33,7 +33,7 @@ var dataSuffixes = []string{".parquet", ".parq", ".pq", ".arrow", ".feather"}
 // listFiles returns the data files of the declared paths in the order of declaration, and below a path
 // in bytewise order of paths with slashes. A file that is found twice is listed once. The notices say
 // which files were skipped.
-func listFiles(ctx context.Context, from Store, paths []string) (files []listed, notices []string, err error) {
+func listFiles(ctx context.Context, from store, paths []string) (files []listed, notices []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
@@ -77,7 +77,7 @@ func (l *lister) notices() (said []string) {
 // isNew reports whether a file was not listed yet, under any name: else its rows would count twice.
 // Two names with different keys in their paths are an error: the rows cannot have both.
 func (l *lister) isNew(ctx context.Context, path string) (bool, error) {
-	place, err := l.store.RealPath(path)
+	place, err := l.store.realPath(path)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -85,7 +85,7 @@ func (l *lister) isNew(ctx context.Context, path string) (bool, error) {
 		return false, sameKeys("file", first, path, hiveKeys(first), hiveKeys(path))
 	}
 	l.files[place] = path
-	info, err := l.store.Stat(ctx, place)
+	info, err := l.store.stat(ctx, place)
 	if err != nil {
 		return false, fmt.Errorf("lake: %w", err)
 	}
@@ -109,7 +109,7 @@ func sameKeys(what, first, second string, keys, others []hiveKey) error {
 }
 
 type lister struct {
-	store   Store
+	store   store
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
@@ -137,7 +137,7 @@ func (l *lister) entry(ctx context.Context, path string) ([]string, error) {
 		return nil, err
 	}
 	path = objects.Clean(path)
-	info, err := l.store.Stat(ctx, path)
+	info, err := l.store.stat(ctx, path)
 	switch {
 	case err == nil && info.IsDir():
 		l.again = false
@@ -183,7 +183,7 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 		if err := oneLine(m); err != nil {
 			return nil, err
 		}
-		info, err := l.store.Stat(ctx, m)
+		info, err := l.store.stat(ctx, m)
 		switch {
 		case err != nil:
 			return nil, missing(m, err)
@@ -223,7 +223,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	place, err := l.store.RealPath(dir)
+	place, err := l.store.realPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -236,7 +236,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	}
 	l.folders[place] = dir
 	above = append(slices.Clip(above), place)
-	entries, err := l.store.ReadDir(ctx, dir)
+	entries, err := l.store.readDir(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
@@ -250,7 +250,7 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 			return nil, err
 		}
 		isData := slices.Contains(dataSuffixes, strings.ToLower(filepath.Ext(path)))
-		info, err := l.store.Stat(ctx, path) // of what a link points to
+		info, err := l.store.stat(ctx, path) // of what a link points to
 		switch {
 		case err != nil && !isData && e.Type()&fs.ModeSymlink != 0 && leadsNowhere(err):
 			l.broken = append(l.broken, path)

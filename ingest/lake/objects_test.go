@@ -1,6 +1,7 @@
 package lake_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -127,4 +129,22 @@ func TestStoresThatChangeOrFail(t *testing.T) {
 			t.Errorf("%s of a store that refuses: %v", path, err)
 		}
 	}
+}
+
+// numbersFile is a Parquet file of two row groups, with other rows for each seed.
+func numbersFile(t *testing.T, seed float64) []byte {
+	t.Helper()
+	type row struct{ X, Y float64 }
+	var file bytes.Buffer
+	w := parquet.NewGenericWriter[row](&file)
+	for range 2 {
+		for i := range 40 {
+			if _, err := w.Write([]row{{seed + float64(i)/8, seed * float64(i*i)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fatal.If(t, w.Flush())
+	}
+	fatal.If(t, w.Close())
+	return file.Bytes()
 }

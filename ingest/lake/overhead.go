@@ -65,7 +65,7 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 			return err
 		}
 		if sh.file != file && !sh.file.arrow {
-			if err := s.withFooter(ctx, sh.file, func(_ Blob, again *footer) error { foot = again; return nil }); err != nil {
+			if err := s.withFooter(ctx, sh.file, func(_ blob, again *footer) error { foot = again; return nil }); err != nil {
 				return fmt.Errorf("lake: %s: %w", sh.file.path, err)
 			}
 			file = sh.file
@@ -82,7 +82,7 @@ func (s *Source) lookInto(ctx context.Context, sh shard) (need int64, err error)
 	if sh.file.arrow {
 		return s.shardOverhead(sh, nil, nil)
 	}
-	err = s.withFooter(ctx, sh.file, func(file Blob, foot *footer) error {
+	err = s.withFooter(ctx, sh.file, func(file blob, foot *footer) error {
 		need, err = s.shardOverhead(sh, foot, file)
 		return err
 	})
@@ -90,8 +90,8 @@ func (s *Source) lookInto(ctx context.Context, sh shard) (need int64, err error)
 }
 
 // withFooter opens a Parquet file and reads its footer again.
-func (s *Source) withFooter(ctx context.Context, f *dataFile, use func(Blob, *footer) error) error {
-	file, err := s.store.Open(ctx, f.path)
+func (s *Source) withFooter(ctx context.Context, f *dataFile, use func(blob, *footer) error) error {
+	file, err := s.store.open(ctx, f.path)
 	if err != nil {
 		return fmt.Errorf("lake: %w", err)
 	}

@@ -75,12 +75,12 @@ func (r *Unpredicted) Read(ctx context.Context, use func(score.Unit[StoredColumn
 type unpredictedFile struct {
 	of   *Unpredicted
 	path string
-	from Store // of the listing
+	from store // of the listing
 }
 
 // File reads the footer if the file is new or has changed.
 func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
-	info, err := f.from.Stat(ctx, f.path)
+	info, err := f.from.stat(ctx, f.path)
 	if err != nil {
 		return score.File{}, err
 	}

@@ -98,14 +98,14 @@ func endOf(path string, bytes int64, n int) (ending, bool) {
 }
 
 // alike returns the files with the size of one in the manifest, by size.
-func alike(ctx context.Context, from Store, names []string, files []pipeline.ManifestFile) map[int64][]string {
+func alike(ctx context.Context, from store, names []string, files []pipeline.ManifestFile) map[int64][]string {
 	wanted := map[int64]bool{}
 	for _, f := range files {
 		wanted[f.Bytes] = true
 	}
 	candidates := map[int64][]string{}
 	for _, name := range names {
-		if info, err := from.Stat(ctx, name); err == nil && wanted[info.Size()] {
+		if info, err := from.stat(ctx, name); err == nil && wanted[info.Size()] {
 			candidates[info.Size()] = append(candidates[info.Size()], name)
 		}
 	}

@@ -13,80 +13,87 @@ import (
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
-// A Store has the files of a lake: by default those of the machine, and for addresses those of package
-// objects. Paths are those of the job, or are made from them and names of ReadDir; they may end in a
-// slash. Its methods may be called from several goroutines.
-type Store interface {
-	// Open opens a regular file without blocking: opening a pipe would wait for a writer. Reads may
-	// end with ctx.
-	Open(ctx context.Context, path string) (Blob, error)
-	// Stat describes a file or folder and follows links. Two descriptions of one file are recognised
-	// by its real path, or by [os.SameFile].
-	Stat(ctx context.Context, path string) (fs.FileInfo, error)
-	// ReadDir lists the entries of a folder.
-	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
-	// RealPath returns one name for a file or folder, however it was reached.
-	RealPath(path string) (string, error)
+// A store has the files of a lake: those of the machine, and for addresses those of package objects,
+// which stay as it has seen them first. Paths are those of the job, or are made from them and names of
+// readDir; they may end in a slash. Its methods may be called from several goroutines.
+type store struct{ far *objects.View }
+
+func newStore() store { return store{objects.NewView()} }
+
+// open opens a regular file or an object, without blocking: opening a pipe would wait for a writer.
+// Reads may end with ctx.
+func (s store) open(ctx context.Context, path string) (blob, error) {
+	if objects.IsAddress(path) {
+		b, err := s.far.Open(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
+	}
+	f, size, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	return machineFile{f, size}, nil
 }
 
-// A Blob is an open file that several goroutines may read at any offset. Size and footer show whether
+// opFollow is the operation in errors of following a link.
+const opFollow = "follow link"
+
+// stat describes a file or folder, or what is at the end of a link. Two descriptions of one file are
+// recognised by its real path, or by [os.SameFile].
+func (s store) stat(ctx context.Context, path string) (fs.FileInfo, error) {
+	if objects.IsAddress(path) {
+		info, err := s.far.Stat(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return info, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		if to, link := os.Readlink(path); link == nil {
+			err = &fs.PathError{Op: opFollow, Path: to, Err: err}
+		}
+	}
+	return info, err
+}
+
+// readDir lists the entries of a folder.
+func (s store) readDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	if objects.IsAddress(path) {
+		return s.far.ReadDir(ctx, path)
+	}
+	return os.ReadDir(path)
+}
+
+// realPath returns one name for a file or folder, however it was reached. An address has no links.
+func (s store) realPath(path string) (string, error) {
+	if objects.IsAddress(path) {
+		return objects.Clean(path), nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// A blob is an open file that several goroutines may read at any offset. Size and footer show whether
 // it is the same file in each reading.
-type Blob interface {
+type blob interface {
 	io.ReaderAt
 	io.Closer
 	Size() int64
 }
 
-// anywhere is the store of local paths and of addresses. Objects stay as it has seen them first.
-type anywhere struct {
-	machine
-
-	far *objects.View
+type machineFile struct {
+	*os.File
+	size int64
 }
 
-var _ Store = anywhere{}
-
-func newStore() Store { return anywhere{far: objects.NewView()} }
-
-// Open opens a file or an object.
-func (a anywhere) Open(ctx context.Context, path string) (Blob, error) {
-	if !objects.IsAddress(path) {
-		return a.machine.Open(ctx, path)
-	}
-	blob, err := a.far.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return blob, nil
-}
-
-// Stat describes what is at a path or an address.
-func (a anywhere) Stat(ctx context.Context, path string) (fs.FileInfo, error) {
-	if !objects.IsAddress(path) {
-		return a.machine.Stat(ctx, path)
-	}
-	info, err := a.far.Stat(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
-}
-
-// ReadDir lists a folder.
-func (a anywhere) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
-	if !objects.IsAddress(path) {
-		return a.machine.ReadDir(ctx, path)
-	}
-	return a.far.ReadDir(ctx, path)
-}
-
-// RealPath follows the links of a path; an address has none.
-func (a anywhere) RealPath(path string) (string, error) {
-	if !objects.IsAddress(path) {
-		return a.machine.RealPath(path)
-	}
-	return objects.Clean(path), nil
-}
+// Size returns the number of bytes when the file was opened.
+func (f machineFile) Size() int64 { return f.size }
 
 // CheckPath returns an error for a declared path that cannot be read, wherever its files are: an
 // address of another store, or a malformed pattern. It makes no request. shown is the path for
@@ -111,7 +118,7 @@ func unchanged(a, b fs.FileInfo) bool {
 }
 
 // ahead returns readers of the pages of chunks, which are read at the same time.
-func ahead(file Blob, chunks []chunk) []io.ReaderAt {
+func ahead(file blob, chunks []chunk) []io.ReaderAt {
 	far, ok := file.(*objects.Blob)
 	if !ok {
 		return slices.Repeat([]io.ReaderAt{file}, len(chunks))
@@ -121,51 +128,4 @@ func ahead(file Blob, chunks []chunk) []io.ReaderAt {
 		parts[i] = objects.Part{Start: ch.start, End: ch.end}
 	}
 	return far.Parts(parts)
-}
-
-type machine struct{}
-
-type machineFile struct {
-	*os.File
-	size int64
-}
-
-// Size returns the number of bytes when the file was opened.
-func (f machineFile) Size() int64 { return f.size }
-
-// Open opens a regular file.
-func (machine) Open(_ context.Context, path string) (Blob, error) {
-	f, size, err := durable.OpenRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	return machineFile{f, size}, nil
-}
-
-// opFollow is the operation in errors of following a link.
-const opFollow = "follow link"
-
-// Stat describes what is at the path, or at the end of a link.
-func (machine) Stat(_ context.Context, path string) (fs.FileInfo, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		if to, link := os.Readlink(path); link == nil {
-			err = &fs.PathError{Op: opFollow, Path: to, Err: err}
-		}
-	}
-	return info, err
-}
-
-// ReadDir lists a folder.
-func (machine) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
-	return os.ReadDir(path)
-}
-
-// RealPath follows all links.
-func (machine) RealPath(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
 }

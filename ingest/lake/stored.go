@@ -14,13 +14,13 @@ import (
 
 // Stored reads columns of one file, of any flat type, without converting their values.
 type Stored struct {
-	store   Store
+	store   store
 	file    *dataFile
 	columns []StoredColumn
 	most    int64 // bytes of a page
 	cache   footerCache
 
-	open  Blob
+	open  blob
 	group int           // index of the next row group
 	left  int64         // rows that are left of the current one
 	cells []storedCells // of the current one, by column
@@ -179,7 +179,7 @@ func (s *Stored) begin(ctx context.Context) error {
 func (s *Stored) footer(ctx context.Context) (kept, error) {
 	if s.open == nil {
 		var err error
-		if s.open, err = s.store.Open(ctx, s.file.path); err != nil {
+		if s.open, err = s.store.open(ctx, s.file.path); err != nil {
 			return kept{}, err
 		}
 	}
