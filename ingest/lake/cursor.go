@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/pacsgp/pacsgp/ingest"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's
@@ -16,15 +17,26 @@ const checkedAtOnce = 2048
 type cursor struct {
 	walker[float64]
 
-	seen  statistics
-	label *labelCursor // of text; nil: numbers
+	seen statistics
+
+	texts  pipeline.ColumnTexts // of a column of text
+	known  map[string]float64   // the latest labels of texts
+	failed error                // of a label
 }
 
 // reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
 // goroutine may use one buffer shared.
 func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompressor, shared *[]byte, slack int64) {
-	c.walker.reset(src, col, col.width, ch, codec, shared)
-	c.make, c.null, c.slack, c.seen, c.label = c.numbers, ingest.Null.Cell(), slack, newStatistics(), nil
+	width := col.width
+	if col.Text {
+		width = -1
+	}
+	c.walker.reset(src, col, width, ch, codec, shared)
+	c.make, c.null, c.slack, c.seen, c.failed = c.numbers, ingest.Null.Cell(), slack, newStatistics(), nil
+	if col.Text {
+		c.make, c.texts, c.known = c.labels, pipeline.ColumnTexts{}, map[string]float64{}
+		c.bound(mostLabelPage)
+	}
 }
 
 // numbers converts values.
@@ -35,14 +47,10 @@ func (c *cursor) numbers(dst []float64, from *decoded, at int) {
 // read decodes the next len(dst) values. Nulls and other faults are cells of
 // [ingest.Fault.Cell].
 func (c *cursor) read(dst []float64) (err error) {
-	if c.label != nil {
-		c.seen.finite, err = c.label.read(dst)
-		return err
-	}
 	c.seen.finite = true
 	for len(dst) > 0 {
 		n, err := c.next(dst[:min(len(dst), checkedAtOnce)])
-		if err != nil {
+		if err := errors.Join(err, c.failed); err != nil {
 			return err
 		}
 		lo, hi, finite := extent(dst[:n])
@@ -56,10 +64,6 @@ func (c *cursor) read(dst []float64) (err error) {
 
 // finish checks, after the last row, that the chunk has no more rows, and its statistics.
 func (c *cursor) finish() error {
-	if c.label != nil {
-		c.seen.nulls, c.seen.faults = c.label.nulls, true
-		return errors.Join(c.label.stored.finish(), c.seen.compare(&c.label.stored.chunk))
-	}
 	if err := c.walker.finish(); err != nil {
 		return err
 	}

@@ -1,69 +1,33 @@
 package lake
 
 import (
+	"errors"
 	"fmt"
-	"io"
 
-	"github.com/parquet-go/parquet-go"
-
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // mostLabelPage bounds the bytes of a page of labels, decompressed.
 const mostLabelPage = 16 << 20
 
-// A labelCursor reads the texts of a chunk as the numbers of [pipeline.Label].
-type labelCursor struct {
-	stored *storedCursor
-	values []parquet.Value
-	known  map[string]float64 // the latest labels
-	nulls  int64
-	texts  pipeline.ColumnTexts // of the column
-}
-
-// mostKnown bounds the labels that are remembered.
+// mostKnown bounds the labels that a cursor remembers.
 const mostKnown = 1 << 12
 
-func newLabelCursor(src io.ReaderAt, col *column, ch chunk) *labelCursor {
-	return &labelCursor{stored: newStoredCursor(src, col, ch, mostLabelPage), known: map[string]float64{}}
-}
-
-func (l *labelCursor) read(dst []float64) (finite bool, err error) {
-	finite = true
-	if cap(l.values) < len(dst) {
-		l.values = make([]parquet.Value, len(dst))
-	}
-	values := l.values[:len(dst)]
-	if err := l.stored.read(values); err != nil {
-		return false, err
-	}
-	for i, v := range values {
-		if v.IsNull() {
-			dst[i], finite = ingest.Null.Cell(), false
-			l.nulls++
-			continue
+// labels makes the numbers of [pipeline.Label] of texts.
+func (c *cursor) labels(dst []float64, from *decoded, at int) {
+	for i := range dst {
+		text := from.texts[from.offsets[at+i]:from.offsets[at+i+1]]
+		v, known := c.known[string(text)]
+		if !known {
+			v = pipeline.Label(string(text))
+			c.failed = errors.Join(c.failed, c.texts.Check(string(text), v))
+			if len(c.known) == mostKnown {
+				clear(c.known)
+			}
+			c.known[string(text)] = v
 		}
-		if dst[i], err = l.label(v.ByteArray()); err != nil {
-			return false, err
-		}
+		dst[i] = v
 	}
-	return finite, nil
-}
-
-func (l *labelCursor) label(text []byte) (v float64, err error) {
-	if v, ok := l.known[string(text)]; ok {
-		return v, nil
-	}
-	if len(l.known) == mostKnown {
-		clear(l.known)
-	}
-	v = pipeline.Label(string(text))
-	if err := l.texts.Check(string(text), v); err != nil {
-		return 0, err
-	}
-	l.known[string(text)] = v
-	return v, nil
 }
 
 // checkTexts checks that a column of groups or levels by texts has text, and the keys of paths.

@@ -275,10 +275,10 @@ func (b *batches) start(foot *footer) error {
 		c, l := b.tools.cursor(j), &b.tools.lanes[j%b.src.lanes]
 		c.reset(src, col, ch, &l.codec, &l.stored, slackOf(len(b.src.columns)))
 		if c.allowed = &l.share; col.Text {
-			c.label = newLabelCursor(src, col, ch)
-			if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {
-				c.label.texts = b.src.texts[i]
-			}
+			c.allowed = nil // it has a bound of its own
+		}
+		if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {
+			c.texts = b.src.texts[i]
 		}
 		b.cursors[j] = c
 	}

@@ -19,8 +19,8 @@ type storedCursor struct{ walker[parquet.Value] }
 func newStoredCursor(src io.ReaderAt, col *column, ch chunk, most int64) *storedCursor {
 	c := new(storedCursor)
 	c.reset(src, col, plainWidth(col), ch, new(decompressor), &c.raw)
-	c.make, c.page.keeps, c.page.most = c.stored, col.physical == format.FixedLenByteArray, most
-	c.most, c.pages.most = most, int(min(most, maxPage))
+	c.make, c.page.keeps = c.stored, col.physical == format.FixedLenByteArray
+	c.bound(most)
 	return c
 }
 

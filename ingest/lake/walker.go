@@ -51,6 +51,11 @@ func (c *walker[V]) reset(src io.ReaderAt, col *column, width int, ch chunk, cod
 	}
 }
 
+// bound allows pages of at most so many bytes, after a reset.
+func (c *walker[V]) bound(most int64) {
+	c.most, c.page.most, c.pages.most = most, most, int(min(most, maxPage))
+}
+
 // next reads values of one page, at least one and at most len(dst), and returns how many.
 func (c *walker[V]) next(dst []V) (int, error) {
 	for c.rows == 0 {
