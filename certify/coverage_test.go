@@ -27,7 +27,7 @@ func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
 func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 	t.Helper()
 	ev := sound(t)
-	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives, Methods: []MethodWeight{{MethodPACBayes, 1}}}
+	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives, Methods: []MethodID{MethodPACBayes}}
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.KL = math.Log(float64(c.within))
 	ev.Kernel.ARD = false

@@ -12,7 +12,7 @@ func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	ev := sound(t)
 	ev.Delta.Methods = nil
 	for _, id := range methods {
-		ev.Delta.Methods = append(ev.Delta.Methods, MethodWeight{id, 1})
+		ev.Delta.Methods = append(ev.Delta.Methods, id)
 	}
 	tally := &Tally{}
 	for i := range ev.Ledger.Holdout {

@@ -16,9 +16,9 @@ type Delta struct {
 	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
 	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
 
-	// Methods are the applied methods. Their weights divide the certificate's part of δ among
-	// them, so that all their guarantees hold at once.
-	Methods []MethodWeight `json:"methods"`
+	// Methods are the applied methods. The certificate's part of δ is divided among them, so that all
+	// their guarantees hold at once.
+	Methods []MethodID `json:"methods"`
 
 	// Sequence is the certificate's place among those of the same job on other rows, or nil. The
 	// sequence divides δ first.
@@ -28,23 +28,14 @@ type Delta struct {
 	Looks *Looks `json:"looks,omitempty"`
 }
 
-// A MethodWeight names a method and the weight of its part of δ.
-type MethodWeight struct {
-	ID     MethodID `json:"id"`
-	Weight int64    `json:"weight"` // 1 to [MaxWeight]
-}
-
-// MaxWeight is the largest weight of a method.
-const MaxWeight = 1000
-
 // Share returns the part of δ that a method of this certificate may spend. Nothing else
 // divides δ. A method that the certificate does not apply has the share 0, which is not valid.
 func (d Delta) Share(method MethodID) Share {
 	var weight, all int64
-	for _, m := range d.Methods {
-		all += m.Weight
-		if m.ID == method {
-			weight = m.Weight
+	for _, m := range d.applied() {
+		all += m.weight()
+		if m.id == method {
+			weight = m.weight()
 		}
 	}
 	share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))
@@ -67,12 +58,12 @@ func (d Delta) validate() error {
 }
 
 // ValidMethods reports all faults of a list of methods.
-func ValidMethods(methods []MethodWeight) error {
+func ValidMethods(methods []MethodID) error {
 	var faults []error
 	if len(methods) == 0 {
 		faults = append(faults, errors.New("no method: nothing is to be certified"))
 	}
-	if !slices.ContainsFunc(methods, func(m MethodWeight) bool { return m.ID == MethodPACBayes }) {
+	if !slices.Contains(methods, MethodPACBayes) {
 		faults = append(faults, fmt.Errorf("%s is missing: training minimises its bound", MethodPACBayes))
 	}
 	applies := Delta{Methods: methods}.Applies
@@ -80,14 +71,11 @@ func ValidMethods(methods []MethodWeight) error {
 		faults = append(faults, fmt.Errorf("%s tells hold-out rows apart: name %s or %s beside it, about all of them", MethodGroups, MethodHoldout, MethodCurve))
 	}
 	for i, m := range methods {
-		if _, known := methodByID(m.ID); !known {
-			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %q", m.ID, Methods()))
+		if _, known := methodByID(m); !known {
+			faults = append(faults, fmt.Errorf("method %q is unknown, want one of %q", m, Methods()))
 		}
-		if m.Weight < 1 || m.Weight > MaxWeight {
-			faults = append(faults, fmt.Errorf("method %q has the weight %d, want 1 to %d", m.ID, m.Weight, MaxWeight))
-		}
-		if slices.ContainsFunc(methods[:i], func(b MethodWeight) bool { return b.ID == m.ID }) {
-			faults = append(faults, fmt.Errorf("method %q is named twice", m.ID))
+		if slices.Contains(methods[:i], m) {
+			faults = append(faults, fmt.Errorf("method %q is named twice", m))
 		}
 	}
 	return errors.Join(faults...)

@@ -24,7 +24,7 @@ func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 }
 
 // alone is the method of a certificate that has one.
-func alone() []MethodWeight { return []MethodWeight{{MethodPACBayes, 1}} }
+func alone() []MethodID { return []MethodID{MethodPACBayes} }
 
 // The union bound: what all methods of all alternatives spend together is δ, no
 // more and no less, with what later looks at the hold-out rows may spend.
@@ -32,7 +32,7 @@ func TestAlternativesSpendDelta(t *testing.T) {
 	for _, k := range []int64{1, 2, 3, 7, 49, 1000} {
 		spent := new(big.Rat)
 		for i := range k {
-			d := Delta{Declared: .01, Alternatives: k, Alternative: i + 1, Methods: []MethodWeight{{MethodPACBayes, 3}, {MethodHoldout, k}}}
+			d := Delta{Declared: .01, Alternatives: k, Alternative: i + 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
 			for _, method := range Methods() {
 				share := d.Share(method).rational()
 				if method == MethodHoldout {

@@ -24,7 +24,7 @@ func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
 		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay"},
-		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}}},
+		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}},
 		Tallies: Tallies{
 			{PredictorDraw, RoleTrain}:   {Unproven: 2},
 			{PredictorMean, RoleHoldout}: {Unproven: 1},

@@ -16,7 +16,7 @@ import (
 func withGroups(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)
-	ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 1}, {MethodGroups, 2}}
+	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout, MethodGroups}
 	ev.Grouping = &Grouping{Column: "hour", Values: []float64{7, 9}}
 	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
 	tally.Groups = []Group{{N: 40, Misses: 1}, {N: 35}, {N: 10, Misses: tally.Risk.ones() - 1}}
@@ -31,7 +31,7 @@ func TestGroupsHaveEqualParts(t *testing.T) {
 	g, _ := c.Guarantee(GuaranteeGroups)
 	for i, k := range []int64{1, 0} {
 		of := g.Groups.Each[i]
-		want, err := BinomialUpper(k, of.N, 0.01, Share{big.NewRat(19, 20*2*3)})
+		want, err := BinomialUpper(k, of.N, 0.01, Share{big.NewRat(19*9, 20*19*3)})
 		if err != nil || of.Bound != want || !(of.Bound < 1) {
 			t.Errorf("group %d has the bound %v, want %v, %v", i, of.Bound, want, err)
 		}

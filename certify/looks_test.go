@@ -12,7 +12,7 @@ import (
 
 // look is the Delta of look j at n rows, with a tenth of δ for the other method.
 func look(j int, n int64, delta float64) Delta {
-	d := Delta{Declared: delta, Alternatives: 1, Alternative: 1, Methods: []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}}
+	d := Delta{Declared: delta, Alternatives: 1, Alternative: 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
 	if j > 1 {
 		d.Looks = &Looks{Earlier: slices.Repeat([]int64{n}, j-1)}
 	}
@@ -127,7 +127,7 @@ func TestGreedyAnalyst(t *testing.T) {
 		at := [2]int{j, misses}
 		if _, known := limits[at]; !known {
 			d := look(j, n, delta)
-			d.Methods = []MethodWeight{{MethodHoldout, 1}}
+			d.Methods = []MethodID{MethodHoldout}
 			var err error
 			limits[at], err = BinomialUpper(int64(misses), n, delta, d.Share(MethodHoldout))
 			fatal.If(t, err)

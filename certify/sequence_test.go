@@ -33,7 +33,7 @@ func TestSequenceSpendsDelta(t *testing.T) {
 		t.Errorf("with a horizon all spend %s of delta", spent)
 	}
 	d := numbered(DeltaSequence, 3)
-	d.Alternatives, d.Methods = 5, []MethodWeight{{MethodPACBayes, 1}, {MethodHoldout, 9}}
+	d.Alternatives, d.Methods = 5, []MethodID{MethodPACBayes, MethodHoldout}
 	if s := d.Share(MethodHoldout); s.String() != "57/4000" { // 1/12 · 1/5 · 9/10 · 19/20
 		t.Errorf("a method of an alternative has %s of delta, want 57/4000", s)
 	}

@@ -29,7 +29,7 @@ func TestUnitsAreValidated(t *testing.T) {
 		"the largest of 360 units has 20 ":  func(ev *Evidence) { ev.Ledger.Units.Largest = 20 },
 		"do not stand before the target":    func(ev *Evidence) { ev.Ledger.Units.Columns = []string{"hour"} },
 		"units do not go with": func(ev *Evidence) {
-			ev.Delta.Methods = []MethodWeight{{MethodPACBayes, 1}, {MethodCurve, 1}}
+			ev.Delta.Methods = []MethodID{MethodPACBayes, MethodCurve}
 		},
 	} {
 		ev := withUnits(t)

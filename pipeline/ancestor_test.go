@@ -51,7 +51,7 @@ func ancestorOf(r *pipeline.Result) *pipeline.Ancestor {
 // heldApart keeps a tenth of the rows apart.
 func heldApart(j *pipeline.Job) {
 	j.Roles.Holdout = 0.1
-	j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
+	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 }
 
 // TestWarmStart: a second window begins with the model of the first, which its certificate

@@ -12,7 +12,7 @@ import (
 
 // What a job must not say, each with what is said of it; several faults, apart by |, are told at once.
 func TestBadJobsAreRefused(t *testing.T) {
-	alone := []certify.MethodWeight{{ID: certify.MethodPACBayes}}
+	alone := []certify.MethodID{certify.MethodPACBayes}
 	half, two, large, nan := 0.5, 2.0, 1e31, math.NaN()
 	type faults map[string]func(*pipeline.Job)
 	for _, of := range []struct {
@@ -88,7 +88,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"needs the method curve": func(j *pipeline.Job) { j.Guarantees = alone },
 			"goes with loss.kind zero-one": func(j *pipeline.Job) {
 				j.Loss = pipeline.LossDecl{Kind: certify.LossSquared, Epsilon: 1}
-				j.Guarantees = append(alone, certify.MethodWeight{ID: certify.MethodCurve})
+				j.Guarantees = append(alone, certify.MethodCurve)
 			},
 		}},
 		{"an encoding", func(j *pipeline.Job) { j.Encode = pipeline.Encodings{{Column: "station"}} }, faults{

@@ -72,10 +72,10 @@ func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (
 }
 
 // alongside are PAC-Bayes and other methods.
-func alongside(ids ...certify.MethodID) []certify.MethodWeight {
-	all := []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
+func alongside(ids ...certify.MethodID) []certify.MethodID {
+	all := []certify.MethodID{certify.MethodPACBayes}
 	for _, id := range ids {
-		all = append(all, certify.MethodWeight{ID: id, Weight: 9})
+		all = append(all, id)
 	}
 	return all
 }
@@ -86,7 +86,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 	l, other := newLake(waves(400, 0.2, 4), 150, 250), newLake(waves(400, 0.2, 9), 150, 250)
 	log := &pipelinetest.Store{}
 	curve := func(j *pipeline.Job) {
-		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodCurve, Weight: 1}}
+		j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodCurve}
 	}
 	count := func(*pipeline.Job) {}
 	for _, c := range []struct {

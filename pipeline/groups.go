@@ -121,8 +121,7 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 		j.Guarantees = both(j.Loss.heldOut())
 	}
 	if !applies(certify.MethodGroups) {
-		last := j.Guarantees[len(j.Guarantees)-1]
-		j.Guarantees = append(slices.Clone(j.Guarantees), certify.MethodWeight{ID: certify.MethodGroups, Weight: last.Weight})
+		j.Guarantees = append(slices.Clone(j.Guarantees), certify.MethodGroups)
 	}
 	return j
 }

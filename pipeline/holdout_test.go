@@ -21,7 +21,7 @@ func withHoldout(share float64) func(*pipeline.Job) {
 	return func(j *pipeline.Job) {
 		tiny(j)
 		j.Roles.Holdout = share
-		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 1}}
+		j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 	}
 }
 
@@ -167,7 +167,6 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 		"a unit more": func(ev *certify.Evidence) {
 			ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk = shifted(t, ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Risk, 1)
 		},
-		"other weights": func(ev *certify.Evidence) { ev.Delta.Methods[1].Weight = 1000 },
 		"no hold-out": func(ev *certify.Evidence) {
 			ev.Delta.Methods, ev.Delta.Looks = ev.Delta.Methods[:1], nil
 			ev.Tallies = ev.Tallies.For(ev.Delta)

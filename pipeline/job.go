@@ -39,7 +39,7 @@ type Job struct {
 
 	// Guarantees are the methods of the certificate, with weights by which they share
 	// Delta; nil: by the number of rows, see [Job.ForRows].
-	Guarantees []certify.MethodWeight `json:"guarantees,omitempty"`
+	Guarantees []certify.MethodID `json:"guarantees,omitempty"`
 
 	// DeltaPolicy says how the certificates of a sequence, one a window of rows, share
 	// Delta; "": the job makes one certificate. See [Job.Numbered].

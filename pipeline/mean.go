@@ -77,21 +77,16 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	}
 }
 
-// insideMethods are the methods of a job whose column may have been fitted on train rows. Train rows
-// certify nothing then: PAC-Bayes gets the least weight, and a method of hold-out rows all the rest.
-func insideMethods(id certify.MethodID) []certify.MethodWeight {
-	return []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: id, Weight: certify.MaxWeight - 1}}
-}
-
-// withInside completes the methods of such a job, which may name the method of hold-out rows alone.
+// withInside completes the methods of a job whose column may have been fitted on train rows, which
+// certify nothing then. It may name the method of hold-out rows alone.
 func (j Job) withInside(fault func(string, ...any)) Job {
 	switch methods := j.Guarantees; {
 	case len(methods) == 0:
-		j.Guarantees = insideMethods(j.Loss.heldOut())
+		j.Guarantees = both(j.Loss.heldOut())
 	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
 		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (roles.outside)", certify.MethodHoldout)
 	case len(methods) == 1:
-		j.Guarantees = insideMethods(methods[0].ID)
+		j.Guarantees = both(methods[0])
 	}
 	return j
 }

@@ -86,7 +86,7 @@ func TestMeanIsConditional(t *testing.T) {
 		"anywhere": {func(*pipeline.Job) {}, certify.StatusIndicative},
 		"outside":  {outside, certify.StatusConditional},
 		"outside, alone": {func(j *pipeline.Job) {
-			j.Roles.Outside, j.Guarantees = 0.3, []certify.MethodWeight{{ID: certify.MethodPACBayes}}
+			j.Roles.Outside, j.Guarantees = 0.3, []certify.MethodID{certify.MethodPACBayes}
 		}, certify.StatusConditional},
 	} {
 		r := corrected(t, waves(900, 0.1, 4), line, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{20}, 40; c.change(j) })

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/pacsgp/pacsgp/certify"
 )
 
@@ -24,22 +22,9 @@ func holdoutShare(n int64) float64 {
 	}
 }
 
-// defaultWeight is the weight of a method's part of delta. A PAC-Bayes bound pays thousands of
-// nats anyway, so that a tenth of delta costs it little (ln 10 nats); a hold-out bound pays for
-// delta alone.
-func defaultWeight(method certify.MethodID) int64 {
-	if method != certify.MethodPACBayes {
-		return 9
-	}
-	return 1
-}
-
 // both are PAC-Bayes and a method of hold-out rows: the default for a job with hold-out rows.
-func both(id certify.MethodID) []certify.MethodWeight {
-	return []certify.MethodWeight{
-		{ID: certify.MethodPACBayes, Weight: defaultWeight(certify.MethodPACBayes)},
-		{ID: id, Weight: defaultWeight(id)},
-	}
+func both(id certify.MethodID) []certify.MethodID {
+	return []certify.MethodID{certify.MethodPACBayes, id}
 }
 
 // withMethods completes the methods and the share of the hold-out rows, as far as they do
@@ -55,12 +40,6 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 			return j
 		}
 		j.Guarantees = both(j.Loss.heldOut())
-	}
-	j.Guarantees = slices.Clone(j.Guarantees)
-	for i := range j.Guarantees {
-		if m := &j.Guarantees[i]; m.Weight == 0 {
-			m.Weight = defaultWeight(m.ID)
-		}
 	}
 	if err := certify.ValidMethods(j.Guarantees); err != nil {
 		fault("guarantees: %w", err)

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	alone = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
-	both  = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 9}}
+	alone = []certify.MethodID{certify.MethodPACBayes}
+	both  = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 )
 
 // A job that names no method has those that its number of rows bears, and stays the job
@@ -20,7 +20,7 @@ func TestDefaultMethods(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*pipeline.Job)
 		rows   int64
-		want   []certify.MethodWeight
+		want   []certify.MethodID
 		share  float64
 	}{
 		"few rows":  {nil, 299, alone, 0},
@@ -35,12 +35,7 @@ func TestDefaultMethods(t *testing.T) {
 		"by position":     {func(j *pipeline.Job) { j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 100 }, 9000, alone, 0},
 		"PAC-Bayes alone": {func(j *pipeline.Job) { j.Guarantees = alone }, 9000, alone, 0},
 		"a share":         {func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
-		"a list, no weight": {func(j *pipeline.Job) {
-			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodHoldout}}
-		}, 100, both, 0.3},
-		"a weight": {func(j *pipeline.Job) {
-			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}
-		}, 9000, []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 2}, {ID: certify.MethodHoldout, Weight: 3}}, 0.1},
+		"named":           {func(j *pipeline.Job) { j.Guarantees = both }, 100, both, 0.3},
 	} {
 		j := job(t, func(j *pipeline.Job) {
 			j.Guarantees = nil

@@ -22,7 +22,7 @@ func BenchmarkParts(b *testing.B) {
 		drop(j)
 		declared(j)
 		j.Grid = pipeline.GridDecl{Min: -6, Max: 6, Step: 0.5, Prior: certify.PriorFlat}
-		j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}}
+		j.Guarantees = []certify.MethodID{certify.MethodPACBayes}
 	})
 	one := passOver(b, h, env, []int{0})
 	defer one.Close()

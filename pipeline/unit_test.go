@@ -230,7 +230,7 @@ func TestUnitsAreRefused(t *testing.T) {
 		"go with roles.holdout last":        func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
 		"does not go with mean.column":      func(j *pipeline.Job) { j.Mean.Column = "m" },
 		"does not go with a curve": func(j *pipeline.Job) {
-			j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes}, {ID: certify.MethodCurve}}
+			j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodCurve}
 		},
 	} {
 		j := pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 1}, Delta: 0.01, Unit: pipeline.UnitDecl{Columns: []string{"day"}}}

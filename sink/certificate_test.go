@@ -78,7 +78,7 @@ func waves(n int, seed uint64) [][]float64 {
 func smallJob() pipeline.Job {
 	return pipeline.Job{
 		Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6, Unit: "m/s"}, Delta: 0.01, Inducing: []int{20},
-		Train: pipeline.TrainDecl{Passes: 12}, Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}},
+		Train: pipeline.TrainDecl{Passes: 12}, Guarantees: []certify.MethodID{certify.MethodPACBayes},
 	}
 }
 

@@ -98,7 +98,7 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 
 // withHoldout asks for a guarantee from hold-out rows too.
 func withHoldout(j *pipeline.Job) {
-	j.Guarantees = []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}, {ID: certify.MethodHoldout, Weight: 2}}
+	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 	j.Roles.Holdout = 0.2
 }
 

@@ -169,7 +169,7 @@ func (u unit) job(names []string) pipeline.Job {
 		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
 		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
 		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesKept},
-		Guarantees: []certify.MethodWeight{{ID: certify.MethodPACBayes, Weight: 1}},
+		Guarantees: []certify.MethodID{certify.MethodPACBayes},
 		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Evaluations: u.Most, Seed: uint64(u.Seed)}, //nolint:gosec // not negative
 	}
 	for _, name := range names[:len(names)-1] {

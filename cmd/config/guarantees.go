@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,24 +12,17 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// guaranteesConfig is one method, a list of methods with default weights, or methods with the
-// weights that divide delta.
-type guaranteesConfig []certify.MethodWeight
+// guaranteesConfig is one method, or a list of methods.
+type guaranteesConfig []certify.MethodID
 
-// UnmarshalYAML reads the three forms.
+// UnmarshalYAML reads both forms.
 func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 	*g = nil
-	want := fmt.Sprintf("want a list of %q, or weights as in {%s: 1, %s: 3}", certify.Methods(), certify.MethodPACBayes, certify.MethodHoldout)
+	want := fmt.Sprintf("want a list of %q", certify.Methods())
 	var one certify.MethodID
 	var list []certify.MethodID
 	switch n := node.(type) {
 	case *ast.NullNode:
-	case *ast.MappingNode, *ast.MappingValueNode:
-		var faults []error
-		for _, pair := range yamlfile.Entries(n) {
-			faults = append(faults, g.weigh(pair, want))
-		}
-		return errors.Join(faults...)
 	case *ast.SequenceNode:
 		if err := yaml.NodeToValue(n, &list); err != nil {
 			return yamlfile.At(node, want)
@@ -45,25 +37,8 @@ func (g *guaranteesConfig) UnmarshalYAML(node ast.Node) error {
 		if err := knownMethod(node, id); err != nil {
 			return err
 		}
-		*g = append(*g, certify.MethodWeight{ID: id})
+		*g = append(*g, id)
 	}
-	return nil
-}
-
-// weigh adds a method with its weight.
-func (g *guaranteesConfig) weigh(pair *ast.MappingValueNode, want string) error {
-	var id certify.MethodID
-	if err := yaml.NodeToValue(pair.Key, &id); err != nil {
-		return yamlfile.At(pair.Key, want)
-	}
-	if err := knownMethod(pair.Key, id); err != nil {
-		return err
-	}
-	weight, err := yamlfile.WholeNumber(pair.Value, false)
-	if err != nil || weight == 0 {
-		return yamlfile.At(pair.Value, want)
-	}
-	*g = append(*g, certify.MethodWeight{ID: id, Weight: weight})
 	return nil
 }
 

@@ -260,6 +260,5 @@ func (badRowsTo) schema() schema {
 
 func (guaranteesConfig) schema() schema {
 	method := schema{"enum": certify.Methods()}
-	weights := schema{"type": "object", "propertyNames": method, "additionalProperties": schema{"type": "integer", "not": schema{"const": 0}}}
-	return schema{"anyOf": []schema{method, {"type": "array", "items": method}, weights}}
+	return schema{"anyOf": []schema{method, {"type": "array", "items": method}}}
 }

@@ -156,7 +156,6 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"grid": "{step: 0.5, prior: flat}"},
 		{"guarantees": "pac-bayes"},
 		{"guarantees": "[pac-bayes, holdout]"},
-		{"guarantees": "{pac-bayes: 1, holdout: 3}"},
 		{"roles": "{holdout: 10 %}"},
 		{"roles": "{holdout: 0.2, key: a}"},
 		{"duplicates": "{limit: 1 %}"},

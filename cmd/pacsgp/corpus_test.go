@@ -188,7 +188,6 @@ func TestCorpusForgeries(t *testing.T) {
 		{"zero-one", "/guarantees/pb-full/bound", "0.001"},
 		{"zero-one", "/guarantees/holdout/n", "100000"},
 		{"zero-one", "/delta/declared", "0.04"},
-		{"zero-one", "/delta/methods/1/weight", "99"},
 		{"zero-one", "/ledger/holdout", "1"},
 		{"zero-one", "/ledger/train", "1"},
 		{"zero-one", "/baseline/constant", "7"},

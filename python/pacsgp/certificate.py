@@ -35,7 +35,7 @@ def read_certificate(path, wanted):
     cert = read_json(data, "certificate")
     fits(cert, CERTIFICATE, "the certificate")
     need(all(len(cert["dependence"]["measured"][k]["products"]) == dependence.LAGS for k in ("targets", "losses")), "what was measured of the dependence is of another format")
-    methods = [m["id"] for m in cert["delta"]["methods"]]
+    methods = cert["delta"]["methods"]
     need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
     wanted = {name: m.members.keys() for m in applied(cert) for name in m.names}
     need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")

@@ -17,10 +17,6 @@ def share(v):
     return number(v) and 0 <= v <= 1
 
 
-def weight(v):
-    return integer(v) and 1 <= v <= 1000
-
-
 def flag(v):
     return isinstance(v, bool)
 
@@ -54,7 +50,7 @@ SETTINGS = {
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": text},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag, "by?": {"first"}, "reference?": count},
-    "guarantees?": [{"id": {*METHODS}, "weight?": weight}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
+    "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows"}},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
@@ -81,7 +77,7 @@ CERTIFICATE = {
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]},
     "row_rules": [text], "model": {"digest": digest}, "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
-    "delta": {"declared": positive, "alternatives?": count, "alternative?": count, "methods": [{"id": {*METHODS}, "weight?": weight}],
+    "delta": {"declared": positive, "alternatives?": count, "alternative?": count, "methods": [{*METHODS}],
               "sequence?": {"policy": {"sequence", "each"}, "name": text, "number": number_of, "horizon?": number_of},
               "looks?": {"uncounted?": flag, "earlier?": [number_of], "swapped?": flag, "ended?": flag}},
     "declared": anything}

@@ -29,9 +29,9 @@ def for_rows(job, n):
     if not job["grid"]["step"]:
         job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or unit.given(job) else 0.05}
     if "guarantees" not in job:
-        methods = [{"id": "pac-bayes", "weight": 1}, {"id": "holdout", "weight": 9}]
+        methods = ["pac-bayes", "holdout"]
         job["guarantees"] = methods[:1] if not unit.given(job) and n < 300 or by(job) == "first" else methods
-    if any(METHODS[m["id"]].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
+    if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
         job["roles"] = {**job["roles"], "holdout": 0.2 if unit.given(job) else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job
 
@@ -39,7 +39,7 @@ def for_rows(job, n):
 def check_job(job):
     """Refuses a job that no run would have accepted."""
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
-    methods, held = [m["id"] for m in job.get("guarantees", [{"id": "pac-bayes"}])], job["roles"].get("holdout", 0)
+    methods, held = job.get("guarantees", ["pac-bayes"]), job["roles"].get("holdout", 0)
     column, outside = mean_column(job), job["roles"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted = KINDS[loss["kind"]].tolerances

@@ -290,15 +290,13 @@ class Groups(Losses):
             need(lost <= e["misses"] <= lost + narrowly + 1, f"of a group {lost} hold-out rows are lost, the certificate says {e['misses']}")
 
 
-WEIGHTS = {"pac-bayes": 1, "holdout": 9, "curve": 9, "groups": 9}  # parts of delta
 METHODS = {m.id: m for m in (PacBayes, Holdout, Curve, Groups)}
 NAMES = [name for m in METHODS.values() for name in m.names]
 
 
 def applied(cert):
     """The methods of a certificate, in the order of all."""
-    names = {m["id"] for m in cert["delta"]["methods"]}
-    return [m for m in METHODS.values() if m.id in names]
+    return [m for m in METHODS.values() if m.id in cert["delta"]["methods"]]
 
 
 def shows_bound_alone(cert, g):
@@ -331,13 +329,13 @@ def check_bounds(cert, model, found):
     delta = cert["delta"]
     need(0 < delta["declared"] < 1 and delta.get("alternatives", 1) == delta.get("alternative", 1) == 1, "the share of delta is out of range")
     declared = Decimal(repr(float(delta["declared"])))
-    weights = {m["id"]: m.get("weight", WEIGHTS[m["id"]]) for m in delta["methods"]}
-    shared = sum(weights.values())
+    weights = {"train": 1, "holdout": 9}  # by the rows of a method
+    shared = sum(weights[m.role] for m in applied(cert))
     if delta.get("sequence", {}).get("policy") == "sequence":
         number = delta["sequence"]["number"]
         shared *= delta["sequence"].get("horizon") or number * (number + 1)
     for m in applied(cert):
-        m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.id]) / declared).ln())
+        m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.role]) / declared).ln())
     n = unit.examples(found["ledger"], "train")
     yardstick = Decimal(mean_of(found["baseline"], n, False))
     close(cert["baseline"]["bound"], kl_inverse(yardstick, -declared.ln() / n), "the bound of the constant")
