@@ -13,7 +13,7 @@ import (
 
 // Check finds the faults of a file, whose keys tell its kind.
 func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault, error) {
-	_, t, err := readConfiguration[struct{}](ctx, path, env.Lookup)
+	_, t, err := readConfiguration[struct{}](path, env.Lookup)
 	if err != nil {
 		return nil, err
 	}
@@ -32,19 +32,19 @@ func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault,
 }
 
 // readConfiguration reads a file with its faults. lookup finds the variables of ${VAR}.
-func readConfiguration[T any](ctx context.Context, path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
+func readConfiguration[T any](path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
 	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
 	if err != nil {
 		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
 	}
 	kind := kindOf(reflect.TypeFor[T]())
-	c, t, err := yamlfile.Parse[T](ctx, kind, path, raw, lookup)
-	if err == nil && reflect.TypeFor[T]() != reflect.TypeFor[struct{}]() {
+	c, t := yamlfile.Parse[T](kind, path, raw, lookup)
+	if reflect.TypeFor[T]() != reflect.TypeFor[struct{}]() {
 		if is := kindIn(t); is != "" && is != kind.Name {
 			return c, t, fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", pipeline.ErrConfig, path, is, kind.Name)
 		}
 	}
-	return c, t, err
+	return c, t, nil
 }
 
 // defaultPoll is the time between two looks of a scheduler.

@@ -37,7 +37,7 @@ func TestDuplicatesInTheJobFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("target: y\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, read, err := readConfiguration[JobFile](t.Context(), path, os.LookupEnv)
+		c, read, err := readConfiguration[JobFile](path, os.LookupEnv)
 		if err != nil || read.Faults != nil || c.job().Copies != want {
 			t.Errorf("%q gives %+v, %v, want %+v", text, c.job().Copies, err, want)
 		}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -56,9 +55,5 @@ func with(variables map[string]string) Environment {
 
 // parsed is the text of a job file, decoded.
 func parsed(text []byte, lookup func(string) (string, bool)) (JobFile, *yamlfile.File) {
-	c, read, err := yamlfile.Parse[JobFile](context.Background(), kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, lookup)
-	if err != nil {
-		panic(err) // only the context's
-	}
-	return c, read
+	return yamlfile.Parse[JobFile](kindOf(reflect.TypeFor[JobFile]()), "job.yaml", text, lookup)
 }

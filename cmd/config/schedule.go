@@ -188,7 +188,7 @@ func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll
 // checkSchedule reads a schedule file with its jobs, and finds their faults before a row is read.
 // Without a fault there is a task for each job.
 func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleFile, []Task, []yamlfile.Fault, error) {
-	c, t, err := readConfiguration[ScheduleFile](ctx, path, env.Lookup)
+	c, t, err := readConfiguration[ScheduleFile](path, env.Lookup)
 	if err != nil {
 		return c, nil, nil, err
 	}

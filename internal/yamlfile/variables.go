@@ -2,7 +2,6 @@ package yamlfile
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,10 +87,8 @@ func (k Kind) Refused(variables string) string {
 }
 
 // substitute puts the values of variables into the scalars that name them. One that
-// names a variable which is not there is a fault, and then says nothing. It reports whether
-// all are short enough.
-func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool)) (ok bool) {
-	length := 0 // of all values together
+// names a variable which is not there is a fault, and then says nothing.
+func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool)) {
 	for _, scalar := range tokens {
 		if !strings.Contains(scalar.Value, openMark) || scalar.Type == token.CommentType || scalar.Next != nil && scalar.Next.Type == token.MappingValueType {
 			continue
@@ -114,15 +111,8 @@ func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool
 				t.tell(Fault{Text: text, unread: true}, scalar)
 				return ""
 			}
-			if length += len(value); length > MaxBytes {
-				return ""
-			}
 			return value
 		})
-		if length > MaxBytes {
-			t.tell(Fault{Text: fmt.Sprintf("with the values of its variables it is longer than a %s can be (%d KiB)", t.Kind.Name, MaxBytes>>10)}, scalar)
-			return false
-		}
 		scalar.Value = value
 		switch {
 		case missing:
@@ -138,5 +128,4 @@ func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool
 		default: // text, whatever it looks like
 		}
 	}
-	return true
 }
