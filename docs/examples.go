@@ -10,7 +10,6 @@ var Examples = map[string]string{
 	"groups":   "{column: carrier}",
 	"loss":     "{epsilon: 0.5}",
 	"kernel":   "{family: matern-5/2}",
-	"grid":     "{step: 0.05}",
 	"scaling":  "{mode: reference}",
 	"unit":     "{column: day}",
 	"roles":    "{holdout: 10 %}",

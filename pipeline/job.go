@@ -64,19 +64,15 @@ type KernelDecl struct {
 // A GridDecl declares the grid of every hyper-parameter (natural logarithms of
 // lengthscales in scaled units and of the signal variance) and its weights.
 type GridDecl struct {
-	Min   float64       `json:"min"` // Min, Max and Step all zero: those of DefaultGrid
+	Min   float64       `json:"min"` // Min, Max and Step all zero: from -6 to 6
 	Max   float64       `json:"max"`
 	Step  float64       `json:"step"`  // 0: by the number of rows, see [Job.ForRows]
 	Prior certify.Prior `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
 	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
 }
 
-// DefaultGrid has the bounds of a job that names none. PaperGrid is the paper's: 1,201
-// values for each hyper-parameter, with equal weights.
-var (
-	DefaultGrid = GridDecl{Min: -6, Max: 6}
-	PaperGrid   = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
-)
+// PaperGrid is the paper's: 1,201 values for each hyper-parameter, with equal weights.
+var PaperGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
 
 // A ScalingMode says where the constants of scaling come from.
 type ScalingMode string
@@ -343,7 +339,7 @@ func (g GridDecl) forRows(n int64) GridDecl {
 // withDefaults completes the grid. estimated: reference rows may say where its peaks are.
 func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
 	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
-		g.Min, g.Max, g.Step = DefaultGrid.Min, DefaultGrid.Max, DefaultGrid.Step
+		g.Min, g.Max = -6, 6
 	}
 	if g.Prior == "" {
 		g.Prior = certify.PriorFlat

@@ -37,7 +37,7 @@ type JobFile struct {
 	Horizon     int64  `yaml:"horizon"`
 
 	Kernel     kernelConfig     `yaml:"kernel"`
-	Grid       gridConfig       `yaml:"grid"`
+	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    scalingConfig    `yaml:"scaling"`
 	Unit       unitConfig       `yaml:"unit"`
@@ -101,26 +101,8 @@ type kernelConfig struct {
 // ReadWord reads a family.
 func (k *kernelConfig) ReadWord(word *ast.StringNode) error { return k.Family.UnmarshalYAML(word) }
 
-type gridConfig struct {
-	Min   *float64      `yaml:"min"`
-	Max   *float64      `yaml:"max"`
-	Step  *float64      `yaml:"step"`
-	Prior certify.Prior `yaml:"prior"`
-	Width float64       `yaml:"width"`
-}
-
-// paperGrid stands for the keys of the paper.
+// paperGrid is the word for [pipeline.PaperGrid].
 const paperGrid = "paper"
-
-// ReadWord reads the word.
-func (g *gridConfig) ReadWord(word *ast.StringNode) error {
-	if word.Value != paperGrid {
-		return yamlfile.At(word, "want "+paperGrid+", or keys such as step and prior")
-	}
-	p := pipeline.PaperGrid
-	*g = gridConfig{Min: &p.Min, Max: &p.Max, Step: &p.Step, Prior: p.Prior}
-	return nil
-}
 
 type scalingConfig struct {
 	Mode     string                  `yaml:"mode"`
@@ -207,7 +189,7 @@ func (c JobFile) job() pipeline.Job {
 		},
 		Delta:    float64(given(c.Delta, 0)),
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
-		Grid:     c.Grid.declared(),
+		Grid:     c.grid(),
 		Inducing: c.Inducing,
 		Scaling:  scaling,
 		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column},
@@ -257,12 +239,12 @@ func (c JobFile) join(err error, faults *yamlfile.Faults) {
 	}
 }
 
-// declared fills in the defaults of the grid, key by key.
-func (g gridConfig) declared() pipeline.GridDecl {
-	d := pipeline.DefaultGrid
-	return pipeline.GridDecl{
-		Min: given(g.Min, d.Min), Max: given(g.Max, d.Max), Step: given(g.Step, d.Step), Prior: g.Prior, Width: g.Width,
+// grid is the declared grid.
+func (c JobFile) grid() pipeline.GridDecl {
+	if c.Grid == paperGrid {
+		return pipeline.PaperGrid
 	}
+	return pipeline.GridDecl{}
 }
 
 func (c JobFile) resources() pipeline.Resources {

@@ -21,7 +21,7 @@ import (
 // out.
 func said(t *testing.T, path string, got reflect.Value, want any) {
 	t.Helper()
-	if want == nil || reflect.PointerTo(got.Type()).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]()) || got.Type() == reflect.TypeFor[gridConfig]() {
+	if want == nil || reflect.PointerTo(got.Type()).Implements(reflect.TypeFor[yaml.NodeUnmarshaler]()) {
 		return
 	}
 	if got.Kind() == reflect.Pointer {
@@ -81,7 +81,7 @@ func keyField(v reflect.Value, key string) (reflect.Value, bool) {
 // One word stands for the paper's grid.
 func TestGridOfThePaper(t *testing.T) {
 	for text, want := range map[string]pipeline.GridDecl{
-		"grid: paper\n": pipeline.PaperGrid, "grid: {step: 0.5}\n": {Min: -6, Max: 6, Step: 0.5}, "grid:\ntarget: y\n": pipeline.DefaultGrid, "target: y\n": pipeline.DefaultGrid,
+		"grid: paper\n": pipeline.PaperGrid, "grid:\ntarget: y\n": {}, "target: y\n": {},
 	} {
 		c, read := parsed([]byte(text), noVariables)
 		if read.Faults != nil || c.job().Grid != want {
@@ -105,9 +105,9 @@ func FuzzJobFile(f *testing.F) {
 		f.Add(b)
 	}
 	for _, text := range []string{
-		"---\n", "a: &a [x]\nb: *a\n", "grid: {step: 0,1}\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
+		"---\n", "a: &a [x]\nb: *a\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
 		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: {mode: declared, features: {a: {centre: 1, scale: 2}}}",
-		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "grid: {min: -2, step: 0,1, max: 2}\n",
+		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "loss: {epsilon: 0,1}\n",
 		"duplicates: {limit: 100 %}\n", "workers: 9000000000000000000\n", "train: {passes: 1e300}\n", "target: \"\\x1b\\u202e\"\n", "? [a]\n: b\n", "a: !!binary x\n", "memory: 512\n",
 		"source: A", "kernel: A", strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
 	} {

@@ -126,8 +126,6 @@ func (m *schemer) section(key string, t reflect.Type) schema {
 // A worded section may be one of some words instead; nil: any.
 type worded interface{ words() []string }
 
-func (gridConfig) words() []string { return []string{paperGrid} }
-
 func (kernelConfig) words() []string { return certify.Families() }
 
 func (SourceSection) words() []string { return nil }
@@ -152,7 +150,7 @@ func choices() map[string]any {
 	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
 		"job loss.kind":               certify.LossKinds(),
-		"job grid.prior":              []certify.Prior{certify.PriorPeaked, certify.PriorFlat},
+		"job grid":                    []string{paperGrid},
 		"job scaling.mode":            []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
 		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":            pipeline.Methods(),

@@ -153,7 +153,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations", "0 gradients move nothing; leave it out for the default")
-	faults.Unless(c.Grid.Step == nil || *c.Grid.Step != 0, "grid.step", "0 is not positive; leave it out for a step that goes by the number of rows")
+	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
 	faults.Unless(c.Limit >= 0 && c.Limit <= 1, "limit", "%v is no bound between 0 and 1", c.Limit)
 	faults.Unless(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge", "%q is neither mean nor draw", c.Judge)
 	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)

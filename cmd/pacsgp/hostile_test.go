@@ -98,7 +98,7 @@ func TestHostileNames(t *testing.T) {
 		{"memory": evilYAML},
 		{"judge": evilYAML},
 		{"checkpoint": evilYAML},
-		{"grid": "{prior: " + evilYAML + "}"},
+		{"grid": evilYAML},
 		{"scaling": "{mode: " + evilYAML + "}"},
 		{"scaling": "{mode: declared, features: {" + evilYAML + ": {centre: 0, scale: 1}}}"},
 		{"output": evilYAML},

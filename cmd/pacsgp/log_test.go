@@ -69,7 +69,7 @@ func TestLogHasOneFormat(t *testing.T) {
 	if hint, _ := hinted["hint"].(string); !strings.HasPrefix(hint, "pacsgp --help lists") {
 		t.Errorf("the hint: %v", hinted)
 	}
-	wrong := tiny(jobFile{"grid": "{step: 0,1}"}).write(t, t.TempDir())
+	wrong := tiny(jobFile{"train": "{passes: 2,5}"}).write(t, t.TempDir())
 	if r := records(t, finished(t, "train", "-c", wrong))[0]; !strings.HasPrefix(fmt.Sprint(r["hint"]), "inside braces a comma begins the next key") || strings.Contains(fmt.Sprint(r["msg"]), "hint") {
 		t.Errorf("a hint in brackets: %v", r)
 	}
