@@ -13,7 +13,7 @@ import (
 //	Λ_i = k(x_i, x_i) − |φ_i|²,  D_i = αΛ_i + σ_n²,
 //	S = (I + Σ φ_iφ_iᵀ/D_i)⁻¹,  m = S Σ φ_i y_i/D_i,
 //
-// a function of θ, Z, σ_n² and α alone, by L-BFGS with exact gradients: the sparse
+// a function of θ, Z and σ_n² alone, by L-BFGS with exact gradients: the sparse
 // Gaussian processes of Reeb et al. 2018 (eq. 9 to 12, with prior mean 0), FITC, DTC
 // and VFE. It is a step machine like [Trainer], of full passes, two or three a gradient, or of
 // mini-batches, one a gradient, with full passes at the end. Memory is O(M² + M·block).
@@ -149,9 +149,6 @@ func (c *Collapsed) settle() {
 	c.stage, c.point, c.pass = settling, nil, gatherPass
 	c.at = c.parametersAt(c.best.point)
 	c.cfg.toGrid(c.at.theta)
-	if c.cfg.PosteriorAlpha != nil {
-		c.at.alpha = *c.cfg.PosteriorAlpha
-	}
 }
 
 // Settle asks the trainer to end the search.
@@ -187,20 +184,11 @@ func (c *Collapsed) Want() Pass {
 	return Pass{Kind: FullPass, Rows: int(c.cfg.N)}
 }
 
-// Noise returns σ_n² of the lowest point so far, in scaled units, and the α of its posterior.
-func (c *Collapsed) Noise() (variance, alpha float64) {
-	at := c.parametersAt(c.best.point)
-	if c.cfg.PosteriorAlpha != nil {
-		at.alpha = *c.cfg.PosteriorAlpha
-	}
-	return math.Exp(at.lnNoise), at.alpha
-}
+// Noise returns σ_n² of the lowest point so far, in scaled units.
+func (c *Collapsed) Noise() float64 { return math.Exp(c.parametersAt(c.best.point).lnNoise) }
 
 // Objective returns the lowest value of the objective so far, or the last one of a mini-batch.
 func (c *Collapsed) Objective() float64 { return c.best.value }
-
-// Evaluations returns the number of gradients so far.
-func (c *Collapsed) Evaluations() int { return c.evaluated }
 
 // Progress returns the progress of training. While it maximises an evidence the bound is
 // unknown, and reported as 1.

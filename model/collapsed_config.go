@@ -39,8 +39,6 @@ type CollapsedConfig struct {
 	// Alpha is the share, in [0, 1], of the variance left by the inducing points that is noise
 	// of its row: 1 for FITC, 0 for DTC and VFE. With EvidenceBound it must be 0.
 	Alpha float64
-	// FreeAlpha minimises over α too, from Alpha, which must then be in (0, 1).
-	FreeAlpha bool
 	// PosteriorAlpha is the α of the result, in [0, 1]. Nil means that of the objective. The
 	// published experiments use the posterior of FITC, α = 1, for every method.
 	PosteriorAlpha *float64
@@ -78,10 +76,10 @@ func (c CollapsedConfig) withDefaults() (CollapsedConfig, error) {
 	}
 	c.Config = inner
 	var faults []error
-	if !(c.Alpha >= 0 && c.Alpha <= 1) || c.FreeAlpha && (c.Alpha == 0 || c.Alpha == 1) {
-		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1, and within if it is free", c.Alpha))
+	if !(c.Alpha >= 0 && c.Alpha <= 1) {
+		faults = append(faults, fmt.Errorf("model: α is %g, want 0 to 1", c.Alpha))
 	}
-	if c.Objective == EvidenceBound && (c.Alpha != 0 || c.FreeAlpha) {
+	if c.Objective == EvidenceBound && c.Alpha != 0 {
 		faults = append(faults, errors.New("model: the bound of the evidence has α = 0"))
 	}
 	if a := c.PosteriorAlpha; a != nil && !(*a >= 0 && *a <= 1) {

@@ -11,7 +11,7 @@ import (
 )
 
 // collapsedFormat begins every state of a [Collapsed] and names its version.
-const collapsedFormat = "pacsgp-collapsed/3"
+const collapsedFormat = "pacsgp-collapsed/4"
 
 // MarshalBinary returns the whole state between two passes. A resumed trainer repeats the passes
 // of an unfinished evaluation. It is an error to call it between Begin and End.
@@ -23,7 +23,7 @@ func (c *Collapsed) MarshalBinary() ([]byte, error) {
 	w := beginState(&out, collapsedFormat, c.cfg.fingerprint())
 	w.Integers(int64(c.Inducing()))
 	w.Floats(c.start.theta...)
-	w.Floats(c.start.lnNoise, c.start.alpha)
+	w.Floats(c.start.lnNoise)
 	w.Floats(c.start.z.Data...)
 	w.Integers(int64(len(c.answers)))
 	for _, a := range c.answers {
@@ -63,7 +63,7 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 	}
 	c, coordinates := &Collapsed{cfg: cfg}, cfg.coordinates(m)
 	if theta := list(cfg.Parameters()); theta != nil {
-		c.start = c.newPlace(parameters{theta: theta, lnNoise: r.Float(), alpha: r.Float()})
+		c.start = c.newPlace(parameters{theta: theta, lnNoise: r.Float()})
 	}
 	c.start.z = linalg.Mat{Rows: m, Cols: cfg.Dim, Stride: cfg.Dim, Data: list(m * cfg.Dim)}
 	for range r.Count(8 * int64(coordinates+1)) {
@@ -98,9 +98,6 @@ func ResumeCollapsed(cfg CollapsedConfig, state []byte) (*Collapsed, error) {
 // coordinates is the number of free ones, of m inducing points.
 func (c CollapsedConfig) coordinates(m int) int {
 	n := c.Parameters() + 1
-	if c.FreeAlpha {
-		n++
-	}
 	if !c.Exact {
 		n += m * c.Dim
 	}
@@ -128,7 +125,7 @@ func (c CollapsedConfig) fingerprint() string {
 	if c.PosteriorAlpha != nil {
 		posterior = *c.PosteriorAlpha
 	}
-	text := fmt.Appendf(nil, "%s %d %x %t %t %x %t %x %d", c.Config.fingerprint(), c.Objective, c.Alpha, c.FreeAlpha, c.PosteriorAlpha != nil, posterior, c.Exact, c.Starts, c.Evaluations)
+	text := fmt.Appendf(nil, "%s %d %x %t %x %t %x %d", c.Config.fingerprint(), c.Objective, c.Alpha, c.PosteriorAlpha != nil, posterior, c.Exact, c.Starts, c.Evaluations)
 	if c.Z != nil {
 		text = fmt.Appendf(text, " %x", c.Z)
 	}

@@ -25,13 +25,12 @@ func eachObjective(t *testing.T, rows Rows, f func(t *testing.T, c CollapsedConf
 	for name, change := range map[string]func(*CollapsedConfig){
 		"kl-PAC, FITC":        func(c *CollapsedConfig) { c.Alpha = 1 },
 		"kl-PAC, DTC":         func(c *CollapsedConfig) { c.ARD = false; c.Grids = c.Grids[:2] },
-		"kl-PAC, free":        func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha = 0.4, true },
+		"kl-PAC, between":     func(c *CollapsedConfig) { c.Alpha = 0.4 },
 		"sqrt-PAC":            func(c *CollapsedConfig) { c.Alpha, c.Objective = 1, BoundPinsker },
 		"kl-PAC, exponential": func(c *CollapsedConfig) { c.Alpha, c.Loss = 1, mustLoss(t, loss.Exponential, 0.6) },
 		"kl-PAC, relative":    func(c *CollapsedConfig) { c.Alpha, c.Loss = 1, mustLoss(t, loss.Relative, 0.6) },
 		"kl-PAC, exact":       func(c *CollapsedConfig) { c.Alpha, c.Exact = 1, true },
 		"FITC":                func(c *CollapsedConfig) { c.Alpha, c.Objective = 1, Evidence },
-		"FITC, free":          func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha, c.Objective = 0.7, true, Evidence },
 		"DTC":                 func(c *CollapsedConfig) { c.Objective = Evidence },
 		"VFE":                 func(c *CollapsedConfig) { c.Objective = EvidenceBound },
 		"full GP":             func(c *CollapsedConfig) { c.Objective, c.Exact = Evidence, true },
@@ -131,7 +130,7 @@ func denseOf(t *testing.T, c *Collapsed, rows Rows) dense {
 	copy(sigma.Data, q.Data)
 	for i := range n {
 		lambda[i] = k.Variance - q.Row(i)[i]
-		d[i] = c.at.alpha*lambda[i] + noise
+		d[i] = c.fold.alpha*lambda[i] + noise
 		sigma.Row(i)[i] += d[i]
 	}
 	sigmaInverse := inverse(sigma)
@@ -271,7 +270,7 @@ func TestCollapsedResumes(t *testing.T) {
 			}
 			// A pass that was begun before is made again: so as to get on, a whole
 			// evaluation is made of it.
-			for evaluated := c.Evaluations(); c.Evaluations() == evaluated && !c.Done(); {
+			for evaluated := c.Progress().Step; c.Progress().Step == evaluated && !c.Done(); {
 				collapsedPass(t, c, rows)
 			}
 		}
@@ -366,7 +365,6 @@ func TestCollapsedConfigIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*CollapsedConfig){
 		"alpha":           func(c *CollapsedConfig) { c.Alpha = 1.5 },
 		"alpha, NaN":      func(c *CollapsedConfig) { c.Alpha = math.NaN() },
-		"free at its end": func(c *CollapsedConfig) { c.Alpha, c.FreeAlpha = 1, true },
 		"VFE with alpha":  func(c *CollapsedConfig) { c.Objective, c.Alpha = EvidenceBound, 0.5 },
 		"objective":       func(c *CollapsedConfig) { c.Objective = 9 },
 		"evaluations":     func(c *CollapsedConfig) { c.Evaluations = -1 },
@@ -388,31 +386,31 @@ func TestCollapsedConfigIsChecked(t *testing.T) {
 // Coordinates keep their limits, find a value again, and have the slopes of differences.
 func TestCoordinates(t *testing.T) {
 	for _, c := range []struct {
-		coordinate
+		logarithms
 		least, most float64
-	}{{ofAlpha, 0, 1}, {ofNoise, ofNoise.least, ofNoise.most}, {logarithms{-6, 6}, -6, 6}} {
+	}{{ofNoise, ofNoise.least, ofNoise.most}, {logarithms{-6, 6}, -6, 6}} {
 		for _, part := range []float64{0.01, 0.3, 0.5, 0.62, 0.99} {
 			v := c.least + part*(c.most-c.least)
 			u := c.free(v)
 			got, slope := c.value(u)
 			if !(math.Abs(got-v) <= 1e-9*(c.most-c.least)) {
-				t.Errorf("%+v: %g comes back as %g", c.coordinate, v, got)
+				t.Errorf("%+v: %g comes back as %g", c.logarithms, v, got)
 			}
 			h := 1e-6 * max(1, math.Abs(u))
 			above, _ := c.value(u + h)
 			below, _ := c.value(u - h)
 			if want := (above - below) / (2 * h); !(math.Abs(slope-want) <= 1e-5*math.Abs(want)+1e-12) {
-				t.Errorf("%+v at %g: slope %g, differences give %g", c.coordinate, v, slope, want)
+				t.Errorf("%+v at %g: slope %g, differences give %g", c.logarithms, v, slope, want)
 			}
 		}
 		for _, u := range []float64{-1e3, 1e300, math.Inf(1), math.Inf(-1)} {
 			if v, slope := c.value(u); !(c.least <= v && v <= c.most) || !(slope >= 0) {
-				t.Errorf("%+v at u = %g: %g, slope %g", c.coordinate, u, v, slope)
+				t.Errorf("%+v at u = %g: %g, slope %g", c.logarithms, u, v, slope)
 			}
 		}
 		for _, v := range []float64{c.least - 1, c.least, c.most, c.most + 1} {
 			if u := c.free(v); math.IsNaN(u) || math.IsInf(u, 0) {
-				t.Errorf("%+v: %g has the coordinate %g", c.coordinate, v, u)
+				t.Errorf("%+v: %g has the coordinate %g", c.logarithms, v, u)
 			}
 		}
 	}

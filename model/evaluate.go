@@ -51,7 +51,10 @@ func (c *Collapsed) prepare(at parameters) error {
 	if err := c.prior.set(at.theta, at.z); err != nil {
 		return err
 	}
-	f.alpha, f.noise = at.alpha, math.Exp(at.lnNoise)
+	f.alpha, f.noise = c.cfg.Alpha, math.Exp(at.lnNoise)
+	if c.stage == settling && c.cfg.PosteriorAlpha != nil {
+		f.alpha = *c.cfg.PosteriorAlpha
+	}
 	if f.alpha > 0 || c.cfg.Objective == EvidenceBound {
 		clear(f.bigQ.Data)
 		addDiagonal(f.bigQ, 1)
@@ -224,7 +227,7 @@ func (c *Collapsed) pulled() evaluation {
 	for i := range e.gradient.z.Data {
 		e.gradient.z.Data[i] *= scale
 	}
-	return c.flatten(c.point, e.value, e.gradient, scale*f.dNoise*f.noise, scale*f.dAlpha)
+	return c.flatten(c.point, e.value, e.gradient, scale*f.dNoise*f.noise)
 }
 
 var errOutOfTurn = errors.New("model: Begin, Add or End out of turn")

@@ -13,7 +13,7 @@ type foldPass int
 const (
 	gatherPass foldPass = iota // adds up the sums of the posterior
 	riskPass                   // adds up the risk, and its derivatives by the posterior
-	pullPass                   // adds up the derivatives by kernel columns, noise and α
+	pullPass                   // adds up the derivatives by kernel columns and noise
 )
 
 // A fold adds up the sums of one pass for a [Collapsed]. Like [sweep] it works in unwhitened
@@ -56,7 +56,6 @@ type fold struct {
 	columns columnSum
 	bigR    linalg.Mat // [M×M], lower triangle: −α Σ D̄ kkᵀ
 	dNoise  float64    // Σ D̄
-	dAlpha  float64    // Σ D̄ Λ
 
 	// One block.
 	rowBlock
@@ -98,7 +97,7 @@ func (f *fold) begin(pass foldPass) {
 	case pullPass:
 		clear(f.bigR.Data)
 		f.columns.reset()
-		f.dNoise, f.dAlpha = 0, 0
+		f.dNoise = 0
 	}
 }
 
@@ -203,7 +202,6 @@ func (f *fold) pull(n int, k, slope linalg.Mat) {
 	for i := range n {
 		dNoise := f.r[i]
 		f.dNoise += dNoise
-		f.dAlpha += dNoise * f.left[i]
 		own := float64(f.weight * f.w[i])
 		if f.left[i] > 0 {
 			own += f.alpha * dNoise
@@ -268,7 +266,7 @@ func (f *fold) pullRow(i int, k, slope, p, q, t []float64) {
 
 // finite reports whether the sums of the pass are numbers.
 func (f *fold) finite() bool {
-	for _, v := range []float64{f.lnNoise, f.squares, f.risk, f.sumW, f.dNoise, f.dAlpha, f.columns.gTotal, f.columns.gSelf} {
+	for _, v := range []float64{f.lnNoise, f.squares, f.risk, f.sumW, f.dNoise, f.columns.gTotal, f.columns.gSelf} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return false
 		}

@@ -26,7 +26,7 @@ func BenchmarkGradient(b *testing.B) {
 	b.ReportAllocs()
 	before := processorTime(b)
 	for b.Loop() {
-		for before := tr.Evaluations(); tr.Evaluations() == before && !tr.Done(); {
+		for before := tr.Progress().Step; tr.Progress().Step == before && !tr.Done(); {
 			collapsedPass(b, tr, rows)
 		}
 	}

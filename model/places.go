@@ -60,7 +60,7 @@ func (c *Collapsed) places(rows, usual Rows) ([]place, error) {
 // placeOf returns the place of a start: with the configured inducing points, k-means centres by
 // its lengthscales, or all rows.
 func (c *Collapsed) placeOf(s Start, rows, usual Rows) place {
-	p := c.newPlace(parameters{theta: s.Theta, lnNoise: s.LnNoise, alpha: c.cfg.Alpha})
+	p := c.newPlace(parameters{theta: s.Theta, lnNoise: s.LnNoise})
 	if c.cfg.Exact {
 		p.z = linalg.Mat{Rows: rows.Len(), Cols: rows.Dim, Stride: rows.Dim, Data: append([]float64(nil), rows.X...)}
 		return p
@@ -102,7 +102,7 @@ func (c *Collapsed) trainedPlace(rows Rows) (place, error) {
 		}
 	}
 	const noise = 0.3 // of bounds that are small, about
-	p := c.newPlace(parameters{theta: t.theta, lnNoise: math.Log(noise), alpha: c.cfg.Alpha})
+	p := c.newPlace(parameters{theta: t.theta, lnNoise: math.Log(noise)})
 	p.z = t.z
 	return p, nil
 }

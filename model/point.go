@@ -10,31 +10,10 @@ import (
 type parameters struct {
 	theta   []float64 // ln lengthscales, ln variance
 	lnNoise float64
-	alpha   float64
 	z       linalg.Mat
 }
 
-// A coordinate gives a parameter to a search as a free number u.
-type coordinate interface {
-	value(u float64) (v, slope float64)
-	free(v float64) (u float64) // of a value moved a little inside its limits
-}
-
-// A box keeps a parameter within limits: value = middle + half·tanh((u−middle)/half), nearly u
-// in its middle.
-type box struct{ middle, half float64 }
-
-func (b box) value(u float64) (v, slope float64) {
-	t := math.Tanh((u - b.middle) / b.half)
-	return b.middle + b.half*t, 1 - t*t
-}
-
-func (b box) free(v float64) float64 {
-	const edge = 0.999
-	return b.middle + b.half*math.Atanh(max(-edge, min(edge, (v-b.middle)/b.half)))
-}
-
-// logarithms are the limits of the logarithm v of a positive parameter,
+// logarithms are the limits of the logarithm v of a positive parameter. A search moves a free number u,
 //
 //	exp v = exp least + ln(1 + exp u),
 //
@@ -51,6 +30,7 @@ func (l logarithms) value(u float64) (v, slope float64) {
 	return v, 1 / (1 + math.Exp(-u)) / positive
 }
 
+// free is u of a value moved a little inside its limits.
 func (l logarithms) free(v float64) float64 {
 	const edge = 1e-3
 	inside := edge * (l.most - l.least)
@@ -61,18 +41,15 @@ func (l logarithms) free(v float64) float64 {
 	return x + math.Log(-math.Expm1(-x))
 }
 
-var (
-	ofNoise = logarithms{math.Log(1e-8), math.Log(1e8)}
-	ofAlpha = box{0.5, 0.5}
-)
+var ofNoise = logarithms{math.Log(1e-8), math.Log(1e8)}
 
 // ofTheta is the coordinate of parameter i.
-func (c *Collapsed) ofTheta(i int) coordinate {
+func (c *Collapsed) ofTheta(i int) logarithms {
 	g := c.cfg.Grids[i]
 	return logarithms{g.Min, g.Value(g.Count - 1)}
 }
 
-// free returns the coordinates of a place: those of θ, ln σ_n², α if it is free, and Z if it
+// free returns the coordinates of a place: those of θ, ln σ_n², and Z if it
 // moves. Z is in lengthscales of the place, so that one step size suits all.
 func (c *Collapsed) free(p place) []float64 {
 	var u []float64
@@ -80,9 +57,6 @@ func (c *Collapsed) free(p place) []float64 {
 		u = append(u, c.ofTheta(i).free(v))
 	}
 	u = append(u, ofNoise.free(p.lnNoise))
-	if c.cfg.FreeAlpha {
-		u = append(u, ofAlpha.free(p.alpha))
-	}
 	if !c.cfg.Exact {
 		u = append(u, p.z.Data...)
 		scaleColumns(u[len(u)-len(p.z.Data):], p.unit, true)
@@ -103,17 +77,13 @@ func scaleColumns(z, unit []float64, divide bool) {
 
 // parametersAt returns the parameters of coordinates.
 func (c *Collapsed) parametersAt(u []float64) parameters {
-	p := parameters{theta: make([]float64, c.cfg.Parameters()), alpha: c.cfg.Alpha, z: c.start.z}
+	p := parameters{theta: make([]float64, c.cfg.Parameters()), z: c.start.z}
 	for i := range p.theta {
 		p.theta[i], _ = c.ofTheta(i).value(u[i])
 	}
 	u = u[len(p.theta):]
 	p.lnNoise, _ = ofNoise.value(u[0])
 	u = u[1:]
-	if c.cfg.FreeAlpha {
-		p.alpha, _ = ofAlpha.value(u[0])
-		u = u[1:]
-	}
 	if !c.cfg.Exact {
 		p.z.Data = append([]float64(nil), u...)
 		scaleColumns(p.z.Data, c.start.unit, false)
@@ -122,7 +92,7 @@ func (c *Collapsed) parametersAt(u []float64) parameters {
 }
 
 // flatten returns value and gradient by coordinates.
-func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byLnNoise, byAlpha float64) evaluation {
+func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byLnNoise float64) evaluation {
 	out := evaluation{value: value}
 	for i, v := range g.theta {
 		_, slope := c.ofTheta(i).value(point[i])
@@ -131,10 +101,6 @@ func (c *Collapsed) flatten(point []float64, value float64, g hyperGradient, byL
 	i := len(g.theta)
 	_, slope := ofNoise.value(point[i])
 	out.gradient = append(out.gradient, byLnNoise*slope)
-	if c.cfg.FreeAlpha {
-		_, slope := ofAlpha.value(point[i+1])
-		out.gradient = append(out.gradient, byAlpha*slope)
-	}
 	if !c.cfg.Exact {
 		out.gradient = append(out.gradient, g.z.Data...)
 		scaleColumns(out.gradient[len(out.gradient)-len(g.z.Data):], c.start.unit, false)

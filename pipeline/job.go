@@ -123,20 +123,14 @@ const (
 
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
-	// Method is the form of Q with its objective. Alpha, FreeAlpha, Evaluations and Noise
-	// belong to the methods of the paper: see [model.CollapsedConfig].
-	Method      Method    `json:"method,omitempty"`
-	Objective   string    `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
-	Alpha       *float64  `json:"alpha,omitempty"`
-	FreeAlpha   bool      `json:"free_alpha,omitempty"`
-	Evaluations int       `json:"evaluations,omitempty"` // gradients on all rows, at most, or steps by mini-batches; 0: 1,000
-	Noise       []float64 `json:"noise,omitempty"`       // variances of the noise to start from, in squared scales of the target; none: the starts of [model.CollapsedConfig]
+	Method    Method `json:"method,omitempty"`    // the form of Q with its objective
+	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
 
 	Mode   TrainMode `json:"mode"`
 	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
-	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]
+	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
 	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
 	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
 
@@ -413,9 +407,6 @@ func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling
 
 func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {
 	t.checkMethod(inducing, fault)
-	if t.Alpha != nil && *t.Alpha == 0 {
-		t.Alpha = new(float64) // for −0, which JSON readers lose
-	}
 	if t.Mode == "" {
 		if t.Mode = TrainMiniBatch; t.Method != MethodFreeForm {
 			t.Mode = TrainFullPass

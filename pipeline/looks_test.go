@@ -253,7 +253,7 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 		log := &pipelinetest.Store{}
 		for i, delta := range []float64{0.01, 0.01, 0.02} {
 			c := looker(t, log, l, func(j *pipeline.Job) { // which trains without a look at δ
-				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Evaluations: 2}
+				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Passes: 2}
 			}, 0)
 			most := 0
 			if i == 2 {

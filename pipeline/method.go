@@ -107,7 +107,7 @@ func tooManyForExact(m Method, rows int64) error {
 
 // collapsed translates a method that is not free-form.
 func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
-	config := model.CollapsedConfig{Config: c, Evaluations: t.Evaluations, FreeAlpha: t.FreeAlpha, Exact: t.Method.exact()}
+	config := model.CollapsedConfig{Config: c, Alpha: 1, Evaluations: t.evaluations(c.N), Exact: t.Method.exact()}
 	if t.stochastic() {
 		config.Batch = t.batch()
 	}
@@ -115,7 +115,6 @@ func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	if config.Inducing == 0 {
 		config.Inducing = int(min(paperInducing, c.N))
 	}
-	alpha := 1.0
 	switch t.Method {
 	case MethodFreeForm: // has a trainer of its own
 	case MethodKLPACSGP, MethodKLPACGP:
@@ -125,25 +124,11 @@ func (t TrainDecl) collapsed(c model.Config) model.CollapsedConfig {
 	case MethodFullGP, MethodFITC:
 		config.Objective = model.Evidence
 	case MethodVFE:
-		config.Objective, alpha = model.EvidenceBound, 0
+		config.Objective, config.Alpha = model.EvidenceBound, 0
 	case MethodDTC:
-		config.Objective, alpha = model.Evidence, 0
-	}
-	if t.Alpha != nil {
-		if config.PosteriorAlpha = t.Alpha; t.Method.optimisesAlpha() {
-			alpha, config.PosteriorAlpha = *t.Alpha, nil
-		}
-	}
-	config.Alpha = alpha
-	for _, noise := range t.Noise {
-		config.Starts = append(config.Starts, model.Start{Theta: make([]float64, c.Parameters()), LnNoise: math.Log(noise)})
+		config.Objective, config.Alpha = model.Evidence, 0
 	}
 	return config
-}
-
-// optimisesAlpha reports whether α is a parameter of the objective, and not only of the posterior.
-func (m Method) optimisesAlpha() bool {
-	return m != MethodVFE && m != MethodDTC && m != MethodFITC && m != MethodFullGP
 }
 
 // stochastic reports whether a method of the paper makes its gradients of mini-batches.
@@ -164,9 +149,6 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 		if t.Objective != "" && !slices.Contains(Objectives(), t.Objective) {
 			fault("train.objective: %q is none of %v", t.Objective, Objectives())
 		}
-		if t.Alpha != nil || t.FreeAlpha || t.Evaluations != 0 || len(t.Noise) > 0 {
-			fault("train: alpha, free_alpha, evaluations and noise belong to the methods of the paper: name one with train.method")
-		}
 		return
 	}
 	if t.Objective != "" {
@@ -178,25 +160,8 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	if t.WarmStart {
 		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
 	}
-	if t.Passes != 0 || !t.stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
-		fault("train: mode mini-batch, batch, buffer and passes belong to the method %s, and all but passes to %s and %s with that mode; %s looks at all rows for each gradient, and train.evaluations bounds their number", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
-	}
-	if a := t.Alpha; a != nil && !(*a >= 0 && *a <= 1) {
-		fault("train.alpha: %v is not within 0 and 1", *a)
-	}
-	if t.FreeAlpha && (!t.Method.optimisesAlpha() || t.Alpha == nil || *t.Alpha <= 0 || *t.Alpha >= 1) {
-		fault("train.free_alpha: a method that minimises a bound can choose alpha, from a train.alpha between 0 and 1 on")
-	}
-	if t.Evaluations < 0 || t.Evaluations > maxEvaluations {
-		fault("train.evaluations: %d is no number of gradients up to %d", t.Evaluations, maxEvaluations)
-	}
-	for _, v := range t.Noise {
-		if !(v >= 1e-8 && v <= 1e8) {
-			fault("train.noise: %v is no variance, in squared deviations of the target, from 1e-8 to 1e8", v)
-		}
-	}
-	if len(t.Noise) > maxStarts {
-		fault("train.noise: %d starts, of which there may be %d", len(t.Noise), maxStarts)
+	if !t.stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
+		fault("train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s looks at all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
 	}
 }
 
@@ -209,19 +174,23 @@ func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
 	if t.Method.exact() {
 		m, gradient = starts, 0 // no gradient by Z
 	}
-	use := model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(), workers)
+	use := model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(c.N), workers)
 	if t.stochastic() {
 		use.Step += 16 * int64(c.Plan.Batch) * int64(d+1) // the trainer keeps a batch in slices that have grown
 	}
 	return use
 }
 
-// evaluations is the most gradients on all rows.
-func (t TrainDecl) evaluations() int {
-	if t.Evaluations == 0 {
+// evaluations is the most gradients of a method of the paper on n rows.
+func (t TrainDecl) evaluations(n int64) int {
+	if t.Passes == 0 {
 		return model.DefaultEvaluations
 	}
-	return t.Evaluations
+	gradients := t.Passes
+	if t.stochastic() {
+		gradients *= float64(n) / float64(min(n, int64(t.batch())))
+	}
+	return int(max(1, math.Round(gradients)))
 }
 
 // planned completes a candidate of a method of the paper, with m inducing points (0: by its
@@ -233,7 +202,7 @@ func (t TrainDecl) planned(c model.Config, m int) model.Config {
 	case m == 0:
 		c.Inducing = paperInducing
 	}
-	c.Plan = model.Plan{Joint: t.evaluations(), Batch: int(c.N)}
+	c.Plan = model.Plan{Joint: t.evaluations(c.N), Batch: int(c.N)}
 	if t.stochastic() {
 		c.Plan.Batch = int(min(int64(t.batch()), c.N))
 	}
@@ -258,7 +227,4 @@ const (
 	paperInducing = 500
 	// paperBatch is the number of rows of a mini-batch, unless a job has another.
 	paperBatch = 4096
-
-	maxEvaluations = 100_000
-	maxStarts      = 1000
 )

@@ -18,10 +18,10 @@ func eachMethod(t *testing.T, f func(t *testing.T, change func(*pipeline.Job))) 
 		t.Run(name, func(t *testing.T) {
 			f(t, func(j *pipeline.Job) {
 				name, batches := strings.CutSuffix(name, ", mini-batch")
+				j.Train.Method, j.Train.Passes, j.Inducing = pipeline.Method(name), 15, []int{12}
 				if batches {
-					j.Train.Mode, j.Train.Batch, j.Train.Buffer = pipeline.TrainMiniBatch, 40, 70
+					j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = pipeline.TrainMiniBatch, 40, 70, 2
 				}
-				j.Train.Method, j.Train.Evaluations, j.Inducing = pipeline.Method(name), 15, []int{12}
 				j.Scaling.Mode, j.Grid = pipeline.ScalingAllRows, pipeline.PaperGrid
 				if strings.HasSuffix(name, "-GP") {
 					j.Inducing = nil
@@ -57,7 +57,7 @@ func TestMethodsAreCertified(t *testing.T) {
 func TestMethodsResume(t *testing.T) {
 	l := newLake(waves(120, 0.2, 4), 120)
 	eachMethod(t, func(t *testing.T, change func(*pipeline.Job)) {
-		less := func(j *pipeline.Job) { change(j); j.Train.Evaluations, j.Train.Noise = 4, []float64{1, 0.1} }
+		less := func(j *pipeline.Job) { change(j); j.Train.Passes = min(j.Train.Passes, 4) }
 		whole := publish(t, l, less)
 		var store pipelinetest.Store
 		for steps := 0; ; steps++ {

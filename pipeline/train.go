@@ -25,7 +25,6 @@ type Training struct {
 	Machine   string     `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
 	Resumed   bool       `json:"resumed"`
 	Noise     float64    `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
-	Alpha     float64    `json:"alpha,omitempty"`          // α of the same method
 	Trace     []Progress `json:"trace"`
 
 	Ancestor *certify.Ancestor `json:"ancestor,omitempty"` // whose posterior training began with
@@ -455,7 +454,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 		training.StoppedBy = "time"
 	}
 	if c, ok := trainer.(*model.Collapsed); ok {
-		training.Noise, training.Alpha = c.Noise()
+		training.Noise = c.Noise()
 	}
 	return &fitted{Model{meta, posterior}, training}, nil
 }

@@ -28,7 +28,7 @@ func runOverfit(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	noise, _ := full.Noise()
+	noise := full.Noise()
 	records := [][]string{{"method", "start_noise_variance", "noise_variance", "objective", "bound", "gradients"}}
 	ends := [][]string{{"method", "starts", "lowest objective", "σ_n² there", "starts that end within 0.01 of it", "that end with σ_n² below 0.001"}}
 	var panels []*plot.Plot
@@ -48,10 +48,10 @@ func runOverfit(ctx context.Context, o options) error {
 			if err != nil {
 				return err
 			}
-			n2, _ := t.Noise()
+			n2 := t.Noise()
 			points = append(points, plotter.XY{X: n2, Y: t.Objective()})
 			records = append(records, []string{
-				m.name, written(math.Exp(start)), written(n2), strconv.FormatFloat(t.Objective(), 'g', 8, 64), written(t.Progress().Bound), strconv.Itoa(t.Evaluations()),
+				m.name, written(math.Exp(start)), written(n2), strconv.FormatFloat(t.Objective(), 'g', 8, 64), written(t.Progress().Bound), strconv.Itoa(t.Progress().Step),
 			})
 		}
 		ends = append(ends, append([]string{m.name}, summary(points)...))

@@ -127,8 +127,7 @@ func (f fitter) search(ctx context.Context, u unit, c model.CollapsedConfig, row
 	if !c.Exact {
 		found.Z = p.Z
 	}
-	noise, _ := t.Noise()
-	found.LnNoise, found.Steps, found.Seconds = math.Log(noise), t.Evaluations(), time.Since(began).Seconds()
+	found.LnNoise, found.Steps, found.Seconds = math.Log(t.Noise()), t.Progress().Step, time.Since(began).Seconds()
 	return found, writeJSON(path, found)
 }
 
@@ -159,9 +158,9 @@ func (u unit) collapsed(rows model.Rows) (model.CollapsedConfig, error) {
 		Workers: runtime.NumCPU(),
 	}
 	switch u.Method {
-	case "sqrt-PAC-SGP":
+	case "sqrt-PAC-SGP", "sqrt-PAC-GP":
 		c.Objective = model.BoundPinsker
-	case "FITC":
+	case "FITC", "full-GP":
 		c.Objective = model.Evidence
 	case "VFE":
 		c.Objective, c.Alpha = model.EvidenceBound, 0

@@ -31,21 +31,6 @@ func TestPublishedCentres(t *testing.T) {
 	}
 }
 
-// The exact process by the search that grids share is that of the job.
-func TestSharedSearchIsThatOfTheJob(t *testing.T) {
-	all, err := readTable(t.Context(), data(t), "boston")
-	fatal.If(t, err)
-	in, apart := split(all, 0)
-	u := unit{Table: "boston", Dataset: "boston", Loss: "01", Epsilon: 0.6, Method: "kl-PAC-GP", Alpha: -1, Most: 100, Start: published}
-	want, err := u.certified(t.Context(), all.Pick(in), all.Pick(apart))
-	fatal.If(t, err)
-	got, err := newFitter(t.TempDir()).published(t.Context(), u, all.Pick(in), all.Pick(apart))
-	fatal.If(t, err)
-	if !(math.Abs(got.Bound-want.Bound) < 1e-5) || !(math.Abs(got.Test-want.Test) < 1e-4) || got.Points != want.Points {
-		t.Errorf("%+v, of the job %+v", got, want)
-	}
-}
-
 // A grid within limits that the widest search keeps takes its end; the others search.
 func TestGridsShareASearch(t *testing.T) {
 	rows := generated(3)

@@ -29,12 +29,12 @@ type snelson struct {
 // add records the result of a method.
 func (s *snelson) add(method string, ratio, epsilon float64, t *model.Collapsed) {
 	p := t.Progress()
-	n2, _ := t.Noise()
+	n2 := t.Noise()
 	text := []string{method}
 	for _, v := range []float64{ratio, epsilon, p.Bound, p.Risk, p.KL / float64(s.rows.Len()), n2} {
 		text = append(text, written(v))
 	}
-	s.records = append(s.records, append(text, strconv.Itoa(t.Evaluations())))
+	s.records = append(s.records, append(text, strconv.Itoa(t.Progress().Step)))
 }
 
 // fit fits a method for a tolerance in standard deviations of the noise.
@@ -108,7 +108,7 @@ func (s *snelson) baselines(ctx context.Context) (panels []*plot.Plot, err error
 		if err != nil {
 			return nil, err
 		}
-		n2, _ := t.Noise()
+		n2 := t.Noise()
 		fig, err := s.panel(fmt.Sprintf("%s: bound %.3f at ε = 2 σ_n", b.name, t.Progress().Bound), t, p, 0, palette[len(panels)+1], n2)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func runSnelson(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	s.noise, _ = full.Noise()
+	s.noise = full.Noise()
 	if s.full, err = predict(posterior, s.lo, s.hi); err != nil {
 		return err
 	}

@@ -48,8 +48,10 @@ const (
 	minibatch  = "mini-batch"
 )
 
-// delta is the paper's δ.
-const delta = 0.01
+const (
+	delta = 0.01 // the paper's
+	batch = 4096 // rows of a mini-batch
+)
 
 // name is the unit's file name.
 func (u unit) name() string {
@@ -162,7 +164,7 @@ func writeJSON(path string, v any) error {
 }
 
 // job is the paper's protocol, with the scaling of the table and a flat prior.
-func (u unit) job(names []string) pipeline.Job {
+func (u unit) job(names []string, n int) pipeline.Job {
 	target := names[len(names)-1]
 	j := pipeline.Job{
 		Target: target, Delta: delta, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
@@ -170,7 +172,7 @@ func (u unit) job(names []string) pipeline.Job {
 		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
 		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesKept},
 		Guarantees: []certify.MethodID{certify.MethodPACBayes},
-		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Evaluations: u.Most, Seed: uint64(u.Seed)}, //nolint:gosec // not negative
+		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Seed: uint64(u.Seed)}, //nolint:gosec // not negative
 	}
 	for _, name := range names[:len(names)-1] {
 		j.Scaling.Features[name] = pipeline.Affine{Name: name, Scale: 1}
@@ -181,24 +183,19 @@ func (u unit) job(names []string) pipeline.Job {
 	if u.Inducing > 0 {
 		j.Inducing = []int{u.Inducing}
 	}
-	if u.Alpha >= 0 {
-		j.Train.Alpha = &u.Alpha
-	}
-	switch {
-	case j.Train.Method == pipeline.MethodFreeForm:
-		j.Train.Evaluations = 0
-	case u.Start == published:
-		j.Train.Noise = []float64{1}
-	case u.Start == minibatch:
-		j.Train.Mode = pipeline.TrainMiniBatch
+	switch u.Start {
+	case pretrained:
+		j.Train.Passes = float64(u.Most)
+	case minibatch:
+		j.Train.Mode, j.Train.Passes = pipeline.TrainMiniBatch, float64(u.Most*min(batch, n))/float64(n)
 	}
 	return j
 }
 
-// fit trains and certifies the unit, and then looks at the test rows. The published start of a
-// sparse method has inducing points that no job can name, and grids share a search.
+// fit trains and certifies the unit, and then looks at the test rows. No job can name the published
+// start.
 func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (finding, error) {
-	if u.Start == published && (u.Inducing > 0 || u.Limit > 0) {
+	if u.Start == published {
 		return f.published(ctx, u, train, test)
 	}
 	return u.certified(ctx, train, test)
@@ -206,7 +203,7 @@ func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (
 
 // certified runs the unit as a job.
 func (u unit) certified(ctx context.Context, train, test measured.Dataset) (finding, error) {
-	job, err := u.job(train.Names).WithDefaults()
+	job, err := u.job(train.Names, train.Rows()).WithDefaults()
 	if err != nil {
 		return finding{}, err
 	}

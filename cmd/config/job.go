@@ -153,20 +153,15 @@ type groupsConfig struct {
 }
 
 type trainConfig struct {
-	Method      string    `yaml:"method"`
-	Objective   string    `yaml:"objective"`
-	Alpha       *float64  `yaml:"alpha"`
-	FreeAlpha   bool      `yaml:"free_alpha"`
-	Evaluations *int      `yaml:"evaluations"`
-	Noise       []float64 `yaml:"noise"`
-
-	Mode   string            `yaml:"mode"`
-	Rows   int64             `yaml:"rows"`
-	Batch  int               `yaml:"batch"`
-	Buffer int               `yaml:"buffer"`
-	Passes float64           `yaml:"passes"`
-	Time   yamlfile.Duration `yaml:"time"`
-	Seed   uint64            `yaml:"seed"`
+	Method    string            `yaml:"method"`
+	Objective string            `yaml:"objective"`
+	Mode      string            `yaml:"mode"`
+	Rows      int64             `yaml:"rows"`
+	Batch     int               `yaml:"batch"`
+	Buffer    int               `yaml:"buffer"`
+	Passes    float64           `yaml:"passes"`
+	Time      yamlfile.Duration `yaml:"time"`
+	Seed      uint64            `yaml:"seed"`
 }
 
 // job is the part of the file on which the result depends.
@@ -197,8 +192,7 @@ func (c JobFile) job() pipeline.Job {
 		Copies:   pipeline.CopiesDecl(c.Duplicates),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
-			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective, Alpha: c.Train.Alpha, FreeAlpha: c.Train.FreeAlpha,
-			Evaluations: given(c.Train.Evaluations, 0), Noise: c.Train.Noise,
+			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
 			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.Train.Rows, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},

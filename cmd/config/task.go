@@ -152,7 +152,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 			faults.Among([]string{"bad_rows.to", "source.paths"}, "%v", err)
 		}
 	}
-	faults.Unless(c.Train.Evaluations == nil || *c.Train.Evaluations != 0, "train.evaluations", "0 gradients move nothing; leave it out for the default")
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
 	faults.Unless(c.Limit >= 0 && c.Limit <= 1, "limit", "%v is no bound between 0 and 1", c.Limit)
 	faults.Unless(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge", "%q is neither mean nor draw", c.Judge)

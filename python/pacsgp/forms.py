@@ -52,7 +52,7 @@ SETTINGS = {
     "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag, "by?": {"first"}, "reference?": count},
     "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"mode": {"reference", "all-rows"}},
-    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"}, "alpha?": number, "free_alpha?": flag, "evaluations?": count, "noise?": [positive],
+    "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
               "mode": {"mini-batch", "full-pass", "arrival"}, "rows?": count, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
     "delta_policy?": {"sequence", "each"}, "horizon?": count}
 

@@ -83,16 +83,10 @@ def fits_groups(job, methods):
 
 
 def fits_method(job):
-    """Whether the settings of train belong to its method, and lie within its limits."""
-    train = job["train"]
-    method, alpha = train.get("method"), train.get("alpha")
-    if method is None:
-        return not {"alpha", "free_alpha", "evaluations", "noise"} & train.keys()
-    exact, bounds = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"), "PAC" in method
-    return (not {"objective", "batch", "passes", "buffer", "warm_start"} & train.keys() and not (exact and "inducing" in job)
-            and (alpha is None or 0 <= alpha <= 1) and (not train.get("free_alpha") or bounds and alpha is not None and 0 < alpha < 1)
-            and 0 <= train.get("evaluations", 0) <= 100000 and len(train.get("noise", [])) <= 1000
-            and all(1e-8 <= v <= 1e8 for v in train.get("noise", [])))
+    """Whether the settings of train belong to its method."""
+    method = job["train"].get("method")
+    exact = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP")
+    return method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (exact and "inducing" in job)
 
 
 def by(job):
