@@ -33,10 +33,6 @@ type Config struct {
 	// Grids has one grid a parameter: ln lengthscales, then ln variance.
 	Grids []Grid
 
-	// Fitted is the number of the N rows that the passes have, chosen at random. The objective
-	// weighs them as all N. Zero means N.
-	Fitted int64
-
 	// Inducing is M. Zero means the choice of the start values' bound, at most
 	// min(N, 2000, 9√N, 300·Dim), rounded. The trainer lowers it to the number of
 	// different start rows.
@@ -97,7 +93,6 @@ func (c Config) withDefaults() (Config, error) {
 	fault(c.Dim < 1, "model: %d inputs, want at least 1", c.Dim)
 	fault(!c.fit(c.Dim), "model: %d inputs, and features of %d", c.Dim, c.Widths)
 	fault(c.N < 1, "model: %d train rows, want at least 1", c.N)
-	fault(c.Fitted < 0 || c.Fitted > c.N, "model: fitted to %d of %d train rows", c.Fitted, c.N)
 	fault(!(c.Delta > 0 && c.Delta < 1), "model: delta is %g, want 0 < delta < 1", c.Delta)
 	fault(c.Loss == nil, "model: no loss")
 	fault(c.Inducing < 0, "model: %d inducing points", c.Inducing)
@@ -117,13 +112,13 @@ func (c Config) withDefaults() (Config, error) {
 		c.Kernel = kernel.Families()[0]
 	}
 	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.FitRows(), c.Dim)
+		c.Inducing = defaultInducing(c.N, c.Dim)
 	}
 	if c.Jitter == 0 {
 		c.Jitter = 1e-6
 	}
 	c.Workers = max(1, c.Workers)
-	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.ELBO)
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c, nil
 }
 
@@ -170,14 +165,6 @@ func (p Plan) withDefaults(n int64, m int, elbo bool) Plan {
 	return p
 }
 
-// FitRows returns the number of rows of a full pass.
-func (c Config) FitRows() int64 {
-	if c.Fitted > 0 {
-		return c.Fitted
-	}
-	return c.N
-}
-
 // StartRows returns the greatest useful number of rows for [NewTrainer].
 func (c Config) StartRows() int {
 	return int(min(max(c.N, 1), 20_000))
@@ -187,9 +174,9 @@ func (c Config) StartRows() int {
 // greatest number of inducing points.
 func (c Config) Scheduled() Config {
 	if c.Inducing == 0 {
-		c.Inducing = defaultInducing(c.FitRows(), c.Dim)
+		c.Inducing = defaultInducing(c.N, c.Dim)
 	}
-	c.Plan = c.Plan.withDefaults(c.FitRows(), c.Inducing, c.ELBO)
+	c.Plan = c.Plan.withDefaults(c.N, c.Inducing, c.ELBO)
 	return c
 }
 

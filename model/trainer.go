@@ -131,8 +131,8 @@ func (t *Trainer) allocate(m int) {
 	p := t.cfg.Parameters()
 	t.prior = newPrior(t.pool, t.cfg.Kernel.Profile, t.cfg.of(t.cfg.Dim), t.cfg.Jitter, m)
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
-	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.FitRows()))
-	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.FitRows()))
+	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.N))
+	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
@@ -162,7 +162,7 @@ func (t *Trainer) Want() Pass {
 	if t.phase != Joint {
 		n = t.cfg.Plan.SettleBatch
 	}
-	if all := t.cfg.FitRows(); int64(n) >= all {
+	if all := t.cfg.N; int64(n) >= all {
 		return Pass{Kind: FullPass, Rows: int(all)}
 	}
 	return Pass{Kind: MiniBatch, Rows: n}

@@ -417,27 +417,3 @@ func TestMostStepsOnlyFall(t *testing.T) {
 		}
 	}
 }
-
-// To fit rows as a sample of twice their number is to fit each of them twice.
-func TestSampleOfTheRowsWeighsAsAll(t *testing.T) {
-	c, rows := smallRun(t, 300)
-	c.Plan = Plan{Joint: 3, Batch: 600, Settle: 3, SettleBatch: 600}
-	c.N = 600
-	twice := Rows{X: slices.Repeat(rows.X, 2), Y: slices.Repeat(rows.Y, 2), Dim: rows.Dim}
-	train := func(fitted int64, rows Rows) *Posterior {
-		c.Fitted = fitted
-		tr, err := NewTrainer(c, twice.Slice(0, 250))
-		fatal.If(t, err)
-		defer tr.Close()
-		drive(t, tr, rows, 100, nil)
-		p, _, err := tr.Result()
-		fatal.If(t, err)
-		return p
-	}
-	all, sample := train(0, twice), train(300, rows)
-	for i, want := range all.Mean {
-		if got := sample.Mean[i]; !(math.Abs(got-want) <= 1e-6) {
-			t.Errorf("mean of inducing point %d: %v as a sample, %v twice", i, got, want)
-		}
-	}
-}

@@ -53,8 +53,7 @@ func (t *training) warmUp(src Source) error {
 
 // mostInducing is the largest default number of inducing points.
 func (t *training) mostInducing() int {
-	n := t.survey.Roles.Train()
-	return model.Config{N: n, Fitted: t.job.Train.fitted(n), Dim: t.start.Dim}.Scheduled().Inducing
+	return model.Config{N: t.survey.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 func namesOf(columns []Affine) []string {

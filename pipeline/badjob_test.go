@@ -43,7 +43,6 @@ func TestBadJobsAreRefused(t *testing.T) {
 			},
 			"roles.reference: it belongs":       func(j *pipeline.Job) { j.Roles.Reference = 100 },
 			"how many of the last rows":         func(j *pipeline.Job) { j.Roles.Last = true },
-			"99 is no number of rows":           func(j *pipeline.Job) { j.Train.Rows = 99 },
 			"roles.outside: these rows are for": func(j *pipeline.Job) { j.Roles.Outside = 0.3 },
 		}},
 		{"a scaling that is declared", func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingDeclared }, faults{
@@ -57,7 +56,6 @@ func TestBadJobsAreRefused(t *testing.T) {
 			`train.method: "SVGP"`:              func(j *pipeline.Job) { j.Train.Method = "SVGP" },
 			"mode mini-batch, batch and buffer": func(j *pipeline.Job) { j.Train.Batch = 100 },
 			"VFE looks at all rows":             func(j *pipeline.Job) { j.Train.Mode = pipeline.TrainMiniBatch },
-			"train.method VFE reads all":        func(j *pipeline.Job) { j.Train.Rows = 500 },
 			"inducing: full-GP makes each row":  func(j *pipeline.Job) { j.Train.Method, j.Inducing = pipeline.MethodFullGP, []int{5} },
 		}},
 		{"a mean", func(j *pipeline.Job) { j.Mean.Column = "p" }, faults{

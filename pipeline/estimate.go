@@ -46,7 +46,6 @@ func candidates(job Job, s Sample) []model.Config {
 		sizes = []int{0} // the trainer's rule in N
 	}
 	n, d := s.train(job), s.inputs(job)
-	fitted := job.Train.fitted(n)
 	var all []model.Config
 	for _, name := range job.Kernel.Family {
 		family, err := kernel.Named(name)
@@ -54,7 +53,7 @@ func candidates(job Job, s Sample) []model.Config {
 			continue // WithDefaults refuses it
 		}
 		for _, m := range sizes {
-			c := model.Config{N: n, Fitted: fitted, Dim: d, Kernel: family, Inducing: m, ELBO: job.elbo(), Plan: job.plan(fitted, d, m)}.Scheduled()
+			c := model.Config{N: n, Dim: d, Kernel: family, Inducing: m, ELBO: job.elbo(), Plan: job.plan(n, d, m)}.Scheduled()
 			if job.Train.Method != MethodFreeForm {
 				c = job.Train.planned(c, m)
 			}

@@ -26,11 +26,7 @@ func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, err
 	if err != nil {
 		return Feed{}, err
 	}
-	roles, err := s.Roles.fitting(ctx, job, res.WithDefaults())
-	if err != nil {
-		return Feed{}, err
-	}
-	f, err := newFeed(ctx, src, s, roles, res.WithDefaults())
+	f, err := newFeed(ctx, src, s, res.WithDefaults())
 	return Feed{f}, err
 }
 

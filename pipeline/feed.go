@@ -24,13 +24,9 @@ type feed struct {
 	x, y    []float64 // all train rows, or nil
 }
 
-func newFeed(ctx context.Context, src Source, s *Survey, roles Roles, res Resources) (*feed, error) {
-	f := &feed{src: src, roles: roles, scale: s.scaler(), readers: res.Workers}
-	n, d := roles.Train(), f.scale.inputs
-	if n > 0 && n == int64(len(s.fitted.Y)) {
-		f.x, f.y = s.fitted.X, s.fitted.Y
-		return f, nil
-	}
+func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, error) {
+	f := &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: res.Workers}
+	n, d := s.Roles.Train(), f.scale.inputs
 	if n*int64(d+1)*8 > res.Memory {
 		return f, nil
 	}

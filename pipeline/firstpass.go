@@ -32,21 +32,15 @@ func (p *rowPass) surveys() {
 	p.wanted, p.summaries, p.moments, p.holds = ordinals(p.roles.starts()), true, p.job.Scaling.Mode == ScalingAllRows, true
 }
 
-// inParts has the pass made in parts, which have the rows that Q is fitted to, too, if these are a part of
-// the train rows and a third of the memory has room for them: raw in the parts, together, and scaled. Encoded
-// ones may take many times the room, and are read again.
+// inParts has the pass made in parts.
 func (p *rowPass) inParts(ctx context.Context, job Job, columns []string, parts Parts, see func(*Pass) error) error {
-	n := p.roles.Train()
-	if m := job.Train.fitted(n); len(job.Encode) == 0 && m < n && m <= p.res.Memory/int64(24*len(columns)) {
-		p.trained = n
-	}
 	configuration, err := job.canonical()
 	if err != nil {
 		return err
 	}
 	h := &Handover{
 		Format: HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sequence: job.sequence,
-		Columns: columns, Distinct: p.columns, Trained: p.trained, Secret: p.secret.String(),
+		Columns: columns, Distinct: p.columns, Secret: p.secret.String(),
 	}
 	h.tell(job, p.roles)
 	return parts(ctx, h, p.shards, see)
@@ -62,7 +56,6 @@ func (h *Handover) prepareFirst(ctx context.Context, src Source, job Job, hidden
 		return nil, err
 	}
 	rows.surveys()
-	rows.trained = h.Trained
 	return &Prepared{rows}, nil
 }
 

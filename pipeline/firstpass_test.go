@@ -72,7 +72,6 @@ func TestFirstPassInParts(t *testing.T) {
 		"first rows":                           {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
 		"scaled by all rows":                   {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = pipeline.ScalingAllRows }, 1},
 		"scaling declared":                     {func(j *pipeline.Job) { tiny(j); declared(j) }, 1},
-		"some rows fitted":                     {someRows(200), 1},
 		"a constant column distinguishes rows": {func(j *pipeline.Job) { keepAll(j); j.Scaling.Mode = "" }, 2},
 		"duplicates dropped":                   {drop, 1},
 		"bad rows tolerated":                   {tolerant, 0},
@@ -124,35 +123,12 @@ func distinguish(column []float64) {
 	column[highest] = 8
 }
 
-// Neither first pass nor training opens a shard if the parts have what Q is fitted to. Of all rows they do
-// not have it, nor beyond the memory.
-func TestPartsHaveTheRowsToFit(t *testing.T) {
-	l := newLake(waves(600, 0.3, 96), 100, 1, 499)
-	for _, c := range []struct {
-		rows, memory int64
-		want         bool
-	}{{200, 0, true}, {200, 200 * 24 * 3, true}, {200, 200*24*3 - 1, false}, {0, 0, false}} {
-		made := 0
-		env := l.environment(&pipelinetest.Store{})
-		src, err := l.open(t.Context(), nil)
-		fatal.If(t, err)
-		counted := &faulty{Source: src, batch: -1}
-		env.Open = func(context.Context, []string) (pipeline.Source, error) { return counted, nil }
-		env.FirstPass, env.Resources.Memory = inParts(t, l, 2, nil, &made), c.memory
-		_, err = pipeline.Fit(t.Context(), job(t, someRows(c.rows)), env)
-		fatal.If(t, err)
-		if opened := counted.opened.Load(); (opened == 0) != c.want {
-			t.Errorf("%+v: %d shards opened", c, opened)
-		}
-	}
-}
-
 // What a forged first pass says ends in no certificate, unless it is about what only training has to know:
-// rows that Q is fitted to make another Q, whose certificate is true.
+// start rows make another Q, whose certificate is true.
 func TestForgedFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), 200, 400)
 	const wide = 3 // columns
-	declared := job(t, someRows(200))
+	declared := job(t, withHoldout(0.2))
 	roles, err := pipeline.NewRolesWithHoldout(declared.Roles.Key, 600, declared.Roles.Holdout, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	reference := map[float64]bool{} // by the first column
@@ -185,14 +161,14 @@ func TestForgedFirstPass(t *testing.T) {
 		}, tiny, `column "b" is `},
 		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
 		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[0] = math.NaN(); return kept }, tiny, "values that no source gives"},
-		"fitted rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+		"start rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				if !reference[kept[i]] {
 					kept[i+2] = 0
 				}
 			}
 			return kept
-		}, someRows(200), ""},
+		}, withHoldout(0.2), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, store := 0, &pipelinetest.Store{}

@@ -50,11 +50,9 @@ type Handover struct {
 	Repeats bool `json:"repeats,omitempty"`
 
 	// Columns of a first pass are those of the source, and Distinct the indices of those in which copies
-	// are equal. Trained is the number of train rows, of which its parts have those that Q is fitted to;
-	// 0: they have not.
+	// are equal.
 	Columns  []string `json:"columns,omitempty"`
 	Distinct []int    `json:"distinct,omitempty"`
-	Trained  int64    `json:"trained,omitempty"`
 
 	// Secret keys the hashes by which the parts find equal rows. That of a last pass is drawn after
 	// Sample has fixed the rows, so that nobody could make rows for it.

@@ -127,7 +127,6 @@ type TrainDecl struct {
 	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
 
 	Mode   TrainMode `json:"mode"`
-	Rows   int64     `json:"rows,omitempty"`         // that Q is fitted to, about, of the train rows; 0: all
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
 	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
 	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
@@ -212,7 +211,6 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
 	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
-	j.checkFitting(fault)
 	j.checkMean(fault)
 	j.checkUnit(fault)
 	return j, errors.Join(faults...)

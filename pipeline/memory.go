@@ -20,20 +20,16 @@ func process(living int64) int64 { return programBytes + living + living*heapSla
 // PeakMemory is the peak memory, in bytes, of a run of a job with its defaults filled in.
 func PeakMemory(job Job, s Sample, res Resources) int64 {
 	res, job = res.WithDefaults(), job.ForRows(s.Rows)
-	train := s.train(job)
-	n := job.Train.fitted(train)
+	n := s.train(job)
 	_, starts := s.looked(job)
 
 	// Both passes: batches decoded in advance, the marks of all rows, the reference and
 	// start rows.
 	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
 	found := s.found(job)
-	if n < train {
-		found += s.Rows / 8 // a bit a row for those that Q is not fitted to
-	}
 	most := reading + counting + found
 
-	// Training: the rows that Q is fitted to, or their readers; start rows, scaled; the shuffle buffer
+	// Training: train rows, or their readers; start rows, scaled; the shuffle buffer
 	// and a batch.
 	scaled := s
 	scaled.Features = s.inputs(job)

@@ -14,14 +14,8 @@ func (j Job) Noticed() (all []string) {
 	if j.Delta > 0.5 {
 		all = append(all, fmt.Sprintf("delta is %v: a certificate that fails more often than it holds is worth nothing; 0.05 or less is usual", j.Delta))
 	}
-	if t, most := j.Train, slices.Max(append([]int{0}, j.Inducing...)); t.Rows > 0 && t.Rows < rowsEach*int64(most) {
-		all = append(all, fmt.Sprintf("train.rows fits Q to about %d rows, which is %d for each of %d inducing points: with fewer than %d bounds get clearly looser (all rows still certify); take more rows, or fewer inducing points", t.Rows, t.Rows/int64(most), most, rowsEach))
-	}
 	return all
 }
-
-// rowsEach is the least number of rows to fit for an inducing point: docs/job.md has what fewer cost.
-const rowsEach = 20
 
 // leastNoticed is the least number of reference rows that show an identifier: independent rows have this many
 // different values in order with a probability of about 10⁻¹⁸.

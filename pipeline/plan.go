@@ -14,7 +14,6 @@ type Plan struct {
 	Rows      int64               `json:"rows"`
 	Reference int64               `json:"reference"`
 	Train     int64               `json:"train"`             // the N of the bound, unless there are units
-	Fitted    int64               `json:"fitted,omitempty"`  // approximate: to so many of the train rows Q is fitted; 0: all
 	Holdout   int64               `json:"holdout"`           // approximate: the hash of each row decides
 	Outside   int64               `json:"outside,omitempty"` // approximate
 	Features  int                 `json:"features"`
@@ -48,9 +47,6 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
-	}
-	if fitted := job.Train.fitted(o.Train); fitted < o.Train {
-		o.Fitted = fitted
 	}
 	if err := o.bounds(job); err != nil {
 		return o, err

@@ -124,7 +124,6 @@ func TestRetrain(t *testing.T) {
 		"plan":       func(*pipeline.Job) {},
 		"mini-batch": func(j *pipeline.Job) { j.Train.Batch, j.Train.Buffer, j.Train.Seed = 100, 200, 7 },
 		"list":       func(j *pipeline.Job) { j.Inducing = []int{4, 8} },
-		"some rows":  func(j *pipeline.Job) { j.Inducing, j.Train.Rows = []int{4, 8}, 150 },
 		"peaked":     func(j *pipeline.Job) { j.Grid.Prior = "peaked" },
 		"time limit": func(j *pipeline.Job) { j.Inducing, j.Train.Passes, j.Train.Time = []int{4, 8}, 30, 1 },
 	} {

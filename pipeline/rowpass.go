@@ -26,7 +26,6 @@ type rowPass struct {
 
 	// What the pass is for.
 	wanted    []int64           // ordinals of the rows to keep, ascending
-	trained   int64             // train rows, of which those that Q is fitted to are kept, too; 0: they are not
 	summaries bool              // of the columns
 	moments   bool              // of the columns, in their summaries
 	scorer    *scorer           // nil: no row is scored
@@ -107,10 +106,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	if err := p.see(ctx, shards); err != nil {
 		return nil, err
 	}
-	wanted, err := p.keeps(ctx, shards)
-	if err != nil {
-		return nil, err
-	}
 	if p.holds {
 		found.held = &heldRows{beside: p.job.besideFeatures()}
 	}
@@ -124,11 +119,11 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	}
 	var mu sync.Mutex // of found
 	spaces := make([]*workspace, max(1, p.res.Workers))
-	err = r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {
+	err := r.shards(ctx, func(worker, shard int) (func(block) error, func(ending) error) {
 		if p.scorer != nil && spaces[worker] == nil {
 			spaces[worker] = &workspace{of: p.scorer}
 		}
-		f := p.fold(shard, spaces[worker], wanted)
+		f := p.fold(shard, spaces[worker])
 		add := func(b block) error {
 			if found.marks != nil {
 				if err := found.marks.add(ctx, p.roles.goodMarks(b)); err != nil {
@@ -196,10 +191,10 @@ type shardFold struct {
 	unitOf  *unitHasher // with units
 }
 
-func (p *rowPass) fold(shard int, space *workspace, wanted []int64) *shardFold {
+func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 	s := p.shards[shard]
 	return &shardFold{
-		pass: p, space: space, wanted: s.among(wanted), tallies: certify.Tallies{},
+		pass: p, space: space, wanted: s.among(p.wanted), tallies: certify.Tallies{},
 		found: shardPass{first: s.First, rows: s.Rows},
 		units: newUnitSums(p.roles.units), unitOf: newUnitHasher(p.job, p.of.columns),
 	}

@@ -53,9 +53,6 @@ type Survey struct {
 	reference rawRows   // in ordinal order
 	start     rawRows   // the startRows rows of lowest rank, in the order of rank
 	targets   []float64 // those that the baseline's constant is chosen on
-
-	fitting *Roles     // as training sees them; nil: they are found when it begins
-	fitted  model.Rows // that Q is fitted to then, scaled
 }
 
 // rawRows are rows of all columns of the source, row-major.
@@ -98,7 +95,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 			return nil, err
 		}
 		if job.Copies.Policy == CopiesDropped && !job.drops() && s.Copies.OfRows() > 0 {
-			job.repeats, s.fitting, s.fitted = true, nil, model.Rows{} // read again, without the copies
+			job.repeats = true // read again, without the copies
 			continue
 		}
 		if same {
@@ -166,15 +163,7 @@ func (s *Survey) pass(ctx context.Context, src Source, job Job, columns []int, r
 // see takes what a first pass over all rows has found. It reports whether the used columns give the same
 // copies.
 func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (same bool, err error) {
-	kept, fitted := rows.wanted, []int64(nil)
-	if rows.trained > 0 {
-		fitting, err := s.Roles.fitting(ctx, rows.job, rows.res)
-		if err != nil {
-			return false, err
-		}
-		s.fitting, fitted = &fitting, fitting.train()
-		kept = united(kept, fitted)
-	}
+	kept := rows.wanted
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
 	}
@@ -193,9 +182,6 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 		if slices.Contains(rows.columns, c) != slices.Contains(s.Used, c) && !each.one {
 			return false, nil
 		}
-	}
-	if rows.trained > 0 {
-		s.fitted = s.scaled(found.picked(kept, fitted))
 	}
 	return true, nil
 }

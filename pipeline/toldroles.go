@@ -74,44 +74,15 @@ func (p *rowPass) see(ctx context.Context, shards []int) error {
 		return nil
 	}
 	apart := p.roles.setApart(p.job.rule(p.of.rows))
-	return p.runs(shards, func(from, to int64) error {
-		_, err := firstByHash(ctx, p.job.Roles.Key, from, to, 0, apart, p.res.Workers)
-		return err
-	})
-}
-
-// runs calls use with the runs [from, to) of ordinals of some shards.
-func (p *rowPass) runs(shards []int, use func(from, to int64) error) error {
 	for i := 0; i < len(shards); {
 		from := p.shards[shards[i]].First
 		to := from
 		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
 			to += p.shards[shards[i]].Rows
 		}
-		if err := use(from, to); err != nil {
+		if _, err := firstByHash(ctx, p.job.Roles.Key, from, to, 0, apart, p.res.Workers); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// keeps returns the ordinals of the rows to keep, ascending, where some shards are read.
-func (p *rowPass) keeps(ctx context.Context, shards []int) ([]int64, error) {
-	if p.trained == 0 {
-		return p.wanted, nil
-	}
-	var fitted []int64
-	err := p.runs(shards, func(from, to int64) error {
-		found, err := p.roles.fitted(ctx, p.job, p.trained, from, to, p.res.Workers)
-		fitted = append(fitted, found...)
-		return err
-	})
-	return united(p.wanted, fitted), err
-}
-
-// united are the ordinals of two lists, ascending.
-func united(one, other []int64) []int64 {
-	all := slices.Concat(one, other)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

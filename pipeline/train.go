@@ -18,7 +18,6 @@ import (
 type Training struct {
 	Kernel    string     `json:"kernel"`                  // of the chosen candidate
 	Inducing  int        `json:"inducing"`                // of the chosen candidate
-	Rows      int64      `json:"rows,omitempty"`          // that Q was fitted to; 0: all train rows
 	Steps     int        `json:"steps"`                   // made by the chosen candidate
 	StoppedBy string     `json:"stopped_by"`              // plan (its end, or no more gain) or time
 	Hurried   int        `json:"hurried_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
@@ -85,11 +84,7 @@ type training struct {
 func newTraining(ctx context.Context, src Source, s *Survey, job Job, env Environment, began time.Time) (*training, error) {
 	declared := job
 	job = job.ForRows(s.Roles.Rows)
-	roles, err := s.trains(ctx, job, env.Resources)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFeed(ctx, src, s, roles, env.Resources)
+	f, err := newFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +145,7 @@ func (t *training) nominate() error {
 		}
 		for _, m := range numbers {
 			c.config.Inducing = m
-			c.config.Plan = t.job.plan(c.config.FitRows(), c.config.Dim, m)
+			c.config.Plan = t.job.plan(c.config.N, c.config.Dim, m)
 			if t.begins(c.config) && t.job.Train.Passes == 0 {
 				c.config.Plan.Joint = warmSteps(c.config)
 			}
@@ -171,10 +166,6 @@ func (t *training) configure(family *kernel.Family) (candidate, error) {
 		Dim: t.start.Dim, N: s.Roles.Train(), Delta: job.Delta * job.Spends().Share(certify.MethodPACBayes).Float(), Loss: t.loss,
 		ELBO: t.job.elbo(), Kernel: family, Choice: math.Log(float64(len(job.Kernel.Family))), Scales: s.scales(job),
 		Seed: job.Train.Seed, Workers: t.env.Resources.Workers, Starting: t.env.Observer.Starting,
-	}
-	if n := t.feed.roles.Train(); n < c.N {
-		c.Fitted = n
-		t.env.Observer.event(fmt.Sprintf("Q is fitted to %s of %s; all of them certify", certify.Count(n, "row"), certify.Count(c.N, "train row")))
 	}
 	for _, p := range theta {
 		g, err := priced(p.Grid)
@@ -444,7 +435,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{
-		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Rows: c.config.Fitted, Steps: trainer.Progress().Step, StoppedBy: "plan",
+		Kernel: meta.Kernel, Inducing: posterior.Inducing(), Steps: trainer.Progress().Step, StoppedBy: "plan",
 		Hurried: t.state.Hurried, Machine: machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.warm != nil {

@@ -156,7 +156,6 @@ type trainConfig struct {
 	Method    string            `yaml:"method"`
 	Objective string            `yaml:"objective"`
 	Mode      string            `yaml:"mode"`
-	Rows      int64             `yaml:"rows"`
 	Batch     int               `yaml:"batch"`
 	Buffer    int               `yaml:"buffer"`
 	Passes    float64           `yaml:"passes"`
@@ -193,7 +192,7 @@ func (c JobFile) job() pipeline.Job {
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
-			Mode: pipeline.TrainMode(c.Train.Mode), Rows: c.Train.Rows, Batch: c.Train.Batch, Buffer: c.Train.Buffer,
+			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees:  c.Guarantees,

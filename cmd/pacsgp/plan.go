@@ -161,14 +161,6 @@ func (p planned) holdoutWords() string {
 	return fmt.Sprintf(", about %d hold-out", p.Holdout)
 }
 
-// fitWords say which train rows Q is fitted to.
-func (p planned) fitWords() string {
-	if p.Fitted > 0 {
-		return fmt.Sprintf("about %d of them fitting, all ", p.Fitted)
-	}
-	return "fitting and "
-}
-
 // about begins a number of rows that depends on a hash, or on nulls.
 func (p planned) about() string {
 	if p.Holdout > 0 || p.leastNull > 0 {
@@ -205,8 +197,8 @@ func (p planned) print(w io.Writer) error {
 		_, _ = fmt.Fprintln(w, "note      ", text)
 	}
 	_, _ = fmt.Fprintf(w, "nulls      %s\n", p.nullsWords())
-	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %s%d train (%scertifying%s)%s\n",
-		p.Rows, p.Reference, p.about(), p.Train, p.fitWords(), map[bool]string{true: ": the N of the bound"}[p.Units == nil], p.holdoutWords())
+	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), %s%d train (fitting and certifying%s)%s\n",
+		p.Rows, p.Reference, p.about(), p.Train, map[bool]string{true: ": the N of the bound"}[p.Units == nil], p.holdoutWords())
 	if u := p.Units; u != nil {
 		_, _ = fmt.Fprintf(w, "units      %s: %d reference, %d train (the N of the bound), %d hold-out\n", u.Counted(u.Reference+u.Train+u.Holdout), u.Reference, u.Train, u.Holdout)
 	}

@@ -190,7 +190,6 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 		"duplicates dropped": job(t),
 		"duplicates kept":    job(t, "duplicates: keep"),
 		"bad rows tolerated": job(t, "bad_rows: {tolerance: 5 %}"),
-		"some rows fitted":   job(t, "train: {rows: 100, passes: 2}"),
 	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {

@@ -67,7 +67,7 @@ func measured(b *testing.B, rows int64, inducing int) measuredPass {
 	fatal.If(b, g.WriteLake(b.Context(), filepath.Join(dir, "lake"), int(rows/62_500), 0, rows))
 	path := filepath.Join(dir, "job.yaml")
 	fatal.If(b, os.WriteFile(path, fmt.Appendf(nil, "source: {paths: [lake]}\ntarget: y\ndelta: 0.05\nloss: {epsilon: 0.7}\n"+
-		"inducing: %d\ntrain: {rows: 5000, passes: 1}\noutput: out\n", inducing), 0o600))
+		"inducing: %d\ntrain: {passes: 0.01}\noutput: out\n", inducing), 0o600))
 	d, j := withHandover(b, path)
 	parts, err := d.parts(b.Context())
 	fatal.If(b, err)
