@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -29,41 +30,44 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 	if err != nil {
 		return found, err
 	}
-	candidates, footers, matched := alike(ctx, from, names, files), map[string]string{}, map[string]bool{}
-	footer := func(name string) string {
-		sum, known := footers[name]
-		if !known {
-			if files, _, err := Files(ctx, []string{name}); err == nil && len(files) == 1 {
-				sum = hex.EncodeToString(files[0].Footer[:])
-			}
-			footers[name] = sum
-		}
-		return sum
+	type content struct {
+		bytes  int64
+		footer string
 	}
-	chosen, deepest := make([]string, len(files)), 0
-	for _, f := range files {
-		deepest = max(deepest, 1+strings.Count(f.Path, "/"))
+	sample, sizes := map[content][]int{}, map[int64]bool{}
+	for i, f := range files {
+		c := content{f.Bytes, f.Footer}
+		sample[c], sizes[f.Bytes] = append(sample[c], i), true
 	}
-	for alike := deepest; alike >= 0; alike-- {
-		ends := map[ending][]string{}
-		for bytes, all := range candidates {
-			for _, name := range all {
-				if end, ok := endOf(name, bytes, alike); ok && !matched[name] {
-					ends[end] = append(ends[end], name)
-				}
+	there := map[content][]string{}
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return found, err
+		}
+		if info, err := from.stat(ctx, name); err != nil || !sizes[info.Size()] {
+			continue
+		}
+		if f, _, err := Files(ctx, []string{name}); err == nil && len(f) == 1 {
+			c := content{f[0].Bytes, hex.EncodeToString(f[0].Footer[:])}
+			there[c] = append(there[c], name)
+		}
+	}
+	type pair struct {
+		file, alike int
+		name        string
+	}
+	chosen, matched := make([]string, len(files)), map[string]bool{}
+	for c, equal := range sample {
+		var pairs []pair
+		for _, i := range equal {
+			for _, name := range there[c] {
+				pairs = append(pairs, pair{i, commonEnd(files[i].Path, name), name})
 			}
 		}
-		for i, f := range files {
-			if err := ctx.Err(); err != nil {
-				return found, err
-			}
-			end, ok := endOf(f.Path, f.Bytes, alike)
-			if !ok || chosen[i] != "" {
-				continue
-			}
-			if j := slices.IndexFunc(ends[end], func(name string) bool { return !matched[name] && footer(name) == f.Footer }); j >= 0 {
-				chosen[i] = ends[end][j]
-				matched[chosen[i]] = true
+		slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.alike, a.alike) })
+		for _, p := range pairs {
+			if chosen[p.file] == "" && !matched[p.name] {
+				chosen[p.file], matched[p.name] = p.name, true
 			}
 		}
 	}
@@ -80,36 +84,6 @@ func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (S
 		}
 	}
 	return found, nil
-}
-
-// An ending is the last names of a path, and the size of its file.
-type ending struct {
-	names string
-	bytes int64
-}
-
-// endOf returns the last n names of a path, if it has so many.
-func endOf(path string, bytes int64, n int) (ending, bool) {
-	names := strings.Split(filepath.ToSlash(path), "/")
-	if n > len(names) {
-		return ending{}, false
-	}
-	return ending{strings.Join(names[len(names)-n:], "/"), bytes}, true
-}
-
-// alike returns the files with the size of one in the manifest, by size.
-func alike(ctx context.Context, from store, names []string, files []pipeline.ManifestFile) map[int64][]string {
-	wanted := map[int64]bool{}
-	for _, f := range files {
-		wanted[f.Bytes] = true
-	}
-	candidates := map[int64][]string{}
-	for _, name := range names {
-		if info, err := from.stat(ctx, name); err == nil && wanted[info.Size()] {
-			candidates[info.Size()] = append(candidates[info.Size()], name)
-		}
-	}
-	return candidates
 }
 
 // commonEnd returns the number of names that two paths have in common at their ends.
