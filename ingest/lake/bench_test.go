@@ -2,7 +2,6 @@ package lake_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -225,42 +224,4 @@ func benchDecode(b *testing.B, path string) {
 	turns(b, plain, &raw, &ours, &values, &digest)
 	b.ReportMetric(raw.median()/ours.median(), "of-raw")
 	b.ReportMetric(values.median()/ours.median(), "of-values")
-}
-
-// BenchmarkStored reads columns as they are stored: bytes of values, and what is
-// allocated for them.
-func BenchmarkStored(b *testing.B) {
-	const rows = 100_000
-	type row struct {
-		Text   string  `parquet:"text"`
-		Named  string  `parquet:"named,dict"`
-		Double float64 `parquet:"double"`
-		Delta  int64   `parquet:"delta,delta"`
-		Maybe  *int64  `parquet:"maybe,optional"`
-	}
-	all := make([]row, rows)
-	for i := range all {
-		all[i] = row{Text: fmt.Sprintf("text number %d", i*i), Named: fmt.Sprint("name ", i%100), Double: float64(i) / 3, Delta: int64(i * i)}
-		if i%3 > 0 {
-			all[i].Maybe = &all[i].Delta
-		}
-	}
-	path := filepath.Join(b.TempDir(), "a.parquet")
-	fatal.If(b, parquet.WriteFile(path, all, parquet.Compression(&parquet.Snappy)))
-	for _, name := range []string{"text", "named", "double", "delta", "maybe"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				src, err := lake.OpenStored(b.Context(), path, []string{name}, 0)
-				fatal.If(b, err)
-				for range rows / 1000 {
-					if _, err := src.Next(b.Context(), 1000); err != nil {
-						b.Fatal(err)
-					}
-				}
-				fatal.If(b, src.Close())
-			}
-			b.ReportMetric(rows*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mrows/s")
-		})
-	}
 }

@@ -56,15 +56,3 @@ func checkExtent(t *testing.T, guarded []float64) {
 		t.Fatalf("copyExtent copied %v as %v", guarded, decoded)
 	}
 }
-
-func BenchmarkExtent(b *testing.B) {
-	values := make([]float64, checkedAtOnce)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range values {
-		values[i] = rng.NormFloat64()
-	}
-	b.SetBytes(8 * checkedAtOnce)
-	for b.Loop() {
-		extent(values)
-	}
-}

@@ -106,45 +106,6 @@ func FuzzMeta(f *testing.F) {
 	})
 }
 
-// A footer that is accepted describes chunks inside its file, with as many rows as
-// the file says.
-func FuzzFooter(f *testing.F) {
-	seedFiles(f, 1<<20, func(b []byte) {
-		if foot, err := parquetmeta.Footer(bytes.NewReader(b), int64(len(b)), maxFooter); err == nil {
-			f.Add(foot, int64(len(b)))
-		}
-	})
-	f.Fuzz(func(t *testing.T, b []byte, size int64) {
-		if size < int64(len(b)+tailLength+len(magic)) {
-			return // Footer refuses it
-		}
-		foot, err := parseFooter(b, size)
-		if err != nil {
-			return
-		}
-		var rows int64
-		for g := range foot.groups {
-			rows += foot.groups[g].Rows
-			for i := range foot.columns {
-				c := &foot.columns[i]
-				if c.refused != "" || c.Use == ingest.Unusable || foot.groups[g].Rows == 0 {
-					continue
-				}
-				ch, err := foot.chunk(g, c)
-				if err != nil {
-					t.Fatalf("row group %d, column %q: refused only when it is read: %v", g, c.Name, err)
-				}
-				if ch.start < int64(len(magic)) || ch.end < ch.start || ch.end > foot.start || ch.rows != foot.groups[g].Rows {
-					t.Errorf("row group %d, column %q: %+v in a file of %d bytes", g, c.Name, ch, size)
-				}
-			}
-		}
-		if rows != foot.rows || rows < 0 {
-			t.Errorf("%d rows, the row groups have %d", foot.rows, rows)
-		}
-	})
-}
-
 // FuzzFile reads whole files: rows come in any batches and by any number of
 // decoders to the same end, there are as many as the footer says, and memory is in
 // proportion to the file and its rows.

@@ -1,9 +1,7 @@
 package lake_test
 
 import (
-	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -106,26 +104,4 @@ func TestRealData(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A station with its nulls is refused by default, and the message helps.
-func TestRealDataRefusedByDefault(t *testing.T) {
-	path := filepath.Join(sharedData(t, "beijing_air"), "Aotizhongxin.parquet")
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "PM2.5"})
-	fatal.If(t, err)
-	_, err = readAll(t, src)
-	var bad *ingest.BadRowError
-	if !errors.As(err, &bad) || bad.Fault != ingest.Null {
-		t.Fatalf("%v, want the row of a null", err)
-	}
-	want := columnRef(t, path, bad.Column)
-	if !math.IsNaN(want[bad.Row]) {
-		t.Errorf("row %d of %q is %v, not null", bad.Row, bad.Column, want[bad.Row])
-	}
-	for i := range bad.Row {
-		if math.IsNaN(want[i]) {
-			t.Errorf("row %d was null before row %d", i, bad.Row)
-		}
-	}
-	wantError(t, err, "Aotizhongxin.parquet", "row", "is null", "leave the column out")
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -217,17 +216,5 @@ func TestHonestConstantColumnsAreRead(t *testing.T) {
 				t.Errorf("%s, %v: %v", name, codec, err)
 			}
 		}
-	}
-}
-
-// Looking at pages ends with its context.
-func TestLookAtPagesIsInterrupted(t *testing.T) {
-	file := withPages(t, claimFile(t, &parquet.Snappy, 1, parquet.Leaf(parquet.DoubleType)), nil, claimed, func(*format.ColumnMetaData) {})
-	foot, err := readFooter(bytes.NewReader(file), int64(len(file)))
-	fatal.If(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := foot.lookAtPages(ctx, bytes.NewReader(file)); !errors.Is(err, context.Canceled) {
-		t.Errorf("after an interruption: %v", err)
 	}
 }

@@ -69,14 +69,3 @@ func TestToldAddsUpTheFooters(t *testing.T) {
 		t.Errorf("Told() (-want +got):\n%s", diff)
 	}
 }
-
-func TestToldOfAChangedFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.parquet")
-	nullsFile(t, path, 9)
-	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Target: "y"})
-	fatal.If(t, err)
-	nullsFile(t, path, 10)
-	if nulls, err := src.Told(t.Context()); err == nil {
-		t.Errorf("Told() of a file that has changed = %v, want an error", nulls)
-	}
-}
