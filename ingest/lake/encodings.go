@@ -78,8 +78,8 @@ func (d *decoder) decode(encoding format.Encoding, data []byte, n int) (err erro
 		if err := d.col.noRest(data[n*d.width:]); err != nil {
 			return err
 		}
-		d.buf, err = parquet.ByteStreamSplit.DecodeFixedLenByteArray(d.buf, data[:n*d.width], d.width)
-		d.fixed = d.buf
+		// A buffer of the right size: the library's own has twice as many bytes.
+		d.fixed, err = parquet.ByteStreamSplit.DecodeFixedLenByteArray(grow(&d.buf, n*d.width), data[:n*d.width], d.width)
 		return err
 	case encoding == format.DeltaBinaryPacked && (d.col.physical == format.Int32 || d.col.physical == format.Int64):
 		return d.decodeDifferences(data, n)

@@ -200,7 +200,7 @@ func (c *column) pageOverhead(ch *chunk, p *pageReader) (n cursorNeed) {
 				n.own += int64(h.Values)
 			}
 		case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
-			n.own += 4 * int64(h.Values)
+			n.own += 4*int64(h.Values) + size // a copy with its last group made whole
 		default:
 			n.own += int64(max(c.width, 1)) * int64(h.Values)
 		}
