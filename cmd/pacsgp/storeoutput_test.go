@@ -47,7 +47,7 @@ func TestStoreAsOutput(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "score.yaml"), []byte("source: {paths: [lake]}\nmodel: '"+out+"'\noutput: scored\n"))
 	succeed(t, "score", filepath.Join(dir, "score.yaml"), "--once")
 
-	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "did you mean "+out+"?")
+	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "only s3://BUCKET/PATH")
 	secretless(t, g, said)
 }
 

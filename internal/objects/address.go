@@ -3,6 +3,7 @@ package objects
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,17 +13,6 @@ import (
 
 // scheme is the beginning of an address, or of what was to be one and lacks a slash.
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*:/|s3:|https?:|gs:)/`)
-
-// oneSlash cuts the address that lacks a slash.
-var oneSlash = regexp.MustCompile(`^(s3|https?|gs):/([^/].*)$`)
-
-// meant returns an error for an address that lacks a slash.
-func meant(address string) error {
-	if m := oneSlash.FindStringSubmatch(address); m != nil {
-		return fmt.Errorf("did you mean %s?", Shown(m[1]+"://"+m[2]))
-	}
-	return nil
-}
 
 // IsAddress reports whether a path is the address of something in a store, readable or not.
 func IsAddress(path string) bool { return scheme.MatchString(path) }
@@ -63,37 +53,23 @@ func Shown(address string) string {
 
 // Check returns an error for an address that cannot be read. The error repeats no secret of it.
 func Check(address string) error {
-	if err := meant(address); err != nil {
-		return err
+	if !strings.HasPrefix(address, "s3://") {
+		return errors.New("only s3://BUCKET/PATH is read: copy the files, or mount the store")
 	}
-	kind, rest, _ := strings.Cut(address, "://")
-	host, path, _ := strings.Cut(rest, "/")
-	switch kind {
-	case "s3":
-		if strings.Contains(host, "@") {
-			return errSecret
-		}
-		if err := s3utils.CheckValidBucketName(host); err != nil {
-			return fmt.Errorf("%w: want s3://BUCKET/PATH", err)
-		}
-		return oneWay(path)
-	default:
-		return errors.New("only s3:// is read: copy the files, or mount the store")
+	bucket, key := bucketKey(address)
+	if strings.Contains(bucket, "@") {
+		return errors.New("an address with a user is not read: it would be in outputs with its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
 	}
+	if err := s3utils.CheckValidBucketName(bucket); err != nil {
+		return fmt.Errorf("%w: want s3://BUCKET/PATH", err)
+	}
+	return oneWay(key)
 }
-
-var errSecret = errors.New("an address with a user, a query or a fragment is not read: it would be in outputs with its secrets (credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY or ~/.aws)")
 
 // CheckOutput returns an error for an address that cannot be written to.
 func CheckOutput(address string) error {
-	if err := meant(address); err != nil {
-		return err
-	}
-	if strings.ContainsAny(address, "?#") {
-		return errSecret
-	}
-	if !strings.HasPrefix(address, "s3://") {
-		return errors.New("want a path of this machine or s3://BUCKET/PATH: outputs in other stores are not written")
+	if !strings.HasPrefix(address, "s3://") || strings.ContainsAny(address, "?#") {
+		return errors.New("want a path of this machine or s3://BUCKET/PATH, without ? and #")
 	}
 	return Check(address)
 }
@@ -101,10 +77,8 @@ func CheckOutput(address string) error {
 // oneWay returns an error for a key with an empty name or a dot between slashes: as a path it would
 // be that of another key.
 func oneWay(key string) error {
-	for name := range strings.SplitSeq(strings.TrimSuffix(key, "/"), "/") {
-		if key != "" && (name == "" || name == "." || name == "..") {
-			return fmt.Errorf("its key has %q between slashes, which is no name of a folder or file; rename it", name)
-		}
+	if key = strings.TrimSuffix(key, "/"); key == "." || key != "" && !fs.ValidPath(key) {
+		return errors.New("its key has an empty name, a dot or two between slashes, or is no UTF-8; rename it")
 	}
 	return nil
 }

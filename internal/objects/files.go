@@ -185,7 +185,7 @@ func (f *Files) Open(name string) (io.ReadCloser, error) {
 // contentTag is the ETag that most stores make of a content.
 func contentTag(data []byte) string { return fmt.Sprintf("%x", md5.Sum(data)) } //nolint:gosec // no signature
 
-// An appending is bytes that Sync adds to the end of an object.
+// An appending is an object with a new end.
 type appending struct {
 	temporary
 
@@ -194,23 +194,15 @@ type appending struct {
 
 // Append begins to append to an object, which may be absent.
 func (f *Files) Append(name string) (durable.File, error) {
-	return &appending{temporary{name: name}, f}, nil
+	was, err := f.content(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return &appending{temporary{*bytes.NewBuffer(was), name}, f}, nil
 }
 
-// Sync writes the object again, with its new end.
-func (a *appending) Sync() error {
-	if a.Len() == 0 {
-		return nil
-	}
-	whole, err := a.of.content(a.name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err = a.of.write(a.name, append(whole, a.Bytes()...)); err == nil {
-		a.Reset()
-	}
-	return err
-}
+// Sync writes the whole object again.
+func (a *appending) Sync() error { return a.of.write(a.name, a.Bytes()) }
 
 func (f *Files) content(name string) (data []byte, err error) {
 	r, err := f.Open(name)

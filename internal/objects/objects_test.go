@@ -304,15 +304,18 @@ func TestCheck(t *testing.T) {
 		"s3://me:hunter2@rows/x":                 "an address with a user",
 		"https://me:hunter2@host/x":              "only s3://",
 		"https://host/x?X-Amz-Signature=hunter2": "only s3://",
-		"s3:/rows/a/b":                           "did you mean s3://rows/a/b?",
-		"s3:/me:hunter2@rows/x":                  "did you mean s3://…?",
-		"https:/host/x?hunter2":                  "did you mean https://…?",
+		"s3:/rows/a/b":                           "only s3://",
+		"s3:/me:hunter2@rows/x":                  "only s3://",
+		"https:/host/x?hunter2":                  "only s3://",
 		"gs://rows/x":                            "only s3://",
 		"abfss://hunter2@account/x":              "only s3://",
 	} {
 		err := Check(address)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("Check(%s) = %v, want %q", address, err, want)
+		}
+		if out := CheckOutput(address); (out == nil) != (err == nil && !strings.Contains(address, "?")) {
+			t.Errorf("CheckOutput(%s) = %v", address, out)
 		}
 		silent(t, err)
 		silent(t, errors.New(Shown(address)))
