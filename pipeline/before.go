@@ -67,6 +67,9 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	if _, err := Verify(ctx, c, m, best.Model, nil, s.how.Resources); err != nil {
 		return nil, ctx.Err() // no run has written this
 	}
+	if _, err := s.out.PutCertificate(ctx, c); err != nil { // adds the signature of another key
+		return nil, err
+	}
 	if !reflect.DeepEqual(c.Delta.Sequence, s.job.Sequence()) {
 		return nil, nil // another place in a sequence, and so another share of delta
 	}

@@ -2,13 +2,10 @@ package config
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/certify/sign"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -80,14 +77,6 @@ func signedBy(id string, c certify.Certificate, signatures [][]byte, trusted str
 		err = fmt.Errorf("%w: %w", pipeline.ErrRefused, err)
 	}
 	return by, err
-}
-
-// Sign signs the certificate of a file, and returns the path of the signature beside it.
-func Sign(fsys durable.FS, certificate, id string, c certify.Certificate, key *sign.Key) (string, error) {
-	if strings.HasPrefix(certificate, "kafka:") {
-		return "", Argument(errors.New("--sign: a signature goes beside the file of a certificate; pull it first"))
-	}
-	return sinklake.Sign(fsys, objects.Dir(certificate), id, c.Model.Digest, key)
 }
 
 // ReadArtifact returns the bytes of a certificate or a model, at most the size of a

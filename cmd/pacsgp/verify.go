@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/sign"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -44,9 +42,6 @@ func verifyCommand(w system) *cobra.Command {
 				return err
 			}
 			found, err := v.run(cmd.Context(), w)
-			if err == nil && v.key != nil {
-				err = v.countersign(w, found)
-			}
 			if err != nil {
 				return err
 			}
@@ -65,7 +60,6 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().StringVar(&v.Manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
 	cmd.Flags().Var((*program.Trust)(&v.Trusted), "trusted", program.TrustedKeys)
-	cmd.Flags().StringVar((*string)(&v.sign), "sign", "", "a private key: sign the certificate if nothing contradicts it")
 	cmd.Flags().StringVar(&v.ID, "id", "", "the certificate's id, as you know it from elsewhere")
 	cmd.Flags().StringVar((*string)(&v.Judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
 	v.flags(cmd)
@@ -77,8 +71,6 @@ func verifyCommand(w system) *cobra.Command {
 // A verification is a check with what this command adds to it.
 type verification struct {
 	program.Check
-	sign     sign.KeyFile // of a further signature; "": none
-	key      *sign.Key
 	retrain  bool
 	ancestor string // reference of the model that training began with; "": none
 	budget
@@ -89,9 +81,6 @@ func (v *verification) read(ctx context.Context, w system, args []string, job st
 	if v.Model, v.Certificate, args, err = program.ArtifactPaths(ctx, args); err != nil {
 		return err
 	}
-	if v.key, err = v.sign.Read(); err != nil {
-		return config.Argument(fmt.Errorf("--sign: %w", err))
-	}
 	v.From, err = dataOf(ctx, w, args, job)
 	return err
 }
@@ -101,8 +90,6 @@ func (v *verification) together() error {
 	switch {
 	case v.retrain && v.From == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
-	case v.key != nil && v.From == nil:
-		return config.Argument(errors.New("--sign: name the data to check before it is signed"))
 	case v.ancestor != "" && !v.retrain:
 		return config.Argument(errors.New("--ancestor: it is for --retrain"))
 	}
@@ -126,13 +113,6 @@ func (v verification) run(ctx context.Context, w system) (*program.Verified, err
 		}
 		return err
 	})
-}
-
-// countersign adds a signature to a checked certificate.
-func (v verification) countersign(w system, of *program.Verified) error {
-	path, err := config.Sign(w.fs, v.Certificate, of.ID, of.Certificate, v.key)
-	of.Found.Checked = append(of.Found.Checked, "signed: "+path)
-	return err
 }
 
 // again repeats the training.

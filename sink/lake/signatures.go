@@ -50,11 +50,3 @@ func signaturesOf(names []string, id string) (found []string) {
 	slices.Sort(found)
 	return found
 }
-
-// Sign signs a certificate of the id, whose model has the digest, in a folder, and returns the path
-// of the signature. A nil FS means [durable.OS].
-func Sign(fsys durable.FS, folder, id, model string, key *sign.Key) (path string, err error) {
-	signature := key.Sign(id, model)
-	path = objects.Join(folder, SignatureName(id, signature))
-	return path, durable.WriteFile(objects.FilesOf(fsys, folder), path, signature)
-}
