@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify/sign"
+	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"

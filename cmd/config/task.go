@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/sign"
+	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"

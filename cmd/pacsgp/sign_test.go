@@ -17,7 +17,7 @@ import (
 // testKey is the path of a private key, whose public one is beside it.
 func testKey(t testing.TB) string {
 	t.Helper()
-	path, err := filepath.Abs("../../certify/sign/testdata/key.pem")
+	path, err := filepath.Abs("../../sink/sign/testdata/key.pem")
 	fatal.If(t, err)
 	return path
 }

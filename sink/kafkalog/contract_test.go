@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/sign"
+	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -114,7 +114,7 @@ func TestSignaturesOnTopics(t *testing.T) {
 	der, err := x509.MarshalPKCS8PrivateKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	fatal.If(t, err)
 	fatal.If(t, os.WriteFile(other, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
-	const one = "../../certify/sign/testdata/key.pem"
+	const one = "../../sink/sign/testdata/key.pem"
 	for i, at := range []struct {
 		key                 sign.KeyFile
 		signatures, records int

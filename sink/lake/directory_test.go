@@ -44,7 +44,7 @@ func certificateOf(modelDigest, software string, attempt int) certify.Certificat
 }
 
 // testKey signs what a job publishes.
-const testKey = "../../certify/sign/testdata/key.pem"
+const testKey = "../../sink/sign/testdata/key.pem"
 
 // job is one run of a job against a directory: everything that a job writes,
 // in its order.

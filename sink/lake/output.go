@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/sign"
+	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
