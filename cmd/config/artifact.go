@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // MaxCertificate bounds a certificate, in either form. One about 1,000 columns has

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // A publishConfig declares the place of artifacts beside the output directory.

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // Config sets up a [Publication], which is one transaction under an id of the name: a later process

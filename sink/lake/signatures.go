@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // signaturePrefix begins the names of the signatures of the certificate id.

@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/sink/sign"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
 // Names in the output of a stream. The folder of an open window, with its spool, has a number that

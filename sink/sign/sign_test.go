@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 )
 
 func must(t *testing.T, err error) {
@@ -45,14 +47,14 @@ func aKey(t *testing.T, seed byte) (key *Key, private, public string) {
 // TestVector: the key of openssl's PEM and the encoding of DSSE's specification, whose example this
 // is, and a signature that openssl made of it (openssl pkeyutl -sign -rawin).
 func TestVector(t *testing.T) {
-	if got, want := string(preAuthentication("http://example.com/HelloWorld", []byte("hello world"))), "DSSEv1 29 http://example.com/HelloWorld 11 hello world"; got != want {
-		t.Errorf("preAuthentication = %q, want %q", got, want)
+	if got, want := string(dsse.PAE("http://example.com/HelloWorld", []byte("hello world"))), "DSSEv1 29 http://example.com/HelloWorld 11 hello world"; got != want {
+		t.Errorf("PAE = %q, want %q", got, want)
 	}
 	key, err := KeyFile("testdata/key.pem").Read()
 	must(t, err)
 	want, err := os.ReadFile("testdata/openssl.sig")
 	must(t, err)
-	var e envelope
+	var e dsse.Envelope
 	must(t, json.Unmarshal(key.Sign(certificate, model), &e))
 	if got := e.Signatures[0].Sig; got != base64.StdEncoding.EncodeToString(want) {
 		t.Errorf("the signature is %s, openssl's is %x", got, want)
@@ -72,15 +74,13 @@ func TestForgers(t *testing.T) {
 	trusted, err := ReadTrusted(public)
 	must(t, err)
 	good := alice.Sign(certificate, model)
-	changed := func(of []byte, change func(e *envelope)) []byte {
-		var e envelope
+	changed := func(of []byte, change func(e *dsse.Envelope)) []byte {
+		var e dsse.Envelope
 		must(t, json.Unmarshal(of, &e))
 		change(&e)
-		return document(e)
-	}
-	signed := func(kind string, payload []byte) []byte { // by alice, for another purpose
-		encode := base64.StdEncoding.EncodeToString
-		return document(envelope{kind, encode(payload), []signature{{alice.id, encode(ed25519.Sign(alice.private, preAuthentication(kind, payload)))}}})
+		data, err := json.Marshal(e)
+		must(t, err)
+		return data
 	}
 	statement := statementOf(certificate, model)
 	for name, c := range map[string]struct {
@@ -89,21 +89,21 @@ func TestForgers(t *testing.T) {
 	}{
 		"none":                         {nil, "it has no signature"},
 		"another key":                  {mallory.Sign(certificate, model), "is not among the trusted ones"},
-		"another key under alice's id": {changed(mallory.Sign(certificate, model), func(e *envelope) { e.Signatures[0].KeyID = alice.id }), "forged or damaged"},
+		"another key under alice's id": {changed(mallory.Sign(certificate, model), func(e *dsse.Envelope) { e.Signatures[0].KeyID = alice.id }), "forged or damaged"},
 		"of another certificate":       {alice.Sign(otherCertificate, model), "and not this certificate"},
 		"of another model":             {alice.Sign(certificate, otherCertificate), "and not this certificate"},
 		"subjects exchanged":           {alice.Sign(model, certificate), "and not this certificate"},
-		"another's payload replaced":   {changed(alice.Sign(otherCertificate, model), func(e *envelope) { e.Payload = base64.StdEncoding.EncodeToString(statement) }), "forged or damaged"},
-		"signature cut off":            {changed(good, func(e *envelope) { e.Signatures[0].Sig = e.Signatures[0].Sig[:40] }), "forged or damaged"},
-		"base64 cut off":               {changed(good, func(e *envelope) { e.Payload = e.Payload[:len(e.Payload)-5] }), "damaged"},
-		"no signatures":                {changed(good, func(e *envelope) { e.Signatures = nil }), "damaged"},
+		"another's payload replaced":   {changed(alice.Sign(otherCertificate, model), func(e *dsse.Envelope) { e.Payload = base64.StdEncoding.EncodeToString(statement) }), "forged or damaged"},
+		"signature cut off":            {changed(good, func(e *dsse.Envelope) { e.Signatures[0].Sig = e.Signatures[0].Sig[:40] }), "forged or damaged"},
+		"base64 cut off":               {changed(good, func(e *dsse.Envelope) { e.Payload = e.Payload[:len(e.Payload)-5] }), "damaged"},
+		"no signatures":                {changed(good, func(e *dsse.Envelope) { e.Signatures = nil }), "damaged"},
 		"file cut off":                 {good[:len(good)-10], "damaged"},
 		"empty":                        {[]byte{}, "damaged"},
-		"another type of payload":      {changed(good, func(e *envelope) { e.PayloadType = "text/plain" }), "forged or damaged"},
-		"signed as another type":       {signed("text/plain", statement), `of the type "text/plain"`},
-		"another predicate":            {signed(payloadType, bytes.Replace(statement, []byte("certificate/v1"), []byte("certificate/v0"), 1)), "something else"},
-		"one more subject":             {signed(payloadType, bytes.Replace(statement, []byte(`"subject":[`), []byte(`"subject":[{"name":"x","digest":{}},`), 1)), "something else"},
-		"the payload without type": {changed(good, func(e *envelope) {
+		"another type of payload":      {changed(good, func(e *dsse.Envelope) { e.PayloadType = "text/plain" }), "forged or damaged"},
+		"signed as another type":       {alice.envelope("text/plain", statement), `of the type "text/plain"`},
+		"another predicate":            {alice.envelope(payloadType, bytes.Replace(statement, []byte("certificate/v1"), []byte("certificate/v0"), 1)), "and not this certificate"},
+		"one more subject":             {alice.envelope(payloadType, bytes.Replace(statement, []byte(`"subject":[`), []byte(`"subject":[{"name":"x","digest":{}},`), 1)), "and not this certificate"},
+		"the payload without type": {changed(good, func(e *dsse.Envelope) {
 			e.Signatures[0].Sig = base64.StdEncoding.EncodeToString(ed25519.Sign(alice.private, statement))
 		}), "forged or damaged"},
 	} {
@@ -119,8 +119,8 @@ func TestForgers(t *testing.T) {
 			t.Errorf("%s, with a good one beside it: Check = %q, %v", name, by, err)
 		}
 	}
-	several := changed(good, func(e *envelope) {
-		e.Signatures = append([]signature{{KeyID: alice.id, Sig: "????"}, {KeyID: "", Sig: ""}}, e.Signatures...)
+	several := changed(good, func(e *dsse.Envelope) {
+		e.Signatures = append([]dsse.Signature{{KeyID: alice.id, Sig: "AAAA"}, {KeyID: "", Sig: ""}}, e.Signatures...)
 	})
 	if _, err := trusted.Check(certificate, model, [][]byte{several}); err != nil {
 		t.Errorf("a good signature behind others in an envelope: %v", err)

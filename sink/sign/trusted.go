@@ -2,9 +2,10 @@ package sign
 
 import (
 	"bytes"
+	"context"
+	"crypto"
 	"crypto/ed25519"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -12,16 +13,34 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 )
 
+// ErrUntrusted says that no trusted key has signed a certificate. No retry helps.
+var ErrUntrusted = errors.New("not signed with a trusted key")
+
 // Trusted are the public keys that a reader trusts.
-type Trusted struct{ keys []trustedKey }
+type Trusted []trustedKey
 
 type trustedKey struct {
-	public ed25519.PublicKey
-	id     string
-	file   string
+	public   ed25519.PublicKey
+	id, file string
 }
+
+// Verify checks a signature, for [dsse.EnvelopeVerifier].
+func (k trustedKey) Verify(_ context.Context, data, signature []byte) error {
+	if !ed25519.Verify(k.public, data, signature) {
+		return ErrUntrusted
+	}
+	return nil
+}
+
+// KeyID is the SHA-256 of the key.
+func (k trustedKey) KeyID() (string, error) { return k.id, nil }
+
+// Public is the key.
+func (k trustedKey) Public() crypto.PublicKey { return k.public }
 
 func (k trustedKey) String() string { return fmt.Sprintf("%.16s (%s)", k.id, k.file) }
 
@@ -29,11 +48,7 @@ func (k trustedKey) String() string { return fmt.Sprintf("%.16s (%s)", k.id, k.f
 // all files of a folder whose names do not begin with a dot. Another file among them is an error.
 func ReadTrusted(path string) (t Trusted, err error) {
 	files := []string{path}
-	if at, err := os.Stat(path); err == nil && at.IsDir() {
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return t, err
-		}
+	if entries, err := os.ReadDir(path); err == nil {
 		files = nil
 		for _, e := range entries {
 			if !strings.HasPrefix(e.Name(), ".") {
@@ -42,123 +57,87 @@ func ReadTrusted(path string) (t Trusted, err error) {
 		}
 	}
 	for _, file := range files {
-		data, err := readSmall(file)
+		keys, err := readKeys(file)
 		if err != nil {
-			return t, err
+			return nil, err
 		}
-		if err := t.add(file, data); err != nil {
-			return t, fmt.Errorf("%s: %w", file, err)
-		}
+		t = append(t, keys...)
 	}
-	if len(t.keys) == 0 {
-		return t, fmt.Errorf("%s: there is no key in it", path)
+	if len(t) == 0 {
+		err = fmt.Errorf("%s: there is no key in it", path)
 	}
-	return t, nil
+	return t, err
 }
 
-// add adds the keys of a file.
-func (t *Trusted) add(file string, data []byte) error {
-	before := len(t.keys)
+// readKeys reads the keys of a file.
+func readKeys(file string) (keys Trusted, err error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(data, []byte("PRIVATE KEY")) {
+		return nil, fmt.Errorf("%s: it is a private key, which readers must not have (hint: openssl pkey -in key.pem -pubout -out public.pem)", file)
+	}
+	begun := bytes.Count(data, []byte("-----BEGIN ")) // damaged blocks are passed over
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if strings.Contains(block.Type, "PRIVATE KEY") {
-			return errors.New("it is a private key, which readers must not have (hint: openssl pkey -in key.pem -pubout -out public.pem)")
+		parsed, _ := x509.ParsePKIXPublicKey(block.Bytes)
+		if public, ok := parsed.(ed25519.PublicKey); ok && block.Type == "PUBLIC KEY" {
+			id, err := keyID(public)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, trustedKey{public, id, filepath.Base(file)})
 		}
-		parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
-		public, ok := parsed.(ed25519.PublicKey)
-		if block.Type != "PUBLIC KEY" || err != nil || !ok {
-			return errors.New("it is no public key of ed25519 in PEM")
-		}
-		id, err := keyID(public)
-		if err != nil {
-			return err
-		}
-		t.keys = append(t.keys, trustedKey{public, id, filepath.Base(file)})
 	}
-	if found := len(t.keys) - before; found == 0 || found != bytes.Count(data, []byte("-----BEGIN ")) { // damaged blocks are passed over
-		return errors.New("it is no public key of ed25519 in PEM")
+	if len(keys) == 0 || len(keys) != begun {
+		return nil, fmt.Errorf("%s: it is no public key of ed25519 in PEM", file)
 	}
-	return nil
+	return keys, nil
 }
 
 // Check returns which trusted key has signed a certificate and its model, of these SHA-256 in
 // hexadecimal, in one of some envelopes. Other signatures do no harm. Without one of a trusted key
 // the error is [ErrUntrusted], and says of each envelope why it is none.
 func (t Trusted) Check(certificate, model string, envelopes [][]byte) (key string, err error) {
-	err = fmt.Errorf("%w: it has no signature", ErrUntrusted)
-	for i, data := range envelopes {
+	if len(envelopes) == 0 {
+		return "", fmt.Errorf("%w: it has no signature", ErrUntrusted)
+	}
+	faults := []string{}
+	for _, data := range envelopes {
 		key, fault := t.signed(statementOf(certificate, model), data)
-		if fault == nil {
+		if fault == "" {
 			return key, nil
 		}
-		if i == 0 {
-			err = fmt.Errorf("%w: %w", ErrUntrusted, fault)
-		} else {
-			err = fmt.Errorf("%w; %w", err, fault)
-		}
+		faults = append(faults, fault)
 	}
-	return "", err
+	return "", fmt.Errorf("%w: %s", ErrUntrusted, strings.Join(faults, "; "))
 }
 
 // mostSignatures bounds the work for an envelope.
 const mostSignatures = 16
 
-// signed returns the key that has signed a payload in an envelope. The keys themselves decide, not
-// the ids that the envelope has for them.
-func (t Trusted) signed(want, data []byte) (string, error) {
-	var e envelope
-	if err := json.Unmarshal(data, &e); err != nil {
-		return "", errors.New("its signature is damaged: it is no JSON of an envelope")
+// signed returns the key that has signed a payload in an envelope, or why none has.
+func (t Trusted) signed(want, data []byte) (key, fault string) {
+	var e dsse.Envelope
+	if json.Unmarshal(data, &e) != nil || len(e.Signatures) == 0 || len(e.Signatures) > mostSignatures {
+		return "", "its signature is damaged: it is no JSON of an envelope, or has no signatures or too many"
 	}
-	payload, err := decode(e.Payload)
-	if err != nil || len(e.Signatures) == 0 || len(e.Signatures) > mostSignatures {
-		return "", errors.New("its signature is damaged: payload or signatures are missing, cut off or too many")
-	}
-	said := preAuthentication(e.PayloadType, payload)
-	for _, s := range e.Signatures {
-		sig, err := decode(s.Sig)
-		if err != nil {
-			continue
-		}
-		for _, k := range t.keys {
-			if !ed25519.Verify(k.public, said, sig) {
-				continue
-			}
-			if e.PayloadType != payloadType || !bytes.Equal(payload, want) {
-				return "", fmt.Errorf("the key %v has signed %s, and not this certificate", k, about(e.PayloadType, payload))
-			}
-			return k.String(), nil
-		}
-	}
-	return "", t.unknown(e.Signatures[0].KeyID)
-}
-
-// unknown says why a signature with this key id is none.
-func (t Trusted) unknown(id string) error {
-	for _, k := range t.keys {
+	id := e.Signatures[0].KeyID
+	fault = fmt.Sprintf("it is signed with the key %.16q, which is not among the trusted ones", id)
+	for _, k := range t {
 		if k.id == id {
-			return fmt.Errorf("the signature in the name of the key %v is not by this key: it is forged or damaged", k)
+			fault = fmt.Sprintf("the signature in the name of the key %v is not by this key: it is forged or damaged", k)
+		}
+		by, err := dsse.NewEnvelopeVerifier(k)
+		if err != nil {
+			return "", err.Error()
+		}
+		if _, payload, err := by.VerifyAndDecode(context.Background(), &e); err == nil {
+			if e.PayloadType == payloadType && bytes.Equal(payload, want) {
+				return k.String(), ""
+			}
+			return "", fmt.Sprintf("the key %v has signed %.300q of the type %.64q, and not this certificate", k, payload, e.PayloadType)
 		}
 	}
-	return fmt.Errorf("it is signed with the key %.16q, which is not among the trusted ones", id)
-}
-
-// about says what a payload is about.
-func about(kind string, payload []byte) string {
-	var s statement
-	if kind != payloadType || json.Unmarshal(payload, &s) != nil || s.Type != statementType || s.PredicateType != predicateType || len(s.Subject) != 2 {
-		return fmt.Sprintf("something else, of the type %.64q", kind)
-	}
-	return fmt.Sprintf("%.24q and %.18q", s.Subject[0].Name, s.Subject[1].Name)
-}
-
-// decode reads base64 in either alphabet, as DSSE demands. An empty text is an error.
-func decode(text string) ([]byte, error) {
-	if text == "" {
-		return nil, errors.New("nothing")
-	}
-	data, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil {
-		data, err = base64.URLEncoding.Strict().DecodeString(text)
-	}
-	return data, err
+	return "", fault
 }
