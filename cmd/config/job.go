@@ -50,7 +50,7 @@ type JobFile struct {
 
 	Output     string            `yaml:"output"`
 	Publish    publishConfig     `yaml:"publish"`
-	Sign       signConfig        `yaml:"sign"`
+	Sign       string            `yaml:"sign"`
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
 	Attempts   string            `yaml:"attempts"`
@@ -87,10 +87,6 @@ type LossSection struct {
 	Unit    string  `yaml:"unit"`
 
 	Tolerance string `yaml:"tolerance"`
-}
-
-type signConfig struct {
-	Key string `yaml:"key"`
 }
 
 type kernelConfig struct {
@@ -248,5 +244,5 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign.Key})
+	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign})
 }

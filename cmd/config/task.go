@@ -139,7 +139,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		faults.Unless(f.Given, yamlfile.Join("fill", name), columns.WantFill)
 	}
 	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
-	faults.Unless(!isRemote(c.Sign.Key), "sign.key", "%s: "+wantLocal, c.Sign.Key)
+	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
 		faults.Among([]string{"output", "source.paths"}, insideSource(source), c.Output, source)
@@ -163,7 +163,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := Task{
-		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign.Key), Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
 		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
 	}

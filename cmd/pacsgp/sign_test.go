@@ -79,7 +79,7 @@ func TestSigned(t *testing.T) {
 	pacsgp(t, "verify", unsigned.model, unsigned.certificate, "--trusted", public).says(t, exitFailure, "refused", "it has no signature")
 
 	broker := seededTopics(t)
-	signing := jobFile{"sign": "{key: " + testKey(t) + "}", "kafka": "{brokers: [" + broker + "]}", "publish": "{kafka: {name: m}}"}
+	signing := jobFile{"sign": testKey(t), "kafka": "{brokers: [" + broker + "]}", "publish": "{kafka: {name: m}}"}
 	succeed(t, "topics", tiny(signing).write(t, dir))
 	a := retrained(t, dir, signing)
 	signatures, err := filepath.Glob(filepath.Join(a.out, "signature-*.json"))
@@ -117,7 +117,7 @@ func TestSigned(t *testing.T) {
 	pacsgp(t, "verify", third.model, third.certificate, "--trusted", public).says(t, exitFailure, "refused", "and not this certificate")
 
 	// A key follows another one: the same job with it adds a signature.
-	succeed(t, "train", "-c", tiny(jobFile{"sign": "{key: " + private + "}"}).write(t, dir), "-o", a.out)
+	succeed(t, "train", "-c", tiny(jobFile{"sign": private}).write(t, dir), "-o", a.out)
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", other).says(t, 0, "verified:")
 	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "verified:")
 
@@ -131,6 +131,6 @@ func TestSigned(t *testing.T) {
 		}))
 	}
 	fatal.If(t, os.Remove(private))
-	job := tiny(jobFile{"sign": "{key: " + private + "}"}).write(t, dir)
+	job := tiny(jobFile{"sign": private}).write(t, dir)
 	pacsgp(t, "train", job).says(t, exitFailure, "the key to sign with", private)
 }
