@@ -29,7 +29,6 @@ type ScoreFile struct {
 	Output         folderOr[string]            `yaml:"output"` // of predictions
 	BadRows        scoreBadRows                `yaml:"bad_rows"`
 	Replaced       string                      `yaml:"replaced"` // what becomes of predictions of a file's earlier content
-	ExactlyOnce    bool                        `yaml:"exactly_once"`
 	Members        string                      `yaml:"members"`
 	SessionTimeout *yamlfile.Duration          `yaml:"session_timeout"`
 	Poll           yamlfile.Duration           `yaml:"poll"`
@@ -179,7 +178,6 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
 	faults.Unless(c.BadRows.To == badRowsTo{}, "bad_rows.to", "it is about records of a topic; the predictions of a file name the rows that have none")
-	faults.Unless(!c.ExactlyOnce, "exactly_once", "it is about rows of a topic; no row of a file is predicted twice anyhow")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 	faults.Unless(c.Members == "", "members", "it is about the group of a topic")
 }

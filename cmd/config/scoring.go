@@ -318,7 +318,7 @@ func (t *topicScoring) predictAs(ctx context.Context, as broker.Member) (err err
 
 func (t *topicScoring) toTopicAs(ctx context.Context, as broker.Member) (err error) {
 	cfg := sinklog.PredictionsConfig{
-		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows, ExactlyOnce: t.ExactlyOnce,
+		Client: t.client, Group: t.rows.Group, Source: t.rows.Topic, Topic: t.Output.Kafka, Keep: t.Keep, Letters: t.BadRows.To.topic, As: as, Log: t.rows,
 	}
 	if t.Shared() {
 		if cfg.Share = t.rows.Partitions; t.ended != as.Generation {

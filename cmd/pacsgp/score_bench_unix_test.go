@@ -75,18 +75,16 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 			fatal.If(b, err)
 		}},
 	}
-	for _, once := range []bool{false, true} {
-		ways = append(ways, way{fmt.Sprintf("score-exactly-once-%v", once), func() {
-			n++
-			path := filepath.Join(dir, "bench.yaml")
-			writeFile(b, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: bench%d}}\noutput: {kafka: predictions}\nexactly_once: %v\n", s.Address, n, once))
-			c, err := loadScore(b.Context(), path, w)
-			if err == nil {
-				err = runScore(b.Context(), w, c, "", true)
-			}
-			fatal.If(b, err)
-		}})
-	}
+	ways = append(ways, way{"score", func() {
+		n++
+		path := filepath.Join(dir, "bench.yaml")
+		writeFile(b, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: bench%d}}\noutput: {kafka: predictions}\n", s.Address, n))
+		c, err := loadScore(b.Context(), path, w)
+		if err == nil {
+			err = runScore(b.Context(), w, c, "", true)
+		}
+		fatal.If(b, err)
+	}})
 	compareWays(b, rows, s.Processor, ways...)
 }
 

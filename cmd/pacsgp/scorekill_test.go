@@ -12,14 +12,14 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// With exactly_once, score is killed at requests to a real broker, and at random moments,
+// Score is killed at requests to a real broker, and at random moments,
 // and started again while the pointer moves: of each row there is one prediction, that of
 // the model which it names.
 func TestScoreOfATopicKilled(t *testing.T) {
 	t.Parallel()
 	_, gate := apache.Lend(t)
 	gate.Tell(func(int16) {})
-	s := topicOf(t, gate.Address, 80, "exactly_once: true\n")
+	s := topicOf(t, gate.Address, 80, "")
 	s.send(t)
 	var seen atomic.Int32
 	gate.Tell(func(int16) { seen.Add(1) })
@@ -35,7 +35,7 @@ func TestScoreOfATopicKilled(t *testing.T) {
 	for round, at := range some(requests, kills) {
 		name := fmt.Sprintf("killed%d", at)
 		createTopic(t, gate.Address, name, 2)
-		score := s.file(t, name, name, "exactly_once: true\nsession_timeout: 1s\n")
+		score := s.file(t, name, name, "session_timeout: 1s\n")
 		killScore(t, gate, score, at, round%2 > 0, rng)
 		point(t, s.dir, s.pointers[round%2])
 		succeed(t, "score", "-c", score, "--once")

@@ -38,7 +38,7 @@ func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, 
 		return s.toLake(t, name, name, options), func() []predictedRecord { return s.foundInFiles(t, name) }
 	}
 	createTopic(t, s.address, name, 2)
-	return s.file(t, name, name, "exactly_once: true\n"+options), func() []predictedRecord { return s.found(t, name) }
+	return s.file(t, name, name, options), func() []predictedRecord { return s.found(t, name) }
 }
 
 // Records of rows without a prediction are sent to the topic of dead letters as jobs send them,

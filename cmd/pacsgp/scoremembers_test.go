@@ -80,46 +80,41 @@ func (s *sharers) await(t *testing.T, when string) (times [sharedPartitions]map[
 }
 
 // Members of a shared group come, are stalled, come back and are killed while rows come: each row
-// has a prediction, and with exactly_once no second one. Members work at the same time.
+// has one prediction. Members work at the same time.
 func TestScoreMembers(t *testing.T) {
 	t.Parallel()
 	_, gate := apache.Lend(t)
 	gate.Tell(func(int16) {})
 	topic := topicOf(t, gate.Address, 20, "")
-	for _, once := range []bool{true, false} {
-		if !once && testing.Short() {
-			continue
-		}
-		s := &sharers{aTopic: topic, name: fmt.Sprintf("shared-%v", once)}
-		createTopic(t, s.address, s.name, sharedPartitions)
-		createTopic(t, s.address, s.name+"-predicted", sharedPartitions)
-		writeFile(t, filepath.Join(s.dir, "score-"+s.name+".yaml"), fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: %[2]s, group: %[2]s}}\noutput: {kafka: %[2]s-predicted}\nexactly_once: %[3]v\nmembers: shared\nsession_timeout: 2s\n",
-			s.address, s.name, once))
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() { defer close(done); s.produce(t, stop) }()
-		first, words := s.start(t)
-		words.find(t, `(has the partitions \[0 1 2 3 4 5\])`)
-		s.await(t, "one member")
-		second, words := s.start(t)
-		words.find(t, `has the partitions (\[\d \d \d\])`)
-		s.await(t, "two members")
-		fatal.If(t, first.Process.Signal(syscall.SIGSTOP))
-		s.await(t, "the first is stalled")
-		_, words = s.start(t)
-		fatal.If(t, first.Process.Signal(syscall.SIGCONT))
-		words.find(t, `has the partitions (\[)`)
-		s.await(t, "three members")
-		fatal.If(t, second.Process.Kill())
-		s.await(t, "the second is killed")
-		fatal.If(t, first.Process.Kill())
-		s.await(t, "the first is killed too")
-		close(stop)
-		<-done
-		for p, times := range s.await(t, "no more rows come") {
-			for offset, n := range times {
-				if n != 1 && once {
-					t.Errorf("partition %d, offset %d: %d predictions", p, offset, n)
-				}
+	s := &sharers{aTopic: topic, name: "shared"}
+	createTopic(t, s.address, s.name, sharedPartitions)
+	createTopic(t, s.address, s.name+"-predicted", sharedPartitions)
+	writeFile(t, filepath.Join(s.dir, "score-"+s.name+".yaml"), fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: %[2]s, group: %[2]s}}\noutput: {kafka: %[2]s-predicted}\nmembers: shared\nsession_timeout: 2s\n",
+		s.address, s.name))
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); s.produce(t, stop) }()
+	first, words := s.start(t)
+	words.find(t, `(has the partitions \[0 1 2 3 4 5\])`)
+	s.await(t, "one member")
+	second, words := s.start(t)
+	words.find(t, `has the partitions (\[\d \d \d\])`)
+	s.await(t, "two members")
+	fatal.If(t, first.Process.Signal(syscall.SIGSTOP))
+	s.await(t, "the first is stalled")
+	_, words = s.start(t)
+	fatal.If(t, first.Process.Signal(syscall.SIGCONT))
+	words.find(t, `has the partitions (\[)`)
+	s.await(t, "three members")
+	fatal.If(t, second.Process.Kill())
+	s.await(t, "the second is killed")
+	fatal.If(t, first.Process.Kill())
+	s.await(t, "the first is killed too")
+	close(stop)
+	<-done
+	for p, times := range s.await(t, "no more rows come") {
+		for offset, n := range times {
+			if n != 1 {
+				t.Errorf("partition %d, offset %d: %d predictions", p, offset, n)
 			}
 		}
 	}

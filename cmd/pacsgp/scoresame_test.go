@@ -74,7 +74,7 @@ func TestScoreOfATopicMadeAnew(t *testing.T) {
 	}{"to a topic": {times: 1}, "to a topic, running": {running: true, times: 3}, "to a directory, running": {directory: true, running: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // it waits
-			s := topicOf(t, seededTopics(t), 60, "exactly_once: true\nsession_timeout: 1s\n")
+			s := topicOf(t, seededTopics(t), 60, "session_timeout: 1s\n")
 			score, group, output := s.score, "scorers", "topic"
 			found := func() []predictedRecord { return s.found(t, "predictions") }
 			if of.directory {

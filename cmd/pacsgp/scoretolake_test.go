@@ -87,7 +87,7 @@ func TestScoreOfATopicToALake(t *testing.T) {
 	// A new champion predicts what comes, and nothing again, whatever group asks.
 	point(t, s.dir, s.pointers[1])
 	s.send(t)
-	score = s.toLake(t, "second", "lake-of-topic", "exactly_once: true\npoll: 1ms\n")
+	score = s.toLake(t, "second", "lake-of-topic", "poll: 1ms\n")
 	succeed(t, "score", "-c", score, "--once")
 	if by := s.agree(t, s.foundInFiles(t, "lake-of-topic")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
 		t.Errorf("by model %v", by)

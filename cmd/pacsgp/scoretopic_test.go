@@ -151,28 +151,26 @@ func reasonsOf(all []predictedRecord) (reasons []string) {
 // is kept is kept to the last digit, and a record that is no row has a reason.
 func TestScoreOfATopic(t *testing.T) {
 	t.Parallel()
-	for _, once := range []string{"", "exactly_once: true\n"} {
-		s := topicOf(t, seededTopics(t), 60, once)
-		s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
-		pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 of them without")
-		all := s.found(t, "predictions")
-		if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
-			t.Errorf("by model %v", by)
-		}
-		want := []string{
-			"it is no JSON object null true true", `x2 is null "text" true true`,
-			`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
-		}
-		if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
-			t.Error(diff)
-		}
-		// A new champion predicts what comes, and nothing again.
-		point(t, s.dir, s.pointers[1])
-		s.send(t)
-		succeed(t, "score", "-c", s.score, "--once")
-		if by := s.agree(t, s.found(t, "predictions")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
-			t.Errorf("by model %v", by)
-		}
+	s := topicOf(t, seededTopics(t), 60, "")
+	s.send(t, "no row", `{"x1": 1, "id": "text"}`, `{"x1": "text", "x2": 1}`)
+	pacsgp(t, "score", "-c", s.score, "--once").says(t, 0, "predictions of 63 rows, 3 of them without")
+	all := s.found(t, "predictions")
+	if by := s.agree(t, all); by[idOf(t, s.pointers[0])] != 60 {
+		t.Errorf("by model %v", by)
+	}
+	want := []string{
+		"it is no JSON object null true true", `x2 is null "text" true true`,
+		`column "x1" is the text "text"; numbers, true, false and times as in 2026-01-31T12:00:00Z are read null true true`,
+	}
+	if diff := cmp.Diff(want, reasonsOf(all)); diff != "" {
+		t.Error(diff)
+	}
+	// A new champion predicts what comes, and nothing again.
+	point(t, s.dir, s.pointers[1])
+	s.send(t)
+	succeed(t, "score", "-c", s.score, "--once")
+	if by := s.agree(t, s.found(t, "predictions")); by[idOf(t, s.pointers[0])] != 60 || by[idOf(t, s.pointers[1])] != 60 {
+		t.Errorf("by model %v", by)
 	}
 }
 
@@ -209,7 +207,7 @@ func TestScoreOfOtherPartitions(t *testing.T) {
 func TestScoreFollowsATopicOfPointers(t *testing.T) {
 	t.Parallel()
 	s := topicOf(t, seededTopics(t), 40, "")
-	s.score = s.file(t, "predictions", "members", "exactly_once: true\nsession_timeout: 1s\n")
+	s.score = s.file(t, "predictions", "members", "session_timeout: 1s\n")
 	text := strings.Replace(string(readFile(t, s.score)), "model: out", "model: {kafka: {name: small}}", 1)
 	writeFile(t, s.score, []byte(text))
 	job := func(passes string) string {

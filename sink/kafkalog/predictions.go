@@ -13,7 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/sink"
 )
 
-// Predictions sends predictions of the rows of one topic to another. It is for one goroutine at a
+// Predictions sends predictions of the rows of one topic to another, and commits them with the
+// offsets of their rows in transactions. It is for one goroutine at a
 // time, except for Pack.
 type Predictions struct {
 	cfg        PredictionsConfig
@@ -43,30 +44,24 @@ type PredictionsConfig struct {
 	Letters string
 	As      broker.Member
 	Log     score.Log
-	// ExactlyOnce puts predictions and the offsets of their rows into one transaction, under an id
-	// of the group: a later process fences an earlier one.
-	ExactlyOnce bool
 	// Share is the partitions of a member of a shared group: the transactional id belongs to the
 	// group and the first of them. nil means all.
 	Share []int
 }
 
-// transactional returns the transactional id, "" without transactions.
+// transactional returns the transactional id: a later process fences an earlier one.
 func (cfg PredictionsConfig) transactional() string {
-	switch id := "pacsgp/score/" + cfg.Group; {
-	case !cfg.ExactlyOnce:
-		return ""
-	case cfg.Share != nil:
+	id := "pacsgp/score/" + cfg.Group
+	if cfg.Share != nil {
 		return NameOf(id, slices.Min(cfg.Share))
-	default:
-		return id
 	}
+	return id
 }
 
 // EndOthers ends the transactions that earlier owners of the partitions may have left open, for
 // the reason and at the moments of [EndOthers], and those of a time when the group was not shared.
 func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
-	if !cfg.ExactlyOnce || cfg.Share == nil {
+	if cfg.Share == nil {
 		return nil
 	}
 	return endAll(ctx, cfg.Client, cfg.Share, func(first []int) string {
@@ -75,8 +70,7 @@ func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
 	}, nil)
 }
 
-// NewPredictions returns a writer. With ExactlyOnce it aborts the open transaction of an earlier
-// process.
+// NewPredictions returns a writer. It aborts the open transaction of an earlier process.
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	var err error
@@ -202,8 +196,7 @@ func (p *Predictions) Commit(ctx context.Context) error {
 // Seen waits until readers see all that was committed.
 func (p *Predictions) Seen(ctx context.Context) error { return p.writer.Seen(ctx) }
 
-// Abort drops what was sent since the last commit, also when ctx is done. Without ExactlyOnce
-// readers see it all the same.
+// Abort drops what was sent since the last commit, also when ctx is done.
 func (p *Predictions) Abort(ctx context.Context) error { return unlessFenced(abort(ctx, p.writer)) }
 
 // unlessFenced returns nil for the error of a writer that a later one of the same id has fenced.

@@ -58,7 +58,7 @@ func TestEarlierOwnersOfPredictionsAreEnded(t *testing.T) {
 	}
 	for _, earlier := range []string{"pacsgp/score/g", "pacsgp/score/g/0", "pacsgp/score/g/2"} {
 		left, other := open(earlier), open("pacsgp/score/g/5")
-		fatal.If(t, kafkalog.PredictionsConfig{Client: client, Group: "g", ExactlyOnce: true, Share: []int{2, 4}}.EndOthers(t.Context()))
+		fatal.If(t, kafkalog.PredictionsConfig{Client: client, Group: "g", Share: []int{2, 4}}.EndOthers(t.Context()))
 		if err := left.End(t.Context()); !broker.Fenced(err) {
 			t.Errorf("%s commits when another member has its partitions: %v", earlier, err)
 		}
