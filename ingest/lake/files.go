@@ -26,12 +26,8 @@ type File struct {
 	Columns []ingest.Column // of the file, then the keys of its path
 }
 
-// List returns the data files of declared files, directories and globs, in the order of their rows.
+// list returns the data files of declared files, directories and globs, in the order of their rows.
 // It opens none.
-func List(ctx context.Context, paths []string) ([]string, error) {
-	return list(ctx, newStore(), paths)
-}
-
 func list(ctx context.Context, from store, paths []string) ([]string, error) {
 	found, _, err := listFiles(ctx, from, paths)
 	if err != nil {
@@ -44,7 +40,8 @@ func list(ctx context.Context, from store, paths []string) ([]string, error) {
 	return names, nil
 }
 
-// Files lists the data files as [List] does and reads their footers, but no row. The notices say
+// Files lists the data files of declared files, directories and globs, in the order of their rows, and
+// reads their footers, but no row. The notices say
 // which files were skipped.
 func Files(ctx context.Context, paths []string) (files []File, notices []string, err error) {
 	found, notices, err := listWithFooters(ctx, newStore(), paths)

@@ -115,7 +115,7 @@ func TestStoresThatChangeOrFail(t *testing.T) {
 		t.Errorf("Open of an object that was replaced: %v", err)
 	}
 	for _, path := range []string{"nothing", "lake/day=9/*.parquet"} {
-		if _, err := lake.List(t.Context(), []string{s.Address(path)}); err == nil || !strings.Contains(err.Error(), "does not exist") && !strings.Contains(err.Error(), "no data file matches") {
+		if _, _, err := lake.Files(t.Context(), []string{s.Address(path)}); err == nil || !strings.Contains(err.Error(), "does not exist") && !strings.Contains(err.Error(), "no data file matches") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -124,7 +124,7 @@ func TestStoresThatChangeOrFail(t *testing.T) {
 		return true
 	})
 	for _, path := range []string{"lake", "lake/*/a.parquet"} {
-		_, err := lake.List(t.Context(), []string{s.Address(path)})
+		_, _, err := lake.Files(t.Context(), []string{s.Address(path)})
 		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "403") || strings.Contains(err.Error(), "that exists") || strings.Contains(err.Error(), objectstest.Secret) {
 			t.Errorf("%s of a store that refuses: %v", path, err)
 		}
