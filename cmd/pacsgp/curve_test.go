@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"math"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -21,12 +19,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
 	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
-	say := func(args ...string) string {
-		t.Helper()
-		var stdout, stderr bytes.Buffer
-		fatal.If(t, run(t.Context(), args, testSystem(&stdout, &stderr, durable.OS{}, nil)))
-		return strings.Join(strings.Fields(stdout.String()), " ")
-	}
+	say := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...).stdout), " ") }
 	if text := say("train", "-c", job); !strings.Contains(text, "; half of all within ") {
 		t.Errorf("train says %s", text)
 	}
@@ -57,10 +50,8 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 		}
 	}
 	for share, says := range map[string]string{"1": "no share of fresh rows", "-0.1": "no share", "0.999": "covers no share"} {
-		var stdout, stderr bytes.Buffer
-		err := run(t.Context(), []string{"predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval=" + share}, testSystem(&stdout, &stderr, durable.OS{}, nil))
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("--interval %s: %v", share, err)
+		if a := pacsgp(t, "predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval="+share); a.status == 0 || !strings.Contains(a.message, says) {
+			t.Errorf("--interval %s: %+v", share, a)
 		}
 	}
 }

@@ -196,21 +196,8 @@ func (b *brokenPipe) Write(p []byte) (int, error) {
 func TestStandardOutputThatIsFull(t *testing.T) {
 	a := trained(t)
 	job := tiny(nil).write(t, a.dir)
-	output, part, fitted := filepath.Join(t.TempDir(), "predictions.parquet"), filepath.Join(t.TempDir(), "part"), t.TempDir()
-	succeed(t, "train", "-c", job, "-o", fitted, "--no-pass")
-	succeed(t, "pass", "-c", job, "--from", fitted, "-o", part)
-	cluster := smallTopic(t)
-	shelf := t.TempDir()
-	topics := fromTopic(cluster, jobFile{"publish": "{kafka: {name: tiny}}"}).write(t, shelf)
-	succeed(t, "topics", "-c", topics)
-	succeed(t, "train", "-c", topics)
+	output := filepath.Join(t.TempDir(), "predictions.parquet")
 	for _, args := range [][]string{
-		{"train", "-c", job, "-o", t.TempDir(), "--no-pass"},
-		{"pass", "-c", job, "--from", fitted, "-o", part},
-		{"certify", "-c", job, "-o", fitted, part},
-		{"train", "-c", topics},
-		{"pull", "tiny", "--kafka", topics, "-o", t.TempDir()},
-		{"demo", "-o", t.TempDir()},
 		{"plan", "-c", job},
 		{"train", "-c", job},
 		{"train", "-c", job, "--limit", "1e-9"},

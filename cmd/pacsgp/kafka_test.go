@@ -312,59 +312,6 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// Windows from what a group has committed, of so many rows or up to the end, follow one another:
-// every row is in one certificate, and nothing is committed for one that failed.
-func TestNextWindow(t *testing.T) {
-	for name, k := range map[string]struct {
-		source   string
-		rows     int64
-		between  bool   // rows come between the windows
-		nextSays string // of the third window
-	}{
-		"up to the end": {"from: committed", 180, true, "the window has no rows"},
-		"of 90 rows":    {"rows: 90", 90, false, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := smallTopic(t)
-			dir := t.TempDir()
-			job := fromTopic(c, jobFile{
-				"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, %s, group: trainers}}", k.source),
-				"publish": "{kafka: {name: small}}",
-			}).write(t, dir)
-			pacsgp(t, "train", "-c", job).says(t, exitFailure, "pacsgp topics")
-			succeed(t, "topics", "-c", job)
-			pacsgp(t, "plan", "-c", job).says(t, 0, fmt.Sprint(k.rows))
-			begin := map[int64]int64{}
-			for i := range 2 {
-				if i > 0 && k.between {
-					fillTopic(t, c.ListenAddrs()[0], 180)
-				}
-				succeed(t, "train", "-c", job)
-				r := record(t, filepath.Join(dir, "out"))
-				doc, err := certify.Parse(readFile(t, filepath.Join(dir, "out", r.Certificate)))
-				fatal.If(t, err)
-				for _, g := range doc.Sample.Segments {
-					if g.First != begin[g.Partition] {
-						t.Errorf("window %d: segment %+v, want to begin at %d", i, g, begin[g.Partition])
-					}
-					begin[g.Partition] = g.End
-				}
-				if doc.Sample.Rows != k.rows {
-					t.Errorf("window %d has %d rows, want %d", i, doc.Sample.Rows, k.rows)
-				}
-				pacsgp(t, "verify", filepath.Join(dir, "out", r.Model), filepath.Join(dir, "out", r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-			}
-			if n := committed(t, c, "pacsgp-certificates"); n != 2 {
-				t.Errorf("%d certificates, want 2", n)
-			}
-			if k.nextSays != "" {
-				pacsgp(t, "train", "-c", job).says(t, exitFailure, k.nextSays)
-			}
-		})
-	}
-}
-
 // remake deletes a topic, and makes one of its name.
 func remake(t *testing.T, address, name string, partitions int) {
 	t.Helper()
@@ -372,4 +319,10 @@ func remake(t *testing.T, address, name string, partitions int) {
 	if made, err := own(t, address).CreateTopic(t.Context(), name, partitions, 1, nil); err != nil || !made {
 		t.Fatalf("made: %v, %v", made, err)
 	}
+}
+
+// committed counts the records of a topic that readers of committed ones see.
+func committed(t *testing.T, c *kfake.Cluster, topic string) int {
+	t.Helper()
+	return len(committedRecords(t, c.ListenAddrs()[0], topic))
 }

@@ -221,7 +221,7 @@ func TestKilledAtEveryOperationThenResumed(t *testing.T) {
 	job, want, first := uninterrupted(t, "8")
 	stride := 1
 	if testing.Short() {
-		stride = 9
+		stride = 17
 	}
 	for _, how := range []string{howBefore, howAfter, howHalf} {
 		survived := false

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -64,14 +63,6 @@ func TestLogHasOneFormat(t *testing.T) {
 		if len(r) != 1 || r[0]["level"] != "ERROR" || r[0]["status"] == 0.0 || r[0]["run"] == nil {
 			t.Errorf("%s: %v", name, r)
 		}
-	}
-	hinted := records(t, finished(t, "trian"))[0]
-	if hint, _ := hinted["hint"].(string); !strings.HasPrefix(hint, "pacsgp --help lists") {
-		t.Errorf("the hint: %v", hinted)
-	}
-	wrong := tiny(jobFile{"train": "{passes: 2,5}"}).write(t, t.TempDir())
-	if r := records(t, finished(t, "train", "-c", wrong))[0]; !strings.HasPrefix(fmt.Sprint(r["hint"]), "inside braces a comma begins the next key") || strings.Contains(fmt.Sprint(r["msg"]), "hint") {
-		t.Errorf("a hint in brackets: %v", r)
 	}
 	text := finished(t, "train", "-c", job, "--log-format", "text", "-o", job)
 	if !strings.HasPrefix(text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:], "pacsgp: ") || strings.Contains(text, `{"time"`) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -208,4 +209,11 @@ func fillFeatures(b *testing.B, address string, rows int) {
 		records[i] = &kgo.Record{Topic: "features", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"x1":%v,"x2":%v}`, float64(i%9973)/9973, float64(i%9901)/9901)}
 	}
 	send(b, address, records...)
+}
+
+// processorTime is what this process has used.
+func processorTime(b *testing.B) time.Duration {
+	var use syscall.Rusage
+	fatal.If(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

@@ -247,30 +247,6 @@ func windowNames(all []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, doneWindow) })
 }
 
-// TestServiceConfiguration: a job that cannot go on for ever is refused, all its faults at once.
-func TestServiceConfiguration(t *testing.T) {
-	dir := t.TempDir()
-	job := serviceJob(t, "127.0.0.1:1", dir, jobFile{"stream": "{keep: -1}", "publish": ""})
-	pacsgp(t, "stream", "-c", job).says(t, exitConfig, "stream.keep", "publish.kafka")
-	lake := tiny(nil).write(t, dir)
-	pacsgp(t, "stream", "-c", lake).says(t, exitConfig, "a stream reads a topic")
-	// What says that it is the job of a stream is held to that by lint and plan too.
-	for _, command := range [][]string{{"lint"}, {"plan", "-c"}, {"stream", "-c"}} {
-		for _, c := range []struct {
-			change jobFile
-			says   string
-		}{
-			{jobFile{"kafka": `{brokers: ["127.0.0.1:1"]}`, "source": `{kafka: {topic: rows, group: trainers, rows: 5, spool: {limit: 10MB}}}`}, "source.kafka.rows: no window of so many"},
-			{jobFile{"train": "{time: 5s}"}, "train.time"},
-		} {
-			a := pacsgp(t, append(slices.Clone(command), serviceJob(t, "127.0.0.1:1", t.TempDir(), c.change))...)
-			if a.status != exitConfig || !strings.Contains(a.stdout+a.message, c.says) {
-				t.Errorf("%q with %v: status %d, %s%s, want %q", command, c.change, a.status, a.stdout, a.message, c.says)
-			}
-		}
-	}
-}
-
 // TestServiceIsRefused: what the group will never take ends the stream with a reason.
 func TestServiceIsRefused(t *testing.T) {
 	c := smallTopic(t)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -119,4 +120,18 @@ func members(t *testing.T, address, kind string) []certify.Certificate {
 	all := certificates(t, address, name+"-certificates")
 	t.Logf("%d certificates, of %d rows that were sent, the last one with number %d", len(all), sent, all[len(all)-1].Delta.Sequence.Number)
 	return all
+}
+
+// countOf is how many certificates speak of exactly these partitions.
+func countOf(all []certify.Certificate, partitions string) (n int) {
+	for _, c := range all {
+		var found []int64
+		for _, g := range c.Sample.Segments {
+			found = append(found, g.Partition)
+		}
+		if slices.Sort(found); fmt.Sprint(slices.Compact(found)) == partitions {
+			n++
+		}
+	}
+	return n
 }
