@@ -93,9 +93,7 @@ func TestPartsOfClaimedRows(t *testing.T) {
 func TestRolesEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	began := time.Now()
-	_, err := pipeline.NewRolesWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16)
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
-		t.Errorf("%v after %v, want the end of the context at once", err, took)
+	if _, err := pipeline.NewRolesWithin(ctx, "pacsgp", 1<<50, false, pipeline.OrdinalSet{}, 16); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the end of the context", err)
 	}
 }

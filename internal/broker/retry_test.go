@@ -57,14 +57,11 @@ func TestUnreachable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			began := time.Now()
 			var told atomic.Pointer[string]
-			var after atomic.Int64
 			client := newClient(t, broker.Config{Brokers: []string{c.address}, Patience: 6 * time.Second, Told: func(text string) {
 				if !told.CompareAndSwap(nil, &text) {
 					t.Error("told twice")
 				}
-				after.Store(int64(time.Since(began)))
 			}})
 			for range 2 {
 				_, err := client.Partitions(t.Context(), "rows")
@@ -74,9 +71,6 @@ func TestUnreachable(t *testing.T) {
 			}
 			if told.Load() == nil || !strings.Contains(*told.Load(), c.want) || !strings.Contains(*told.Load(), "tried again until 6s are over") {
 				t.Fatalf("told %v, want %q", told.Load(), c.want)
-			}
-			if d := time.Duration(after.Load()); d > 12*time.Second { // five, on a machine that has time
-				t.Errorf("told after %v", d)
 			}
 		})
 	}
