@@ -73,6 +73,15 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"mean.column":    func(j *pipeline.Job) { j.Mean.Column = "m" },
 			"beside it":      func(j *pipeline.Job) { j.Guarantees = alone },
 		}},
+		{"units", func(j *pipeline.Job) { j.Unit.Columns = []string{"day"} }, faults{
+			`"y" is the target`:                 func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
+			`"a" is the target, a feature`:      func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
+			"does not go with duplicates: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
+			"does not go with roles.by":         func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByPosition },
+			"go with roles.holdout last":        func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
+			"does not go with mean.column":      func(j *pipeline.Job) { j.Mean.Column = "m" },
+			"does not go with a curve":          func(j *pipeline.Job) { j.Guarantees = append(alone, certify.MethodCurve) },
+		}},
 		{"any tolerance", anyTolerance, faults{
 			"loss.tolerance":         func(j *pipeline.Job) { j.Loss.Tolerance = "all" },
 			"needs the method curve": func(j *pipeline.Job) { j.Guarantees = alone },

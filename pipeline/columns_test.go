@@ -129,35 +129,3 @@ func first(ctx context.Context, src pipeline.Source) (arrow.Record, error) {
 	record, err := b.Next(ctx)
 	return record, errors.Join(err, b.Close())
 }
-
-// A run on a table is verified, and gives the certificate that it gives on the columns
-// in another order.
-func TestRunOnColumns(t *testing.T) {
-	columns := waves(400, 0.2, 91)
-	var document []byte
-	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
-		var names []string
-		var data [][]float64
-		for _, c := range order {
-			names, data = append(names, []string{"a", "b", "y"}[c]), append(data, columns[c])
-		}
-		table := pipelinetest.NewMemory(names, data)
-		j := job(t, tiny)
-		var store pipelinetest.Store
-		env := environment(nil, &store)
-		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return j.Open(ctx, table.Table, features, env.Resources, nil)
-		}
-		r := run(t, j, env)
-		v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, table.Table.Data, pipeline.Resources{})
-		if err != nil || !v.Evidence {
-			t.Errorf("columns %q: verification %v, %v", names, v, err)
-		}
-		if document == nil {
-			document = store.Certificates[0]
-		}
-		if !slices.Equal(document, store.Certificates[0]) {
-			t.Errorf("columns %q: another certificate than in the order a, b, y", names)
-		}
-	}
-}

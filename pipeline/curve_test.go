@@ -71,15 +71,6 @@ func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (
 	return off
 }
 
-// alongside are PAC-Bayes and other methods.
-func alongside(ids ...certify.MethodID) []certify.MethodID {
-	all := []certify.MethodID{certify.MethodPACBayes}
-	for _, id := range ids {
-		all = append(all, id)
-	}
-	return all
-}
-
 // A curve ends the looks at its rows. A count beforehand is one look; jobs that were declared together,
 // and other rows, are free of it.
 func TestCurveEndsTheLooks(t *testing.T) {

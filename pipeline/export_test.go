@@ -273,32 +273,6 @@ func (m Model) ScaledAs(features []Affine, target Affine) (*model.Posterior, err
 // OnCircle is a point of the unit circle at so many turns.
 func OnCircle(turns float64) (x, y float64) { return onCircle(turns) }
 
-// Simulated is part k of so many of a lake, each with so many shards, that are copies of the one
-// shard of p: its rows are counted once a shard, and no row is read.
-func (p *Pass) Simulated(k, parts, shards int) (*Pass, error) {
-	q := &Pass{of: p.of, shards: map[int]*shardPass{}, tallies: certify.Tallies{}, copies: p.copies}
-	times := int64(parts) * int64(shards)
-	q.of.rows, q.of.shards = p.of.rows*times, parts*shards
-	q.copies.Rows, q.copies.Distinct, q.copies.DistinctFeatures = q.of.rows, q.of.rows, q.of.rows
-	for i := range shards {
-		s := *p.shards[0]
-		if s.first = int64(k*shards+i) * s.rows; s.first > 0 {
-			s.kept = nil
-		}
-		q.shards[k*shards+i] = &s
-		if err := q.tallies.Merge(p.tallies); err != nil {
-			return nil, err
-		}
-	}
-	return q, nil
-}
-
-// Found makes the handover that of a pass, whose rows training never read.
-func (h *Handover) Found(p *Pass) {
-	sample, targets := p.digests(indices(p.of.columns))
-	h.Sample, h.Targets, p.of.sample = sample.String(), targets.String(), sample
-}
-
 // Forge changes what a pass says of its shards with rows: the rows that it kept, and digests.
 func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float64) {
 	for _, s := range p.inOrder() {
