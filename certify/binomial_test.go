@@ -146,11 +146,10 @@ func TestLnFactorialEncloses(t *testing.T) {
 // Each method pays for its part of δ, and all parts together are δ.
 func TestMethodsPayForTheirShares(t *testing.T) {
 	ev := sound(t)
-	ev.Delta.Alternatives, ev.Delta.Alternative = 2, 1
 	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout}
 	c := certificate(t, ev)
 	held, _ := c.Guarantee(GuaranteeHoldout)
-	want, err := BinomialUpper(2, ev.Ledger.Holdout, .004275, Share{}) // 19/20 of 9/10 of ½ of .01
+	want, err := BinomialUpper(2, ev.Ledger.Holdout, .00855, Share{}) // 19/20 of 9/10 of .01
 	if err != nil || held.Bound != want {
 		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
 	}
@@ -159,7 +158,7 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Bound(Terms{Risk: draw.EmpiricalRisk.Upper, KL: ev.KL, LnInverseWeight: weight, N: draw.N, Delta: .0005})
+	b, err := Bound(Terms{Risk: draw.EmpiricalRisk.Upper, KL: ev.KL, LnInverseWeight: weight, N: draw.N, Delta: .001})
 	if err != nil || draw.Bound != b.Upper {
 		t.Errorf("the bound of a draw is %v, want %v (%v)", draw.Bound, b.Upper, err)
 	}

@@ -14,9 +14,8 @@ import (
 
 // A class says how many predictors there are and how the choice is paid for.
 type class struct {
-	lengthscales, variances Grid  // one predictor for each pair of values
-	alternatives            int64 // as many again in each job of a sweep
-	within                  int   // and within each law of θ, which KL pays for
+	lengthscales, variances Grid // one predictor for each pair of values
+	within                  int  // and within each law of θ, which KL pays for
 }
 
 // point is a grid of one value, which costs nothing.
@@ -27,7 +26,7 @@ func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
 func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 	t.Helper()
 	ev := sound(t)
-	ev.Delta = Delta{Declared: delta, Alternatives: c.alternatives, Alternative: c.alternatives, Methods: []MethodID{MethodPACBayes}}
+	ev.Delta = Delta{Declared: delta, Methods: []MethodID{MethodPACBayes}}
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.KL = math.Log(float64(c.within))
 	ev.Kernel.ARD = false
@@ -92,16 +91,15 @@ func TestBestOfAFiniteClassIsCovered(t *testing.T) {
 		name string
 		class
 	}{
-		{"KL", class{point(), point(), 1, many}},
-		{"ln 1/p of the lengthscale", class{values(many), point(), 1, 1}},
-		{"ln 1/p of the variance", class{point(), values(many), 1, 1}},
-		{"the share of delta", class{point(), point(), many, 1}},
-		{"all of them", class{values(10), values(10), 10, 10}},
+		{"KL", class{point(), point(), many}},
+		{"ln 1/p of the lengthscale", class{values(many), point(), 1}},
+		{"ln 1/p of the variance", class{point(), values(many), 1}},
+		{"all of them", class{values(10), values(10), 10}},
 	} {
 		for _, delta := range []float64{.3, .001} {
 			t.Run(fmt.Sprintf("%s, delta %g", c.name, delta), func(t *testing.T) {
 				covered := worst(c.guarantees(t, n, delta), many)
-				unpaid := worst(class{point(), point(), 1, 1}.guarantees(t, n, delta), many)
+				unpaid := worst(class{point(), point(), 1}.guarantees(t, n, delta), many)
 				if !(covered <= delta) {
 					t.Errorf("the best of %d predictors has a risk above its bound with probability %g, above delta = %g", many, covered, delta)
 				}
@@ -119,7 +117,7 @@ func TestBestOfAFiniteClassIsCovered(t *testing.T) {
 // fails a hundred times too often.
 func TestDeltaIsCovered(t *testing.T) {
 	const n, delta = 120, 1e-4
-	one := class{point(), point(), 1, 1}
+	one := class{point(), point(), 1}
 	if covered := worst(one.guarantees(t, n, delta), 1); !(covered <= delta) {
 		t.Errorf("the risk is above its bound with probability %g, above delta = %g", covered, delta)
 	}
@@ -222,7 +220,7 @@ func outside(c float64, n int) float64 {
 func TestXiIsCovered(t *testing.T) {
 	const delta = .3
 	for _, n := range []int{1, 2, 3, 10, 30, 120} {
-		g := class{point(), point(), 1, 1}.guarantees(t, n, delta)[0]
+		g := class{point(), point(), 1}.guarantees(t, n, delta)[0]
 		covered, without := outside(g.Exponent, n), outside((g.Exponent-g.LnXi/float64(n))*(1+1e-12), n)
 		if !(covered <= delta) {
 			t.Errorf("N = %d: the risk is outside with probability %g, above delta = %g", n, covered, delta)

@@ -7,14 +7,9 @@ import (
 	"slices"
 )
 
-// A Delta says how much of a declared δ a certificate may spend. The K jobs
-// of a sweep are declared together, before anybody has seen a result; each
-// spends δ/K, so that by the union bound all K certificates hold at once with
-// confidence 1−δ, and the best of them may be chosen.
+// A Delta says how much of a declared δ a certificate may spend.
 type Delta struct {
-	Declared     float64 `json:"declared"`     // the decimal number δ, 0 < δ < 1; no default: the user says it
-	Alternatives int64   `json:"alternatives"` // K, 1 without a sweep
-	Alternative  int64   `json:"alternative"`  // which of them this is, 1 to K
+	Declared float64 `json:"declared"` // the decimal number δ, 0 < δ < 1; no default: the user says it
 
 	// Methods are the applied methods. The certificate's part of δ is divided among them, so that all
 	// their guarantees hold at once.
@@ -38,7 +33,7 @@ func (d Delta) Share(method MethodID) Share {
 			weight = m.weight()
 		}
 	}
-	share := product(d.Sequence.share(), oneOf(d.Alternatives), partOf(weight, all))
+	share := product(d.Sequence.share(), partOf(weight, all))
 	if m, ok := methodByID(method); ok && m.needs.Role == RoleHoldout {
 		share = product(share, d.Looks.share())
 	}
@@ -50,9 +45,6 @@ func (d Delta) validate() error {
 	var faults []error
 	if !(0 < d.Declared && d.Declared < 1) {
 		faults = append(faults, deltaFault(d.Declared))
-	}
-	if d.Alternative < 1 || d.Alternative > d.Alternatives {
-		faults = append(faults, fmt.Errorf("alternative %d of %d: they count from 1", d.Alternative, d.Alternatives))
 	}
 	return errors.Join(append(faults, ValidMethods(d.Methods), d.Sequence.validate(), d.Looks.validate(d.Uses(RoleHoldout)))...)
 }

@@ -9,16 +9,16 @@ import (
 // One-sided against values of 40 digits from an independent tool.
 func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 	for _, v := range readVectors(t, "delta.csv", 50) {
-		delta, alternatives := number(t, v["delta"]), int64(number(t, v["alternatives"]))
-		got, err := lnInverseDelta(delta, Delta{Declared: delta, Alternatives: alternatives, Alternative: 1, Methods: alone()}.Share(MethodPACBayes))
+		delta, predictors := number(t, v["delta"]), int64(number(t, v["alternatives"]))
+		got, err := lnInverseDelta(delta, oneOf(predictors))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := truth(t, v["ln_inverse_delta"])
 		if below(got, want) {
-			t.Errorf("unsound: ln(%d/%g) = %.18g is below %.18g", alternatives, delta, got, want)
+			t.Errorf("unsound: ln(%d/%g) = %.18g is below %.18g", predictors, delta, got, want)
 		} else if nearest, _ := want.Float64(); got > math.Nextafter(nearest, 1e9) {
-			t.Errorf("loose: ln(%d/%g) = %.18g, want %.18g", alternatives, delta, got, want)
+			t.Errorf("loose: ln(%d/%g) = %.18g, want %.18g", predictors, delta, got, want)
 		}
 	}
 }
@@ -26,33 +26,29 @@ func TestLnInverseDeltaIsSoundOnVectors(t *testing.T) {
 // alone is the method of a certificate that has one.
 func alone() []MethodID { return []MethodID{MethodPACBayes} }
 
-// The union bound: what all methods of all alternatives spend together is δ, no
-// more and no less, with what later looks at the hold-out rows may spend.
-func TestAlternativesSpendDelta(t *testing.T) {
-	for _, k := range []int64{1, 2, 3, 7, 49, 1000} {
-		spent := new(big.Rat)
-		for i := range k {
-			d := Delta{Declared: .01, Alternatives: k, Alternative: i + 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
-			for _, method := range Methods() {
-				share := d.Share(method).rational()
-				if method == MethodHoldout {
-					share = share.Mul(share, big.NewRat(20, 19))
-				}
-				spent.Add(spent, share)
-			}
+// The union bound: what all methods spend together is δ, no more and no less, with what later looks at
+// the hold-out rows may spend.
+func TestMethodsSpendDelta(t *testing.T) {
+	spent := new(big.Rat)
+	d := Delta{Declared: .01, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
+	for _, method := range d.Methods {
+		share := d.Share(method).rational()
+		if method == MethodHoldout {
+			share = share.Mul(share, big.NewRat(20, 19))
 		}
-		if spent.Cmp(big.NewRat(1, 1)) != 0 {
-			t.Errorf("%d alternatives spend %s of delta, want all of it", k, spent)
-		}
+		spent.Add(spent, share)
+	}
+	if spent.Cmp(big.NewRat(1, 1)) != 0 {
+		t.Errorf("the methods spend %s of delta, want all of it", spent)
 	}
 }
 
-// A sweep of predictors that were fixed beforehand, from which the worst is
+// Predictors that were fixed beforehand, with equal shares, from which the worst is
 // chosen: the probability that any bound is too low, added up exactly, is at
 // most δ for every risk. With all of δ for each it is above, so that the test
 // would notice a share that is not paid.
-func TestAllAlternativesHoldAtOnce(t *testing.T) {
-	const n, alternatives, delta = 8, 60, .3
+func TestSharesHoldAtOnce(t *testing.T) {
+	const n, predictors, delta = 8, 60, .3
 	violated := func(share Share) (most float64) {
 		var upper [n + 1]float64
 		for k := range upper {
@@ -69,13 +65,12 @@ func TestAllAlternativesHoldAtOnce(t *testing.T) {
 					one += binomial(n, k, p, 0)
 				}
 			}
-			most = max(most, 1-math.Pow(1-one, alternatives))
+			most = max(most, 1-math.Pow(1-one, predictors))
 		}
 		return most
 	}
-	share := Delta{Declared: delta, Alternatives: alternatives, Alternative: 1, Methods: alone()}.Share(MethodPACBayes)
-	if got := violated(share); !(got <= delta) {
-		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", alternatives, got, delta)
+	if got := violated(oneOf(predictors)); !(got <= delta) {
+		t.Errorf("some of %d bounds is too low with probability %g, above δ = %g", predictors, got, delta)
 	}
 	if got := violated(Share{}); !(got > delta) {
 		t.Errorf("with all of δ for each, some bound is too low with probability %g only: the test has no power", got)

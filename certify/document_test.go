@@ -49,12 +49,8 @@ func variants(t *testing.T) map[string]Evidence {
 		"scaled": change(func(ev *Evidence) {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
-		"jitter":   change(func(ev *Evidence) { ev.Jitter.Holds = false }),
-		"sweep":    change(func(ev *Evidence) { ev.Delta.Alternatives, ev.Delta.Alternative = 12, 3 }),
-		"sequence": change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0} }),
-		"first": change(func(ev *Evidence) {
-			ev.Delta.Sequence, ev.Delta.Alternatives = &Sequence{DeltaSequence, "flights/trainers", 1, 0}, 2
-		}),
+		"jitter":    change(func(ev *Evidence) { ev.Jitter.Holds = false }),
+		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0} }),
 		"horizon":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
 		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
@@ -353,7 +349,6 @@ func TestSchemaRefuses(t *testing.T) {
 		{`"epsilon": 15`, `"below": 15`},
 		{`"epsilon": 15`, `"epsilon": 15, "width": "deviation"`},
 		{`"holds": true`, `"holds": 1`},
-		{`"alternatives": 1`, `"alternatives": 0`},
 		{`"policy": "drop"`, `"policy": "ignore"`},
 		{`"values-present"`, `"values"`},
 		{`"unproven": 2`, `"unproven": -2`},

@@ -24,7 +24,7 @@ func sound(t testing.TB) Evidence {
 	t.Helper()
 	ev := Evidence{
 		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay"},
-		Delta: Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}},
+		Delta: Delta{Declared: 0.01, Methods: []MethodID{MethodPACBayes, MethodHoldout}},
 		Tallies: Tallies{
 			{PredictorDraw, RoleTrain}:   {Unproven: 2},
 			{PredictorMean, RoleHoldout}: {Unproven: 1},
@@ -133,9 +133,6 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"accuracy NaN":             func(ev *Evidence) { ev.Accuracy = nan },
 		"unproven negative":        func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = -1 },
 		"unproven not counted":     func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = 300 },
-		"no alternative":           func(ev *Evidence) { ev.Delta.Alternative = 0 },
-		"alternative beyond":       func(ev *Evidence) { ev.Delta.Alternative = 2 },
-		"no alternatives":          func(ev *Evidence) { ev.Delta.Alternatives = 0 },
 		"correlation NaN":          func(ev *Evidence) { ev.Dependence.Correlation = nan },
 		"products above squares":   func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, 1.01) },
 		"series of other rows":     func(ev *Evidence) { ev.Dependence = dependence(12599, 12000, 0) },

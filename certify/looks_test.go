@@ -12,7 +12,7 @@ import (
 
 // look is the Delta of look j at n rows, with a tenth of δ for the other method.
 func look(j int, n int64, delta float64) Delta {
-	d := Delta{Declared: delta, Alternatives: 1, Alternative: 1, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
+	d := Delta{Declared: delta, Methods: []MethodID{MethodPACBayes, MethodHoldout}}
 	if j > 1 {
 		d.Looks = &Looks{Earlier: slices.Repeat([]int64{n}, j-1)}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func numbered(policy DeltaPolicy, k int64) Delta {
-	return Delta{Declared: .01, Alternatives: 1, Alternative: 1, Methods: alone(), Sequence: &Sequence{policy, "s", k, 0}}
+	return Delta{Declared: .01, Methods: alone(), Sequence: &Sequence{policy, "s", k, 0}}
 }
 
 // The union bound: the first n certificates spend δ·n/(n+1), exactly, which is never more
@@ -33,9 +33,9 @@ func TestSequenceSpendsDelta(t *testing.T) {
 		t.Errorf("with a horizon all spend %s of delta", spent)
 	}
 	d := numbered(DeltaSequence, 3)
-	d.Alternatives, d.Methods = 5, []MethodID{MethodPACBayes, MethodHoldout}
-	if s := d.Share(MethodHoldout); s.String() != "57/4000" { // 1/12 · 1/5 · 9/10 · 19/20
-		t.Errorf("a method of an alternative has %s of delta, want 57/4000", s)
+	d.Methods = []MethodID{MethodPACBayes, MethodHoldout}
+	if s := d.Share(MethodHoldout); s.String() != "57/800" { // 1/12 · 9/10 · 19/20
+		t.Errorf("a method has %s of delta, want 57/800", s)
 	}
 }
 

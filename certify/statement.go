@@ -167,9 +167,6 @@ func certified(g Guarantee, c Certificate) string {
 	if len(c.Delta.Methods) > 1 {
 		words += ". It holds together with the other guarantees of this certificate"
 	}
-	if k := c.Delta.Alternatives; k > 1 {
-		words += fmt.Sprintf(". It holds together with the guarantees of the other %d of %d alternatives that the job declared, so that the best of them may be chosen", k-1, k)
-	}
 	if g.Role == RoleHoldout {
 		words += c.Delta.Looks.words()
 	}

@@ -450,7 +450,7 @@ func (j Job) Digest() (Digest, error) {
 // Spends is the job's part of δ.
 func (j Job) Spends() certify.Delta {
 	return certify.Delta{
-		Declared: j.Delta, Alternatives: 1, Alternative: 1, Methods: j.Guarantees,
+		Declared: j.Delta, Methods: j.Guarantees,
 		Sequence: j.sequence, Looks: j.looks,
 	}
 }

@@ -29,7 +29,7 @@ type Look struct {
 }
 
 // A Slot is the place of a job in its family; zero: it is the only one.
-type Slot struct{ Number, Alternative int64 }
+type Slot struct{ Number int64 }
 
 // HeldOut identifies hold-out rows by their values, whatever their files and names of columns.
 type HeldOut struct {

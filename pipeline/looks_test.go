@@ -312,7 +312,6 @@ func TestAnswersThatFamiliesShare(t *testing.T) {
 		"a second answer":               {{b, one, 'x', 0}, {a, one, 'x', 1}, {a, one, 'y', 1}, {a, two, 'z', 2}, {b, two, 'w', 2}, {a, two, 'z', 2}},
 		"of a slot that may spend more": {{a, one, 'x', 0}, {lone, pipeline.Slot{}, 'x', 1}, {a, two, 'z', 0}},
 		"of one that may not":           {{lone, pipeline.Slot{}, 'x', 0}, {a, one, 'x', 0}, {a, two, 'z', 1}, {b, pipeline.Slot{}, 'x', 0}, {b, pipeline.Slot{}, 'v', 2}},
-		"alternatives":                  {{a, pipeline.Slot{Alternative: 1}, 'x', 0}, {b, one, 'y', 1}, {a, pipeline.Slot{Alternative: 2}, 'x', 0}, {a, pipeline.Slot{Alternative: 3}, 'u', 1}},
 	} {
 		log := &pipelinetest.Store{}
 		for i, x := range answers {

@@ -288,7 +288,6 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			m.Losses.Sum, m.Losses.Squares, m.Late.Sum = m.Losses.Sum+1024, m.Losses.Squares+1<<20, m.Late.Sum+1024
 			ev.Dependence = certify.NewDependence(m)
 		}, false},
-		{"alternatives", func(ev *certify.Evidence) { ev.Delta.Alternatives = 2 }, true},
 		{"model", func(ev *certify.Evidence) { ev.ModelDigest = strings.Repeat("0", 64) }, true},
 		{"seed", func(ev *certify.Evidence) { ev.OptimiserSeed++ }, true},
 		{"jitter's bound", func(ev *certify.Evidence) { ev.Jitter.Holds = false }, true},

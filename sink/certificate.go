@@ -40,8 +40,6 @@ type certificateRow struct {
 	Above   *float64 `parquet:"above,optional"`
 
 	Delta           float64 `parquet:"delta"`
-	Alternatives    int64   `parquet:"alternatives"`
-	Alternative     int64   `parquet:"alternative"`
 	SequencePolicy  *string `parquet:"sequence_policy,optional"`
 	SequenceName    *string `parquet:"sequence_name,optional"`
 	SequenceNumber  *int64  `parquet:"sequence_number,optional"`
@@ -235,8 +233,8 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker,
 		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
 		Target: draw.Loss.Target, Loss: string(draw.Loss.Kind),
-		Delta: c.Delta.Declared, Alternatives: c.Delta.Alternatives, Alternative: c.Delta.Alternative,
-		N: draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, KL: draw.KL,
+		Delta: c.Delta.Declared,
+		N:     draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, KL: draw.KL,
 		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
 		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: draw.Unproven,
 		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,

@@ -32,7 +32,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 	const n = 1800
 	ev := certify.Evidence{
 		Loss:    certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind"},
-		Delta:   certify.Delta{Declared: 0.01, Alternatives: 1, Alternative: 1, Methods: []certify.MethodID{certify.MethodPACBayes}},
+		Delta:   certify.Delta{Declared: 0.01, Methods: []certify.MethodID{certify.MethodPACBayes}},
 		Tallies: certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: sum(n, 0.03125)}}, Accuracy: 0x1p-20, KL: 61.25,
 		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
 		Theta: []certify.Parameter{

@@ -77,7 +77,7 @@ CERTIFICATE = {
                "segments?": [{"topic": topic_name, "partition": count, "first": count, "end": count, "rows": count}]},
     "row_rules": [text], "model": {"digest": digest}, "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
-    "delta": {"declared": positive, "alternatives?": count, "alternative?": count, "methods": [{*METHODS}],
+    "delta": {"declared": positive, "methods": [{*METHODS}],
               "sequence?": {"policy": {"sequence", "each"}, "name": text, "number": number_of, "horizon?": number_of},
               "looks?": {"uncounted?": flag, "earlier?": [number_of], "swapped?": flag, "ended?": flag}},
     "declared": anything}

@@ -33,18 +33,17 @@ func NewLookLog(path string, fsys durable.FS) *LookLog {
 
 // A lookLine is a line of the log. docs/format.md, section "Log of looks".
 type lookLine struct {
-	Format      string `json:"format"`
-	Family      string `json:"family"`
-	Number      int64  `json:"number"`
-	Alternative int64  `json:"alternative"`
-	Shown       string `json:"shown"`
-	Curve       bool   `json:"curve,omitempty"`
-	Groups      int    `json:"groups,omitempty"`
-	Sample      int64  `json:"sample_rows"`
-	Rows        int64  `json:"rows"`
-	Marks       []byte `json:"marks"`
-	Places      []byte `json:"places"`
-	Trained     []byte `json:"trained"`
+	Format  string `json:"format"`
+	Family  string `json:"family"`
+	Number  int64  `json:"number"`
+	Shown   string `json:"shown"`
+	Curve   bool   `json:"curve,omitempty"`
+	Groups  int    `json:"groups,omitempty"`
+	Sample  int64  `json:"sample_rows"`
+	Rows    int64  `json:"rows"`
+	Marks   []byte `json:"marks"`
+	Places  []byte `json:"places"`
+	Trained []byte `json:"trained"`
 }
 
 const (
@@ -109,7 +108,7 @@ func (l *LookLog) read() (all []pipeline.Look, whole int64, torn bool, err error
 
 func encodeLook(l pipeline.Look) ([]byte, error) {
 	text, err := json.Marshal(lookLine{
-		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Alternative: l.Slot.Alternative, Shown: l.Shown.String(), Curve: l.Curve, Groups: l.Groups,
+		Format: looksFormat, Family: l.Family.String(), Number: l.Slot.Number, Shown: l.Shown.String(), Curve: l.Curve, Groups: l.Groups,
 		Sample: l.Sample, Rows: l.Held.Rows, Marks: encodeNumbers(l.Held.Marks), Places: encodeNumbers(l.Held.Places), Trained: encodeNumbers(l.Trained),
 	})
 	return append(text, '\n'), err
@@ -125,7 +124,7 @@ func parseLook(text []byte) (pipeline.Look, error) {
 	if line.Format != looksFormat || line.Rows < 1 || line.Sample < line.Rows || line.Groups < 0 || line.Groups > certify.MaxGroupValues+1 {
 		return pipeline.Look{}, fmt.Errorf("it is no line of the format %s", looksFormat)
 	}
-	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number, Alternative: line.Alternative}, Curve: line.Curve, Groups: line.Groups, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
+	l := pipeline.Look{Slot: pipeline.Slot{Number: line.Number}, Curve: line.Curve, Groups: line.Groups, Sample: line.Sample, Held: pipeline.HeldOut{Rows: line.Rows}}
 	var faults [3]error
 	l.Held.Marks, faults[0] = parseNumbers(line.Marks)
 	l.Held.Places, faults[1] = parseNumbers(line.Places)

@@ -17,7 +17,7 @@ import (
 
 func aLook(shown byte, marks ...uint64) pipeline.Look {
 	return pipeline.Look{
-		Family: pipeline.Digest{7}, Slot: pipeline.Slot{Number: 3, Alternative: 2}, Shown: pipeline.Digest{shown}, Sample: 1 << 30,
+		Family: pipeline.Digest{7}, Slot: pipeline.Slot{Number: 3}, Shown: pipeline.Digest{shown}, Sample: 1 << 30,
 		Held:    pipeline.HeldOut{Rows: int64(len(marks)), Marks: marks, Places: marks[:1]},
 		Trained: marks,
 	}

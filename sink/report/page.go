@@ -158,7 +158,7 @@ func sum(g certify.Guarantee, c certify.Certificate) []Row {
 		nats("KL of Q from P", g.KL),
 		nats("ln 1/weight of theta", g.LnInverseWeight),
 		nats("ln xi(N)", g.LnXi),
-		nats("ln alternatives/delta", g.LnInverseDelta),
+		nats("ln 1/delta", g.LnInverseDelta),
 		{"bound B", certify.RoundUp(g.Bound, 5), "Pinsker's form: " + certify.RoundUp(g.BoundPinsker, 5)},
 		{"yardstick", certify.RoundUp(c.Baseline.Bound, 5), "of the constant " + strconv.FormatFloat(c.Baseline.Constant, 'g', 6, 64)},
 	}
@@ -278,7 +278,6 @@ func record(c certify.Certificate) []Field {
 		{"kernel", family + ", " + kind},
 		{"roles", roles(c)},
 		{"accuracy", fmt.Sprintf("predictions within %g of the exact mean; %s not proven and counted as a loss of 1", c.Accuracy.Tau, certify.Count(unproven(c), "row"))},
-		{"alternatives", fmt.Sprintf("number %d of %d that share delta", c.Delta.Alternative, c.Delta.Alternatives)},
 		{"sample", c.Sample.Digest},
 		{"targets", c.Sample.Targets},
 		{"model", c.Model.Digest},
