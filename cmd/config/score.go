@@ -98,7 +98,7 @@ func ReadScore(ctx context.Context, path string, env Environment) (ScoreFile, er
 }
 
 // checkScore reads a score file, and finds its faults before a row is read.
-func checkScore(ctx context.Context, path string, env Environment) (ScoreFile, []yamlfile.Fault, error) {
+func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[ScoreFile](path, env.Lookup)
 	if err != nil {
 		return c, nil, err

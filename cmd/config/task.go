@@ -81,7 +81,7 @@ type Task struct {
 }
 
 // checkJob reads a job, and finds its faults before a row is read.
-func checkJob(ctx context.Context, path string, env Environment, o Overrides) (Task, []yamlfile.Fault, error) {
+func checkJob(_ context.Context, path string, env Environment, o Overrides) (Task, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[JobFile](path, env.Lookup)
 	if err != nil {
 		return Task{}, nil, err

@@ -49,7 +49,7 @@ func ReadWatch(ctx context.Context, path string, env Environment) (WatchFile, er
 }
 
 // checkWatch reads a watch file, and finds its faults before a row is read.
-func checkWatch(ctx context.Context, path string, env Environment) (WatchFile, []yamlfile.Fault, error) {
+func checkWatch(_ context.Context, path string, env Environment) (WatchFile, []yamlfile.Fault, error) {
 	c, t, err := readConfiguration[WatchFile](path, env.Lookup)
 	if err != nil {
 		return c, nil, err

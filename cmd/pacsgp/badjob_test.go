@@ -118,7 +118,7 @@ func (c writer) fails(t *testing.T, kind string, failure error, at int) bool {
 		}
 		return &os.PathError{Op: kind, Path: op.Name, Err: failure}
 	})
-	a := pacsgpOn(t, broken, nil, c.args(out)...)
+	a := pacsgpOn(t, broken, c.args(out)...)
 	if !failed {
 		return false
 	}

@@ -87,7 +87,7 @@ func TestBrokerKilled(t *testing.T) {
 				return effect()
 			})
 			ended := make(chan answer, 1)
-			go func() { ended <- pacsgpOn(t, files, nil, "train", "-c", job) }()
+			go func() { ended <- pacsgpOn(t, files, "train", "-c", job) }()
 			select {
 			case <-reached:
 			case a := <-ended:

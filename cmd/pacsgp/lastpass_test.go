@@ -27,7 +27,7 @@ func meanwhile(t *testing.T, job string, happens func(modelFile string)) (a answ
 		}
 		return err
 	})
-	a = pacsgpOn(t, fsys, nil, "train", "-c", job)
+	a = pacsgpOn(t, fsys, "train", "-c", job)
 	if done != 1 {
 		t.Fatalf("no model file was written: %s", a.message)
 	}

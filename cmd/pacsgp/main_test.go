@@ -100,12 +100,12 @@ type answer struct {
 // pacsgp calls the command in this process.
 func pacsgp(t testing.TB, args ...string) answer {
 	t.Helper()
-	return pacsgpOn(t, plain(), nil, args...)
+	return pacsgpOn(t, plain(), args...)
 }
 
-func pacsgpOn(t testing.TB, fsys durable.FS, environment map[string]string, args ...string) answer {
+func pacsgpOn(t testing.TB, fsys durable.FS, args ...string) answer {
 	t.Helper()
-	return called(t, testSystem(nil, nil, fsys, environment), args...)
+	return called(t, testSystem(nil, nil, fsys, nil), args...)
 }
 
 // called calls the command on a system, and keeps what it says.
