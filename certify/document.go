@@ -245,7 +245,6 @@ type Declared struct {
 	Software string   `json:"software"`
 	Attempt  Attempt  `json:"attempt"`
 	Training Training `json:"training"`
-	Scaling  []Scaled `json:"scaling,omitempty"` // declared constants, one a column
 }
 
 // Training has what is needed, with configuration and rows, to train the same bytes of the
@@ -259,13 +258,6 @@ type Training struct {
 	Hurried int64 `json:"hurried_after,omitempty"`
 	// Ancestor is the model with which training began, or nil.
 	Ancestor *Ancestor `json:"ancestor,omitempty"`
-}
-
-// A Scaled is the declared scaling of a column.
-type Scaled struct {
-	Column string  `json:"column"`
-	Centre float64 `json:"centre"`
-	Scale  float64 `json:"scale"`
 }
 
 // An Attempt counts the different jobs in the maker's log up to this one.

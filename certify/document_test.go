@@ -67,11 +67,10 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Kernel.Family, ev.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
 		}),
 		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
-		"declared": change(func(ev *Evidence) {
+		"start": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
 			ev.Ledger.Reference, ev.Ledger.Holdout, ev.Dependence = 0, 685, dependence(12000, 12000, 0)
 			missAll(t, ev)
-			ev.Declared.Scaling = []Scaled{{"distance", 1, 2}, {"hour", 12, 6}, {"delay", 0, 9}}
 		}),
 	}
 }

@@ -8,9 +8,6 @@ func (c Certificate) Doubts() []string {
 	if c.Declared.Attempt.OnTheseRows > 1 {
 		said = append(said, c.OtherJobs()+" tried on these rows before this one, says its maker. If this job was changed after results were seen, its confidence is not what it says.")
 	}
-	if len(c.Declared.Scaling) > 0 {
-		said = append(said, "The scaling was declared. That it was not computed from the certified rows is its maker's word; if it was, the bounds may be too low.")
-	}
 	said = append(said, c.Copies.doubts()...)
 	if n := c.Ledger.Bad; n > 0 {
 		said = append(said, fmt.Sprintf("%d of %d rows (%s %%) break a row rule and were left out. Nothing is promised about such rows; where what breaks them has to do with how hard they are to predict, or the target is what breaks, the promise is worth less.",

@@ -270,14 +270,5 @@ func (ev Evidence) validateDeclared() error {
 	if d.Unit != "" {
 		faults = append(faults, UnitName(d.Unit))
 	}
-	scaled := append(slices.Clone(ev.features()), ev.Loss.Target)
-	if n := len(d.Scaling); n > 0 && n != len(scaled) {
-		return errors.Join(append(faults, fmt.Errorf("%d columns have declared scaling, want all %d or none", n, len(scaled)))...)
-	}
-	for i, s := range d.Scaling {
-		if s.Column != scaled[i] || !(math.Abs(s.Centre) <= math.MaxFloat64) || !(0 < s.Scale && s.Scale <= math.MaxFloat64) {
-			faults = append(faults, fmt.Errorf("declared scaling of %q: centre %g and scale %g, want those of %q, finite and positive", s.Column, s.Centre, s.Scale, scaled[i]))
-		}
-	}
 	return errors.Join(faults...)
 }

@@ -165,16 +165,6 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"column too long": func(ev *Evidence) {
 			ev.Loss.Target, ev.Sample.Columns[2] = strings.Repeat("d", 129), strings.Repeat("d", 129)
 		},
-		"scaling of other columns": func(ev *Evidence) {
-			ev.Declared.Scaling = []Scaled{{"hour", 0, 1}, {"distance", 0, 1}, {"delay", 0, 1}}
-		},
-		"scaling of few columns": func(ev *Evidence) { ev.Declared.Scaling = []Scaled{{"distance", 0, 1}} },
-		"scaling NaN": func(ev *Evidence) {
-			ev.Declared.Scaling = []Scaled{{"distance", nan, 1}, {"hour", 0, 1}, {"delay", 0, 1}}
-		},
-		"scaling by 0": func(ev *Evidence) {
-			ev.Declared.Scaling = []Scaled{{"distance", 0, 0}, {"hour", 0, 1}, {"delay", 0, 1}}
-		},
 		"constant's loss missing":   func(ev *Evidence) { ev.Constant.Risk = RiskSum{} },
 		"constant NaN":              func(ev *Evidence) { ev.Constant.Value = nan },
 		"constant from nowhere":     func(ev *Evidence) { ev.Constant.Origin = "" },

@@ -10,7 +10,6 @@ var Examples = map[string]string{
 	"groups":   "{column: carrier}",
 	"loss":     "{epsilon: 0.5}",
 	"kernel":   "{family: matern-5/2}",
-	"scaling":  "{mode: reference}",
 	"unit":     "{column: day}",
 	"roles":    "{holdout: 10 %}",
 	"bad_rows": "{tolerance: 0.1 %}",

@@ -31,8 +31,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"kernel.family: no family":                                    func(j *pipeline.Job) { j.Kernel.Family = []string{} },
 			"train.mode|batch -9, buffer 3|passes":                        func(j *pipeline.Job) { j.Train = pipeline.TrainDecl{Mode: "fast", Batch: -9, Buffer: 3, Passes: nan} },
 			"grid: min 1":                                                 func(j *pipeline.Job) { j.Grid = pipeline.GridDecl{Min: 1, Step: nan} },
-			`loss.kind: "l2"|grid.prior: "cauchy"|scaling.mode: "some"|roles.by: "last"`: func(j *pipeline.Job) {
-				j.Loss, j.Grid.Prior, j.Scaling.Mode, j.Roles.By = pipeline.LossDecl{Kind: "l2"}, "cauchy", "some", "last"
+			`loss.kind: "l2"|grid.prior: "cauchy"|scaling: "some"|roles.by: "last"`: func(j *pipeline.Job) {
+				j.Loss, j.Grid.Prior, j.Scaling, j.Roles.By = pipeline.LossDecl{Kind: "l2"}, "cauchy", "some", "last"
 			},
 			`kernel "matern" is unknown|kernel "matern-3/2" is twice in a list`: func(j *pipeline.Job) {
 				j.Kernel.Family = []string{"matern", certify.KernelMatern32, certify.KernelMatern32}
@@ -45,12 +45,9 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"how many of the last rows":         func(j *pipeline.Job) { j.Roles.Last = true },
 			"roles.outside: these rows are for": func(j *pipeline.Job) { j.Roles.Outside = 0.3 },
 		}},
-		{"a scaling that is declared", func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingDeclared }, faults{
-			"grid.prior|scaling.target|scaling.features|loss.epsilon": func(j *pipeline.Job) { j.Loss, j.Grid.Prior = pipeline.LossDecl{EpsilonStd: 1}, "peaked" },
-			"scaling: a:|scaling: target:": func(j *pipeline.Job) {
-				j.Scaling.Features, j.Scaling.Target = map[string]pipeline.Affine{"a": {}}, &pipeline.Affine{Scale: math.Inf(1)}
-			},
-			"1 is no number|with declared scaling": func(j *pipeline.Job) { j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 1} },
+		{"no scaling", func(j *pipeline.Job) { j.Scaling = pipeline.ScalingNone }, faults{
+			"grid.prior|loss.epsilon":        func(j *pipeline.Job) { j.Loss, j.Grid.Prior = pipeline.LossDecl{EpsilonStd: 1}, "peaked" },
+			"1 is no number|without scaling": func(j *pipeline.Job) { j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 1} },
 		}},
 		{"a method of the paper", func(j *pipeline.Job) { j.Train.Method = pipeline.MethodVFE }, faults{
 			`train.method: "SVGP"`:              func(j *pipeline.Job) { j.Train.Method = "SVGP" },
@@ -91,24 +88,23 @@ func TestBadJobsAreRefused(t *testing.T) {
 			},
 		}},
 		{"an encoding", func(j *pipeline.Job) { j.Encode = pipeline.Encodings{{Column: "station"}} }, faults{
-			"different levels":  func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} },
-			"different periods": func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} },
-			"levels or periods": func(j *pipeline.Job) { j.Encode[0].OneHot, j.Encode[0].Cyclic = []float64{1}, []float64{1} },
-			"two encodings":     func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
-			"no feature":        func(j *pipeline.Job) { j.Encode[0].Column = "y" },
-			"not printed":       func(j *pipeline.Job) { j.Encode[0].Texts = []string{"a\u202eb"} },
-			"list the levels":   declareLevels,
-			"groups by texts":   func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
+			"different levels":   func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} },
+			"different periods":  func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} },
+			"levels or periods":  func(j *pipeline.Job) { j.Encode[0].OneHot, j.Encode[0].Cyclic = []float64{1}, []float64{1} },
+			"two encodings":      func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
+			"no feature":         func(j *pipeline.Job) { j.Encode[0].Column = "y" },
+			"not printed":        func(j *pipeline.Job) { j.Encode[0].Texts = []string{"a\u202eb"} },
+			"list the levels of": declareLevels,
+			"groups by texts":    func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
 		}},
 		{"a fill", func(j *pipeline.Job) {
 			j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}
 		}, faults{
-			"from -1e30 to 1e30":      func(j *pipeline.Job) { j.Encode[0].Fill.With = &large },
-			"no feature":              func(j *pipeline.Job) { j.Encode[0].Column = "y" },
-			"make groups":             func(j *pipeline.Job) { j.Groups.Column = "a" },
-			"levels have no median":   func(j *pipeline.Job) { j.Encode[0].Scaled = false },
-			"no value can be missing": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
-			"give a number":           declareLevels,
+			"from -1e30 to 1e30":    func(j *pipeline.Job) { j.Encode[0].Fill.With = &large },
+			"no feature":            func(j *pipeline.Job) { j.Encode[0].Column = "y" },
+			"make groups":           func(j *pipeline.Job) { j.Groups.Column = "a" },
+			"levels have no median": func(j *pipeline.Job) { j.Encode[0].Scaled = false },
+			"give a number":         declareLevels,
 		}},
 	} {
 		for want, change := range of.faults {

@@ -234,12 +234,7 @@ func TestCoverage(t *testing.T) {
 	}{
 		{"flat", each, rows - rows/10, func(*pipeline.Job) {}},
 		{"peaked", each, rows - rows/10, func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 }},
-		{"declared", each, rows, func(j *pipeline.Job) {
-			j.Scaling = pipeline.Scaling{
-				Mode:     pipeline.ScalingDeclared,
-				Features: map[string]pipeline.Affine{"x": {Centre: 11.5, Scale: 7}}, Target: &pipeline.Affine{Scale: 1.7},
-			}
-		}},
+		{"unscaled", each, rows, func(j *pipeline.Job) { j.Scaling = pipeline.ScalingNone }},
 		{"list", terrace{48, 2, 4}, rows - rows/10, func(j *pipeline.Job) { j.Inducing = []int{32, 33, 34} }},
 	} {
 		t.Run(kind.name, func(t *testing.T) {

@@ -36,13 +36,11 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 	}{
 		{"no row", cut(0), nil, "0 rows"},
 		{"one row", cut(1), nil, "1 row:"},
-		{"too few rows for the scaling", cut(19), nil, "declare the scaling"},
+		{"too few rows for the scaling", cut(19), nil, "scaling: none"},
 		{"constant target", [][]float64{good[0], good[1], constants(7)}, nil, `target "y" has one value, 7`},
 		{"all features constant", [][]float64{constants(1), constants(2), good[2]}, nil, "no feature is left"},
 		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
 		{"value of no use", [][]float64{huge(), good[1], good[2]}, nil, "beyond 1e30"},
-		{"such a value with all rows scaling", [][]float64{good[0], huge(), good[2]}, func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }, "beyond 1e30"},
-		{"undeclared scaling of a feature", good, func(j *pipeline.Job) { declared(j); delete(j.Scaling.Features, "b") }, `"b" is a feature without declared centre`},
 		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99 (from 0), column "y"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +71,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 // The smallest samples that can be run give a certificate that says next to
 // nothing.
 func TestSmallestSamplesSayNothing(t *testing.T) {
-	for n, change := range map[int]func(*pipeline.Job){2: declared, 20: nil} {
+	for n, change := range map[int]func(*pipeline.Job){2: unscaled, 20: nil} {
 		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *pipeline.Job) {
 			tiny(j)
 			if change != nil {

@@ -249,7 +249,6 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 	j.Encode = all
 	others := slices.Concat([]string{j.Target, j.Mean.Column}, j.Exclude, j.Unit.Columns)
 	for i, e := range all {
-		_, scaled := j.Scaling.Features[e.Column]
 		open, key := e.open(), e.key()
 		if open {
 			e.OneHot = []float64{0} // to check the rest
@@ -269,10 +268,8 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 			fault("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
 			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
-		case open && j.Scaling.Mode != ScalingReference:
-			fault("encode: list the levels of %q, for with scaling.mode %s no reference rows can show them", e.Column, j.Scaling.Mode)
-		case scaled && !e.Scaled:
-			fault("encode: %q has declared centre and scale, and is not scaled", e.Column)
+		case open && j.Scaling == ScalingNone:
+			fault("encode: list the levels of %q, for without scaling no reference rows can show them", e.Column)
 		}
 	}
 	return j

@@ -96,5 +96,5 @@ func TestEncodings(t *testing.T) {
 // declareLevels asks for the levels of reference rows where there are none.
 func declareLevels(j *pipeline.Job) {
 	j.Loss, j.Grid = pipeline.LossDecl{Epsilon: 1}, pipeline.GridDecl{}
-	j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingDeclared, Target: &pipeline.Affine{Scale: 1}, Features: map[string]pipeline.Affine{"a": {Scale: 1}, "b": {Scale: 1}}}
+	j.Scaling = pipeline.ScalingNone
 }

@@ -39,7 +39,7 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if word.Training.Ancestor != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
-	word.Unit, word.Scaling = job.Loss.Unit, job.Scaling.declared(meta)
+	word.Unit = job.Loss.Unit
 	return certify.Evidence{
 		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
 		Delta:      job.Spends(),
@@ -68,18 +68,6 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 		OptimiserSeed: job.Train.Seed, Jitter: jitter,
 		Declared: word, Assumptions: assumptions(job, found),
 	}, nil
-}
-
-// declared returns the declared scaling of a model's columns.
-func (s Scaling) declared(meta ModelMeta) []certify.Scaled {
-	if s.Mode != ScalingDeclared {
-		return nil
-	}
-	var all []certify.Scaled
-	for _, a := range append(slices.Clone(meta.Features), meta.Target) {
-		all = append(all, certify.Scaled{Column: a.Name, Centre: a.Centre, Scale: a.Scale})
-	}
-	return all
 }
 
 // accuracyPart is τ as a share of the tolerance.
@@ -123,25 +111,11 @@ func assumptions(job Job, found *lastPassResult) []certify.Assumption {
 	if job.BadRows.Some() {
 		rows.Diagnostic += fmt.Sprintf(" %d of %d rows break a row rule and are left out: of these nothing is promised.", found.Bad, found.Rows)
 	}
-	prior := certify.Assumption{ID: certify.AssumePriorFirst, Status: certify.AssumptionEnforced}
-	lossFirst := certify.Assumption{ID: certify.AssumeLossFirst, Status: certify.AssumptionEnforced}
-	if job.Scaling.Mode == ScalingAllRows {
-		prior.Status = certify.AssumptionBroken
-		prior.Diagnostic = "scaling.mode is all-rows: features and target were scaled with the mean and deviation of all rows, the certified ones included."
-		if job.Loss.EpsilonStd != 0 {
-			lossFirst.Status = certify.AssumptionBroken
-			lossFirst.Diagnostic = "The tolerance was given in standard deviations of the target over all rows, the certified ones included."
-		}
-	}
-	if job.Scaling.Mode == ScalingDeclared {
-		prior.Status = certify.AssumptionAssumed
-		prior.Diagnostic = "The scaling constants were declared. That they were not computed from the certified rows cannot be seen."
-	}
 	enforced := func(id certify.AssumptionID) certify.Assumption {
 		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
 	}
 	return []certify.Assumption{
-		rows, prior, lossFirst,
+		rows, enforced(certify.AssumePriorFirst), enforced(certify.AssumeLossFirst),
 		enforced(certify.AssumeRolesByKey), enforced(certify.AssumeSeparatePass), enforced(certify.AssumeLossProven),
 	}
 }
@@ -198,29 +172,17 @@ func (j Job) lossSpec(target Affine) certify.Loss {
 	return certify.Loss{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
 }
 
-// scaling derives the scaling of a model's columns from the reference rows or from the job.
-// Without either it is the model's own.
-func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, target Affine, err error) {
+// scaling derives the scaling of a model's columns from the reference rows. Without rows it is the model's own.
+func (e *lastPassResult) scaling(job Job, meta ModelMeta) (features []Affine, target Affine) {
 	columns := append(slices.Clone(meta.Features), meta.Target)
-	switch job.Scaling.Mode {
-	case ScalingDeclared:
-		for i, a := range meta.Features {
-			declared, ok := job.Scaling.Features[a.Name]
-			if !ok && job.Encode.Of(a.Name).scaled() {
-				return nil, target, fmt.Errorf("the job declares no scaling of the feature %q", a.Name)
-			}
-			columns[i].Centre, columns[i].Scale = declared.Centre, declared.Scale
+	if job.Scaling == ScalingNone {
+		for i := range columns {
+			columns[i].Centre, columns[i].Scale = 0, 1
 		}
-		t := &columns[len(columns)-1]
-		t.Centre, t.Scale = job.Scaling.Target.Centre, job.Scaling.Target.Scale
-	case ScalingReference:
-		for i, a := range e.Reference {
-			columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
-		}
-	case ScalingAllRows: // a broken assumption: there is nothing to hold it to
-	default:
-		return nil, target, fmt.Errorf("scaling mode %q is unknown", job.Scaling.Mode)
+	}
+	for i, a := range e.Reference {
+		columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
 	}
 	last := len(columns) - 1
-	return job.Encode.unscaled(columns[:last]), columns[last], nil
+	return job.Encode.unscaled(columns[:last]), columns[last]
 }

@@ -154,21 +154,21 @@ func (o OrdinalSet) Size() int64 { return o.s.size() }
 func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.countBefore(ordinal) }
 
 // NewRoles are the roles of rows without copies.
-func NewRoles(key string, n int64, declaredScaling bool, workers int) Roles {
-	return NewRolesWithout(key, n, declaredScaling, OrdinalSet{}, workers)
+func NewRoles(key string, n int64, unscaled bool, workers int) Roles {
+	return NewRolesWithout(key, n, unscaled, OrdinalSet{}, workers)
 }
 
 // NewRolesWithout are the roles of rows of which some are copies.
-func NewRolesWithout(key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) Roles {
-	r, _ := NewRolesWithin(context.Background(), key, n, declaredScaling, copies, workers) // fails only with its context
+func NewRolesWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) Roles {
+	r, _ := NewRolesWithin(context.Background(), key, n, unscaled, copies, workers) // fails only with its context
 	return r
 }
 
 // NewRolesWithin are the same, as long as a context lasts.
-func NewRolesWithin(ctx context.Context, key string, n int64, declaredScaling bool, copies OrdinalSet, workers int) (Roles, error) {
+func NewRolesWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (Roles, error) {
 	job := Job{Roles: RolesDecl{Key: key}}
-	if declaredScaling {
-		job.Scaling.Mode = ScalingDeclared
+	if unscaled {
+		job.Scaling = ScalingNone
 	}
 	return newRoles(ctx, job, n, leftOut{copies: copies.s}, workers)
 }
@@ -249,17 +249,6 @@ func SeriesOf(shards ...[]int64) certify.Series {
 		all.merge(one)
 	}
 	return all.Series
-}
-
-// MomentsOf are mean and population variance of values that lie in shards.
-func MomentsOf(shards ...[]float64) (mean, variance float64) {
-	var all moments
-	for _, values := range shards {
-		var one moments
-		one.add(values)
-		all.merge(one)
-	}
-	return all.mean, all.m2 / all.n
 }
 
 // ShardsOf are the indices of the shards of a part.

@@ -29,7 +29,7 @@ func (h *Handover) First() bool { return h.Model == "" }
 
 // surveys makes the pass a first one.
 func (p *rowPass) surveys() {
-	p.wanted, p.summaries, p.moments, p.holds = ordinals(p.roles.starts()), true, p.job.Scaling.Mode == ScalingAllRows, true
+	p.wanted, p.summaries, p.holds = ordinals(p.roles.starts()), true, true
 }
 
 // inParts has the pass made in parts.

@@ -70,9 +70,8 @@ func TestFirstPassInParts(t *testing.T) {
 		"rows held out":                        {withHoldout(0.2), 1},
 		"last rows held out":                   {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
 		"first rows":                           {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
-		"scaled by all rows":                   {func(j *pipeline.Job) { tiny(j); j.Scaling.Mode = pipeline.ScalingAllRows }, 1},
-		"scaling declared":                     {func(j *pipeline.Job) { tiny(j); declared(j) }, 1},
-		"a constant column distinguishes rows": {func(j *pipeline.Job) { keepAll(j); j.Scaling.Mode = "" }, 2},
+		"no scaling":                           {func(j *pipeline.Job) { tiny(j); unscaled(j) }, 1},
+		"a constant column distinguishes rows": {keepAll, 2},
 		"duplicates dropped":                   {drop, 1},
 		"bad rows tolerated":                   {tolerant, 0},
 	} {

@@ -127,21 +127,20 @@ func (p *published) restate(t *testing.T, pairs ...string) certify.Certificate {
 	return c
 }
 
-// Forgery 7: declared scaling with the target's centre far away does not make a
+// Forgery 7: targets far from the centre of the scaling do not make a
 // bad constant of the baseline: pure noise stays vacuous beside it.
-func TestDeclaredScalingDoesNotChooseTheConstant(t *testing.T) {
+func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 	columns := waves(900, 0.2, 12)
 	random := rand.New(rand.NewPCG(7, 7))
 	for i := range columns[2] {
-		columns[2][i] = random.NormFloat64()
+		columns[2][i] = 4 + random.NormFloat64()
 	}
 	p := publish(t, newLake(columns, 900), func(j *pipeline.Job) {
 		tiny(j)
-		declared(j)
-		j.Scaling.Target = &pipeline.Affine{Centre: -4, Scale: 1}
+		unscaled(j)
 	})
 	b := p.certificate.Baseline
-	if b.Origin != certify.OriginStart || !(math.Abs(b.Constant) < 1) {
+	if b.Origin != certify.OriginStart || !(math.Abs(b.Constant-4) < 1) {
 		t.Errorf("the constant is %v from %q, want one near the middle of the targets, from the start rows", b.Constant, b.Origin)
 	}
 	for _, g := range p.certificate.Guarantees {
@@ -150,14 +149,14 @@ func TestDeclaredScalingDoesNotChooseTheConstant(t *testing.T) {
 		}
 	}
 	forged := forge(t, p.certificate, func(ev *certify.Evidence) {
-		ev.Constant.Value = -4
+		ev.Constant.Value = 0
 		ev.Constant.Risk = certify.RiskSum{}
 		for range ev.Ledger.Train {
 			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})
 	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
-		t.Errorf("with the declared centre as constant: Verify = %v, want a refusal", err)
+		t.Errorf("with the centre as constant: Verify = %v, want a refusal", err)
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 		t.Error(err)
@@ -264,10 +263,7 @@ func TestNoMinusZeroInTheDocument(t *testing.T) {
 		j.Loss = pipeline.LossDecl{Kind: "squared", Epsilon: 0.57}
 		j.Copies.Policy = pipeline.CopiesKept
 		j.Grid = pipeline.GridDecl{Min: minus, Max: 1, Step: 0.5}
-		j.Scaling = pipeline.Scaling{
-			Mode:     pipeline.ScalingDeclared,
-			Features: map[string]pipeline.Affine{"a": {Centre: minus, Scale: 1}, "b": {Centre: minus, Scale: 1}}, Target: &pipeline.Affine{Centre: minus, Scale: 1},
-		}
+		j.Scaling = pipeline.ScalingNone
 	})
 	if bytes.Contains(p.document, []byte(": -0,")) || bytes.Contains(p.document, []byte(":-0,")) {
 		t.Errorf("there is a -0 in %s", p.document)
@@ -331,7 +327,7 @@ func TestEveryChangeOfTheConfigurationIsRefused(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
 		"plain":    func(j *pipeline.Job) { j.Loss.Unit, j.Features = "volts", []string{"a", "b"} },
 		"peaked":   func(j *pipeline.Job) { j.Grid.Prior, j.Kernel.Isotropic = "peaked", true },
-		"declared": declared,
+		"unscaled": unscaled,
 		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} },
 	} {
 		p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); change(j) })

@@ -108,8 +108,8 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 		fault("groups.column: %q is the target", j.Target)
 	case j.Groups.Texts != nil && slices.Contains(j.Features, j.Groups.Column):
 		fault("groups.values: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
-	case len(j.Groups.Values) == 0 && j.Scaling.Mode != ScalingReference:
-		fault("groups.values: list them, for with scaling.mode %s no reference rows can show them", j.Scaling.Mode)
+	case len(j.Groups.Values) == 0 && j.Scaling == ScalingNone:
+		fault("groups.values: list them, for without scaling no reference rows can show them")
 	case !j.Loss.Kind.Counts():
 		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
 	case j.Mean.given():

@@ -223,10 +223,7 @@ func TestMethodsNeedRows(t *testing.T) {
 				for min(pipeline.RoleHash(j.Roles.Key, 0), pipeline.RoleHash(j.Roles.Key, 1)) < 1<<61 {
 					j.Roles.Key += "+" // until both of two rows are hold-out rows
 				}
-				j.Scaling = pipeline.Scaling{
-					Mode:     pipeline.ScalingDeclared,
-					Features: map[string]pipeline.Affine{"a": {Scale: 1}, "b": {Scale: 1}}, Target: &pipeline.Affine{Scale: 1},
-				}
+				j.Scaling = pipeline.ScalingNone
 			}), newLake(waves(c.rows, 0.2, 4)).environment(store))
 			if !errors.Is(err, pipeline.ErrData) || store.State != nil {
 				t.Errorf("Run = %v, want ErrData before training", err)

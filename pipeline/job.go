@@ -1,12 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -74,22 +73,14 @@ type GridDecl struct {
 // PaperGrid is the paper's: 1,201 values for each hyper-parameter, with equal weights.
 var PaperGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
 
-// A ScalingMode says where the constants of scaling come from.
-type ScalingMode string
+// A Scaling says what the constants of [Affine] are.
+type Scaling string
 
-// The modes of scaling.
+// The scalings.
 const (
-	ScalingReference ScalingMode = "reference" // from the reference rows: the default
-	ScalingAllRows   ScalingMode = "all-rows"  // as the paper did; the guarantee is then indicative, and there are no reference rows
-	ScalingDeclared  ScalingMode = "declared"  // constants of the configuration; there are no reference rows
+	ScalingReference Scaling = "reference" // from the reference rows: the default
+	ScalingNone      Scaling = "none"      // centre 0 and scale 1; there are no reference rows
 )
-
-// A Scaling declares where the constants of [Affine] come from.
-type Scaling struct {
-	Mode     ScalingMode       `json:"mode"`
-	Features map[string]Affine `json:"features,omitempty"` // declared mode
-	Target   *Affine           `json:"target,omitempty"`   // declared mode
-}
 
 // A RolesBy is the rule for the roles of rows.
 type RolesBy string
@@ -188,14 +179,14 @@ func (j Job) WithDefaults() (Job, error) {
 			fault("inducing: %d is not in 1..%d", m, certify.MaxInducing)
 		}
 	}
-	j.Scaling = j.Scaling.withDefaults(j.Target, fault)
+	j.Scaling = j.Scaling.withDefaults(fault)
 	j = j.withEncodings(fault)
-	j.Grid = j.Grid.withDefaults(j.Scaling.Mode == ScalingReference, fault)
-	if j.Grid.Prior == certify.PriorPeaked && j.Scaling.Mode != ScalingReference {
-		fault("grid.prior: peaked needs scaling.mode reference, for the reference rows' estimate is its centre")
+	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, fault)
+	if j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference {
+		fault("grid.prior: peaked needs scaling by reference rows, for the reference rows' estimate is its centre")
 	}
-	if j.Loss.EpsilonStd != 0 && j.Scaling.Mode == ScalingDeclared {
-		fault("loss.epsilon: std means standard deviations over reference rows; with declared scaling give epsilon in raw units")
+	if j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone {
+		fault("loss.epsilon: std means standard deviations over reference rows; without scaling give epsilon in raw units")
 	}
 	if j.Roles.Key == "" {
 		j.Roles.Key = certify.DefaultRolesKey
@@ -203,13 +194,10 @@ func (j Job) WithDefaults() (Job, error) {
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)
 	}
-	j.Roles.positions(j.Scaling.Mode, fault)
+	j.Roles.positions(j.Scaling, fault)
 	j = j.withMethods(fault)
 	j.setCopies(fault)
 	j.BadRows.validate(fault)
-	if j.BadRows.Some() && j.Scaling.Mode == ScalingAllRows {
-		fault("bad_rows.tolerance: it does not go with scaling.mode %s", ScalingAllRows)
-	}
 	j.Train = j.Train.withDefaults(j.Inducing, fault)
 	j.checkMean(fault)
 	j.checkUnit(fault)
@@ -263,7 +251,7 @@ func (j Job) complete() error {
 }
 
 // positions reports faults of the rule and of its number of reference rows.
-func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
+func (d RolesDecl) positions(scaling Scaling, fault func(string, ...any)) {
 	switch d.By {
 	case RolesByHash:
 		if d.Reference != 0 {
@@ -273,8 +261,8 @@ func (d RolesDecl) positions(scaling ScalingMode, fault func(string, ...any)) {
 		if d.Reference < 2 || d.Reference > MaxReference {
 			fault("roles.reference: %d is no number of rows from 2 to %d, and roles.by %s needs one", d.Reference, MaxReference, RolesByPosition)
 		}
-		if scaling == ScalingDeclared || scaling == ScalingAllRows {
-			fault("roles.by: with %s scaling there are no reference rows to take first", scaling)
+		if scaling == ScalingNone {
+			fault("roles.by: without scaling there are no reference rows to take first")
 		}
 	default:
 		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
@@ -361,46 +349,11 @@ func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridD
 	return g
 }
 
-func (s Scaling) withDefaults(target string, fault func(string, ...any)) Scaling {
-	switch s.Mode {
-	case "":
-		s.Mode = ScalingReference
-	case ScalingReference, ScalingAllRows:
-	case ScalingDeclared:
-		if s.Target == nil {
-			fault("scaling.target: declared scaling needs centre and scale of the target")
-		}
-		if len(s.Features) == 0 {
-			fault("scaling.features: declared scaling needs centre and scale of each feature")
-		}
-	default:
-		fault("scaling.mode: %q is none of %s, %s, %s", s.Mode, ScalingReference, ScalingAllRows, ScalingDeclared)
+func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
+	if s != "" && s != ScalingReference && s != ScalingNone {
+		fault("scaling: %q is neither %s nor %s", s, ScalingReference, ScalingNone)
 	}
-	if s.Mode != ScalingDeclared && (s.Target != nil || len(s.Features) > 0) {
-		fault("scaling: constants belong to scaling.mode declared, not to %s", s.Mode)
-	}
-	check := func(name string, a Affine) {
-		if !(a.Scale > 0) || math.IsInf(a.Scale, 0) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
-			fault("scaling: %s: centre %v, scale %v: want finite numbers, scale > 0", name, a.Centre, a.Scale)
-		}
-	}
-	features := make(map[string]Affine, len(s.Features))
-	for _, name := range slices.Sorted(maps.Keys(s.Features)) { // faults in one order
-		a := s.Features[name]
-		check(name, a)
-		if err := certify.ColumnName(name); err != nil {
-			fault("scaling: %w", err)
-		}
-		features[name] = Affine{Name: name, Centre: a.Centre + 0, Scale: a.Scale} // no −0, which JSON readers lose
-	}
-	if len(features) > 0 {
-		s.Features = features
-	}
-	if s.Target != nil {
-		check("target", *s.Target)
-		s.Target = &Affine{Name: target, Centre: s.Target.Centre + 0, Scale: s.Target.Scale}
-	}
-	return s
+	return cmp.Or(s, ScalingReference)
 }
 
 func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {

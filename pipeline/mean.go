@@ -72,9 +72,6 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	if j.Loss.Kind.Relative() {
 		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 	}
-	if t := j.Scaling.Target; t != nil && t.Centre != 0 {
-		fault("scaling.target: its centre is %v, and the column of mean replaces a centre: declare 0", t.Centre)
-	}
 }
 
 // withInside completes the methods of a job whose column may have been fitted on train rows, which

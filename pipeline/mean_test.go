@@ -122,7 +122,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 	change := func(j *pipeline.Job) {
 		j.Loss = pipeline.LossDecl{Epsilon: 0.5}
 		j.Roles.Outside = 0.2
-		j.Scaling = pipeline.Scaling{Mode: pipeline.ScalingDeclared, Target: &pipeline.Affine{Scale: 1}, Features: map[string]pipeline.Affine{"a": {Scale: 2}, "b": {Scale: 1}}}
+		j.Scaling = pipeline.ScalingNone
 	}
 	one := corrected(t, columns, func(int, float64, float64) float64 { return 0 }, change)
 	two := corrected(t, raised, func(i int, _, _ float64) float64 { return by(i) }, change)

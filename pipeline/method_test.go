@@ -22,7 +22,7 @@ func eachMethod(t *testing.T, f func(t *testing.T, change func(*pipeline.Job))) 
 				if batches {
 					j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = pipeline.TrainMiniBatch, 40, 70, 2
 				}
-				j.Scaling.Mode, j.Grid = pipeline.ScalingAllRows, pipeline.PaperGrid
+				j.Loss, j.Scaling, j.Grid = pipeline.LossDecl{Epsilon: 0.4}, pipeline.ScalingNone, pipeline.PaperGrid
 				if strings.HasSuffix(name, "-GP") {
 					j.Inducing = nil
 				}
@@ -91,7 +91,8 @@ func TestMethodsResume(t *testing.T) {
 func TestExactProcessOfTooManyRowsIsRefused(t *testing.T) {
 	l := newLake(waves(certify.MaxInducing+1, 0.2, 4), certify.MaxInducing+1)
 	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
-		j.Inducing, j.Train.Method, j.Scaling.Mode, j.Grid = nil, pipeline.MethodFullGP, pipeline.ScalingAllRows, pipeline.PaperGrid
+		unscaled(j)
+		j.Inducing, j.Train.Method, j.Grid = nil, pipeline.MethodFullGP, pipeline.PaperGrid
 	}), l.environment(&pipelinetest.Store{}))
 	if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "each of the 4001 rows an inducing point, and a certified model may have 4000") {
 		t.Error(err)

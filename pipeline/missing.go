@@ -46,11 +46,9 @@ func (f *Fill) fault(j Job, of Encoding) string {
 	case f == nil:
 	case of.Column == j.Groups.Column:
 		return "its values make groups, and a missing one makes none"
-	case j.Scaling.Mode == ScalingAllRows:
-		return "with scaling.mode all-rows no value can be missing"
 	case f.With != nil:
-	case j.Scaling.Mode != ScalingReference:
-		return "with scaling.mode declared there are no reference rows to have a median: give a number"
+	case j.Scaling == ScalingNone:
+		return "without scaling there are no reference rows to have a median: give a number"
 	case len(of.OneHot) > 0:
 		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
 	}

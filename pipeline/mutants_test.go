@@ -40,7 +40,7 @@ func boundMutants() []mutant {
 	return []mutant{
 		{"KL, in the bound", "certify", class, []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL, in the evidence", "pipeline", "TestCoverage/flat", []edit{{"pipeline/evidence.go", "KL:         kl,", "KL:         0 * kl,"}}},
-		{"KL, with declared scaling", "pipeline", "TestCoverage/declared", []edit{{"certify/bound.go", noKL, ""}}},
+		{"KL, without scaling", "pipeline", "TestCoverage/unscaled", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL, with a list of numbers of inducing points", "pipeline", "TestCoverage/list", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL and ln 1/p", "pipeline", "TestCoverage/peaked", []edit{{"certify/bound.go", noKL, ""}, {"certify/bound.go", noLnP, ""}}},
 		{"ln 1/p", "certify", class, []edit{{"certify/bound.go", noLnP, ""}}},
@@ -106,7 +106,7 @@ func roleMutants() []mutant {
 		{"the number of hold-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
 		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/toldroles.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "r.holdout.add(x.ordinal)", "r.holdout.add(x.ordinal); return false"}}},
-		{"the rule for the yardstick's constant", "pipeline", "TestDeclaredScalingDoesNotChooseTheConstant", []edit{
+		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
 			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/lastpass.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
 		}},

@@ -66,9 +66,8 @@ type shardPass struct {
 
 // A summary describes a column's values in a shard.
 type summary struct {
-	first   float64
-	one     bool    // all values equal the first
-	moments moments // of the rows that are not left out
+	first float64
+	one   bool // all values equal the first
 }
 
 // Merge moves the shards of other into p, which then owns its resources. Passes of different

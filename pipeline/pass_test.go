@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func decode(t testing.TB, data []byte) *pipeline.Pass {
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {
 	for name, change := range map[string]func(*pipeline.Job){
-		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "scaling declared": func(j *pipeline.Job) { tiny(j); declared(j) },
+		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "no scaling": func(j *pipeline.Job) { tiny(j); unscaled(j) },
 		"last rows held out": func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Roles.Last = true },
 		"spread of losses":   func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
@@ -325,13 +324,5 @@ func TestSeriesInAnyShards(t *testing.T) {
 		if got := pipeline.SeriesOf(shards...); got != want {
 			t.Fatalf("%d values in %d shards: %+v, want %+v", len(values), len(shards), got, want)
 		}
-	}
-}
-
-// Mean and variance do not depend on where shards end.
-func TestMomentsInAnyShards(t *testing.T) {
-	mean, variance := pipeline.MomentsOf([]float64{}, []float64{1, 2}, []float64{6}, []float64{}, []float64{7, 9, 11})
-	if math.Abs(mean-6) > 1e-14 || math.Abs(variance-76.0/6) > 1e-13 {
-		t.Errorf("mean %v, variance %v; want 6, %v", mean, variance, 76.0/6)
 	}
 }

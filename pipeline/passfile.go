@@ -29,7 +29,7 @@ import (
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/10"
+const partFormat = "pacsgp-part/11"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -122,7 +122,7 @@ func (e encoder) shard(s *shardPass) {
 			one = 1
 		}
 		e.Integers(one)
-		e.Floats(each.first, each.moments.n, each.moments.mean, each.moments.m2)
+		e.Floats(each.first)
 	}
 }
 
@@ -276,17 +276,13 @@ func (d decoder) shard(columns int) *shardPass {
 		d.Failf("a shard of %d rows has %d values that were kept and %d targets", s.rows, n, s.targets.count)
 		return s
 	}
-	n = d.Count(40)
+	n = d.Count(16)
 	for range n {
 		one := d.Number()
 		if one > 1 {
 			d.Failf("%d is neither 0 nor 1", one)
 		}
-		each := summary{one: one == 1, first: d.Float(), moments: moments{d.Float(), d.Float(), d.Float()}}
-		if m := each.moments; !(m.n >= 0 && m.n <= float64(s.rows)) || m.m2 < 0 { // NaN and infinite: of values that overflow
-			d.Failf("%g values of %d rows have the mean %g and the sum of squares %g", m.n, s.rows, m.mean, m.m2)
-		}
-		s.summaries = append(s.summaries, each)
+		s.summaries = append(s.summaries, summary{d.Float(), one == 1})
 	}
 	if n != 0 && n != columns {
 		d.Failf("%d summaries of %d columns", n, columns)

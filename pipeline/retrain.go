@@ -30,9 +30,6 @@ func (v *Verification) NotChecked() []string {
 	if m := v.certificate.Mean; m != nil && len(v.certificate.Conditional()) > 0 {
 		open = append(open, fmt.Sprintf("that the column %q is a function of the features that was fixed without the rows that certify", m.Column))
 	}
-	if len(v.certificate.Declared.Scaling) > 0 {
-		open = append(open, "that the declared scaling was not computed from the certified rows")
-	}
 	if v.certificate.Delta.Sequence != nil {
 		open = append(open, "that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name and this job")
 	}

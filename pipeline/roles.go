@@ -190,7 +190,7 @@ func (j Job) rule(n int64) roleRule {
 }
 
 // byReference reports whether the scaling comes from reference rows: only then there are any.
-func (s Scaling) byReference() bool { return s.Mode != ScalingDeclared && s.Mode != ScalingAllRows }
+func (s Scaling) byReference() bool { return s != ScalingNone }
 
 // references is how many of n rows are reference rows in a job.
 func (j Job) references(n int64) int64 {

@@ -27,7 +27,6 @@ type rowPass struct {
 	// What the pass is for.
 	wanted    []int64           // ordinals of the rows to keep, ascending
 	summaries bool              // of the columns
-	moments   bool              // of the columns, in their summaries
 	scorer    *scorer           // nil: no row is scored
 	curve     bool              // counts the errors of the mean on hold-out rows
 	grouping  *certify.Grouping // counts these rows by group; nil: there are none
@@ -202,20 +201,8 @@ func (p *rowPass) fold(shard int, space *workspace) *shardFold {
 
 // add adds one block.
 func (f *shardFold) add(b block) error {
-	roles := f.pass.roles
 	if f.pass.summaries {
 		f.summarise(b)
-	}
-	if f.pass.moments {
-		err := roles.kept(b, func(from, to int) error {
-			for c := range b.columns {
-				f.found.summaries[c].moments.add(b.columns[c][from:to])
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
 	}
 	for len(f.wanted) > 0 && f.wanted[0] < b.first+int64(b.rows) {
 		for _, column := range b.columns {
@@ -356,30 +343,4 @@ func (f *shardFold) score(b block) error {
 	}
 	mean, constant := f.tallies.At(certify.PredictorMean, certify.RoleTrain), f.tallies.At(certify.PredictorConstant, certify.RoleTrain)
 	return errors.Join(draw.Risk.Merge(to.draw), mean.Risk.Merge(to.mean), constant.Risk.Merge(to.constant))
-}
-
-// moments are a running mean and sum of squared differences (Welford).
-type moments struct{ n, mean, m2 float64 }
-
-func (m *moments) add(values []float64) {
-	for _, x := range values {
-		m.n++
-		d := x - m.mean
-		m.mean += d / m.n
-		m.m2 += float64(d * (x - m.mean))
-	}
-}
-
-// merge adds the values of other (Chan, Golub and LeVeque, 1979).
-func (m *moments) merge(other moments) {
-	if m.n == 0 || other.n == 0 {
-		if m.n == 0 {
-			*m = other
-		}
-		return
-	}
-	n, d := m.n+other.n, other.mean-m.mean
-	m.m2 += other.m2 + float64(float64(d*d)*(m.n*other.n/n))
-	m.mean += float64(d * (other.n / n))
-	m.n = n
 }

@@ -19,12 +19,9 @@ func (j Job) Suits(columns []string, n int64) error {
 	if rows := int64(float64(n) * (1 - j.Roles.Holdout)); j.Train.Method.exact() && rows > certify.MaxInducing {
 		return tooManyForExact(j.Train.Method, rows)
 	}
-	for i, name := range columns {
+	for _, name := range columns {
 		if err := certify.ColumnName(name); err != nil {
 			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
-		}
-		if _, ok := j.Scaling.Features[name]; j.Scaling.Mode == ScalingDeclared && i < len(columns)-1 && !ok && !slices.Contains(j.Beside(), name) && !slices.Contains(j.labels(), name) && j.Encode.Of(name).scaled() {
-			return noScaling(name)
 		}
 	}
 	for _, e := range j.Encode {
@@ -35,22 +32,18 @@ func (j Job) Suits(columns []string, n int64) error {
 	if _, err := j.groupColumn(columns); err != nil {
 		return err
 	}
-	if j.Scaling.Mode == ScalingDeclared {
-		return j.bears(*j.Scaling.Target)
+	if j.Scaling == ScalingNone {
+		return j.bears(Affine{Scale: 1})
 	}
 	return j.scalable(n, j.rule(n).references(n))
 }
 
-func noScaling(feature string) error {
-	return fmt.Errorf("%w: scaling.features: %q is a feature without declared centre and scale", ErrConfig, feature)
-}
-
 // scalable reports whether there are rows enough to scale by.
 func (j Job) scalable(rows, reference int64) error {
-	if j.Scaling.Mode != ScalingReference || reference >= 2 {
+	if j.Scaling != ScalingReference || reference >= 2 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or declare the scaling",
+	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or scaling: none",
 		ErrData, certify.Count(rows, "row"), certify.Count(reference, "reference row"))
 }
 
@@ -88,7 +81,7 @@ func (j Job) bears(target Affine) error {
 // BearsBetween is bears for a target with values in [least, most], of which nothing else is known. It
 // returns an error only if no distribution of the values suits the tolerance.
 func (j Job) BearsBetween(least, most float64) error {
-	if !(least <= most) || j.Scaling.Mode == ScalingDeclared {
+	if !(least <= most) || j.Scaling == ScalingNone {
 		return nil
 	}
 	if least == most {

@@ -174,7 +174,7 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 	s.reference, s.start = found.picked(kept, s.Roles.reference), found.picked(kept, rows.wanted).ranked(rows.wanted, s.Roles.starts())
 	s.targets = found.picked(kept, s.Roles.yardstick()).column(len(s.Columns) - 1)
 	summaries := found.summaries()
-	if err := s.scale(job, summaries); err != nil {
+	if err := s.scale(job); err != nil {
 		return false, err
 	}
 	s.Digest, s.Targets = found.digests(s.Used)
@@ -221,7 +221,6 @@ func (p *Pass) summaries() []summary {
 		}
 		for c, each := range s.summaries {
 			all[c].one = all[c].one && each.one && each.first == all[c].first
-			all[c].moments.merge(each.moments)
 		}
 	}
 	return all
@@ -231,7 +230,7 @@ func (p *Pass) summaries() []summary {
 func (s *Survey) constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
 
 // scale decides the constants of the scaling and the features that are used.
-func (s *Survey) scale(job Job, found []summary) error {
+func (s *Survey) scale(job Job) error {
 	s.Features, s.Used = nil, nil
 	last := len(s.Columns) - 1
 	var err error
@@ -246,7 +245,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 			s.Used = append(s.Used, i)
 			continue
 		}
-		a, constant, err := s.affine(job, found, i)
+		a, constant, err := s.affine(job, i)
 		if err != nil {
 			return err
 		}
@@ -269,7 +268,7 @@ func (s *Survey) scale(job Job, found []summary) error {
 		case constant && encoded: // its value may stand for text
 			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of %s and of features", ErrData, name, s.Encode.Of(name).key())
 		case constant && slices.Contains(job.Features, name):
-			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features, or declare the scaling", ErrData, name, a.Centre)
+			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features", ErrData, name, a.Centre)
 		case constant && name == job.Groups.Column:
 			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
 		case constant:
@@ -297,33 +296,20 @@ func (s *Survey) yardstick() rawRows {
 
 // affine is the scaling of column i, and whether the column is constant where
 // the scaling comes from.
-func (s *Survey) affine(job Job, found []summary, i int) (a Affine, constant bool, err error) {
-	name, isTarget := s.Columns[i], i == len(s.Columns)-1
-	switch job.Scaling.Mode {
-	case ScalingDeclared:
-		if isTarget {
-			return *job.Scaling.Target, false, nil
-		}
-		a, ok := job.Scaling.Features[name]
-		if !ok && job.Encode.Of(name).scaled() {
-			return a, false, noScaling(name)
-		}
-		return a, false, nil
-	case ScalingAllRows:
-		m := found[i].moments
-		a = Affine{Centre: m.mean, Scale: math.Sqrt(m.m2 / m.n)}
-	default:
-		x := slices.DeleteFunc(s.reference.column(i), math.IsNaN) // only a column that is not used has one
-		if len(x) == 0 {
-			return a, true, nil
-		}
-		a = standardise(x)
-		if isTarget {
-			a.Centre = centre(x, a.Centre)
-		}
+func (s *Survey) affine(job Job, i int) (a Affine, constant bool, err error) {
+	if job.Scaling == ScalingNone {
+		return Affine{Scale: 1}, false, nil
+	}
+	x := slices.DeleteFunc(s.reference.column(i), math.IsNaN) // only a column that is not used has one
+	if len(x) == 0 {
+		return a, true, nil
+	}
+	a = standardise(x)
+	if i == len(s.Columns)-1 {
+		a.Centre = centre(x, a.Centre)
 	}
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
-		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, name)
+		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", ErrData, s.Columns[i])
 	}
 	return a, !(a.Scale > 0), nil
 }

@@ -119,10 +119,7 @@ func follows(job Job, m Model, found *lastPassResult) error {
 		found.Encode = levels
 	}
 	job.Encode = found.Encode
-	features, target, err := found.scaling(job, m.Meta)
-	if err != nil {
-		return fmt.Errorf("the model does not follow from the job: %w", err)
-	}
+	features, target := found.scaling(job, m.Meta)
 	want, err := describe(job, features, target, m.Meta.Theta, m.Posterior)
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)

@@ -25,8 +25,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 	}{
 		{"reference scaling", nil},
 		{"peaked grid", func(j *pipeline.Job) { j.Grid.Prior = "peaked" }},
-		{"declared scaling", declared},
-		{"all-rows scaling", func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows }},
+		{"no scaling", unscaled},
 		{"relative loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} }},
 		{"relative zero-one loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} }},
 		{"band loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
@@ -82,14 +81,9 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	}
 }
 
-// declared is a job without reference rows.
-func declared(j *pipeline.Job) {
-	j.Loss = pipeline.LossDecl{Epsilon: 0.4}
-	j.Scaling = pipeline.Scaling{
-		Mode:     pipeline.ScalingDeclared,
-		Features: map[string]pipeline.Affine{"a": {Centre: 0.1, Scale: 1.7}, "b": {Centre: 0.5, Scale: 0.3}},
-		Target:   &pipeline.Affine{Centre: 0, Scale: 0.7},
-	}
+// unscaled is a job without reference rows.
+func unscaled(j *pipeline.Job) {
+	j.Loss, j.Scaling = pipeline.LossDecl{Epsilon: 0.4}, pipeline.ScalingNone
 }
 
 // A scalar is a number, string or truth value of a JSON document.
@@ -294,7 +288,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"jitter's limit", func(ev *certify.Evidence) { ev.Jitter.Limit *= 2 }, true},
 		{"configured grid", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Grid.Max = 5 }) }, true},
 		{"configured target", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Target = "z" }) }, true},
-		{"configured scaling", func(ev *certify.Evidence) { configure(ev, declared) }, true},
+		{"configured scaling", func(ev *certify.Evidence) { configure(ev, unscaled) }, true},
 		{"independence established", func(ev *certify.Evidence) {
 			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "0.", "0.0", 1)
 		}, true},
@@ -438,48 +432,5 @@ func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	}
 	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), "peak") {
 		t.Errorf("error %v, want a refusal because of the peak", err)
-	}
-}
-
-// With scaling by all rows nothing is certified, and that cannot be hidden.
-func TestAllRowsScalingIsIndicative(t *testing.T) {
-	for name, loss := range map[string]pipeline.LossDecl{"raw": {Epsilon: 0.4}, "deviations": {EpsilonStd: 0.6}} {
-		p := publish(t, newLake(waves(300, 0.1, 10)), func(j *pipeline.Job) {
-			tiny(j)
-			j.Loss, j.Scaling.Mode = loss, pipeline.ScalingAllRows
-		})
-		for _, g := range p.certificate.Guarantees {
-			if g.Status != certify.StatusIndicative {
-				t.Errorf("%s: guarantee %s is %s, want indicative", name, g.ID, g.Status)
-			}
-		}
-		broken := 0
-		for i, a := range p.certificate.Assumptions {
-			if a.Status != certify.AssumptionBroken {
-				continue
-			}
-			broken++
-			hidden := forge(t, p.certificate, func(ev *certify.Evidence) {
-				ev.Assumptions = slices.Clone(ev.Assumptions)
-				ev.Assumptions[i].Status, ev.Assumptions[i].Diagnostic = certify.AssumptionEnforced, ""
-			})
-			if _, err := p.verify(t, hidden, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
-				t.Errorf("%s: %s hidden: error %v, want a refusal", name, a.ID, err)
-			}
-		}
-		if want := map[string]int{"raw": 1, "deviations": 2}[name]; broken != want {
-			t.Errorf("%s: %d assumptions are broken, want %d", name, broken, want)
-		}
-		// Nor by another configuration: the reference rows do not give such a scaling.
-		hidden := forge(t, p.certificate, func(ev *certify.Evidence) {
-			ev.Assumptions = slices.Clone(ev.Assumptions)
-			for i := range ev.Assumptions[1:] {
-				ev.Assumptions[i+1].Status, ev.Assumptions[i+1].Diagnostic = certify.AssumptionEnforced, ""
-			}
-			ev.Configuration = bytes.Replace(ev.Configuration, []byte(`"all-rows"`), []byte(`"reference"`), 1)
-		})
-		if _, err := p.verify(t, hidden, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
-			t.Errorf("%s: hidden with its configuration: error %v, want a refusal", name, err)
-		}
 	}
 }

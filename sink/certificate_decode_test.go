@@ -34,7 +34,7 @@ func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
 		"zero-one": nil,
 		"band":     func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
 		"relative": func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Kind: "relative"} },
-		"all-rows": func(j *pipeline.Job) { j.Scaling.Mode = pipeline.ScalingAllRows },
+		"unscaled": func(j *pipeline.Job) { j.Loss, j.Scaling = pipeline.LossDecl{Epsilon: 0.4}, pipeline.ScalingNone },
 		"hold-out": withHoldout,
 	} {
 		want, data := encodedRow(t, change)

@@ -169,13 +169,10 @@ func (u unit) job(names []string, n int) pipeline.Job {
 	j := pipeline.Job{
 		Target: target, Delta: delta, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
 		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
-		Scaling:    pipeline.Scaling{Mode: pipeline.ScalingDeclared, Features: map[string]pipeline.Affine{}, Target: &pipeline.Affine{Name: target, Scale: 1}},
+		Scaling:    pipeline.ScalingNone,
 		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesKept},
 		Guarantees: []certify.MethodID{certify.MethodPACBayes},
 		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Seed: uint64(u.Seed)}, //nolint:gosec // not negative
-	}
-	for _, name := range names[:len(names)-1] {
-		j.Scaling.Features[name] = pipeline.Affine{Name: name, Scale: 1}
 	}
 	if u.Loss == "exp" {
 		j.Loss.Kind = certify.LossExponential

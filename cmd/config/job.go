@@ -39,7 +39,7 @@ type JobFile struct {
 	Kernel     kernelConfig     `yaml:"kernel"`
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
-	Scaling    scalingConfig    `yaml:"scaling"`
+	Scaling    string           `yaml:"scaling"`
 	Unit       unitConfig       `yaml:"unit"`
 	Roles      rolesConfig      `yaml:"roles"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
@@ -100,17 +100,6 @@ func (k *kernelConfig) ReadWord(word *ast.StringNode) error { return k.Family.Un
 // paperGrid is the word for [pipeline.PaperGrid].
 const paperGrid = "paper"
 
-type scalingConfig struct {
-	Mode     string                  `yaml:"mode"`
-	Features map[string]affineConfig `yaml:"features"`
-	Target   *affineConfig           `yaml:"target"`
-}
-
-type affineConfig struct {
-	Centre float64 `yaml:"centre"`
-	Scale  float64 `yaml:"scale"`
-}
-
 type rolesConfig struct {
 	By        string        `yaml:"by"`
 	Reference int64         `yaml:"reference"`
@@ -161,16 +150,6 @@ type trainConfig struct {
 
 // job is the part of the file on which the result depends.
 func (c JobFile) job() pipeline.Job {
-	scaling := pipeline.Scaling{Mode: pipeline.ScalingMode(c.Scaling.Mode)}
-	for name, a := range c.Scaling.Features {
-		if scaling.Features == nil {
-			scaling.Features = map[string]pipeline.Affine{}
-		}
-		scaling.Features[name] = pipeline.Affine{Name: name, Centre: a.Centre, Scale: a.Scale}
-	}
-	if a := c.Scaling.Target; a != nil {
-		scaling.Target = &pipeline.Affine{Name: c.Target, Centre: a.Centre, Scale: a.Scale}
-	}
 	return pipeline.Job{
 		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
 		Loss: pipeline.LossDecl{
@@ -181,7 +160,7 @@ func (c JobFile) job() pipeline.Job {
 		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
 		Grid:     c.grid(),
 		Inducing: c.Inducing,
-		Scaling:  scaling,
+		Scaling:  pipeline.Scaling(c.Scaling),
 		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column},
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Duplicates),

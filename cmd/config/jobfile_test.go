@@ -106,7 +106,7 @@ func FuzzJobFile(f *testing.F) {
 	}
 	for _, text := range []string{
 		"---\n", "a: &a [x]\nb: *a\n", "kernel: {isotropic: true, 1}\n", "train: {passes: 2,5}\n",
-		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: {mode: declared, features: {a: {centre: 1, scale: 2}}}",
+		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: none",
 		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "loss: {epsilon: 0,1}\n",
 		"duplicates: {limit: 100 %}\n", "workers: 9000000000000000000\n", "train: {passes: 1e300}\n", "target: \"\\x1b\\u202e\"\n", "? [a]\n: b\n", "a: !!binary x\n", "memory: 512\n",
 		"source: A", "kernel: A", strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",

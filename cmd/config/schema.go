@@ -151,7 +151,7 @@ func choices() map[string]any {
 	return map[string]any{
 		"job loss.kind":               certify.LossKinds(),
 		"job grid":                    []string{paperGrid},
-		"job scaling.mode":            []pipeline.ScalingMode{pipeline.ScalingReference, pipeline.ScalingAllRows, pipeline.ScalingDeclared},
+		"job scaling":                 []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
 		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":            pipeline.Methods(),
 		"job train.objective":         pipeline.Objectives(),

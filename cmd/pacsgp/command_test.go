@@ -27,16 +27,6 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		"too small a tolerance": {lines(40).with("y", around), jobFile{"loss": "{epsilon: 1e-9}"}, exitFailure, "declare a larger one"},
 		"a share of the target": {lines(40).with("y", around), jobFile{"loss": "{kind: relative-zero-one, epsilon: 1 %}"}, 0, ""},
 		"a name that reverses":  {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
-		"no declared scaling": {
-			lines(40),
-			jobFile{"scaling": "{mode: declared, target: {centre: 0, scale: 1}, features: {x1: {centre: 0, scale: 1}}}"},
-			exitConfig, `"x2" is a feature without declared centre`,
-		},
-		"declared scaling too coarse": {
-			lines(40),
-			jobFile{"scaling": "{mode: declared, target: {centre: 1e15, scale: 1}, features: {x1: {centre: 0, scale: 1}, x2: {centre: 0, scale: 1}}}"},
-			exitFailure, "too coarse",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -25,7 +25,7 @@ const mostJobBytes = 1 << 16
 func TestWorstJobFilesAreRead(t *testing.T) {
 	for name, text := range map[string]string{
 		"keys":              numbered(7000, "c%d: 1\n"),
-		"declared scaling":  "scaling:\n  features:\n" + numbered(2000, "    c%d: {centre: 1, scale: 1}\n"),
+		"filled columns":    "fill:\n" + numbered(2000, "  c%d: 1\n"),
 		"brackets":          strings.Repeat("[", mostJobBytes),
 		"directives":        strings.Repeat("%", mostJobBytes),
 		"comments":          strings.Repeat("#\n", mostJobBytes/2),

@@ -47,10 +47,8 @@ def assumptions(job, cert, found, jitter):
     copies = job["duplicates"]["policy"] == "drop" and (found["duplicates"]["rows"] > 0 or held > 0 and "ancestor" in cert["declared"]["training"])
     names = ["independent-units" if units else "independent-rows", "prior-before-rows", "loss-before-rows", "roles-by-key", "separate-last-pass", "losses-proven", "jitter",
              "grid-weights", "one-attempt", *["holdout-unseen", "holdout-fixed"] * (held > 0), *["mean-fixed"] * (found["mean"] is not None), *["equal-rows-are-copies"] * copies]
-    every = job["scaling"]["mode"] == "all-rows"
-    broken = {"prior-before-rows": every, "loss-before-rows": every and "epsilon_std" in job["loss"], "jitter": not jitter["holds"]}
     assumed = {"independent-units", "independent-rows", "one-attempt", "holdout-unseen", "holdout-fixed", "mean-fixed", "equal-rows-are-copies"}
-    return [{"id": name, "status": "assumed" if name in assumed else "broken" if broken.get(name) else "enforced"} for name in names]
+    return [{"id": name, "status": "assumed" if name in assumed else "broken" if name == "jitter" and not jitter["holds"] else "enforced"} for name in names]
 
 
 def check_sequence(job, stated):

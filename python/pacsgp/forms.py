@@ -51,7 +51,7 @@ SETTINGS = {
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
     "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag, "by?": {"first"}, "reference?": count},
     "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
-    "scaling": {"mode": {"reference", "all-rows"}},
+    "scaling": {"reference", "none"},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
               "mode": {"mini-batch", "full-pass", "arrival"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
     "delta_policy?": {"sequence", "each"}, "horizon?": count}

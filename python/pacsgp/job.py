@@ -38,13 +38,13 @@ def for_rows(job, n):
 
 def check_job(job):
     """Refuses a job that no run would have accepted."""
-    loss, grid, mode = job["loss"], job["grid"], job["scaling"]["mode"]
+    loss, grid, mode = job["loss"], job["grid"], job["scaling"]
     methods, held = job.get("guarantees", ["pac-bayes"]), job["roles"].get("holdout", 0)
     column, outside = mean_column(job), job["roles"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted = KINDS[loss["kind"]].tolerances
     share = loss["kind"] == "relative-zero-one"
-    right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share
+    right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "reference"
     last_or_any = any(METHODS[m].role == "holdout" for m in methods)
     for what, right in (
             ("the loss takes other tolerances", right),
@@ -79,7 +79,7 @@ def fits_groups(job, methods):
         return "groups" not in methods
     of = job["groups"]
     return ("groups" in methods and "unit" not in job and ("holdout" in methods or "curve" in methods) and KINDS[job["loss"]["kind"]].counts and of["column"] != job["target"] and mean_column(job) is None
-            and job["train"]["mode"] != "arrival" and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"]["mode"] == "reference"))
+            and job["train"]["mode"] != "arrival" and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "reference"))
 
 
 def fits_method(job):
@@ -100,7 +100,7 @@ def least_reference(n):
 
 def reference_count(n, job):
     """How many of n rows are reference rows."""
-    if job["scaling"]["mode"] != "reference":
+    if job["scaling"] != "reference":
         return 0
     if by(job) == "first":
         return min(n, job["roles"]["reference"])

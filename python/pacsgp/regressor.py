@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from .published import Model
 
 
-FEW = 100  # rows: of fewer no tenth can be spared for the scaling, and nothing is certified
+FEW = 100  # rows: of fewer no tenth can be spared for the scaling
 
 
 class NotCertified(UserWarning):
@@ -55,7 +55,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path, out = os.path.join(folder, "rows.parquet"), os.path.abspath(self.output or os.path.join(folder, "out"))
             pq.write_table(rows.append_column(target, pa.array(y)), path)
-            few = {"scaling": {"mode": "all-rows"}} if len(y) < FEW and not self._raw() else {}
+            few = {"scaling": "none"} if len(y) < FEW and not self._raw() else {}
             notices = self._train(os.path.join(folder, "job.yaml"), {
                 "source": path, "target": target, "loss": {"epsilon": float(self.epsilon)}, "delta": float(self.delta), "output": out, **few, **(self.job or {})})
             with open(os.path.join(out, "run.json"), "rb") as f:

@@ -75,7 +75,7 @@ def check_peaks(model, job, survey):
 
 def check_default_features(model, job, lake, survey):
     """Without a list, the features are all numeric columns that are not constant on the
-    rows that the scaling comes from."""
+    reference rows."""
     if "features" in job:
         return
     columns = [name for name in lake.default_columns(job["target"], job.get("exclude", []) + unit.labels(job), model.encode) if name not in model.inputs[len(model.features):] + beside(job)]
@@ -83,14 +83,13 @@ def check_default_features(model, job, lake, survey):
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
-        mode = job["scaling"]["mode"]
         wanted, kept, used = survey.reference, [], survey.columns
         again = Digests(lake, len(used), targets=False)
         for shard, first, block in lake.blocks(used + more):
             again.add(shard, first, block[:len(used)])
             block = block[len(used):]
             mine = wanted[(wanted >= first) & (wanted < first + block.shape[1])] - first
-            kept.append(block if mode == "all-rows" else block[:, mine])
+            kept.append(block[:, mine])
         again.same(survey.digest)
         for name, column in zip(more, np.concatenate(kept, axis=1)):
             column = column[~np.isnan(column)]

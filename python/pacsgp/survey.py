@@ -136,7 +136,7 @@ class Copies:
 
     def of_units(self, holdout):
         """Hold-out rows, reference rows, the others in their order, and the ledger of the units."""
-        count = least_reference if self.job["scaling"]["mode"] == "reference" else lambda n: 0
+        count = least_reference if self.job["scaling"] == "reference" else lambda n: 0
         return unit.roles(self.job, self.hashes, self.good, (1 << 64) - int(Fraction(holdout) * (1 << 64)), count)
 
     def counts(self):
@@ -212,10 +212,9 @@ class Survey:
         return self.kept[:, np.searchsorted(self.wanted, ordinals)]
 
     def scaling(self, model, encodings):
-        """Centre and scale of each column: of the reference rows, or the model's own where all rows decide, which
-        is a broken assumption: there is nothing to hold it to."""
+        """Centre and scale of each column by the reference rows."""
         columns = model.meta["features"] + [model.meta["target"]]
-        if self.job["scaling"]["mode"] != "reference":
+        if self.job["scaling"] != "reference":
             return columns
         rows = filled_rows(encodings, self.columns, self.values(self.reference))
         found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]

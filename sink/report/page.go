@@ -339,9 +339,6 @@ func declared(c certify.Certificate) []Field {
 	if d.Unit != "" {
 		fields = append(fields, Field{"unit", "\"" + d.Unit + "\""})
 	}
-	if len(d.Scaling) > 0 {
-		fields = append(fields, Field{"scaling", fmt.Sprintf("constants of %s were declared, not computed from rows", certify.Count(len(d.Scaling), "column"))})
-	}
 	if s := c.Delta.Sequence; s != nil {
 		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
 		if s.Policy == certify.DeltaSequence {
