@@ -88,14 +88,12 @@ func TestBadJobsAreRefused(t *testing.T) {
 			},
 		}},
 		{"an encoding", func(j *pipeline.Job) { j.Encode = pipeline.Encodings{{Column: "station"}} }, faults{
-			"different levels":   func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} },
-			"different periods":  func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} },
-			"levels or periods":  func(j *pipeline.Job) { j.Encode[0].OneHot, j.Encode[0].Cyclic = []float64{1}, []float64{1} },
-			"two encodings":      func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
-			"no feature":         func(j *pipeline.Job) { j.Encode[0].Column = "y" },
-			"not printed":        func(j *pipeline.Job) { j.Encode[0].Texts = []string{"a\u202eb"} },
-			"list the levels of": declareLevels,
-			"groups by texts":    func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
+			"of the reference rows": func(j *pipeline.Job) { j.Encode[0].OneHot = []float64{1, 1} },
+			"different periods":     func(j *pipeline.Job) { j.Encode[0].Cyclic = []float64{0} },
+			"two encodings":         func(j *pipeline.Job) { j.Encode = append(j.Encode, j.Encode[0]) },
+			"no feature":            func(j *pipeline.Job) { j.Encode[0].Column = "y" },
+			"can show the levels":   declareLevels,
+			"groups by texts":       func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Texts: []string{"AA"}} },
 		}},
 		{"a fill", func(j *pipeline.Job) {
 			j.Encode = pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}

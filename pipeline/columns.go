@@ -125,10 +125,8 @@ func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
 	if c.Target != "" {
 		add("target", c.Target)
 	}
-	for _, t := range append(c.Encoded.Texts(), c.Texts) {
-		if t.Column != "" {
-			faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %q", ErrConfig, t.Column, t.Texts))
-		}
+	if t := c.Texts; t.Column != "" {
+		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %q", ErrConfig, t.Column, t.Texts))
 	}
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)

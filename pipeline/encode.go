@@ -11,13 +11,13 @@ import (
 )
 
 // An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
-// two a period. They share a lengthscale. Without levels and periods the levels are the frequent
-// values of the reference rows, unless it is Scaled.
+// two a period. They share a lengthscale. Without periods the levels are the frequent values of the
+// reference rows, unless it is Scaled.
 type Encoding struct {
 	Column string `json:"column"`
-	// OneHot are levels, ascending. Their inputs are 1 in the rows with this value, else 0.
+	// OneHot are levels, ascending, which a model knows and a job does not. Their inputs are 1 in the rows with
+	// this value, else 0.
 	OneHot []float64 `json:"one_hot,omitempty"`
-	Texts  []string  `json:"texts,omitempty"` // of a column of text, which give the levels
 	// Cyclic are periods, ascending. Their inputs are cosine and sine of the phase.
 	Cyclic []float64 `json:"cyclic,omitempty"`
 	// Scaled features have their scaled value. They are here for their missing values.
@@ -43,16 +43,6 @@ func (e Encodings) Of(column string) *Encoding {
 		return &e[i]
 	}
 	return nil
-}
-
-// Texts are the columns that must be of text.
-func (e Encodings) Texts() (all []ColumnTexts) {
-	for _, one := range e {
-		if one.Texts != nil {
-			all = append(all, ColumnTexts{one.Column, one.Texts})
-		}
-	}
-	return all
 }
 
 // Types are the encoded columns, which are features whatever their type; true: also if it is text.
@@ -191,13 +181,6 @@ func (e Encoding) validate() error {
 		}
 		return true
 	}
-	labels := make([]float64, 0, len(e.Texts))
-	for _, text := range e.Texts {
-		if err := certify.GroupText(text); err != nil {
-			return err
-		}
-		labels = append(labels, Label(text))
-	}
 	forms := 0
 	for _, has := range []bool{len(e.OneHot) > 0, len(e.Cyclic) > 0, e.Scaled} {
 		if has {
@@ -213,28 +196,14 @@ func (e Encoding) validate() error {
 		return fmt.Errorf("want at most %d different levels, from -1e30 to 1e30", mostLevels)
 	case len(e.Cyclic) > mostPeriods || !ascending(e.Cyclic, 1/extremePeriod):
 		return fmt.Errorf("want at most %d different periods, from 1e-30 to 1e30", mostPeriods)
-	case len(labels) > 0 && !slices.Equal(labels, e.OneHot):
-		return errors.New("the levels are not the labels of the texts")
 	}
 	return nil
 }
 
 // ordered completes a declaration.
 func (e Encoding) ordered() Encoding {
-	if e.Texts != nil {
-		e.Texts, e.OneHot = slices.Clone(e.Texts), nil
-		slices.SortFunc(e.Texts, func(a, b string) int { return cmp.Compare(Label(a), Label(b)) })
-		for _, text := range e.Texts {
-			e.OneHot = append(e.OneHot, Label(text))
-		}
-	}
-	for _, values := range []*[]float64{&e.OneHot, &e.Cyclic} {
-		*values = slices.Clone(*values)
-		for i := range *values {
-			(*values)[i] += 0 // no −0
-		}
-		slices.Sort(*values)
-	}
+	e.Cyclic = slices.Clone(e.Cyclic)
+	slices.Sort(e.Cyclic)
 	e.Fill = e.Fill.with(nil)
 	return e
 }
@@ -249,15 +218,17 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 	j.Encode = all
 	others := slices.Concat([]string{j.Target, j.Mean.Column}, j.Exclude, j.Unit.Columns)
 	for i, e := range all {
-		open, key := e.open(), e.key()
+		levels, open, key := e.OneHot, e.open(), e.key()
 		if open {
 			e.OneHot = []float64{0} // to check the rest
 		}
-		if text := e.Fill.fault(j, e); text != "" {
+		if text := e.Fill.fault(j, all[i]); text != "" {
 			fault("fill: %q: %s", e.Column, text)
 			continue
 		}
 		switch err := e.filledWith(0).validate(); {
+		case levels != nil:
+			fault("encode: %q: the levels are those of the reference rows", e.Column)
 		case certify.ColumnName(e.Column) != nil:
 			fault("%s: %w", key, certify.ColumnName(e.Column))
 		case err != nil:
@@ -269,7 +240,7 @@ func (j Job) withEncodings(fault func(string, ...any)) Job {
 		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
 			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
 		case open && j.Scaling == ScalingNone:
-			fault("encode: list the levels of %q, for without scaling no reference rows can show them", e.Column)
+			fault("encode: without scaling no reference rows can show the levels of %q", e.Column)
 		}
 	}
 	return j
@@ -325,7 +296,7 @@ func (e Encodings) seen(columns []string, reference rawRows) (Encodings, error) 
 		}
 		levels := frequent(values, frequentLevel, fewestRows, frequentLevels)
 		if levels == nil {
-			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: list the levels, or leave out (exclude) an identifier, whose values are all different", ErrData, one.Column, frequentLevel, fewestRows)
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: leave out (exclude) an identifier, whose values are all different", ErrData, one.Column, frequentLevel, fewestRows)
 		}
 		return levels, nil
 	})

@@ -181,13 +181,12 @@ func frequent(column []float64, oneIn, least, most int) (values []float64) {
 	return values
 }
 
-// strange says that no reference row has one of the values, groups or levels, that a key declares for a
-// column, if there are reference rows.
-func strange(key string, values []float64, column string, columns []string, reference rawRows) []string {
-	if values == nil || reference.n == 0 || slices.ContainsFunc(reference.column(slices.Index(columns, column)), func(v float64) bool { return slices.Contains(values, v) }) {
+// strange says that no reference row has one of the declared values, if there are reference rows.
+func (d GroupsDecl) strange(columns []string, reference rawRows) []string {
+	if d.Values == nil || reference.n == 0 || slices.ContainsFunc(reference.column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: none of %s has one of them in column %q", key, certify.Count(int64(reference.n), "reference row"), column)}
+	return []string{fmt.Sprintf("groups.values: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
 }
 
 // packed are values as a string, to compare subjects of passes.

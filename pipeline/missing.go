@@ -49,7 +49,7 @@ func (f *Fill) fault(j Job, of Encoding) string {
 	case f.With != nil:
 	case j.Scaling == ScalingNone:
 		return "without scaling there are no reference rows to have a median: give a number"
-	case len(of.OneHot) > 0:
+	case of.open():
 		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
 	}
 	return ""

@@ -29,8 +29,8 @@ func TestFilled(t *testing.T) {
 		"median":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{}},
 		"number":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}},
 		"median and flag":  {Column: "a", Scaled: true, Fill: &pipeline.Fill{Flag: true}},
+		"levels of a null": {Column: "a", Fill: &pipeline.Fill{With: &half}},
 		"phase and flag":   {Column: "a", Cyclic: []float64{1}, Fill: &pipeline.Fill{Flag: true}},
-		"levels of a null": {Column: "a", OneHot: []float64{0.5, 7}, Fill: &pipeline.Fill{With: &half}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := gaps(300, pipeline.Encodings{of})

@@ -38,7 +38,7 @@ type Choice struct {
 	Spooled   func(rows int64) // gets the number of spooled rows; or nil
 }
 
-// ColumnTexts are the texts of the groups, or the levels, of a column. The column must have text, and no other text
+// ColumnTexts are the texts of the groups of a column. The column must have text, and no other text
 // than these with one of their labels: two texts with one label are found in minutes.
 type ColumnTexts struct {
 	Column string

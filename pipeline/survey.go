@@ -113,10 +113,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 	if s.groups, err = job.groupValues(s.Columns, s.reference); err != nil {
 		return nil, err
 	}
-	s.Notices = append(s.Notices, strange("groups.values", job.Groups.Values, job.Groups.Column, s.Columns, s.reference)...)
-	for _, e := range s.Encode {
-		s.Notices = append(s.Notices, strange("encode: levels", e.OneHot, e.Column, s.Columns, s.reference)...)
-	}
+	s.Notices = append(s.Notices, job.Groups.strange(s.Columns, s.reference)...)
 	s.Notices = slices.Concat(s.Notices, s.noticed(), job.Noticed())
 	bad, all := s.Roles.Bad(), s.Roles.Rows
 	if err := job.BadRows.stop(bad, all, s.bad); err != nil {

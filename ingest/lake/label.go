@@ -30,14 +30,14 @@ func (c *cursor) labels(dst []float64, from *decoded, at int) {
 	}
 }
 
-// checkTexts checks that a column of groups or levels by texts has text, and the keys of paths.
+// checkTexts checks that a column of groups by texts has text, and the keys of paths.
 func checkTexts(files []*dataFile, texts pipeline.ColumnTexts) error {
 	if texts.Column == "" {
 		return nil
 	}
 	for _, f := range files {
 		if c := f.column(texts.Column); !c.Text {
-			return fmt.Errorf("lake: %s: column %q is %s, and its groups or levels are texts (hint: write it as text, or name numbers in the job)", f.path, c.Name, c.Type)
+			return fmt.Errorf("lake: %s: column %q is %s, and its groups are texts (hint: write it as text, or name numbers in the job)", f.path, c.Name, c.Type)
 		}
 		for _, k := range f.keys {
 			if k.name != texts.Column {

@@ -76,7 +76,7 @@ type Source struct {
 	bad       ingest.BadRows
 	batchRows int
 	digests   bool
-	texts     []pipeline.ColumnTexts
+	texts     pipeline.ColumnTexts
 	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
 	cache     footerCache
@@ -117,11 +117,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err := oneMeaning(files, columns, choice); err != nil {
 		return nil, err
 	}
-	texts := append(cfg.Encoded.Texts(), cfg.Texts)
-	for _, each := range texts {
-		if err := checkTexts(files, each); err != nil {
-			return nil, err
-		}
+	if err := checkTexts(files, cfg.Texts); err != nil {
+		return nil, err
 	}
 	if cfg.BadRows == ingest.Mark && slices.Contains(columns, ingest.ReasonColumn) {
 		return nil, fmt.Errorf("lake: column %q would collide with the column of reasons; rename it", ingest.ReasonColumn)
@@ -134,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		bad:       cfg.BadRows,
 		batchRows: cfg.BatchRows,
 		digests:   !cfg.NoDigests,
-		texts:     texts,
+		texts:     cfg.Texts,
 	}
 	if s.batchRows == 0 {
 		s.batchRows = defaultBatchRows(len(columns))
@@ -277,8 +274,8 @@ func (b *batches) start(foot *footer) error {
 		if c.allowed = &l.share; col.Text {
 			c.allowed = nil // it has a bound of its own
 		}
-		if i := slices.IndexFunc(b.src.texts, func(t pipeline.ColumnTexts) bool { return t.Column == col.Name }); i >= 0 {
-			c.texts = b.src.texts[i]
+		if b.src.texts.Column == col.Name {
+			c.texts = b.src.texts
 		}
 		b.cursors[j] = c
 	}

@@ -3,9 +3,6 @@
 package columns
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
@@ -52,23 +49,21 @@ func (Values) Schema() map[string]any {
 	return map[string]any{"anyOf": []any{of("number", "boolean"), of("string")}}
 }
 
-// An Encode declares the inputs of a feature.
+// An Encode declares the inputs of a feature: a word for levels, or periods.
 type Encode struct {
-	OneHot Values  `yaml:"one-hot"`
-	Cyclic Periods `yaml:"cyclic"`
+	Cyclic periods `yaml:"cyclic"`
 
-	byReference bool // the levels are those of the reference rows
+	levels bool
 }
 
-// oneHot stands for levels from the reference rows.
 const oneHot = "one-hot"
 
 // WantEncoding is what an encoding without levels and periods is told.
-const WantEncoding = "want one-hot, its levels as in {one-hot: [AA, WN]}, or periods as in {cyclic: 24}"
+const WantEncoding = "want one-hot, or periods as in {cyclic: 24}"
 
 // ReadWord reads the word.
 func (e *Encode) ReadWord(word *ast.StringNode) error {
-	if e.byReference = word.Value == oneHot; !e.byReference {
+	if e.levels = word.Value == oneHot; !e.levels {
 		return yamlfile.At(word, WantEncoding)
 	}
 	return nil
@@ -78,32 +73,24 @@ func (e *Encode) ReadWord(word *ast.StringNode) error {
 func (Encode) Words() []string { return []string{oneHot} }
 
 // Given reports whether there are levels or periods.
-func (e Encode) Given() bool {
-	return e.byReference || e.OneHot.Numbers != nil || e.OneHot.Texts != nil || e.Cyclic != nil
-}
+func (e Encode) Given() bool { return e.levels || e.Cyclic != nil }
 
-// Periods are numbers, or words for the seconds of a time.
-type Periods []float64
-
-var namedPeriods = map[string]float64{"day": 86_400, "week": 7 * 86_400, "year": 31_556_952}
+// periods are one number, or several.
+type periods []float64
 
 // UnmarshalYAML reads one or a list.
-func (p *Periods) UnmarshalYAML(node ast.Node) (err error) {
-	*p, err = yamlfile.OneOrList(node, "want a number, or one of day, week, year", func(one ast.Node) (v float64, ok bool) {
-		if word, text := one.(*ast.StringNode); text {
-			v, ok = namedPeriods[word.Value]
-			return v, ok
-		}
-		err := yaml.NodeToValue(one, &v)
-		return v, err == nil
+func (p *periods) UnmarshalYAML(node ast.Node) (err error) {
+	*p, err = yamlfile.OneOrList(node, "want a number, or a list of numbers", func(one ast.Node) (v float64, ok bool) {
+		ok = yaml.NodeToValue(one, &v) == nil
+		return v, ok
 	})
 	return err
 }
 
 // Schema is the JSON Schema of the periods.
-func (Periods) Schema() map[string]any {
-	period := []any{map[string]any{"type": "number", "exclusiveMinimum": 0}, map[string]any{"enum": slices.Sorted(maps.Keys(namedPeriods))}}
-	return map[string]any{"anyOf": append(period, map[string]any{"type": "array", "items": map[string]any{"anyOf": period}, "minItems": 1})}
+func (periods) Schema() map[string]any {
+	period := map[string]any{"type": "number", "exclusiveMinimum": 0}
+	return map[string]any{"anyOf": []any{period, map[string]any{"type": "array", "items": period, "minItems": 1}}}
 }
 
 // A Fill declares what stands for missing values of a feature.
@@ -169,7 +156,7 @@ func (Fill) Schema() map[string]any {
 // Encodings are those of the two keys together. A feature without encoding is filled as it is.
 func Encodings(encode map[string]Encode, fill map[string]Fill) (all pipeline.Encodings) {
 	for name, e := range encode {
-		all = append(all, pipeline.Encoding{Column: name, OneHot: e.OneHot.Numbers, Texts: e.OneHot.Texts, Cyclic: e.Cyclic})
+		all = append(all, pipeline.Encoding{Column: name, Cyclic: e.Cyclic})
 	}
 	for name, f := range fill {
 		of := all.Of(name)
