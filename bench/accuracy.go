@@ -59,7 +59,7 @@ func (v variant) rows(of string) string {
 func (v variant) job(c accuracyCase, folder string) string {
 	mean := ""
 	if v.trees != "" {
-		mean = "mean: {column: " + boostedColumn + "}\n"
+		mean = "mean: " + boostedColumn + "\n"
 	}
 	if v.trees == treesOfOutside {
 		mean += "roles: {outside: 30 %}\n"

@@ -6,7 +6,6 @@ var Examples = map[string]string{
 	"source":   "{paths: lake/}",
 	"encode":   "{carrier: one-hot, hour: {cyclic: 24}}",
 	"fill":     "{wind: median}",
-	"mean":     "{column: boosting}",
 	"groups":   "{column: carrier}",
 	"loss":     "{epsilon: 0.5}",
 	"kernel":   "{family: matern-5/2}",

@@ -57,9 +57,9 @@ func TestBadJobsAreRefused(t *testing.T) {
 		}},
 		{"a mean", func(j *pipeline.Job) { j.Mean.Column = "p" }, faults{
 			"roles.outside: 0.7 is no share":           func(j *pipeline.Job) { j.Roles.Outside = 0.7 },
-			`mean.column: "y" is the target`:           func(j *pipeline.Job) { j.Mean.Column = "y" },
-			`mean.column: "a" is the target or a`:      func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
-			"mean.column: the loss relative ":          func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
+			`mean: "y" is the target`:                  func(j *pipeline.Job) { j.Mean.Column = "y" },
+			`mean: "a" is the target or a`:             func(j *pipeline.Job) { j.Mean.Column, j.Features = "a", []string{"a"} },
+			"mean: the loss relative ":                 func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: certify.LossRelative} },
 			"train rows, so that they certify nothing": func(j *pipeline.Job) { j.Guarantees = alone },
 		}},
 		{"groups", byStation(), faults{
@@ -67,7 +67,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"groups.column":  func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} },
 			"groups.values":  func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} },
 			"does not count": func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared },
-			"mean.column":    func(j *pipeline.Job) { j.Mean.Column = "m" },
+			"mean":           func(j *pipeline.Job) { j.Mean.Column = "m" },
 			"beside it":      func(j *pipeline.Job) { j.Guarantees = alone },
 		}},
 		{"units", func(j *pipeline.Job) { j.Unit.Columns = []string{"day"} }, faults{
@@ -76,7 +76,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"does not go with duplicates: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
 			"does not go with roles.by":         func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByPosition },
 			"go with roles.holdout last":        func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
-			"does not go with mean.column":      func(j *pipeline.Job) { j.Mean.Column = "m" },
+			"does not go with mean":      func(j *pipeline.Job) { j.Mean.Column = "m" },
 			"does not go with a curve":          func(j *pipeline.Job) { j.Guarantees = append(alone, certify.MethodCurve) },
 		}},
 		{"any tolerance", anyTolerance, faults{

@@ -113,7 +113,7 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 	case !j.Loss.Kind.Counts():
 		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
 	case j.Mean.given():
-		fault("groups: they do not go with a column of the mean (mean.column)")
+		fault("groups: they do not go with a column of the mean")
 	case j.Unit.given():
 		fault("groups: they do not go with unit, for their rows are counted one by one")
 	}

@@ -64,13 +64,13 @@ func (j Job) checkMean(fault func(string, ...any)) {
 		return
 	}
 	if err := certify.ColumnName(j.Mean.Column); err != nil {
-		fault("mean.column: %w", err)
+		fault("mean: %w", err)
 	}
 	if j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column) {
-		fault("mean.column: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
+		fault("mean: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
 	}
 	if j.Loss.Kind.Relative() {
-		fault("mean.column: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
+		fault("mean: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
 	}
 }
 
@@ -125,7 +125,7 @@ func (j Job) open(ctx context.Context, rows Rows, c Choice) (Opened, error) {
 func (j Job) withBeside(columns []string) ([]string, error) {
 	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
 	if j.Mean.given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
-		return nil, fmt.Errorf("%w: mean.column: the rows have no numeric column %q; they have %s", ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
+		return nil, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
 	}
 	return append(features, j.Beside()...), nil
 }

@@ -54,7 +54,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		given bool
 		words string
 	}{
-		{j.Mean.given(), "mean.column"},
+		{j.Mean.given(), "mean"},
 		{j.Roles.By != RolesByHash, "roles.by: roles follow from units"},
 		{j.Roles.Last, "roles.holdout last: roles follow from units"},
 		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},

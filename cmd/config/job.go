@@ -28,7 +28,7 @@ type JobFile struct {
 	Encode map[string]columns.Encode `yaml:"encode"`
 	Fill   map[string]columns.Fill   `yaml:"fill"`
 
-	Mean   meanConfig   `yaml:"mean"`
+	Mean   string       `yaml:"mean"`
 	Groups groupsConfig `yaml:"groups"`
 	Loss   LossSection  `yaml:"loss"`
 	Delta  *Share       `yaml:"delta"`
@@ -128,10 +128,6 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
-type meanConfig struct {
-	Column string `yaml:"column"`
-}
-
 type groupsConfig struct {
 	Column string         `yaml:"column"`
 	Values columns.Values `yaml:"values"`
@@ -151,7 +147,7 @@ type trainConfig struct {
 // job is the part of the file on which the result depends.
 func (c JobFile) job() pipeline.Job {
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl(c.Mean), Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,

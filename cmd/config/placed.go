@@ -30,7 +30,7 @@ func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError 
 		of.Key, of.Index = "groups.column", -1
 	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):
 	case job.Mean.Column != "":
-		of.Key, of.Index = "mean.column", -1
+		of.Key, of.Index = "mean", -1
 	default:
 		of.Key, of.Index = "groups.column", -1
 		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts under groups.values"
