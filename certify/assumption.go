@@ -44,7 +44,7 @@ func standardAssumptions(units bool) []standardAssumption {
 		{id: AssumeIndependentRows, text: "The certified rows and the fresh row are independent draws from one distribution. No program can establish this from the rows."},
 		{id: AssumePriorFirst, enforced: true, text: "The prior (kernel family, choice of features, scaling, grid and weights of the hyper-parameters) follows from declarations, from names and types of columns, and from reference rows: this is enforced. That nobody looked at the certified rows before declaring it is not; one-attempt assumes it."},
 		{id: AssumeLossFirst, enforced: true, text: "The loss, its tolerance and delta follow from declarations and reference rows: this is enforced. That nobody looked at the certified rows before declaring them is not; one-attempt assumes it."},
-		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values. Only scaling of the mode all-rows uses rows beside their role."},
+		{id: AssumeRolesByKey, enforced: true, text: "Each row has one role, which follows from its ordinal and from declarations; bad rows and copies are left out by their values."},
 		{id: AssumeSeparatePass, enforced: true, text: "The empirical risk was computed in a separate pass over exactly the rows of the sample, with the model as read back from its file; the digests of both readings agree."},
 		{id: AssumeLossProven, enforced: true, text: "Each certified row has a proven upper bound on its loss (on train rows the expected loss of a draw, on hold-out rows the loss of the mean), for the stored numbers in exact arithmetic; a row without one counts as a loss of 1. Tolerances leave room for predictions that are off by the stated accuracy."},
 		{id: AssumeJitter, derived: true, text: "With the stored factor L, L L' - K_ZZ is positive semi-definite, so that the KL of the stored numbers is the KL of the theorem."},
@@ -58,7 +58,7 @@ func standardAssumptions(units bool) []standardAssumption {
 	if units {
 		all[0].id = AssumeIndependentUnits
 		all[0].text = "The certified units and the fresh unit, each with all its rows, are independent draws from one distribution, whatever labels or numbers tell them apart. Rows of one unit may depend on each other. No program can establish this from the rows."
-		all[3].text = "Each row has the role of its unit, which follows from the unit's label or number and from declarations; bad rows are left out by their values. Only scaling of the mode all-rows uses rows beside their role."
+		all[3].text = "Each row has the role of its unit, which follows from the unit's label or number and from declarations; bad rows are left out by their values."
 	}
 	return all
 }

@@ -31,8 +31,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"kernel.family: no family":                                    func(j *pipeline.Job) { j.Kernel.Family = []string{} },
 			"train.mode|batch -9, buffer 3|passes":                        func(j *pipeline.Job) { j.Train = pipeline.TrainDecl{Mode: "fast", Batch: -9, Buffer: 3, Passes: nan} },
 			"grid: min 1":                                                 func(j *pipeline.Job) { j.Grid = pipeline.GridDecl{Min: 1, Step: nan} },
-			`loss.kind: "l2"|grid.prior: "cauchy"|scaling: "some"|roles.by: "last"`: func(j *pipeline.Job) {
-				j.Loss, j.Grid.Prior, j.Scaling, j.Roles.By = pipeline.LossDecl{Kind: "l2"}, "cauchy", "some", "last"
+			`loss.kind: "l2"|grid.prior: "cauchy"|scaling: "some"`: func(j *pipeline.Job) {
+				j.Loss, j.Grid.Prior, j.Scaling = pipeline.LossDecl{Kind: "l2"}, "cauchy", "some"
 			},
 			`kernel "matern" is unknown|kernel "matern-3/2" is twice in a list`: func(j *pipeline.Job) {
 				j.Kernel.Family = []string{"matern", certify.KernelMatern32, certify.KernelMatern32}
@@ -41,13 +41,11 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"at most 1000|belong to a band": func(j *pipeline.Job) {
 				j.Loss = pipeline.LossDecl{Kind: certify.LossRelativeZeroOne, Epsilon: 1001, Above: 1}
 			},
-			"roles.reference: it belongs":       func(j *pipeline.Job) { j.Roles.Reference = 100 },
 			"how many of the last rows":         func(j *pipeline.Job) { j.Roles.Last = true },
 			"roles.outside: these rows are for": func(j *pipeline.Job) { j.Roles.Outside = 0.3 },
 		}},
 		{"no scaling", func(j *pipeline.Job) { j.Scaling = pipeline.ScalingNone }, faults{
-			"grid.prior|loss.epsilon":        func(j *pipeline.Job) { j.Loss, j.Grid.Prior = pipeline.LossDecl{EpsilonStd: 1}, "peaked" },
-			"1 is no number|without scaling": func(j *pipeline.Job) { j.Roles = pipeline.RolesDecl{By: pipeline.RolesByPosition, Reference: 1} },
+			"grid.prior|loss.epsilon": func(j *pipeline.Job) { j.Loss, j.Grid.Prior = pipeline.LossDecl{EpsilonStd: 1}, "peaked" },
 		}},
 		{"a method of the paper", func(j *pipeline.Job) { j.Train.Method = pipeline.MethodVFE }, faults{
 			`train.method: "SVGP"`:              func(j *pipeline.Job) { j.Train.Method = "SVGP" },
@@ -74,9 +72,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 			`"y" is the target`:                 func(j *pipeline.Job) { j.Unit.Columns = []string{"y"} },
 			`"a" is the target, a feature`:      func(j *pipeline.Job) { j.Unit.Columns, j.Features = []string{"a"}, []string{"a"} },
 			"does not go with duplicates: drop": func(j *pipeline.Job) { j.Copies.Policy = pipeline.CopiesDropped },
-			"does not go with roles.by":         func(j *pipeline.Job) { j.Roles.By = pipeline.RolesByPosition },
 			"go with roles.holdout last":        func(j *pipeline.Job) { j.Roles.Last, j.Roles.Holdout = true, 0.2 },
-			"does not go with mean":      func(j *pipeline.Job) { j.Mean.Column = "m" },
+			"does not go with mean":             func(j *pipeline.Job) { j.Mean.Column = "m" },
 			"does not go with a curve":          func(j *pipeline.Job) { j.Guarantees = append(alone, certify.MethodCurve) },
 		}},
 		{"any tolerance", anyTolerance, faults{

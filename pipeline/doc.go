@@ -82,7 +82,6 @@
 //   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
 //     in docs/format.md, section 5, docs/proofs.md, section 10, and python/pacsgp/losses.py.
-//   - a rule of roles: a roleRule, and section 4.4 of docs/format.md.
 //   - a method of training: in method.go a name, and a case of TrainDecl.collapsed with its objective
 //     of package model; its name in docs/job.md and python/pacsgp.
 //   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder

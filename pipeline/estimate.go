@@ -31,11 +31,7 @@ func (s Sample) train(job Job) int64 {
 
 // apart is the approximate number of rows of a share that is set apart by hash.
 func (s Sample) apart(job Job, share float64) int64 {
-	rows := s.Rows
-	if job.Roles.By == RolesByPosition { // no reference row is one
-		rows -= job.references(rows)
-	}
-	return int64(share * float64(rows))
+	return int64(share * float64(s.Rows))
 }
 
 // candidates are the configurations of a job's trainers in turn, as far as they are known before

@@ -199,11 +199,6 @@ func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) 
 	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share}}, n, leftOut{copies: copies.s}, 2)
 }
 
-// NewRolesByPosition are the roles of a job whose first rows are reference rows.
-func NewRolesByPosition(key string, n, reference int64, share float64, copies OrdinalSet) (Roles, error) {
-	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share, By: RolesByPosition, Reference: reference}}, n, leftOut{copies: copies.s}, 2)
-}
-
 // HoldoutRows are the ordinals of the hold-out rows, block by block.
 func (r Roles) HoldoutRows(blockRows int) (ordinals []int64) {
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {

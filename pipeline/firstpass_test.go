@@ -69,7 +69,6 @@ func TestFirstPassInParts(t *testing.T) {
 		"duplicates kept":                      {keepAll, 1},
 		"rows held out":                        {withHoldout(0.2), 1},
 		"last rows held out":                   {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
-		"first rows":                           {func(j *pipeline.Job) { tiny(j); j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 50 }, 1},
 		"no scaling":                           {func(j *pipeline.Job) { tiny(j); unscaled(j) }, 1},
 		"a constant column distinguishes rows": {keepAll, 2},
 		"duplicates dropped":                   {drop, 1},

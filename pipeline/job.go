@@ -82,15 +82,6 @@ const (
 	ScalingNone      Scaling = "none"      // centre 0 and scale 1; there are no reference rows
 )
 
-// A RolesBy is the rule for the roles of rows.
-type RolesBy string
-
-// The rules of roles.
-const (
-	RolesByHash     RolesBy = ""      // a keyed hash of ordinals; the lowest are reference rows: the default
-	RolesByPosition RolesBy = "first" // the first rows are reference rows, as many as are declared
-)
-
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
 	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
@@ -98,9 +89,6 @@ type RolesDecl struct {
 	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
 
 	Last bool `json:"last,omitempty"` // the hold-out rows are the last ones
-
-	By        RolesBy `json:"by,omitempty"`
-	Reference int64   `json:"reference,omitempty"` // by position: the number of reference rows
 }
 
 // A TrainMode says which rows a step of training uses.
@@ -194,7 +182,9 @@ func (j Job) WithDefaults() (Job, error) {
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)
 	}
-	j.Roles.positions(j.Scaling, fault)
+	if j.Roles.Last && j.Roles.Holdout == 0 {
+		fault("roles.holdout: how many of the last rows are hold-out rows?")
+	}
 	j = j.withMethods(fault)
 	j.setCopies(fault)
 	j.BadRows.validate(fault)
@@ -248,28 +238,6 @@ func (j Job) complete() error {
 		err = fmt.Errorf("%w: its defaults are not filled in: run what Job.WithDefaults returns", ErrConfig)
 	}
 	return err
-}
-
-// positions reports faults of the rule and of its number of reference rows.
-func (d RolesDecl) positions(scaling Scaling, fault func(string, ...any)) {
-	switch d.By {
-	case RolesByHash:
-		if d.Reference != 0 {
-			fault("roles.reference: it belongs to roles.by %s; else the number of reference rows follows from that of all rows", RolesByPosition)
-		}
-	case RolesByPosition:
-		if d.Reference < 2 || d.Reference > MaxReference {
-			fault("roles.reference: %d is no number of rows from 2 to %d, and roles.by %s needs one", d.Reference, MaxReference, RolesByPosition)
-		}
-		if scaling == ScalingNone {
-			fault("roles.by: without scaling there are no reference rows to take first")
-		}
-	default:
-		fault("roles.by: %q is neither hash nor %s", d.By, RolesByPosition)
-	}
-	if d.Last && d.Holdout == 0 {
-		fault("roles.holdout: how many of the last rows are hold-out rows?")
-	}
 }
 
 func needDelta(delta float64) string {

@@ -52,11 +52,7 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	}
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
-	case holdout && share == 0:
-		if j.Roles.By == RolesByPosition { // a row's role is known when it arrives
-			j.Roles.Holdout = 0.1
-		}
-	case holdout && !(0 < share && share <= 0.9):
+	case holdout && !(0 <= share && share <= 0.9):
 		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
 		fault("roles.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
@@ -65,8 +61,8 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 }
 
 // ForRows fills in the defaults that depend on the number of rows n: methods, share of hold-out
-// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out; with fewer,
-// or with roles by position, PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
+// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out; with fewer
+// PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
 // 0.25. The job keeps the identity of its declaration.
 func (j Job) ForRows(n int64) Job {
 	enough, share := n >= holdoutFromRows, holdoutShare(n)
@@ -79,7 +75,7 @@ func (j Job) ForRows(n int64) Job {
 	}
 	j.Grid = j.Grid.forRows(n)
 	if len(j.Guarantees) == 0 {
-		if j.Guarantees = both(certify.MethodHoldout); !enough || j.Roles.By == RolesByPosition {
+		if j.Guarantees = both(certify.MethodHoldout); !enough {
 			j.Guarantees = j.Guarantees[:1]
 		}
 	}

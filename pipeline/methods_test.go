@@ -23,16 +23,12 @@ func TestDefaultMethods(t *testing.T) {
 		want   []certify.MethodID
 		share  float64
 	}{
-		"few rows":  {nil, 299, alone, 0},
-		"300":       {nil, 300, both, 0.3},
-		"999":       {nil, 999, both, 0.3},
-		"1,000":     {nil, 1000, both, 0.2},
-		"4,999":     {nil, 4999, both, 0.2},
-		"many rows": {nil, 5000, both, 0.1},
-		"named, by position": {func(j *pipeline.Job) {
-			j.Guarantees, j.Roles.By, j.Roles.Reference = both, pipeline.RolesByPosition, 100
-		}, 300, both, 0.1},
-		"by position":     {func(j *pipeline.Job) { j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 100 }, 9000, alone, 0},
+		"few rows":        {nil, 299, alone, 0},
+		"300":             {nil, 300, both, 0.3},
+		"999":             {nil, 999, both, 0.3},
+		"1,000":           {nil, 1000, both, 0.2},
+		"4,999":           {nil, 4999, both, 0.2},
+		"many rows":       {nil, 5000, both, 0.1},
 		"PAC-Bayes alone": {func(j *pipeline.Job) { j.Guarantees = alone }, 9000, alone, 0},
 		"a share":         {func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
 		"named":           {func(j *pipeline.Job) { j.Guarantees = both }, 100, both, 0.3},

@@ -163,30 +163,14 @@ type Roles struct {
 // hashUnits is a share of the 2⁶⁴ hashes, rounded down.
 func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
 
-// A roleRule says which rows are hold-out rows, which are outside and which are reference rows.
-type roleRule interface {
-	// references is how many of n rows are reference rows.
-	references(n int64) int64
-	// heldOut reports whether a row is a hold-out row, whatever n is, and outside whether it is an outside row.
-	heldOut(rank) bool
-	outside(rank) bool
-	// first returns at most k of n rows, but those that are left out, in the order in
-	// which they become reference rows and start rows. It calls without for all rows, unless
-	// the rule keeps none apart.
-	first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error)
-}
-
-// rule is the one that a job declares, for a sample of n rows.
+// rule is the one of a job for a sample of n rows.
 func (j Job) rule(n int64) roleRule {
 	d := j.Roles
-	hash := byHash{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n, d.Holdout}
+	rule := roleRule{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
 	if d.Last {
-		hash.held, hash.last = 0, n-int64(d.Holdout*float64(n))
+		rule.held, rule.last = 0, n-int64(d.Holdout*float64(n))
 	}
-	if d.By == RolesByPosition {
-		return byPosition{hash, d.Reference, max(d.Reference, startRows)}
-	}
-	return hash
+	return rule
 }
 
 // byReference reports whether the scaling comes from reference rows: only then there are any.
@@ -197,66 +181,21 @@ func (j Job) references(n int64) int64 {
 	if !j.Scaling.byReference() {
 		return 0
 	}
-	return j.rule(n).references(n)
-}
-
-// byHash takes the rows of lowest rank for reference rows. A row is a hold-out row if
-// its hash is among the uppermost share of all hashes, or where the job says so if it is among
-// the last ones; and outside if its hash is in the share below.
-type byHash struct {
-	key           string
-	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
-	last          int64  // ordinal from which on all are hold-out rows
-	share         float64
-}
-
-func (h byHash) references(n int64) int64 {
 	return ReferenceCount(n)
 }
 
-func (h byHash) heldOut(x rank) bool { return ^x.hash < h.held || x.ordinal >= h.last }
-
-func (h byHash) outside(x rank) bool { return !h.heldOut(x) && ^x.hash-h.held < h.without }
-
-func (h byHash) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
-	return firstByHash(ctx, h.key, 0, n, k, without, workers)
+// A roleRule takes the rows of lowest rank for reference rows. A row is a hold-out row if
+// its hash is among the uppermost share of all hashes, or where the job says so if it is among
+// the last ones, whatever n is; and outside if its hash is in the share below.
+type roleRule struct {
+	key           string
+	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
+	last          int64  // ordinal from which on all are hold-out rows
 }
 
-// byPosition takes the first rows for reference rows, as many as the job says. Of
-// those behind them hold-out rows are the same ones as by hash. So the role of a row
-// is known when it arrives.
-type byPosition struct {
-	hash  byHash
-	count int64
-	early int64 // rows that may be start rows
-}
+func (r roleRule) heldOut(x rank) bool { return ^x.hash < r.held || x.ordinal >= r.last }
 
-func (p byPosition) references(n int64) int64 { return min(n, p.count) }
-
-func (p byPosition) heldOut(x rank) bool { return x.ordinal >= p.count && p.hash.heldOut(x) }
-
-func (p byPosition) outside(x rank) bool { return x.ordinal >= p.count && p.hash.outside(x) }
-
-// first takes start rows from the beginning as well: the reference rows, in the order
-// of their rank, then the others of the early ones.
-func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bool, workers int) ([]rank, error) {
-	early := min(n, p.early)
-	if p.hash.held == 0 && p.hash.without == 0 && p.hash.last >= n {
-		n = early
-	}
-	found, err := firstByHash(ctx, p.hash.key, 0, n, early, func(x rank) bool { return without(x) || x.ordinal >= early }, workers)
-	if err != nil {
-		return nil, err
-	}
-	late := func(x rank) int {
-		if x.ordinal < p.count {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(found, func(a, b rank) int { return cmp.Compare(late(a), late(b)) })
-	return found[:min(k, int64(len(found)))], nil
-}
+func (r roleRule) outside(x rank) bool { return !r.heldOut(x) && ^x.hash-r.held < r.without }
 
 // newRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows and outside
 // rows; the first of the others are reference rows, if the scaling comes from them; the rest are
@@ -264,10 +203,10 @@ func (p byPosition) first(ctx context.Context, n, k int64, without func(rank) bo
 // workers changes no result.
 func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (Roles, error) {
 	rule := job.rule(n)
-	reference := rule.references(n)
+	reference := ReferenceCount(n)
 	r := rolesOf(job, n, out)
 	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds all roles
-	if r.order, err = rule.first(ctx, n, max(startRows, reference), r.setApart(rule), workers); err != nil {
+	if r.order, err = firstByHash(ctx, rule.key, 0, n, max(startRows, reference), r.setApart(rule), workers); err != nil {
 		return r, err
 	}
 	r.holdout.seal()
@@ -278,7 +217,7 @@ func newRoles(ctx context.Context, job Job, n int64, out leftOut, workers int) (
 	first := r.order
 	if !out.none() {
 		apart := func(x rank) bool { return rule.heldOut(x) || rule.outside(x) }
-		if first, err = rule.first(ctx, n, reference, apart, workers); err != nil {
+		if first, err = firstByHash(ctx, rule.key, 0, n, reference, apart, workers); err != nil {
 			return r, err
 		}
 	}

@@ -35,7 +35,7 @@ func (j Job) Suits(columns []string, n int64) error {
 	if j.Scaling == ScalingNone {
 		return j.bears(Affine{Scale: 1})
 	}
-	return j.scalable(n, j.rule(n).references(n))
+	return j.scalable(n, ReferenceCount(n))
 }
 
 // scalable reports whether there are rows enough to scale by.

@@ -55,7 +55,6 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		words string
 	}{
 		{j.Mean.given(), "mean"},
-		{j.Roles.By != RolesByHash, "roles.by: roles follow from units"},
 		{j.Roles.Last, "roles.holdout last: roles follow from units"},
 		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
@@ -147,7 +146,7 @@ type unitRoles struct {
 	job     Job
 	n       int64
 	columns int
-	hash    byHash // the rule for hold-out units
+	hash    roleRule // the rule for hold-out units
 
 	mu      sync.Mutex
 	rows    map[uint64]int64 // of each unit
@@ -157,7 +156,7 @@ type unitRoles struct {
 
 func newUnitRoles(job Job, n int64, columns int) *unitRoles {
 	return &unitRoles{
-		job: job, n: n, columns: columns, hash: byHash{held: hashUnits(job.Roles.Holdout), last: n},
+		job: job, n: n, columns: columns, hash: roleRule{held: hashUnits(job.Roles.Holdout), last: n},
 		rows: map[uint64]int64{}, holdout: newOrdinalSet(n),
 	}
 }

@@ -31,10 +31,7 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 		{"band loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
 		{"isotropic kernel", func(j *pipeline.Job) { j.Kernel.Isotropic = true }},
 		{"methods by the number of rows", func(j *pipeline.Job) { j.Guarantees = nil }},
-		{"roles by position", func(j *pipeline.Job) {
-			withHoldout(0.2)(j)
-			j.Roles.By, j.Roles.Reference = pipeline.RolesByPosition, 60
-		}},
+		{"hold-out rows", withHoldout(0.2)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *pipeline.Job) {

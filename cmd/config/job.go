@@ -101,11 +101,9 @@ func (k *kernelConfig) ReadWord(word *ast.StringNode) error { return k.Family.Un
 const paperGrid = "paper"
 
 type rolesConfig struct {
-	By        string        `yaml:"by"`
-	Reference int64         `yaml:"reference"`
-	Key       string        `yaml:"key"`
-	Holdout   holdoutConfig `yaml:"holdout"`
-	Outside   apartConfig   `yaml:"outside"`
+	Key     string        `yaml:"key"`
+	Holdout holdoutConfig `yaml:"holdout"`
+	Outside apartConfig   `yaml:"outside"`
 }
 
 type unitConfig struct {
@@ -179,13 +177,8 @@ func given[T any](value *T, otherwise T) T {
 	return *value
 }
 
-// declared writes by: hash as it is in a job, which is not at all.
 func (r rolesConfig) declared() pipeline.RolesDecl {
-	by := pipeline.RolesBy(r.By)
-	if r.By == "hash" {
-		by = pipeline.RolesByHash
-	}
-	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside), By: by, Reference: r.Reference}
+	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
 }
 
 // join adds the faults of the job's own check, for which a number given as 0 is missing.

@@ -152,7 +152,6 @@ func choices() map[string]any {
 		"job loss.kind":               certify.LossKinds(),
 		"job grid":                    []string{paperGrid},
 		"job scaling":                 []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
-		"job roles.by":                []string{"hash", string(pipeline.RolesByPosition)},
 		"job train.method":            pipeline.Methods(),
 		"job train.objective":         pipeline.Objectives(),
 		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},

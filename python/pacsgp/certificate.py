@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from . import dependence, unit
 from .bound import guarantee
 from .forms import CERTIFICATE
-from .job import by, check_job, for_rows, mean_column, members, reference_count
+from .job import check_job, for_rows, mean_column, members, reference_count
 from .jsontext import fits, read_json
 from .losses import UNIT
 from .methods import applied, shows_bound_alone, stated_sum
@@ -81,7 +81,7 @@ def stated_findings(cert, job):
     outside = ledger.get("outside", 0)
     need((outside > 0) == (job["roles"].get("outside", 0) > 0), "the ledger's outside rows are not the job's")
     if (ledger["holdout"] or outside) and not content and ledger["rows"] <= 1 << 20:  # a second
-        apart = ranked_rows(job["roles"], ledger["rows"], 0, k if by(job) == "first" else None)
+        apart = ranked_rows(job["roles"], ledger["rows"], 0)
         for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
             need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
     need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["duplicates"] + ledger["bad"] + outside and ledger["duplicates"] == (copies["rows"] if drop else 0), "the ledger does not add up")

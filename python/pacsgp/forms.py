@@ -49,11 +49,11 @@ SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "encode?": [ENCODING], "mean?": {"column": text}, "groups?": {"column": text, "values?": [number], "texts?": [text]}, "delta": positive, "kernel": KERNEL,
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": text},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag, "by?": {"first"}, "reference?": count},
+    "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag},
     "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"reference", "none"},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
-              "mode": {"mini-batch", "full-pass", "arrival"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
+              "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
     "delta_policy?": {"sequence", "each"}, "horizon?": count}
 
 total = lambda v: integer(v) and abs(v) < 1 << 63

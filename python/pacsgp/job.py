@@ -30,7 +30,7 @@ def for_rows(job, n):
         job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or unit.given(job) else 0.05}
     if "guarantees" not in job:
         methods = ["pac-bayes", "holdout"]
-        job["guarantees"] = methods[:1] if not unit.given(job) and n < 300 or by(job) == "first" else methods
+        job["guarantees"] = methods[:1] if not unit.given(job) and n < 300 else methods
     if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
         job["roles"] = {**job["roles"], "holdout": 0.2 if unit.given(job) else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job
@@ -56,13 +56,12 @@ def check_job(job):
             ("the width of the peaks is out of range", grid["width"] == 0 if grid["prior"] == "flat" else 0 < grid["width"] <= 100),
             ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "reference"),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
-            ("roles.by first needs a number of reference rows, and reference rows", 2 <= job["roles"].get("reference", 0) <= 20000 and mode == "reference" if by(job) == "first" else "reference" not in job["roles"]),
             ("the last rows are so many", "last" not in job["roles"] or held > 0),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
-            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"] and by(job) != "first") if last_or_any else held == 0 or "guarantees" not in job),
+            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"]) if last_or_any else held == 0 or "guarantees" not in job),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
@@ -79,7 +78,7 @@ def fits_groups(job, methods):
         return "groups" not in methods
     of = job["groups"]
     return ("groups" in methods and "unit" not in job and ("holdout" in methods or "curve" in methods) and KINDS[job["loss"]["kind"]].counts and of["column"] != job["target"] and mean_column(job) is None
-            and job["train"]["mode"] != "arrival" and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "reference"))
+            and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "reference"))
 
 
 def fits_method(job):
@@ -87,11 +86,6 @@ def fits_method(job):
     method = job["train"].get("method")
     exact = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP")
     return method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (exact and "inducing" in job)
-
-
-def by(job):
-    """What roles follow from: "" is the place."""
-    return job["roles"].get("by", "")
 
 
 def least_reference(n):
@@ -102,8 +96,6 @@ def reference_count(n, job):
     """How many of n rows are reference rows."""
     if job["scaling"] != "reference":
         return 0
-    if by(job) == "first":
-        return min(n, job["roles"]["reference"])
     return least_reference(n)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import unit
 from .encode import filled_rows
-from .job import by, least_reference, mean_column, reference_count
+from .job import least_reference, mean_column, reference_count
 from .kernels import in_order
 from .lake import BAD
 from .refusal import need
@@ -54,10 +54,9 @@ class Digests:
         need(self.found()[0] == digest, "the data have changed between two readings")
 
 
-def ranked_rows(roles, n, k, place=None, early=START_ROWS):
+def ranked_rows(roles, n, k):
     """Ordinals of the hold-out rows and of the outside rows, ascending, and of the k other rows
-    of lowest rank, in the order of their rank; with a place, before which all are reference rows,
-    of the others among so many early ones; with last the hold-out rows are the last ones (format.md, 4.4)."""
+    of lowest rank, in the order of their rank; with last the hold-out rows are the last ones (format.md, 4.4)."""
     key, apart, first_apart = roles["key"], [], []
     last = roles.get("last")
     for share in (0 if last else roles.get("holdout", 0), roles.get("outside", 0)):
@@ -71,17 +70,11 @@ def ranked_rows(roles, n, k, place=None, early=START_ROWS):
                             for i in range(first, last)), dtype=np.uint64, count=last - first)
         held, out = (more >= np.uint64(least) if least < 1 << 64 else np.zeros(len(more), dtype=bool) for least in first_apart)
         held[max(0, from_row - first):] = out[max(0, from_row - first):] = True
-        held[:max(0, (place or 0) - first)] = out[:max(0, (place or 0) - first)] = False
         apart.append([first + np.flatnonzero(held), first + np.flatnonzero(out & ~held)])
         hashes, ordinals = np.append(hashes, more[~out]), np.append(ordinals, first + np.flatnonzero(~out))
         best = np.argsort(hashes, kind="stable")[:k]  # of equal hashes the lower ordinal
         hashes, ordinals = hashes[best], ordinals[best]
-    if place is not None:
-        ordinals = ordinals[ordinals < max(place, early)]
-        ordinals = np.concatenate([ordinals[ordinals < place], ordinals[ordinals >= place]])
     return *(np.concatenate(each) for each in zip(*apart)), ordinals
-
-
 
 
 def standardise(x, within=100):
@@ -149,14 +142,6 @@ def within(ordinals, first, rows):
     return ordinals[(ordinals >= first) & (ordinals < first + rows)]
 
 
-def early_rows(n, job):
-    """How many rows may be start rows where roles go by place."""
-    if job["train"]["mode"] != "arrival":
-        return START_ROWS
-    n = job["train"].get("rows", n)
-    return min(n, START_ROWS, max(n // 8, min(n // 2, 1000)))
-
-
 class Survey:
     """What a pass over the rows finds without the model: copies, digests, neighbours,
     and the rows that scaling, constant and start values come from. It keeps no other
@@ -170,13 +155,12 @@ class Survey:
         self.gone = found.bad  # rows that are used for nothing
         if job["duplicates"]["policy"] == "drop":
             self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
-        place = k if by(job) == "first" else None
         self.units = None
         if unit.given(job):
             held, reference, ranked, self.units = found.of_units(job["roles"].get("holdout", 0))
             outside, k = held[:0], len(reference)
         else:
-            held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() or place is not None else max(START_ROWS, k), place, early_rows(lake.rows, job))
+            held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() else max(START_ROWS, k))
             reference = ranked[:k]
         self.holdout, self.outside = self.used(held), self.used(outside)
         self.reference = np.sort(self.used(reference))

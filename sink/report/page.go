@@ -3,7 +3,6 @@ package report
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -200,19 +199,10 @@ func Missed(g certify.Guarantee) (examples int64, ok bool) {
 
 // roles describes how rows got their roles.
 func roles(c certify.Certificate) string {
-	var stated struct {
-		Roles struct {
-			By string `json:"by"`
-		} `json:"roles"`
-	}
-	key := "by the key \"" + c.Roles.Key + "\""
 	if c.Roles.Last {
-		key = "the last ones"
+		return "the last ones"
 	}
-	if json.Unmarshal(c.Configuration.Values, &stated) == nil && stated.Roles.By != "" {
-		return "reference rows by position (" + stated.Roles.By + "), hold-out rows " + key
-	}
-	return key
+	return "by the key \"" + c.Roles.Key + "\""
 }
 
 // limits returns sentences against common misreadings of a bound.
