@@ -44,19 +44,19 @@ func byDay(j *pipeline.Job) {
 }
 
 // unitHash is the hash of docs/format.md.
-func unitHash(key string, v float64) uint64 {
-	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00"+key+"\x00"), math.Float64bits(v))
+func unitHash(v float64) uint64 {
+	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00pacsgp\x00"), math.Float64bits(v))
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
 // The hash and the label of docs/format.md.
 func TestUnitHashVectors(t *testing.T) {
-	if got := unitHash("pacsgp", 1440); got != 0xa80bd4872d2e7f13 {
+	if got := unitHash(1440); got != 0xa80bd4872d2e7f13 {
 		t.Errorf("hash of 1440: %x", got)
 	}
-	if label := certify.Label("Dongsi"); label != 8698086037831972 || unitHash("pacsgp", label) != 0xfc60c4cfdb540ba2 {
-		t.Errorf("Dongsi: %v, %x", label, unitHash("pacsgp", label))
+	if label := certify.Label("Dongsi"); label != 8698086037831972 || unitHash(label) != 0xfc60c4cfdb540ba2 {
+		t.Errorf("Dongsi: %v, %x", label, unitHash(label))
 	}
 }
 
@@ -68,7 +68,7 @@ func means(t *testing.T, m pipeline.Model, columns [][]float64) *certify.Tally {
 	defer predictor.Close()
 	of := map[float64]*[2]int64{}
 	for i, y := range columns[len(columns)-1] {
-		if float64(unitHash("pacsgp", columns[2][i])) < 0.8*0x1p64 {
+		if float64(unitHash(columns[2][i])) < 0.8*0x1p64 {
 			continue
 		}
 		var x, mean, variance []float64
@@ -186,7 +186,7 @@ func TestSplitByUnit(t *testing.T) {
 			units[r.Role] = map[float64]bool{}
 		}
 		units[r.Role][day] = true
-		hash := unitHash("pacsgp", day)
+		hash := unitHash(day)
 		if held := float64(hash) >= 0.8*0x1p64; (r.Role == "bad") != (r.Ordinal == 77) || r.Role != "bad" && (r.Role == "holdout") != held {
 			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Role)
 		}
@@ -196,7 +196,7 @@ func TestSplitByUnit(t *testing.T) {
 		return nil
 	}))
 	for day := range units["train"] {
-		if units["holdout"][day] || units["reference"][day] || unitHash("pacsgp", day) < last {
+		if units["holdout"][day] || units["reference"][day] || unitHash(day) < last {
 			t.Errorf("day %v is train, and has another role or a lower hash than a reference unit", day)
 		}
 	}
