@@ -64,15 +64,15 @@ func SignedBy(ctx context.Context, reference, id string, c certify.Certificate, 
 	if err != nil {
 		return "", err
 	}
-	return signedBy(id, c, a.Signatures, trusted)
+	return signedBy(ctx, id, c, a.Signatures, trusted)
 }
 
-func signedBy(id string, c certify.Certificate, signatures [][]byte, trusted string) (string, error) {
+func signedBy(ctx context.Context, id string, c certify.Certificate, signatures [][]byte, trusted string) (string, error) {
 	keys, err := sign.ReadTrusted(trusted)
 	if err != nil {
 		return "", Argument(fmt.Errorf("--trusted: %w", err))
 	}
-	by, err := keys.Check(id, c.Model.Digest, signatures)
+	by, err := keys.Check(ctx, id, c.Model.Digest, signatures)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", pipeline.ErrRefused, err)
 	}

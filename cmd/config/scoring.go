@@ -115,7 +115,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 		a.Signatures, err = sinklake.Signatures(nil, s.Model.Folder, a.ID)
 	}
 	if s.Trusted != "" && err == nil {
-		_, err = signedBy(a.ID, a.Certificate, a.Signatures, s.Trusted)
+		_, err = signedBy(ctx, a.ID, a.Certificate, a.Signatures, s.Trusted)
 	}
 	if err != nil && !errors.Is(err, pipeline.ErrRefused) {
 		err = score.Later(err)

@@ -61,7 +61,7 @@ func TestVector(t *testing.T) {
 	}
 	trusted, err := ReadTrusted("testdata/public.pem")
 	must(t, err)
-	if by, err := trusted.Check(certificate, model, [][]byte{key.Sign(certificate, model)}); err != nil || !strings.Contains(by, "public.pem") {
+	if by, err := trusted.Check(t.Context(), certificate, model, [][]byte{key.Sign(certificate, model)}); err != nil || !strings.Contains(by, "public.pem") {
 		t.Errorf("Check = %q, %v", by, err)
 	}
 }
@@ -111,18 +111,18 @@ func TestForgers(t *testing.T) {
 		if c.envelope == nil {
 			envelopes = nil
 		}
-		by, err := trusted.Check(certificate, model, envelopes)
+		by, err := trusted.Check(t.Context(), certificate, model, envelopes)
 		if !errors.Is(err, ErrUntrusted) || by != "" || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: Check = %q, %v, want %q", name, by, err, c.says)
 		}
-		if by, err := trusted.Check(certificate, model, append(envelopes, good)); err != nil || !strings.HasPrefix(alice.id, by[:16]) {
+		if by, err := trusted.Check(t.Context(), certificate, model, append(envelopes, good)); err != nil || !strings.HasPrefix(alice.id, by[:16]) {
 			t.Errorf("%s, with a good one beside it: Check = %q, %v", name, by, err)
 		}
 	}
 	several := changed(good, func(e *dsse.Envelope) {
 		e.Signatures = append([]dsse.Signature{{KeyID: alice.id, Sig: "AAAA"}, {KeyID: "", Sig: ""}}, e.Signatures...)
 	})
-	if _, err := trusted.Check(certificate, model, [][]byte{several}); err != nil {
+	if _, err := trusted.Check(t.Context(), certificate, model, [][]byte{several}); err != nil {
 		t.Errorf("a good signature behind others in an envelope: %v", err)
 	}
 	if again := alice.Sign(certificate, model); !bytes.Equal(again, good) {

@@ -98,13 +98,13 @@ func readKeys(file string) (keys Trusted, err error) {
 // Check returns which trusted key has signed a certificate and its model, of these SHA-256 in
 // hexadecimal, in one of some envelopes. Other signatures do no harm. Without one of a trusted key
 // the error is [ErrUntrusted], and says of each envelope why it is none.
-func (t Trusted) Check(certificate, model string, envelopes [][]byte) (key string, err error) {
+func (t Trusted) Check(ctx context.Context, certificate, model string, envelopes [][]byte) (key string, err error) {
 	if len(envelopes) == 0 {
 		return "", fmt.Errorf("%w: it has no signature", ErrUntrusted)
 	}
 	faults := []string{}
 	for _, data := range envelopes {
-		key, fault := t.signed(statementOf(certificate, model), data)
+		key, fault := t.signed(ctx, statementOf(certificate, model), data)
 		if fault == "" {
 			return key, nil
 		}
@@ -117,7 +117,7 @@ func (t Trusted) Check(certificate, model string, envelopes [][]byte) (key strin
 const mostSignatures = 16
 
 // signed returns the key that has signed a payload in an envelope, or why none has.
-func (t Trusted) signed(want, data []byte) (key, fault string) {
+func (t Trusted) signed(ctx context.Context, want, data []byte) (key, fault string) {
 	var e dsse.Envelope
 	if json.Unmarshal(data, &e) != nil || len(e.Signatures) == 0 || len(e.Signatures) > mostSignatures {
 		return "", "its signature is damaged: it is no JSON of an envelope, or has no signatures or too many"
@@ -132,7 +132,7 @@ func (t Trusted) signed(want, data []byte) (key, fault string) {
 		if err != nil {
 			return "", err.Error()
 		}
-		if _, payload, err := by.VerifyAndDecode(context.Background(), &e); err == nil {
+		if _, payload, err := by.VerifyAndDecode(ctx, &e); err == nil {
 			if e.PayloadType == payloadType && bytes.Equal(payload, want) {
 				return k.String(), ""
 			}
