@@ -64,9 +64,12 @@ func (v variant) job(c accuracyCase, folder string) string {
 	if v.trees == treesOfOutside {
 		mean += "roles: {outside: 30 %}\n"
 	}
-	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\nduplicates: keep\ntrain: {objective: %s}\noutput: artifact\nattempts: %s.jsonl\n",
-		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.rows(v.objective))
+	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\nduplicates: keep\ntrain: {objective: %s}\noutput: %s\n",
+		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.output())
 }
+
+// output is the folder of a variant: all are judged by the same held-out rows.
+func (v variant) output() string { return "artifact-" + v.rows(v.objective) }
 
 // boostedColumn is what accuracy.py calls the predictions of the trees.
 const boostedColumn = "boosted"
@@ -161,7 +164,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(work); err != nil { // with the looks of earlier runs
+	if err := os.RemoveAll(work); err != nil { // with the log of earlier runs
 		return err
 	}
 	c := accuracyCase{Do: "split", Data: filepath.Join(b.data, set[0]), Target: set[1], Work: work, Seed: seed, Rows: accuracyRows, Inducing: accuracyInducing, Delta: accuracyDelta}
@@ -216,7 +219,7 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 	if err != nil {
 		return a, 0, err
 	}
-	model, certificate := filepath.Join(c.Work, "artifact", r.Model), filepath.Join(c.Work, "artifact", r.Certificate)
+	model, certificate := filepath.Join(c.Work, v.output(), r.Model), filepath.Join(c.Work, v.output(), r.Certificate)
 	doc, err := os.ReadFile(certificate)
 	if err != nil {
 		return a, 0, err

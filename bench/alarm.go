@@ -219,7 +219,7 @@ func (b *bench) watchedDays(ctx context.Context) (c certify.Certificate, days []
 	if err != nil {
 		return c, nil, err
 	}
-	if err := os.RemoveAll(dir); err != nil { // with the looks of earlier runs
+	if err := os.RemoveAll(dir); err != nil { // with the log of earlier runs
 		return c, nil, err
 	}
 	first := slices.IndexFunc(flights, func(f flight) bool { return f.Month >= july })
@@ -235,7 +235,7 @@ func (b *bench) watchedDays(ctx context.Context) (c certify.Certificate, days []
 		}
 	}
 	r, err := measured.Train(ctx, binary, dir, "source: {paths: [train]}\ntarget: ArrDelay\nfeatures: [DepTime, DepDelay, Distance, TaxiOut]\nloss: {epsilon: 15}\ndelta: 0.01\n"+
-		"bad_rows: {tolerance: 5 %}\nduplicates: keep\ninducing: 100\noutput: artifact\nattempts: attempts.jsonl\n")
+		"bad_rows: {tolerance: 5 %}\nduplicates: keep\ninducing: 100\noutput: artifact\n")
 	if err != nil {
 		return c, nil, err
 	}

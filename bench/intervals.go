@@ -133,7 +133,7 @@ func intervalsOf(ctx context.Context, rows, apart measured.Dataset, target strin
 		return m, err
 	}
 	out := &pipelinetest.Output{Store: &pipelinetest.Store{}}
-	o, err := pipeline.Train(ctx, job, table, out, pipeline.RunConfig{Attempts: out, Software: "bench"})
+	o, err := pipeline.Train(ctx, job, table, out, pipeline.RunConfig{Software: "bench"})
 	if err != nil {
 		return m, err
 	}

@@ -33,7 +33,7 @@ func whole(ctx context.Context, b *bench) (string, error) {
 		}
 		for key := range b.rounds {
 			dir := filepath.Join(b.work, fmt.Sprintf("whole-%s-%d", set.name, key))
-			job := fmt.Sprintf("source: {paths: [%q]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nroles: {key: \"%d\"}\n%soutput: artifact\nattempts: attempts.jsonl\n",
+			job := fmt.Sprintf("source: {paths: [%q]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nroles: {key: \"%d\"}\n%soutput: artifact\n",
 				data, set.target, key, set.more)
 			r, c, err := wholeRun(ctx, binary, dir, job)
 			if err != nil {
@@ -54,7 +54,7 @@ func whole(ctx context.Context, b *bench) (string, error) {
 
 // wholeRun trains in a new folder, and returns the certificate.
 func wholeRun(ctx context.Context, binary, dir, job string) (r measured.Run, c certify.Certificate, err error) {
-	if err := os.RemoveAll(dir); err != nil { // with the looks of earlier runs
+	if err := os.RemoveAll(dir); err != nil { // with the log of earlier runs
 		return r, c, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

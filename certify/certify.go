@@ -118,7 +118,7 @@ func (ev Evidence) assumptions() ([]Assumption, error) {
 	derived := map[AssumptionID]Assumption{
 		AssumeJitter:      jitter,
 		AssumeGridWeights: {Status: AssumptionEnforced}, // by Validate
-		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared."},
+		AssumeOneAttempt:  {Status: AssumptionAssumed, Diagnostic: "No program can see what was tried elsewhere. What the maker counted stands under declared. Of models judged by the same held-out rows those are counted that the log of this output has, and only if all rows are identical."},
 	}
 	if ev.Delta.Uses(RoleHoldout) {
 		derived[AssumeHoldoutUnseen] = Assumption{Status: AssumptionAssumed, Diagnostic: "What training again takes stands under declared and in the configuration."}

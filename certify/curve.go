@@ -27,7 +27,7 @@ func curve() method {
 		if err != nil {
 			return nil, err
 		}
-		if ev.Delta.Looks.unpriced() {
+		if ev.Delta.Looks.ended() {
 			part = 0
 		}
 		b := newBand(g.N, part)

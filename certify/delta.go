@@ -19,7 +19,7 @@ type Delta struct {
 	// sequence divides δ first.
 	Sequence *Sequence `json:"sequence,omitempty"`
 
-	// Looks are earlier looks at the hold-out rows; nil: the maker's log has none.
+	// Looks are earlier looks at the hold-out rows; nil: the log of the output has none.
 	Looks *Looks `json:"looks,omitempty"`
 }
 

@@ -40,7 +40,7 @@ func groups() method {
 		}
 		for i := range each {
 			of := &each[i]
-			if of.Bound = 1; of.N >= LeastGroup && !ev.Delta.Looks.unpriced() {
+			if of.Bound = 1; of.N >= LeastGroup && !ev.Delta.Looks.ended() {
 				if of.Bound, err = BinomialUpper(of.Misses, of.N, ev.Delta.Declared, share); err != nil {
 					return nil, err
 				}

@@ -23,7 +23,7 @@ func holdout() method {
 			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
 			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
 		}
-		if ev.Delta.Looks.unpriced() {
+		if ev.Delta.Looks.ended() {
 			g.Bound = 1
 		}
 		return []Guarantee{g}, err

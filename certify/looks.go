@@ -12,13 +12,10 @@ import (
 // 19/20 of δ. Look j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
 // it. Together they spend at most δ (docs/proofs.md, 14).
 //
-// Which looks there were is the maker's word.
+// Which looks there were is the maker's word: they are counted in the log of the output, and only
+// those at identical rows.
 type Looks struct {
-	Uncounted bool    `json:"uncounted,omitempty"` // no lasting log counts them
-	Earlier   []int64 `json:"earlier,omitempty"`   // n of each earlier look
-	// Swapped says that some hold-out rows were train rows of an earlier look. No price is known
-	// for such a look: its bound is 1.
-	Swapped bool `json:"swapped,omitempty"`
+	Earlier []int64 `json:"earlier"` // n of each earlier look
 	// Ended says that an earlier look showed a curve, which tells far more than a count: the
 	// guarantees from these rows are indicative, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
@@ -29,7 +26,7 @@ const MaxLooks = 1000
 
 // share returns the part of δ that this look may spend.
 func (l *Looks) share() Share {
-	if l == nil || len(l.Earlier) == 0 {
+	if l == nil {
 		return Share{big.NewRat(19, 20)}
 	}
 	j := int64(len(l.Earlier)) + 1
@@ -44,10 +41,7 @@ func (l *Looks) share() Share {
 	return Share{new(big.Rat).SetFrac(big.NewInt(1), paths)}
 }
 
-// unpriced reports whether no share of δ pays for the look.
-func (l *Looks) unpriced() bool { return l != nil && (l.Swapped || l.Ended) }
-
-// ended reports whether an earlier look showed a curve.
+// ended reports whether an earlier look showed a curve: no share of δ pays for this one.
 func (l *Looks) ended() bool { return l != nil && l.Ended }
 
 // validate reports all faults; nil has none.
@@ -59,8 +53,8 @@ func (l *Looks) validate(heldOut bool) error {
 	if !heldOut {
 		faults = append(faults, errors.New("looks at hold-out rows, of which there are none"))
 	}
-	if some := len(l.Earlier) > 0; some == l.Uncounted || (l.Swapped || l.Ended) && !some || len(l.Earlier) >= MaxLooks {
-		faults = append(faults, fmt.Errorf("%d looks before this one, uncounted %t, swapped %t, ended %t: want 1 to %d looks, or none counted", len(l.Earlier), l.Uncounted, l.Swapped, l.Ended, MaxLooks-1))
+	if len(l.Earlier) == 0 || len(l.Earlier) >= MaxLooks {
+		faults = append(faults, fmt.Errorf("%d looks before this one: want 1 to %d", len(l.Earlier), MaxLooks-1))
 	}
 	for _, n := range l.Earlier {
 		if n < 1 || n > MaxNumber {
@@ -72,27 +66,22 @@ func (l *Looks) validate(heldOut bool) error {
 
 // words returns the part of a statement about the price of the look; "" for the first look.
 func (l *Looks) words() string {
-	if l == nil || len(l.Earlier) == 0 {
+	if l == nil {
 		return ""
 	}
 	j := len(l.Earlier) + 1
 	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by 10*%d*%d, and by the number of answers of each look before", j, j, j+1)
 }
 
-// told returns a sentence on how often the hold-out rows were looked at.
+// told returns a sentence on how often the held-out rows were used.
 func (l *Looks) told() string {
-	switch {
-	case l == nil:
-		return " First look at them by its maker's log of looks."
-	case l.Uncounted:
-		return " Looks not counted."
+	const log = " by the log of this output, which knows identical rows alone"
+	if l == nil {
+		return " First use of these rows" + log + "."
 	}
-	words := fmt.Sprintf(" Look %d at them by its maker's log of looks", len(l.Earlier)+1)
-	if l.Swapped {
-		words += "; an earlier one was trained on some of them, for which no price is known"
-	}
+	words := fmt.Sprintf(" Use %d of these rows", len(l.Earlier)+1) + log
 	if l.Ended {
-		words += "; an earlier one showed a curve of them, which ends the looks"
+		words += "; an earlier one showed a curve of them, after which none has a price"
 	}
 	return words + "."
 }

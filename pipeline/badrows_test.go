@@ -144,7 +144,7 @@ func TestTooManyBadRowsStopTheJob(t *testing.T) {
 					t.Errorf("error %q does not say %q", err, words)
 				}
 			}
-			if len(store.Models) > 0 || len(store.Log) > 0 {
+			if log, err := store.Log(); err != nil || len(store.Models) > 0 || len(log.Attempts) > 0 {
 				t.Error("it trained, or counted as an attempt")
 			}
 		})

@@ -21,7 +21,7 @@ type begun struct {
 // of job and environment are one error, before anything is read.
 func begin(ctx context.Context, job Job, env Environment) (b begun, err error) {
 	b.at = time.Now()
-	if err := errors.Join(job.complete(), job.placed(), env.needs("Open", "Sink", "Attempts", "Checkpoints", "Software")); err != nil {
+	if err := errors.Join(job.complete(), job.placed(), env.needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
 		return b, err
 	}
 	env.Observer.progress(Progress{Phase: PhaseSurvey})
@@ -45,11 +45,9 @@ func begin(ctx context.Context, job Job, env Environment) (b begun, err error) {
 	if err != nil {
 		return b, err
 	}
-	onRows, inLog, err := env.Attempts.Record(ctx, Attempt{Targets: b.survey.Targets, Sample: b.survey.Digest, Configuration: configuration})
-	if err != nil {
+	if b.attempt, err = (Attempt{Targets: b.survey.Targets, Sample: b.survey.Digest, Configuration: configuration}).record(env.Log); err != nil {
 		return b, err
 	}
-	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in all, by the log of attempts; looks at hold-out rows have a log of their own", onRows, inLog))
-	b.attempt = certify.Attempt{OnTheseRows: int64(onRows), InThisLog: int64(inLog)}
+	env.Observer.event(fmt.Sprintf("attempt %d on these rows, %d in all, by the log of the output", b.attempt.OnTheseRows, b.attempt.InThisLog))
 	return b, nil
 }

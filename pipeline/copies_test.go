@@ -70,7 +70,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
-	if len(store.Models)+len(store.Certificates)+len(store.Log) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
+	if log, err := store.Log(); err != nil || len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
 		t.Errorf("something was begun: %v", phases)
 	}
 }

@@ -71,8 +71,7 @@ func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (
 	return off
 }
 
-// A curve ends the looks at its rows. A count beforehand is one look; jobs that were declared together,
-// and other rows, are free of it.
+// After a curve no further use of its rows has a price. A count beforehand is one use; other rows are free of it.
 func TestCurveEndsTheLooks(t *testing.T) {
 	l, other := newLake(waves(400, 0.2, 4), 150, 250), newLake(waves(400, 0.2, 9), 150, 250)
 	log := &pipelinetest.Store{}
@@ -94,7 +93,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 		{"another count", l, func(j *pipeline.Job) { j.Train.Seed = 5 }, true, 2},
 		{"other rows", other, curve, false, 0},
 	} {
-		got := looker(t, log, c.on, c.what, 0)
+		got := reuser(t, log, c.on, c.what, 0)
 		looks := got.Delta.Looks
 		if looks == nil {
 			looks = &certify.Looks{}

@@ -48,7 +48,7 @@
 //
 // # Ports
 //
-// The stage needs a [Source], a [Sink], [Attempts] and [Checkpoints]; [Train] needs [Rows] and
+// The stage needs a [Source], a [Sink], [Logs] and [Checkpoints]; [Train] needs [Rows] and
 // an [Output]. Package pipelinetest has the contract of each port as a test for every
 // adapter, and the simplest adapters, in memory. The package names no file format, no broker
 // and no clock that could change a result.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -27,7 +26,7 @@ func must[T any](v T, err error) T {
 }
 
 // Training from the rows of the program itself. The directory gets the model, the
-// certificate, the log of attempts, the record of the run and the pointer.
+// certificate, the log, the record of the run and the pointer.
 func ExampleColumns() {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(1, 1))
 	x, y := make([]float64, 2000), make([]float64, 2000)
@@ -40,8 +39,7 @@ func ExampleColumns() {
 
 	folder := must(os.MkdirTemp("", "own-rows"))
 	defer os.RemoveAll(folder)
-	log := sinklake.NewAttemptLog(filepath.Join(folder, sinklake.AttemptsFile), nil)
-	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Attempts: log, Software: "example 1.0"}))
+	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Software: "example 1.0"}))
 	r := o.Result
 	mean := r.Certificate.Best(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
@@ -62,7 +60,7 @@ func trained() pipeline.Model {
 	}
 	rows, out := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Output{Store: &pipelinetest.Store{}}
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 2}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
-	return must(pipeline.Train(context.Background(), job, rows, out, pipeline.RunConfig{Attempts: out, Software: "example 1.0"})).Result.Model
+	return must(pipeline.Train(context.Background(), job, rows, out, pipeline.RunConfig{Software: "example 1.0"})).Result.Model
 }
 
 // Scoring one row at a time behind an HTTP handler. A row that the certificate does not

@@ -11,9 +11,6 @@ import (
 // RoleHash is the keyed hash that roles follow from.
 func RoleHash(key string, ordinal int64) uint64 { return newRoleHasher(key).rank(ordinal).hash }
 
-// Paid is what a look pays for.
-func (l Look) Paid(earlier []Look) *certify.Looks { return l.paid(earlier) }
-
 // ReferenceRows are the ordinals of the reference rows, ascending.
 func (r Roles) ReferenceRows() []int64 { return r.reference }
 

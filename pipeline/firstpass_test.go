@@ -59,7 +59,7 @@ func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *i
 	}
 }
 
-// A first pass in parts gives the certificate, the looks, the attempts and the notices of a run by one
+// A first pass in parts gives the certificate, the log and the notices of a run by one
 // process, and the run itself reads no row for it.
 func TestFirstPassInParts(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -87,23 +87,23 @@ func TestFirstPassInParts(t *testing.T) {
 				distinguish(columns[1])
 			}
 			l.mark = name == "bad rows tolerated"
-			by := func(parts pipeline.Parts) (document []byte, notices []string, looks []pipeline.Look) {
+			by := func(parts pipeline.Parts) (document []byte, notices []string, log pipeline.Log) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)
-				env.FirstPass, env.Looks = parts, store
+				env.FirstPass = parts
 				r := run(t, job(t, c.change), env)
-				looks, err := store.Noted(t.Context())
+				log, err := store.Log()
 				fatal.If(t, err)
-				return store.Certificates[0], r.Diagnostics.Notices, looks
+				return store.Certificates[0], r.Diagnostics.Notices, log
 			}
 			made := 0
-			wantDocument, wantNotices, wantLooks := by(nil)
-			document, notices, looks := by(inParts(t, l, 5, nil, &made))
+			wantDocument, wantNotices, wantLog := by(nil)
+			document, notices, log := by(inParts(t, l, 5, nil, &made))
 			if !bytes.Equal(document, wantDocument) || made != c.passes {
 				t.Errorf("%d passes, want %d; or another certificate", made, c.passes)
 			}
-			if diff := cmp.Diff(wantNotices, notices) + cmp.Diff(wantLooks, looks); diff != "" {
-				t.Errorf("other notices or looks (-want +got):\n%s", diff)
+			if diff := cmp.Diff(wantNotices, notices) + cmp.Diff(wantLog, log); diff != "" {
+				t.Errorf("other notices, or another log (-want +got):\n%s", diff)
 			}
 		})
 	}

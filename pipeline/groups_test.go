@@ -135,7 +135,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 	}
 }
 
-// A look at three groups counts as five at all rows.
+// A use that shows three groups counts as five of all rows.
 func TestLooksAtGroups(t *testing.T) {
 	l, log := stations(400), &pipelinetest.Store{}
 	groups := func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
@@ -149,7 +149,7 @@ func TestLooksAtGroups(t *testing.T) {
 		{"the same groups again", groups, 1},
 		{"another count", func(j *pipeline.Job) { j.Train.Seed = 5 }, 6},
 	} {
-		looks := looker(t, log, l, c.what, 0).Delta.Looks
+		looks := reuser(t, log, l, c.what, 0).Delta.Looks
 		if looks == nil {
 			looks = &certify.Looks{}
 		}

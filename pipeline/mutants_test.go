@@ -54,8 +54,8 @@ func boundMutants() []mutant {
 		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), partOf(weight, all))", "_, _ = weight, all\n	share := product(d.Sequence.share())"}}},
 		{"the share of a number of a sequence", "certify", "TestSequenceSpendsDelta", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
 		{"the share of a look", "certify", "TestLooksArePaid", []edit{{"certify/delta.go", "share = product(share, d.Looks.share())", "share = product(share)"}}},
-		{"a second answer", "pipeline", "TestSecondAnswersPay", []edit{{"pipeline/looks.go", "fixed := !l.again(earlier)", "fixed := !l.again(nil)"}}},
-		{"rows by their places", "pipeline", "TestLooksOfFewTargets", []edit{{"pipeline/looks.go", "c.some = sameTargets || features.alike()", "c.some = false"}}},
+		{"a use of the same rows", "pipeline", "TestReuseOfHeldOutRowsIsPaid", []edit{{"pipeline/reuse.go", "if o.Rows != u.Rows {", "if o != u {"}}},
+		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/reuse.go", "return paid, env.Log.PutLog(log)", "return paid, nil"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "sum := g.EmpiricalRisk.Exact.whole()", "sum := g.EmpiricalRisk.Exact"}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"betting: the number of stakes", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "ln(exact(stakes))", "ln(exact(1))"}}},
@@ -64,12 +64,12 @@ func boundMutants() []mutant {
 		{"betting: the upper part of a loss", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "s[cell+1] += over", "s[cell] += over"}}},
 		{"betting: what is kept", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "lnFloat((b+kept)/(b+1))", "lnFloat((b+kept)/max(b, 1))"}}},
 		{"betting: the bound alone", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "g.Method, g.EmpiricalRisk = methodBetting, Risk{}", "g.Method = methodBetting"}}},
-		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/looks.go", "if !j.showsCount() {", "if j.Unit.given() {"}}},
+		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/reuse.go", "if !j.showsCount() {", "if j.Unit.given() {"}}},
 		{"the probability that a band fails", "certify", "TestBandIsSoundOnVectors", []edit{{"certify/band.go", "for m := k; m >= least; m-- {", "for m := k; m >= k; m-- {"}}},
 		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part {", "*(1+bandRoom) <= 30*part {"}}},
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
-		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/looks.go", "all.Ended = all.Ended || o.Curve", "all.Ended = all.Ended && o.Curve"}}},
+		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/reuse.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
 		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/certify.go", "c.Delta.Looks.ended() && g.Role == RoleHoldout:", "c.Delta.Looks.ended() && g.Role == RoleTrain && g.N < 0:"}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
@@ -178,7 +178,7 @@ func checkMutants() []mutant {
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/evidence.go", "errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), ", "errors.Join(job.placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again", "	found.Open.Distinct, found.Open.DistinctFeatures = c.Copies.Distinct, found.Open.Rows-c.Copies.Features\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"derived again"}}},
 		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
-		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/begin.go", "	onRows, inLog, err := env.Attempts.Record(", "	onRows, inLog, err := 1, 1, error(nil)\n	_, _, _ = env.Attempts.Record("}}},
+		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
 	}
 }
 

@@ -19,6 +19,7 @@ type Output interface {
 	RunLog
 	Pointer
 	Numbers
+	Logs
 	Handovers
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
 	// nest: release ends one; the end of the process ends all. It does not wait: while another

@@ -98,7 +98,7 @@ func (p *Pass) Merge(other *Pass) error {
 		p.marks.merge(other.marks)
 	}
 	if p.held != nil {
-		p.held.merge(other.held)
+		p.held.rows.merge(other.held.rows)
 	}
 	other.shards, other.tallies = nil, nil
 	return nil

@@ -23,7 +23,7 @@ func FuzzPass(f *testing.F) {
 		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2, DistinctFeatures: 2}},
 		{
 			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter[mark](0, Resources{}, nil), shards: map[int]*shardPass{},
-			held: &heldRows{marks: sketch{marks: []uint64{}}},
+			held: &heldRows{},
 		},
 		{
 			of: subject{rows: 9, shards: 4, columns: 2, model: Digest{1}, constant: 0.25},

@@ -249,7 +249,7 @@ func TestOutsideRowsInParts(t *testing.T) {
 	if r := run(t, j, env); r.Certificate.Ledger.Outside == 0 {
 		t.Fatal("no row is outside")
 	}
-	env.Sink, env.Attempts, env.Checkpoints = &parts, &parts, &parts
+	env.Sink, env.Log, env.Checkpoints = &parts, &parts, &parts
 	h, err := pipeline.Fit(t.Context(), j, env)
 	fatal.If(t, err)
 	p := passOver(t, h, env, []int{2})

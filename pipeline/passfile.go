@@ -23,8 +23,7 @@ import (
 //	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
 //	shards     their number (u64), then each, by index
 //	tallies    their bytes (u64), then each, by the numbers of its key
-//	held       0, or of a first pass 1, the multiset of the hold-out rows (5 u64), and three lists, each
-//	           ascending behind its number (u64): marks of hold-out rows, marks of others, places
+//	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
 //	copies     1 and the counts of the whole sample, or 0, the number of marks
 //	           (u64) and the marks, sorted (16 bytes each)
 //
@@ -131,13 +130,8 @@ func (e encoder) held(h *heldRows) {
 		e.Integers(0)
 		return
 	}
-	found := h.found()
 	e.Numbers(1, h.rows.count)
 	e.Numbers(h.rows.sum[:]...)
-	for _, list := range [][]uint64{found.Marks, found.trained, found.Places} {
-		e.Integers(int64(len(list)))
-		e.Numbers(list...)
-	}
 }
 
 // ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
@@ -214,23 +208,6 @@ func (d decoder) held(rows int64) *heldRows {
 	h.rows.count = uint64(d.UpTo(rows)) //nolint:gosec // not negative
 	for i := range h.rows.sum {
 		h.rows.sum[i] = d.Number()
-	}
-	for _, list := range []*[]uint64{&h.marks.marks, &h.trained.marks, &h.places} {
-		n := d.Count(8)
-		if n > maxMarks || uint64(n) > uint64(rows) { //nolint:gosec // not negative
-			d.Failf("%d marks of %d rows", n, rows)
-			return h
-		}
-		for i := range n {
-			v := d.Number()
-			if i > 0 && v <= (*list)[i-1] {
-				d.Failf("its marks of hold-out rows are not sorted")
-			}
-			*list = append(*list, v)
-		}
-	}
-	if want := min(h.rows.count, maxMarks); uint64(len(h.places)) != want {
-		d.Failf("%d places of %d hold-out rows", len(h.places), h.rows.count)
 	}
 	return h
 }

@@ -81,22 +81,6 @@ type Sink interface {
 	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
 }
 
-// An Attempt is a job on rows. The same job on the same rows, run again or
-// resumed, is the same attempt.
-type Attempt struct {
-	Targets       Digest // of the multiset of the target's values: what attempts are counted under
-	Sample        Digest // of the rows, in their order and row groups
-	Configuration Digest // of the job
-}
-
-// Attempts is the log of the jobs that were begun. It outlives the process.
-type Attempts interface {
-	// Record logs an attempt, durably. It returns how many different attempts the log has up to
-	// the first entry of this one, itself included: on rows of these targets, and in all. It is
-	// called before training, so that no result is seen uncounted.
-	Record(ctx context.Context, a Attempt) (onRows, inLog int, err error)
-}
-
 // Checkpoints keeps the one latest checkpoint of a job. It outlives the process.
 type Checkpoints interface {
 	// Save replaces the checkpoint atomically and durably. It does not keep state.

@@ -106,7 +106,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return nil, err
 	}
 	if p.holds {
-		found.held = &heldRows{beside: p.job.besideFeatures()}
+		found.held = &heldRows{}
 	}
 	r := newReading(p.src, shards, p.res.Workers, nil, marker{})
 	switch {
@@ -130,9 +130,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 				}
 			}
 			if found.held != nil {
-				if err := found.held.add(p.roles, b); err != nil {
-					return err
-				}
+				found.held.add(p.roles, b)
 			}
 			return f.add(b)
 		}

@@ -15,7 +15,7 @@ import (
 // Nothing is published.
 var ErrChanged = errors.New("changed since training")
 
-// Environment has the ports and settings of a run. Open, Sink, Attempts, Checkpoints and
+// Environment has the ports and settings of a run. Open, Sink, Log, Checkpoints and
 // Software are required; every other field may be zero.
 type Environment struct {
 	// Open opens the source anew with these features (nil: the job's own), the column of
@@ -23,9 +23,8 @@ type Environment struct {
 	// the last pass.
 	Open        func(ctx context.Context, features []string) (Source, error)
 	Sink        Sink
-	Attempts    Attempts
+	Log         Logs
 	Checkpoints Checkpoints
-	Looks       Looks      // at hold-out rows; nil: they are not counted
 	Ancestor    *Ancestor  // of a job with warm starts: training begins with its posterior; nil: none
 	Quarantine  Quarantine // of bad rows; nil: they are counted only
 	FirstPass   Parts      // of [Fit] and [Run], where the job allows it; nil: they read all rows
@@ -39,7 +38,7 @@ type Environment struct {
 // needs returns an error for each of these fields that is not set.
 func (e Environment) needs(fields ...string) error {
 	return unset(" of the environment", map[string]bool{
-		"Open": e.Open == nil, "Sink": e.Sink == nil, "Attempts": e.Attempts == nil, "Checkpoints": e.Checkpoints == nil,
+		"Open": e.Open == nil, "Sink": e.Sink == nil, "Log": e.Log == nil, "Checkpoints": e.Checkpoints == nil,
 		"Software": e.Software == "",
 	}, fields)
 }
@@ -198,10 +197,6 @@ func run(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.Attempt, env Environment, began time.Time) (*Handover, error) {
 	job.repeats = s.repeats
 	surveyed := time.Since(began)
-	told, err := warnOfLooks(ctx, job, s, env)
-	if err != nil {
-		return nil, err
-	}
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
 		return nil, err
@@ -219,7 +214,7 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {
 		return nil, err
 	}
-	h.Looks, err = look(ctx, job, s, h.Model, env, told) // before anything is known of their number
+	h.Looks, err = job.reuse(s, h.Model, env)
 	return h, err
 }
 

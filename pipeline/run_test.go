@@ -49,7 +49,7 @@ func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
 func environment(src pipeline.Source, store *pipelinetest.Store) pipeline.Environment {
 	return pipeline.Environment{
 		Open: func(context.Context, []string) (pipeline.Source, error) { return src, nil },
-		Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
+		Sink: store, Log: store, Checkpoints: store, Software: "pacsgp test",
 	}
 }
 

@@ -6,13 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A RunConfig has the settings of a run that enter no identity. [Train] needs Attempts and
+// A RunConfig has the settings of a run that enter no identity. [Train] needs
 // Software; other zero fields mean none.
 type RunConfig struct {
 	Run      string // names the process in its log and records
@@ -36,8 +35,6 @@ type RunConfig struct {
 	// run's number; any other one is refused. "": none.
 	Certified string
 
-	Attempts  AttemptLog
-	Looks     Looks     // at hold-out rows; nil: they are not counted
 	Ancestor  *Ancestor // whose posterior training begins with
 	BadRows   BadRowsKeeper
 	Publisher Publisher
@@ -50,13 +47,6 @@ type RunConfig struct {
 	Placed func(err error, job Job) error
 	// Report stores a report for people, before the pointer moves.
 	Report func(o *Outcome) error
-}
-
-// An AttemptLog is a log of attempts that can be read.
-type AttemptLog interface {
-	Attempts
-	// Attempts returns the logged attempts. Damage is an error.
-	Attempts(ctx context.Context) ([]Attempt, error)
 }
 
 // A BadRowsKeeper keeps the bad rows of a run.
@@ -85,7 +75,7 @@ type Publisher interface {
 // about the removal of old files: all is published, and the run is recorded as finished.
 func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
+	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Software")); err != nil {
 		return nil, err
 	}
 	published := false
@@ -98,7 +88,7 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 	if o, err := s.finishedBefore(ctx); o != nil || err != nil {
 		return o, err
 	}
-	if err := s.record(ctx); err != nil {
+	if err := s.record(); err != nil {
 		return nil, err
 	}
 	finished := false
@@ -144,7 +134,7 @@ func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
 // needs returns an error for each of these that is not set.
 func (s *stage) needs(fields ...string) error {
 	return unset("", map[string]bool{
-		"Rows": s.rows == nil, "Output": s.out == nil, "Attempts": s.how.Attempts == nil, "Software": s.how.Software == "",
+		"Rows": s.rows == nil, "Output": s.out == nil, "Software": s.how.Software == "",
 	}, fields)
 }
 
@@ -225,7 +215,7 @@ const leastForReading = 512 << 20
 func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
 // record records the begin of the run, and drops the handover of an earlier training.
-func (s *stage) record(ctx context.Context) (err error) {
+func (s *stage) record() (err error) {
 	if s.state = s.how.Begun; s.state == nil {
 		if s.state, err = BeginRun(s.out, s.how.Run, s.job, s.began, nil); err != nil {
 			return err
@@ -233,29 +223,10 @@ func (s *stage) record(ctx context.Context) (err error) {
 	}
 	err = s.out.DropHandover()
 	if err == nil {
-		var before []Attempt
-		if before, err = s.how.Attempts.Attempts(ctx); err == nil { // damage is found before hours of reading
-			err = s.tellAgain(before)
-		}
+		_, err = s.out.Log() // damage is found before hours of reading
 	}
 	s.state.failed(s.out, err)
 	return err
-}
-
-// tellAgain says that an earlier run of the job has left no checkpoint.
-func (s *stage) tellAgain(before []Attempt) error {
-	if s.job.DeltaPolicy != "" { // each window is a run of the same job
-		return nil
-	}
-	identity, err := s.job.Digest()
-	if err != nil || !slices.ContainsFunc(before, func(a Attempt) bool { return a.Configuration == identity }) {
-		return err
-	}
-	if _, there := s.at.Where(); there {
-		return nil
-	}
-	s.how.Observer.event("an earlier run of this job has left no checkpoint: training restarts; on the same rows it is the same attempt, and gives the same files")
-	return nil
 }
 
 // environment is the environment of the run.
@@ -275,7 +246,7 @@ func (s *stage) environment() Environment {
 			s.last = src
 			return src, nil
 		},
-		Ancestor: s.how.Ancestor, Sink: s.out, Attempts: s.how.Attempts, Checkpoints: s.at, Looks: s.how.Looks,
+		Ancestor: s.how.Ancestor, Sink: s.out, Log: s.out, Checkpoints: s.at,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
 	}
 	if s.how.Certified != "" {

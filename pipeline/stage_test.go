@@ -24,7 +24,7 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 	demandFaults(t, "Train", err, want)
 	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
 	_, err = pipeline.Run(ctx, declared, pipeline.Environment{})
-	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Attempts of", "Checkpoints of", "Software of"})
+	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Log of", "Checkpoints of", "Software of"})
 }
 
 // A trial is runs of Train on columns in memory, to an output in memory.
@@ -39,7 +39,7 @@ func newTrial(t *testing.T) *trial {
 	out := &pipelinetest.Output{Store: &pipelinetest.Store{}}
 	return &trial{
 		T: t, out: out, rows: source(waves(600, 0.1, 1)).Table,
-		how: pipeline.RunConfig{Run: "1", Attempts: out, Software: "pacsgp test"},
+		how: pipeline.RunConfig{Run: "1", Software: "pacsgp test"},
 	}
 }
 
@@ -101,8 +101,8 @@ func TestTrainInMemory(t *testing.T) {
 		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
 	}
 	w.demand("finished finished finished", o.Result.ID)
-	if len(w.out.Log) != 1 || w.out.Handover != nil {
-		t.Errorf("%d attempts, want 1; handover %v", len(w.out.Log), w.out.Handover)
+	if log, err := w.out.Log(); err != nil || len(log.Attempts) != 1 || w.out.Handover != nil {
+		t.Errorf("%d attempts, want 1; handover %v", len(log.Attempts), w.out.Handover)
 	}
 }
 

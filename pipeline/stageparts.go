@@ -10,7 +10,7 @@ import (
 // [Handover.Pass] and [CertifyParts].
 func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (err error) {
 	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Attempts", "Software")); err != nil {
+	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Software")); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, rows.Release(false)) }()
@@ -19,7 +19,7 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := s.record(ctx); err != nil {
+	if err := s.record(); err != nil {
 		return err
 	}
 	defer func() { s.state.failed(out, err) }()

@@ -47,7 +47,7 @@ type Survey struct {
 	labels  int       // columns of units
 	grouped bool      // the column of the groups is beside the features
 	groups  []float64 // values with a group of their own
-	held    heldFound
+	held    multiset  // the held-out rows
 
 	bad       string    // which rows are bad, in words
 	reference rawRows   // in ordinal order
@@ -167,7 +167,7 @@ func (s *Survey) see(ctx context.Context, job Job, rows *rowPass, found *Pass) (
 	if s.Copies, err = found.counted(ctx); err != nil {
 		return false, err
 	}
-	s.held = found.held.found()
+	s.held = found.held.rows
 	s.reference, s.start = found.picked(kept, s.Roles.reference), found.picked(kept, rows.wanted).ranked(rows.wanted, s.Roles.starts())
 	s.targets = found.picked(kept, s.Roles.yardstick()).column(len(s.Columns) - 1)
 	summaries := found.summaries()

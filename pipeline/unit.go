@@ -72,15 +72,6 @@ func (j Job) unlabelled(columns []int) []int {
 	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
 }
 
-// besideFeatures is the number of columns before the target that tell units or groups apart.
-func (j Job) besideFeatures() int {
-	n := len(j.Unit.Columns)
-	if j.Groups.beside(j) {
-		n++
-	}
-	return n
-}
-
 // ledger returns the ledger of these units, without counts; nil: examples are rows.
 func (d UnitDecl) ledger() *certify.UnitLedger {
 	if !d.given() {

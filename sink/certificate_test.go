@@ -36,7 +36,7 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 		Open: func(context.Context, []string) (pipeline.Source, error) {
 			return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
 		},
-		Sink: store, Attempts: store, Checkpoints: store, Software: "pacsgp test",
+		Sink: store, Log: store, Checkpoints: store, Software: "pacsgp test",
 	})
 	fatal.If(t, err)
 	return r

@@ -90,8 +90,8 @@ func KindOf(data []byte) string {
 		return "a picture (PNG)"
 	case bytes.HasPrefix(data, []byte("pacsgp-checkpoint/")):
 		return "a checkpoint"
-	case bytes.HasPrefix(data, []byte(`{"format":"pacsgp-attempts/`)):
-		return "a log of attempts"
+	case bytes.HasPrefix(data, []byte(`{"format":"pacsgp-log/`)):
+		return "the log of an output"
 	case text[0] != '{' && !isParquet(data) && !bytes.ContainsRune(data, 0) && bytes.Contains(data, []byte(":")):
 		return "text, as a job file is"
 	case bytes.Contains(data[:min(len(data), 100)], []byte(`"pacsgp-manifest/`)):

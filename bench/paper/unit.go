@@ -211,7 +211,7 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (find
 		Open: func(context.Context, []string) (pipeline.Source, error) {
 			return rows.Choose(pipeline.Choice{Features: train.Names}), nil // in their order, the target last
 		},
-		Sink: &store, Attempts: &store, Checkpoints: &store, Software: "paper",
+		Sink: &store, Log: &store, Checkpoints: &store, Software: "paper",
 		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
 	})
 	if err != nil {

@@ -53,7 +53,6 @@ type JobFile struct {
 	Sign       string            `yaml:"sign"`
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
-	Attempts   string            `yaml:"attempts"`
 	Limit      Share             `yaml:"limit"`
 	Judge      pipeline.Judge    `yaml:"judge"`
 	Strict     bool              `yaml:"strict"`
@@ -212,5 +211,5 @@ func (c JobFile) resources() pipeline.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.Attempts, &c.BadRows.To.path, &c.Sign})
+	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.BadRows.To.path, &c.Sign})
 }

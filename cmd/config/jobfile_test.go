@@ -144,11 +144,11 @@ func FuzzVariable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		lookup := func(string) (string, bool) { return value, true }
-		c, read := parsed([]byte("target: ${V}\noutput: 'a/${V}/b'\nattempts: \"${V}\"\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup)
+		c, read := parsed([]byte("target: ${V}\noutput: 'a/${V}/b'\nfeatures: [${V}, x]\nsource: {paths: [p/${V}]} # ${V}\n"), lookup)
 		if read.Faults != nil {
 			return
 		}
-		want := JobFile{Target: c.Target, Output: "a/" + value + "/b", Attempts: value, Features: []string{c.Target, "x"}, Source: SourceSection{Paths: []string{"p/" + value}}}
+		want := JobFile{Target: c.Target, Output: "a/" + value + "/b", Features: []string{c.Target, "x"}, Source: SourceSection{Paths: []string{"p/" + value}}}
 		if diff := cmp.Diff(want, c, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", value, diff)
 		}

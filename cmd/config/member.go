@@ -55,9 +55,6 @@ func (p Task) Member() (*Member, error) {
 		p.Job.DeltaPolicy = certify.DeltaSequence
 	}
 	p.Job.Train.WarmStart = p.Job.Train.Method == pipeline.MethodFreeForm
-	if p.Attempts == "" {
-		p.Attempts = filepath.Join(p.Output, sinklake.AttemptsFile)
-	}
 	from, _ := p.Source.(*Topic)
 	if from.For > 0 {
 		from.Config.Least = leastRows

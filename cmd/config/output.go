@@ -105,19 +105,10 @@ func (p Task) RunConfig() pipeline.RunConfig {
 	}
 }
 
-// Attempting is the same with the log of attempts and the place of bad rows, written through a
-// file system. notice gets their remarks.
-func (p Task) Attempting(fsys durable.FS, notice func(string)) pipeline.RunConfig {
+// KeepingBadRows is the same with the place of bad rows, written through a file system. notice gets
+// remarks on it.
+func (p Task) KeepingBadRows(fsys durable.FS, notice func(string)) pipeline.RunConfig {
 	how := p.RunConfig()
-	path := p.Attempts
-	if path == "" {
-		path = objects.Join(p.Output, sinklake.AttemptsFile)
-	}
-	log := sinklake.NewAttemptLog(path, fsys)
-	log.Notice, how.Attempts = notice, log
-	if p.looks != nil {
-		how.Looks = p.looks(fsys)
-	}
 	if p.BadRows != "" || p.DeadLetters() != nil {
 		how.BadRows = quarantine{task: p, fs: fsys, notice: notice}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config/columns"
-	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -66,7 +65,6 @@ type Task struct {
 	Shelf     *Shelf // nil: nothing is published beside the output
 	Output    string
 	Sign      sign.KeyFile // of certificates, in Shelf too
-	Attempts  string       // the log, or "" for the one in output
 	BadRows   string       // file for bad rows, or ""
 	Stream    Stream
 	Serve     Serve
@@ -74,10 +72,9 @@ type Task struct {
 	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
 	Strict    bool
 	Resources pipeline.Resources
-	Keep      int                             // finished runs whose artifacts stay; 0: all
-	Folder    string                          // of the job file
-	file      *yamlfile.File                  // that it was read from; nil: from none
-	looks     func(durable.FS) pipeline.Looks // nil: they are not counted
+	Keep      int            // finished runs whose artifacts stay; 0: all
+	Folder    string         // of the job file
+	file      *yamlfile.File // that it was read from; nil: from none
 }
 
 // checkJob reads a job, and finds its faults before a row is read.
@@ -96,7 +93,7 @@ func checkJob(_ context.Context, path string, env Environment, o Overrides) (Tas
 		return Task{}, nil, ArgumentError{err}
 	}
 	p, faults := c.task()
-	p.file, p.looks = t, looksLog(c.Attempts, env.Lookup)
+	p.file = t
 	return p, t.Merge(faults, o.flag), nil
 }
 
@@ -137,7 +134,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	for name, f := range c.Fill {
 		faults.Unless(f.Given, yamlfile.Join("fill", name), columns.WantFill)
 	}
-	faults.Unless(!isRemote(c.Attempts), "attempts", "%s: "+wantLocal, c.Attempts)
 	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")
 	if source := hides(from, c.Output); source != "" {
@@ -162,7 +158,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		resources.Workers = runtime.GOMAXPROCS(0)
 	}
 	p := Task{
-		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), Attempts: c.Attempts, BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
+		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
 		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
 	}

@@ -47,7 +47,7 @@ func TestBrokerKilled(t *testing.T) {
 	moments := []instant{
 		{name: "consuming", key: kmsg.Fetch, nth: 1},
 		{name: "spooling", key: kmsg.Fetch, nth: 3},
-		{name: "training", file: "attempts.jsonl", kind: durabletest.Sync, nth: 1},
+		{name: "training", file: "log.json", kind: durabletest.Rename, nth: 1},
 		{name: "last pass", file: "model-", kind: durabletest.Rename, nth: 1},
 		{name: "publishing", key: kmsg.Produce, nth: 2},
 		{name: "committing", key: kmsg.EndTxn, nth: 1},

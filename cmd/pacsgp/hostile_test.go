@@ -58,7 +58,6 @@ func TestHostileNames(t *testing.T) {
 	file(filepath.Join("raw\xff\x9b", "part.parquet"), rows.bytes(t))
 	file(filepath.Join("out", "checkpoint-"+evil), []byte(evil))
 	file(filepath.Join("out", ".pacsgp-"+evil), []byte(evil))
-	file("attempts-"+evil, []byte(evil+"\n"))
 	forged := bytes.ReplaceAll(model, []byte(`"x1"`), []byte("\"\x7f\u009b\""[:4]))
 	calls := [][]string{
 		{evil},
@@ -102,7 +101,6 @@ func TestHostileNames(t *testing.T) {
 		{"scaling": evilYAML},
 		{"fill": "{" + evilYAML + ": 0}"},
 		{"output": evilYAML},
-		{"attempts": `"` + strings.ReplaceAll(strings.Trim(evilYAML, `"`), "x", "attempts-x") + `"`},
 		{"source": "{paths: [" + evilYAML + "]}"},
 		{"target": "${NO" + evil + "}"},
 		{"source": "{paths: [odd]}"},

@@ -91,7 +91,7 @@ func dies(t *testing.T, o order) (survived bool, when string) {
 func published(t *testing.T, out string, also ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range append([]string{"model-*", "certificate-*", "attempts.jsonl"}, also...) {
+	for _, pattern := range append([]string{"model-*", "certificate-*", "log.json"}, also...) {
 		names, err := filepath.Glob(filepath.Join(out, pattern))
 		fatal.If(t, err)
 		for _, name := range names {
@@ -151,8 +151,8 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 			if _, err := png.Decode(bytes.NewReader(data)); err != nil {
 				fault = err.Error()
 			}
-		case name == "attempts.jsonl":
-			if !strings.HasPrefix(want[name], string(data)) {
+		case name == "log.json":
+			if !strings.HasPrefix(want[name], strings.TrimSuffix(string(data), "}\n")) {
 				fault = fmt.Sprintf("%q", data)
 			}
 		case want[name] != string(data):
@@ -209,7 +209,7 @@ func uninterrupted(t *testing.T, inducing string) (job string, want map[string]s
 	succeed(t, "train", "-c", job)
 	want = published(t, out)
 	if len(want) != 4 {
-		t.Fatalf("%d artifacts, want model, certificate in two forms and attempts.jsonl", len(want))
+		t.Fatalf("%d artifacts, want model, certificate in two forms and log.json", len(want))
 	}
 	complete(t, "uninterrupted", out, want)
 	return job, want, record(t, out)

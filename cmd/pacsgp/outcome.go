@@ -40,7 +40,7 @@ func (o *outcome) end(w system, asJSON bool) error {
 func (o *outcome) report(w system) error {
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style, report.Maker)
-	if err := asFirstLook(w, c); err != nil {
+	if err := asFirstUse(w, c); err != nil {
 		return err
 	}
 	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
@@ -78,11 +78,11 @@ func printJSON(w io.Writer, document any) error {
 	return err
 }
 
-// asFirstLook says what the looks before this one cost: the bound without them. A bound that stands
+// asFirstUse says what the uses of the held-out rows before this one cost: the bound without them. A bound that stands
 // alone has no evidence beside it from which another could follow.
-func asFirstLook(w system, c certify.Certificate) error {
+func asFirstUse(w system, c certify.Certificate) error {
 	held, _ := c.HeldOut()
-	if l := c.Delta.Looks; l == nil || len(l.Earlier) == 0 || l.Swapped || l.Ended || held.EmpiricalRisk == (certify.Risk{}) {
+	if l := c.Delta.Looks; l == nil || l.Ended || held.EmpiricalRisk == (certify.Risk{}) {
 		return nil
 	}
 	ev, err := c.Evidence()
@@ -96,7 +96,7 @@ func asFirstLook(w system, c certify.Certificate) error {
 	}
 	alone, paid := certify.PercentUp(first.Best(certify.PredictorMean).Bound), certify.PercentUp(c.Best(certify.PredictorMean).Bound)
 	if alone != paid {
-		_, err = fmt.Fprintf(w.stdout, "Looks        as the first look at these hold-out rows the bound of the mean would be %s, not %s\n", alone, paid)
+		_, err = fmt.Fprintf(w.stdout, "Reuse        as the first use of these held-out rows the bound of the mean would be %s, not %s\n", alone, paid)
 	}
 	return err
 }

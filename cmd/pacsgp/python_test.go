@@ -62,19 +62,19 @@ warnings.simplefilter("error")
 rng = np.random.default_rng(1)
 X = rng.normal(size=(400, 1))
 y = np.sin(X[:, 0]) + rng.normal(0, .1, 400)
-quick = pacsgp.PACSGPRegressor(epsilon=0.1, job={"inducing": 10, "train": {"passes": 3}, "attempts": sys.argv[1]})
+quick = pacsgp.PACSGPRegressor(epsilon=0.1, job={"inducing": 10, "train": {"passes": 3}})
 for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
     try:
         print("promised", quick.fit(X[rows], y[rows]).bound_ < 1)
     except Exception as err:
         print(type(err).__name__, err)
-twins = pacsgp.PACSGPRegressor(epsilon=0.1, job={**quick.job, "attempts": sys.argv[1] + "2"})
+twins = pacsgp.PACSGPRegressor(epsilon=0.1, job=quick.job)
 try:
     twins.fit(np.hstack([X, X]), y)
 except UserWarning as w:
     print(type(w).__name__, w)
-`, filepath.Join(t.TempDir(), "attempts.jsonl"))
-	for _, want := range []string{`UserWarning columns "x0" and "x1" are equal`, "NotCertified nothing is certified", "an earlier job looked at some of them", "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
+`)
+	for _, want := range []string{`UserWarning columns "x0" and "x1" are equal`, "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

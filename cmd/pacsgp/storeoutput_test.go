@@ -62,7 +62,7 @@ func TestStoreIsKilledAsOutput(t *testing.T) {
 	out, folder := "s3://"+objectstest.Bucket+"/out", filepath.Join(g.Folder(), "out")
 	var once sync.Once
 	objectstest.Environment(t, g.Through(t, func(int64) {
-		if _, err := os.Stat(filepath.Join(folder, sinklake.AttemptsFile)); err == nil { // nothing is certified yet
+		if _, err := os.Stat(filepath.Join(folder, sinklake.LogFile)); err == nil { // nothing is certified yet
 			once.Do(g.Kill)
 		}
 	}))
@@ -95,7 +95,7 @@ func secretless(t *testing.T, g *objectstest.Gateway, answers ...answer) {
 func alike(t *testing.T, near, far string) {
 	t.Helper()
 	a, b := record(t, near), record(t, far)
-	for _, name := range []string{a.Model, a.Certificate, a.Row, sinklake.ManifestName(a.ID), sinklake.AttemptsFile} {
+	for _, name := range []string{a.Model, a.Certificate, a.Row, sinklake.ManifestName(a.ID), sinklake.LogFile} {
 		data, err := os.ReadFile(filepath.Join(far, name))
 		if err != nil || string(data) != string(readFile(t, filepath.Join(near, name))) {
 			t.Errorf("%s: other bytes than on disk, %v", name, err)

@@ -76,7 +76,7 @@ func writers(t *testing.T) map[string]writer {
 				}
 				return []string{"certify", "-c", job, "-o", out, part}
 			},
-			also: handover, beside: []string{"attempts.jsonl"}, stride: 1,
+			also: handover, beside: []string{"log.json"}, stride: 1,
 		},
 		"bad rows": {
 			args: func(out string) []string {

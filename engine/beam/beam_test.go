@@ -121,11 +121,11 @@ func withHandover(t testing.TB, path string) (*driver, passOf) {
 	return d, passOf{path, h.Digest, "last"}
 }
 
-// published are the artifacts in the output of a driver, and its log of attempts.
+// published are the artifacts in the output of a driver, and its log.
 func (d *driver) published(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range []string{"model-*", "certificate-*", "attempts.jsonl"} {
+	for _, pattern := range []string{"model-*", "certificate-*", "log.json"} {
 		names, err := filepath.Glob(filepath.Join(d.task.Output, pattern))
 		fatal.If(t, err)
 		for _, name := range names {
@@ -151,7 +151,6 @@ func byPacsgp(t *testing.T, path string) (*driver, error) {
 	d := on(t, path)
 	d.task.Output = t.TempDir()
 	d.out, d.how.Report = config.OutputIn(d.task.Output, nil), nil
-	d.how.Attempts = d.task.Attempting(nil, d.say).Attempts
 	_, err := pipeline.Train(t.Context(), d.task.Job, d.task.Source, d.out, d.how)
 	return d, err
 }
@@ -160,7 +159,7 @@ func byPacsgp(t *testing.T, path string) (*driver, error) {
 func (d *driver) nothingPublished(t *testing.T) {
 	t.Helper()
 	for name := range d.published(t) {
-		if name != "attempts.jsonl" {
+		if name != "log.json" {
 			t.Errorf("%s is published", name)
 		}
 	}
@@ -168,7 +167,7 @@ func (d *driver) nothingPublished(t *testing.T) {
 
 func demandSame(t *testing.T, want, got map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" || len(want) != 4 { // a model, a certificate in two forms, the attempts
+	if diff := cmp.Diff(want, got); diff != "" || len(want) != 4 { // a model, a certificate in two forms, the log
 		t.Errorf("%d files; other ones than by pacsgp train (-want +got):\n%.2000s", len(want), diff)
 	}
 }

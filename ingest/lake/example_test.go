@@ -23,8 +23,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Training over a lake. The directory out gets the model, the certificate, the log of
-// attempts, the record of the run and the pointer.
+// Training over a lake. The directory out gets the model, the certificate, the log, the
+// record of the run and the pointer.
 func Example() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)
@@ -33,8 +33,8 @@ func Example() {
 		panic(err)
 	}
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
-	out, log := sinklake.NewOutput(folder+"/out", nil), sinklake.NewAttemptLog(folder+"/out/"+sinklake.AttemptsFile, nil)
-	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Attempts: log, Software: "example 1.0"}))
+	out := sinklake.NewOutput(folder+"/out", nil)
+	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Software: "example 1.0"}))
 	mean := o.Result.Certificate.Best(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.6 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 	// Output: conditional: the mean is off by more than 0.6 in at most 2 % of fresh rows
@@ -47,14 +47,13 @@ func Example_schedule() {
 	defer os.RemoveAll(folder)
 	rows := must(synth.New(synth.Config{Noise: 0.1, Features: 1}))
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, DeltaPolicy: certify.DeltaSequence}.WithDefaults())
-	log := sinklake.NewAttemptLog(folder+"/out/"+sinklake.AttemptsFile, nil)
 	record := must(sinklake.OpenRecord(folder+"/record", nil))
 	defer record.Close()
 	s := schedule.Scheduler{Record: record}
 	waves := &schedule.Job{
 		Name: "waves", Job: job, Output: sinklake.NewOutput(folder+"/out", nil), Lake: lake.Listing{Paths: lake.Rows{folder + "/lake"}, Folder: folder},
 		Files: schedule.Files{Which: schedule.FilesAll}, Triggers: []schedule.Trigger{{Key: "file", Files: 1}},
-		Judge: pipeline.JudgeMean, How: pipeline.RunConfig{Attempts: log, Software: "example 1.0"}, Software: "example 1.0",
+		Judge: pipeline.JudgeMean, How: pipeline.RunConfig{Software: "example 1.0"}, Software: "example 1.0",
 	}
 	for day := range int64(2) {
 		if err := rows.WriteLake(ctx, fmt.Sprintf("%s/lake/day=%d", folder, day), 1, 1000*day, 1000); err != nil {

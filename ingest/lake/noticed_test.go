@@ -11,14 +11,12 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
-// noAttempts ends a run behind its first pass.
-type noAttempts struct{ pipelinetest.Store }
+// noLog ends a run behind its first pass.
+type noLog struct{ pipelinetest.Store }
 
 var errSurveyed = errors.New("surveyed")
 
-func (*noAttempts) Record(context.Context, pipeline.Attempt) (int, int, error) {
-	return 0, 0, errSurveyed
-}
+func (*noLog) Log() (pipeline.Log, error) { return pipeline.Log{}, errSurveyed }
 
 // What is said of columns is said of identifiers, and of no column of real sets else.
 func TestNoticesOfRealSets(t *testing.T) {
@@ -48,12 +46,12 @@ func TestNoticesOfRealSets(t *testing.T) {
 			t.Fatal(err)
 		}
 		var said []string
-		var store noAttempts
+		var store noLog
 		_, err = pipeline.Run(t.Context(), job, pipeline.Environment{
 			Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
 				return rows.Open(ctx, pipeline.Choice{Features: features, Target: c.target, Mark: true})
 			},
-			Sink: &store, Attempts: &store, Checkpoints: &store, Software: "test",
+			Sink: &store, Log: &store, Checkpoints: &store, Software: "test",
 			Observer: pipeline.Observer{Notice: func(text string) {
 				if strings.Contains(text, "identifier") || strings.Contains(text, "are equal") || strings.Contains(text, "two values") {
 					said = append(said, text)

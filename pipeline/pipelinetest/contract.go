@@ -3,6 +3,7 @@ package pipelinetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) 
 	t.Run("hold", func(t *testing.T) { testHold(t, place(t)) })
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
 		"certificates": testCertificates, "manifests": testManifests, "places of checkpoints": testCheckpointPlaces,
-		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "retain": testRetain, "handover": testHandover,
+		"runs": testRuns, "pointer": testPointer, "numbers": testNumbers, "log": testLog, "retain": testRetain, "handover": testHandover,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, inTurn(t, place(t))) })
 	}
@@ -324,5 +325,19 @@ func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o = next(t)
 	for range 2 { // of none it is no error
 		must(t, "DropHandover", o.DropHandover())
+	}
+}
+
+// The last log is there for the next process.
+func testLog(t *testing.T, next func(*testing.T) pipeline.Output) {
+	o, want := next(t), pipeline.Log{}
+	for i := range byte(3) {
+		if got, err := o.Log(); err != nil || !slices.Equal(want.Attempts, got.Attempts) || !slices.Equal(want.Uses, got.Uses) {
+			t.Errorf("Log() = %v, %v, want %v", got, err, want)
+		}
+		want.Attempts = append(want.Attempts, pipeline.Attempt{Targets: pipeline.Digest{i}, Configuration: pipeline.Digest{31: 1}})
+		want.Uses = append(want.Uses, pipeline.Use{Rows: pipeline.Digest{i}, Count: int64(i), Curve: i == 1, Groups: int(i)})
+		must(t, "PutLog", o.PutLog(want))
+		o = next(t)
 	}
 }

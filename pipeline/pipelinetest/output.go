@@ -22,10 +22,7 @@ type Output struct {
 	holds int
 }
 
-var (
-	_ pipeline.Output     = (*Output)(nil)
-	_ pipeline.AttemptLog = (*Output)(nil)
-)
+var _ pipeline.Output = (*Output)(nil)
 
 // Hold holds the store.
 func (o *Output) Hold() (release func() error, err error) {

@@ -8,56 +8,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// TestAttempts checks the contract of [pipeline.Attempts]; place is as for [TestSink].
-func TestAttempts(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Attempts)) {
-	t.Helper()
-	t.Run("ranks", func(t *testing.T) { testRanks(t, place(t)) })
-	t.Run("canceled", func(t *testing.T) {
-		log := place(t)(t)
-		canceled(t, func(ctx context.Context) []error {
-			_, _, err := log.Record(ctx, SmallAttempt('y', 'a', '1'))
-			return []error{err}
-		})
-		if onRows, inLog, err := log.Record(t.Context(), SmallAttempt('y', 'a', '2')); err != nil || onRows != 1 || inLog != 1 {
-			t.Errorf("Record = %d, %d, %v, want 1, 1: a canceled one is no attempt", onRows, inLog, err)
-		}
-	})
-}
-
-// SmallAttempt is an attempt whose digests repeat a byte each.
-func SmallAttempt(targets, sample, configuration byte) pipeline.Attempt {
-	digest := func(c byte) (d pipeline.Digest) { copy(d[:], bytes.Repeat([]byte{c}, len(d))); return d }
-	return pipeline.Attempt{Targets: digest(targets), Sample: digest(sample), Configuration: digest(configuration)}
-}
-
-// The same job on the same rows is one attempt. Another configuration is another
-// one, and so are the same targets in other rows: in other row groups, in
-// another order, beside other features.
-func testRanks(t *testing.T, open func(t *testing.T) pipeline.Attempts) {
-	log := open(t)
-	for i, test := range []struct {
-		targets, sample, configuration byte
-		onRows, inLog                  int
-	}{
-		{'y', 'a', '1', 1, 1},
-		{'y', 'a', '1', 1, 1}, // the same job again
-		{'y', 'a', '2', 2, 2},
-		{'y', 'b', '2', 3, 3}, // the same rows in other row groups
-		{'z', 'c', '2', 1, 4}, // other rows
-		{'y', 'c', '3', 4, 5},
-		{'y', 'a', '2', 2, 2},
-		{'y', 'b', '2', 3, 3},
-	} {
-		if i == 4 {
-			log = open(t)
-		}
-		onRows, inLog, err := log.Record(t.Context(), SmallAttempt(test.targets, test.sample, test.configuration))
-		if err != nil || onRows != test.onRows || inLog != test.inLog {
-			t.Errorf("attempt %d: Record = %d, %d, %v, want %d, %d", i, onRows, inLog, err, test.onRows, test.inLog)
-		}
-	}
-}
-
 // TestCheckpoints checks the contract of [pipeline.Checkpoints]; place is as for [TestSink].
 func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Checkpoints)) {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"encoding/gob"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model/kernel"
@@ -15,14 +14,12 @@ import (
 )
 
 // Store keeps what a job produces in memory: a [pipeline.Sink],
-// [pipeline.AttemptLog], [pipeline.Looks] and [pipeline.Checkpoint] for tests, and with [Output] all that
+// [pipeline.Logs] and [pipeline.Checkpoint] for tests, and with [Output] all that
 // Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
-	Log          []pipeline.Attempt
-	Seen         []pipeline.Look
-	State        []byte // the checkpoint
+	State        []byte            // the checkpoint
 	Handover     *pipeline.Handover
 
 	holder      *Output
@@ -31,12 +28,12 @@ type Store struct {
 	runs        []pipeline.RunState          // the newest first
 	current     *pipeline.Current
 	sequences   map[string]pipeline.Sequence
+	log         pipeline.Log
 }
 
 var (
-	_ pipeline.AttemptLog = (*Store)(nil)
+	_ pipeline.Logs       = (*Store)(nil)
 	_ pipeline.Checkpoint = (*Store)(nil)
-	_ pipeline.Looks      = (*Store)(nil)
 )
 
 // PutModel keeps the model's gob form.
@@ -90,44 +87,13 @@ func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (stri
 	return hexDigest(doc), nil
 }
 
-// Record counts attempts.
-func (s *Store) Record(ctx context.Context, a pipeline.Attempt) (onRows, inLog int, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, 0, err
-	}
-	if !slices.Contains(s.Log, a) {
-		s.Log = append(s.Log, a)
-	}
-	for _, e := range s.Log {
-		inLog++
-		if e.Targets == a.Targets {
-			onRows++
-		}
-		if e == a {
-			break
-		}
-	}
-	return onRows, inLog, nil
-}
+// Log returns a copy of the log.
+func (s *Store) Log() (l pipeline.Log, err error) { return l, copied(&l, s.log) }
 
-// Attempts are those of the log.
-func (s *Store) Attempts(ctx context.Context) ([]pipeline.Attempt, error) {
-	return slices.Clone(s.Log), ctx.Err()
-}
-
-// Look notes a look.
-func (s *Store) Look(ctx context.Context, l pipeline.Look) ([]pipeline.Look, error) {
-	at := slices.IndexFunc(s.Seen, l.Same)
-	if at < 0 {
-		at = len(s.Seen)
-		s.Seen = append(s.Seen, l)
-	}
-	return slices.Clone(s.Seen[:at]), ctx.Err()
-}
-
-// Noted returns the looks that were noted.
-func (s *Store) Noted(ctx context.Context) ([]pipeline.Look, error) {
-	return slices.Clone(s.Seen), ctx.Err()
+// PutLog keeps a copy.
+func (s *Store) PutLog(l pipeline.Log) error {
+	s.log = pipeline.Log{}
+	return copied(&s.log, l)
 }
 
 // Save keeps a copy of the checkpoint.

@@ -12,8 +12,4 @@ func TestStore(t *testing.T) {
 		s := &pipelinetest.Store{}
 		return func(*testing.T) pipeline.Output { return &pipelinetest.Output{Store: s} }
 	})
-	pipelinetest.TestAttempts(t, func(*testing.T) func(*testing.T) pipeline.Attempts {
-		s := &pipelinetest.Store{}
-		return func(*testing.T) pipeline.Attempts { return s }
-	})
 }

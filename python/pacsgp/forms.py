@@ -79,5 +79,5 @@ CERTIFICATE = {
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "methods": [{*METHODS}],
               "sequence?": {"policy": {"sequence", "each"}, "name": text, "number": number_of, "horizon?": number_of},
-              "looks?": {"uncounted?": flag, "earlier?": [number_of], "swapped?": flag, "ended?": flag}},
+              "looks?": {"earlier": [number_of], "ended?": flag}},
     "declared": anything}

@@ -16,7 +16,7 @@ import (
 func TestCheckpointDamageIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	d := opened(t, dir)
-	checkpoint := d.Checkpoint(newAttempt.Configuration.String())
+	checkpoint := d.Checkpoint("00")
 	if state, err := checkpoint.Load(t.Context()); err != nil || state != nil {
 		t.Fatalf("Load from an empty directory = %q, %v", state, err)
 	}

@@ -21,14 +21,6 @@ func TestPorts(t *testing.T) {
 		address := objectstest.New(t).Address("out/put")
 		return func(*testing.T) pipeline.Output { return lake.NewOutput(address, nil) }
 	})
-	pipelinetest.TestAttempts(t, func(t *testing.T) func(*testing.T) pipeline.Attempts {
-		path := filepath.Join(t.TempDir(), "folder", "attempts.jsonl")
-		return func(*testing.T) pipeline.Attempts { return lake.NewAttemptLog(path, nil) }
-	})
-	pipelinetest.TestAttempts(t, func(t *testing.T) func(*testing.T) pipeline.Attempts {
-		address := objectstest.New(t).Address("out/put/attempts.jsonl")
-		return func(*testing.T) pipeline.Attempts { return lake.NewAttemptLog(address, nil) }
-	})
 }
 
 // A damaged record of a run is passed over; a damaged pointer is an error, and nothing is
@@ -37,7 +29,7 @@ func TestDamagedRecords(t *testing.T) {
 	dir := t.TempDir()
 	o := lake.NewOutput(dir, nil)
 	const run = "run-20240229T235000.000000001Z-a.json"
-	for _, name := range []string{run, lake.CurrentFile} {
+	for _, name := range []string{run, lake.CurrentFile, lake.LogFile} {
 		fatal.If(t, os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600))
 	}
 	all, err := o.Runs()

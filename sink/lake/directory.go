@@ -22,9 +22,6 @@ const (
 	checkpointPrefix = "checkpoint-"
 )
 
-// AttemptsFile is the log of attempts of a directory.
-const AttemptsFile = "attempts.jsonl"
-
 // A Directory is an output directory that this process alone may write to. Its methods are for
 // one goroutine at a time.
 type Directory struct {

@@ -25,22 +25,18 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// oldAttempt is one that the directory knows from before.
-var oldAttempt, newAttempt = attempt('5', '5', 'a'), attempt('5', '5', 'b')
-
-// attempt is one with such digests.
-func attempt(targets, sample, configuration byte) pipeline.Attempt {
-	return pipelinetest.SmallAttempt(targets, sample, configuration)
-}
+// oldLog is what the directory knows from before, newLog what a job adds.
+var (
+	oldLog = pipeline.Log{Attempts: []pipeline.Attempt{{Sample: pipeline.Digest{1}}}}
+	newLog = pipeline.Log{Attempts: append(oldLog.Attempts, pipeline.Attempt{Sample: pipeline.Digest{2}}), Uses: []pipeline.Use{{Count: 9}}}
+)
 
 // smallModel is a valid model of one inducing point.
 func smallModel() pipeline.Model { return pipelinetest.SmallModel(0.5) }
 
 // certificateOf names what a run came to.
-func certificateOf(modelDigest, software string, attempt int) certify.Certificate {
-	c := pipelinetest.SmallCertificate(modelDigest, software)
-	c.Declared.Attempt.OnTheseRows = int64(attempt)
-	return c
+func certificateOf(modelDigest, software string) certify.Certificate {
+	return pipelinetest.SmallCertificate(modelDigest, software)
 }
 
 // testKey signs what a job publishes.
@@ -57,11 +53,13 @@ func job(dir string, fsys durable.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	ctx := context.Background()
-	rank, _, err := d.AttemptLog().Record(ctx, newAttempt)
-	if err != nil {
+	if _, err := d.Log(); err != nil {
 		return err
 	}
-	checkpoint := d.Checkpoint(newAttempt.Configuration)
+	if err := d.PutLog(newLog); err != nil {
+		return err
+	}
+	checkpoint := d.Checkpoint(newLog.Attempts[1].Sample)
 	state, err := checkpoint.Load(ctx)
 	if err != nil {
 		return err
@@ -80,7 +78,7 @@ func job(dir string, fsys durable.FS) (err error) {
 	if _, err := d.GetModel(ctx, digest); err != nil {
 		return err
 	}
-	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state), rank)); err != nil {
+	if _, err := d.PutCertificate(ctx, certificateOf(digest, string(state))); err != nil {
 		return err
 	}
 	if err := checkpoint.Clear(ctx); err != nil {
@@ -104,9 +102,7 @@ func prepared(t *testing.T) *durabletest.Memory {
 	m := durabletest.NewMemory()
 	d, err := lake.Open("out", m)
 	fatal.If(t, err)
-	if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.PutLog(oldLog))
 	fatal.If(t, d.Put("run.json", []byte("the older run record")))
 	fatal.If(t, d.Close())
 	return m
@@ -125,10 +121,6 @@ func wholeOrAbsent(t *testing.T, when string, seen, before, after map[string]str
 	t.Helper()
 	for name, content := range seen {
 		switch {
-		case name == "attempts.jsonl":
-			if !strings.HasPrefix(content, before[name]) {
-				t.Errorf("%s: the log of attempts has lost lines: %q", when, content)
-			}
 		case strings.HasPrefix(name, "checkpoint-"):
 			if !wholeCheckpoint(content) {
 				t.Errorf("%s: half a checkpoint is visible: %q", when, content)
@@ -288,7 +280,7 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 	d := opened(t, t.TempDir())
 	digest, err := d.PutModel(t.Context(), smallModel())
 	fatal.If(t, err)
-	if _, err := d.PutCertificate(t.Context(), certificateOf(digest, "", 1)); err != nil {
+	if _, err := d.PutCertificate(t.Context(), certificateOf(digest, "")); err != nil {
 		t.Fatal(err)
 	}
 	file := d.Path(lake.ModelName(digest))
@@ -337,7 +329,7 @@ func TestModelWithoutCertificateIsNotSeen(t *testing.T) {
 			fatal.If(t, err)
 			digest, err := d.PutModel(t.Context(), smallModel())
 			if err == nil {
-				_, err = d.PutCertificate(t.Context(), certificateOf(digest, "", 1))
+				_, err = d.PutCertificate(t.Context(), certificateOf(digest, ""))
 			}
 			if err == nil {
 				break
@@ -419,10 +411,7 @@ func TestWhatReturnedSurvivesAPowerCut(t *testing.T) {
 		return d
 	}
 	steps := map[string]func(d *lake.Directory) error{
-		"attempts.jsonl": func(d *lake.Directory) error {
-			_, _, err := d.AttemptLog().Record(t.Context(), newAttempt)
-			return err
-		},
+		lake.LogFile:    func(d *lake.Directory) error { return d.PutLog(newLog) },
 		"model.parquet": func(d *lake.Directory) error { return d.Put("model.parquet", []byte("the model")) },
 		"checkpoint-x":  func(d *lake.Directory) error { return d.Checkpoint("x").Save(t.Context(), []byte("state")) },
 	}

@@ -19,7 +19,7 @@
 //	run-<began>-<run>.json         the record of each run: running, failed or finished
 //	run.json                       the report of the latest run that finished
 //	sequences.json                 the numbers that certificates of each sequence have used
-//	attempts.jsonl                 one line for each different job that was begun
+//	log.json                       the different jobs that were begun
 //	checkpoint-<sha256>            state of an unfinished training, by the digest of its configuration
 //	.lock                          locked while a job works in the directory
 package lake

@@ -17,21 +17,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// recordVariable makes this test binary record attempts and print their ranks:
-// "<log>\n<first>-<last>".
-const recordVariable = "PACSGP_LAKE_RECORD"
-
-func TestMain(m *testing.M) {
-	if log, numbers, ok := strings.Cut(os.Getenv(recordVariable), "\n"); ok {
-		if err := recordAttempts(log, numbers); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
 func readAll(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -55,9 +40,7 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 		dir = t.TempDir()
 		d, err := lake.Open(dir, nil)
 		fatal.If(t, err)
-		if _, _, err := d.AttemptLog().Record(t.Context(), oldAttempt); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, d.PutLog(oldLog))
 		fatal.If(t, errors.Join(d.Put("run.json", []byte("the older run record")), d.Close()))
 		return dir, readAll(t, dir)
 	}

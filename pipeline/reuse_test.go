@@ -1,0 +1,171 @@
+package pipeline_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// reuser runs a job on a lake in an output with this log.
+func reuser(t *testing.T, log pipeline.Logs, l *lake, change func(*pipeline.Job), number int64) certify.Certificate {
+	t.Helper()
+	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4; change(j) })
+	if number > 0 {
+		j = j.Numbered("nights", number)
+	}
+	env := l.environment(&pipelinetest.Store{})
+	env.Log = log
+	return run(t, j, env).Certificate
+}
+
+// Each further model that is judged by the same held-out rows pays for those before it. The same model
+// again pays what it paid, and other rows are other rows.
+func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
+	columns, more := waves(400, 0.2, 4), waves(400, 0.2, 9)
+	whole := newLake(columns, 150, 250)
+	fewer := &lake{names: []string{"a", "y"}, columns: [][]float64{columns[0], columns[2]}, shards: []int{400}}
+	var grown, other [][]float64
+	for c := range columns {
+		grown = append(grown, slices.Concat(columns[c], more[c]))
+		other = append(other, slices.Clone(columns[c]))
+	}
+	for i := range other[2] {
+		other[2][i] += 1e-9
+	}
+	seeded := func(seed uint64) func(*pipeline.Job) { return func(j *pipeline.Job) { j.Train.Seed = seed } }
+	numbered := func(j *pipeline.Job) { j.DeltaPolicy, j.Train.Seed = certify.DeltaSequence, 7 }
+	log := &pipelinetest.Store{}
+	for _, c := range []struct {
+		name    string
+		change  func(*pipeline.Job)
+		on      *lake
+		number  int64
+		earlier int
+	}{
+		{"the first model", seeded(0), whole, 0, 0},
+		{"a second one", seeded(1), whole, 0, 1},
+		{"a third one", seeded(2), whole, 0, 2},
+		{"the second again", seeded(1), whole, 0, 1},
+		{"another job with the model of the first", func(j *pipeline.Job) { j.BadRows.Tolerance = 0.5 }, whole, 0, 0},
+		{"without a feature", func(j *pipeline.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
+		{"a number of a sequence", numbered, whole, 1, 4},
+		{"its next number", func(j *pipeline.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
+		{"rows of another key", func(j *pipeline.Job) { j.Roles.Key = "mine" }, whole, 0, 0},
+		{"rows that came", seeded(0), newLake(grown, 800), 0, 0},
+		{"other rows", seeded(0), newLake(other, 400), 0, 0},
+	} {
+		got := reuser(t, log, c.on, c.change, c.number)
+		var want *certify.Looks
+		if c.earlier > 0 {
+			want = &certify.Looks{Earlier: slices.Repeat([]int64{got.Ledger.Holdout}, c.earlier)}
+		}
+		if paid := got.Delta.Looks; (paid == nil) != (want == nil) || paid != nil && (paid.Ended || !slices.Equal(paid.Earlier, want.Earlier)) {
+			t.Errorf("%s: it pays for %+v, want %+v", c.name, paid, want)
+		}
+	}
+}
+
+// A certificate of a second use has the lesser share of delta. It verifies, and cannot hide it.
+func TestReuseStandsInTheCertificate(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 150, 250)
+	p := publish(t, l, withHoldout(0.2))
+	store := &pipelinetest.Store{}
+	reuser(t, store, l, func(j *pipeline.Job) { j.Train.Seed = 3 }, 0)
+	env := l.environment(p.store)
+	env.Log = store
+	second := run(t, job(t, withHoldout(0.2)), env)
+	one, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
+	two, _ := second.Certificate.Guarantee(certify.GuaranteeHoldout)
+	if !(two.Bound > one.Bound) || two.EmpiricalRisk != one.EmpiricalRisk {
+		t.Errorf("the second use has the bound %v, the first %v", two.Bound, one.Bound)
+	}
+	_, err := p.verify(t, second.Certificate, second.Model, second.ModelDigest, l)
+	fatal.If(t, err)
+	hidden := second.Certificate
+	hidden.Delta.Looks = nil
+	if _, err := p.verify(t, hidden, second.Model, second.ModelDigest, l); err == nil {
+		t.Error("a use that is left out passes, with the bound of the second")
+	}
+}
+
+// One model on the same rows shows one count, at whatever δ. Of losses that are not 0 or 1 the bound at
+// another δ is another answer, and the same bound none.
+func TestBoundsAtAnotherDeltaPay(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 150, 250)
+	for kind, want := range map[certify.LossKind]int{certify.LossZeroOne: 0, certify.LossSquared: 1} {
+		log := &pipelinetest.Store{}
+		for i, delta := range []float64{0.01, 0.01, 0.02} {
+			c := reuser(t, log, l, func(j *pipeline.Job) { // which trains without a look at δ
+				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Passes: 2}
+			}, 0)
+			most := 0
+			if i == 2 {
+				most = want
+			}
+			if paid := c.Delta.Looks; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
+				t.Errorf("%s, run %d: it pays for %+v, want %d uses", kind, i+1, paid, most)
+			}
+			if g, _ := c.Guarantee(certify.GuaranteeHoldout); (g.EmpiricalRisk == certify.Risk{}) == kind.Counts() {
+				t.Errorf("%s: beside the bound stands %+v", kind, g.EmpiricalRisk)
+			}
+		}
+	}
+}
+
+// A process that is killed before or behind the record of its use, and begun again, pays for nothing and
+// gives the same bytes. Another job pays for it if it can have shown something.
+func TestReuseAfterKilledRuns(t *testing.T) {
+	l := newLake(waves(400, 0.2, 4), 400)
+	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 })
+	var want []byte
+	for _, before := range []bool{false, true} {
+		store := &pipelinetest.Store{}
+		env := l.environment(store)
+		env.Log = killedLog{store, before}
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if log, err := store.Log(); err != nil || len(log.Uses) > 0 == before || len(store.Models) != 1 {
+			t.Errorf("killed before its record %t: %d uses, %d models, %v", before, len(log.Uses), len(store.Models), err)
+		}
+		other := reuser(t, store, l, func(j *pipeline.Job) { j.Train.Seed = 9 }, 0).Delta.Looks
+		if (other == nil) != before {
+			t.Errorf("killed before its record %t: another job pays for %+v", before, other)
+		}
+		if before { // else the other job was first
+			continue
+		}
+		env.Log = store
+		if r := run(t, j, env); r.Certificate.Delta.Looks != nil {
+			t.Errorf("begun again it pays for %+v", r.Certificate.Delta.Looks)
+		}
+		want = publish(t, l, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 }).store.Certificates[0]
+		if !bytes.Equal(store.Certificates[0], want) {
+			t.Error("another certificate than of an undisturbed run")
+		}
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// A killedLog ends a process that records a use.
+type killedLog struct {
+	*pipelinetest.Store
+
+	before bool
+}
+
+func (k killedLog) PutLog(l pipeline.Log) error {
+	if len(l.Uses) == 0 || !k.before {
+		if err := k.Store.PutLog(l); err != nil || len(l.Uses) == 0 {
+			return err
+		}
+	}
+	return errKilled
+}

@@ -1,0 +1,48 @@
+package lake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// LogFile is the log of a directory.
+const LogFile = "log.json"
+
+const (
+	logFormat = "pacsgp-log/1"
+	maxLog    = 64 << 20 // some 250,000 attempts
+)
+
+type logDocument struct {
+	Format string `json:"format"`
+	pipeline.Log
+}
+
+// Log reads the log of the directory. An absent one is empty.
+func (d *Directory) Log() (pipeline.Log, error) {
+	var log logDocument
+	err := readJSON(d.fs, d.Path(LogFile), maxLog, &log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return log.Log, nil
+	}
+	if err == nil && log.Format != logFormat {
+		err = fmt.Errorf("its format is %q, this program knows %q", log.Format, logFormat)
+	}
+	if err != nil {
+		return log.Log, fmt.Errorf("%s: %w (hint: it counts what was tried on the same rows: restore it from a copy, or choose another output)", d.Path(LogFile), err)
+	}
+	return log.Log, nil
+}
+
+// PutLog replaces the log.
+func (d *Directory) PutLog(l pipeline.Log) error {
+	text, err := json.Marshal(logDocument{logFormat, l})
+	if err != nil {
+		return err
+	}
+	return d.Put(LogFile, append(text, '\n'))
+}
