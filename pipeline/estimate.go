@@ -26,11 +26,11 @@ func (s Sample) inputs(job Job) int { return s.Features + job.Encode.more() }
 
 // train is the number of train rows.
 func (s Sample) train(job Job) int64 {
-	return s.Rows - s.Bad - job.references(s.Rows) - s.apart(job, job.Roles.Holdout) - s.apart(job, job.Roles.Outside)
+	return s.Rows - s.Bad - job.references(s.Rows) - s.apart(job.Roles.Holdout) - s.apart(job.Roles.Outside)
 }
 
 // apart is the approximate number of rows of a share that is set apart by hash.
-func (s Sample) apart(job Job, share float64) int64 {
+func (s Sample) apart(share float64) int64 {
 	return int64(share * float64(s.Rows))
 }
 

@@ -164,6 +164,6 @@ func (s Sample) found(job Job) int64 {
 // looked are the numbers of reference rows and of start rows, which stay in memory.
 func (s Sample) looked(job Job) (reference, starts int64) {
 	reference = ReferenceCount(s.Rows)
-	apart := float64(s.apart(job, job.Roles.Holdout)) // no start row; fewer by chance
+	apart := float64(s.apart(job.Roles.Holdout)) // no start row; fewer by chance
 	return reference, min(max(startRows, reference), s.Rows-int64(max(0, apart-4*math.Sqrt(apart))))
 }

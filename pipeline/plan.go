@@ -43,7 +43,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	}
 	n, d := s.Rows, s.Features
 	job, res = job.ForRows(n), res.WithDefaults()
-	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job, job.Roles.Holdout), Outside: s.apart(job, job.Roles.Outside), Features: d, Units: s.Units}
+	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job.Roles.Holdout), Outside: s.apart(job.Roles.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
 		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
