@@ -10,10 +10,7 @@ import (
 func withCurve(t testing.TB, most float64, methods ...MethodID) Evidence {
 	t.Helper()
 	ev := sound(t)
-	ev.Delta.Methods = nil
-	for _, id := range methods {
-		ev.Delta.Methods = append(ev.Delta.Methods, id)
-	}
+	ev.Delta.Methods = methods
 	tally := &Tally{}
 	for i := range ev.Ledger.Holdout {
 		err := most * float64(i+1) / float64(ev.Ledger.Holdout)

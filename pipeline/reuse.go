@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -73,7 +74,7 @@ func (h *heldRows) add(roles Roles, b block) {
 	for i, y := range b.columns[len(b.columns)-1] {
 		ordinal := b.first + int64(i)
 		if roles.holdout.has(ordinal) {
-			place := binary.LittleEndian.AppendUint64(text[:len(text):len(text)], uint64(ordinal)) //nolint:gosec // ordinals are not negative
+			place := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
 			rows.addDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(place, numberBits(y))))
 		}
 	}

@@ -218,14 +218,6 @@ func fit(ctx context.Context, job Job, src Source, s *Survey, attempt certify.At
 	return h, err
 }
 
-// filesOf are the files of a source; none if its rows do not come from files.
-func filesOf(src Source) []File {
-	if from, ok := src.(Opened); ok {
-		return from.Files()
-	}
-	return nil
-}
-
 // segmentsOf are the segments of a source's shards, nil unless all are segments.
 func segmentsOf(src Source) []Segment {
 	var all []Segment

@@ -31,7 +31,7 @@ func TestDemoIsTheREADME(t *testing.T) {
 		t.Skip("trains on 20,000 rows")
 	}
 	var stdout, stderr bytes.Buffer
-	w := testSystem(&stdout, &stderr, durable.OS{}, nil)
+	w := testSystem(&stdout, &stderr, durable.OS{})
 	w.demo = theDemo
 	if err := run(t.Context(), []string{"demo", "-o", t.TempDir()}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())

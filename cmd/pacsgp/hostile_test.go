@@ -207,7 +207,7 @@ func TestStandardOutputThatIsFull(t *testing.T) {
 	} {
 		for _, left := range []int{0, 40} {
 			var log bytes.Buffer
-			err := run(t.Context(), args, testSystem(&brokenPipe{left}, &log, plain(), nil))
+			err := run(t.Context(), args, testSystem(&brokenPipe{left}, &log, plain()))
 			if !errors.Is(err, syscall.ENOSPC) || status(err) != exitFailure {
 				t.Errorf("pacsgp %q after %d bytes: %v, want status 1", args, left, err)
 			}

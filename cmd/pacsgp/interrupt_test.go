@@ -39,7 +39,7 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 		cancel()
 	}
 	var stdout, message bytes.Buffer
-	err := run(ctx, args, testSystem(&stdout, &trip{word: word, interrupt: cancel}, plain(), nil))
+	err := run(ctx, args, testSystem(&stdout, &trip{word: word, interrupt: cancel}, plain()))
 	if err == nil {
 		t.Fatalf("pacsgp %q was to be interrupted and says %s", args, &stdout)
 	}
@@ -127,7 +127,7 @@ func TestManyRowsAreInterrupted(t *testing.T) {
 	for _, after := range []time.Duration{time.Millisecond, 300 * time.Millisecond} {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(after, cancel)
-		if err := run(ctx, []string{"train", "-c", job}, testSystem(discard{}, discard{}, plain(), nil)); !errors.Is(err, pipeline.ErrInterrupted) {
+		if err := run(ctx, []string{"train", "-c", job}, testSystem(discard{}, discard{}, plain())); !errors.Is(err, pipeline.ErrInterrupted) {
 			t.Errorf("after %v: %v", after, err)
 		}
 	}

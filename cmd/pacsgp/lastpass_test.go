@@ -56,13 +56,6 @@ func withoutCertificate(t *testing.T, a answer, out string, words ...string) {
 	}
 }
 
-// flip returns the data with one bit changed.
-func flip(data []byte, at int, bit uint) []byte {
-	changed := bytes.Clone(data)
-	changed[at] ^= 1 << bit
-	return changed
-}
-
 func TestRowsChangedBeforeLastPass(t *testing.T) {
 	repeats(t)
 	rows := lines(90)

@@ -25,7 +25,7 @@ func records(t *testing.T, log string) (all []map[string]any) {
 func finished(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, log strings.Builder
-	w := testSystem(&out, &log, plain(), nil)
+	w := testSystem(&out, &log, plain())
 	if err := run(t.Context(), args, w); err != nil {
 		w.log.fail(&log, w.terminal > 0, err)
 	}

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 	}
 	k := &killer{order: o}
 	spareMemory()
-	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook), nil)
+	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook))
 	w.limitMemory = limitMemory
 	err := run(context.Background(), o.Args, w)
 	if err != nil {
@@ -69,11 +69,11 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-func testSystem(stdout, stderr io.Writer, fsys durable.FS, environment map[string]string) system {
+func testSystem(stdout, stderr io.Writer, fsys durable.FS) system {
 	return system{
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), machine: program.Machine{Memory: machine.Memory, Room: func(string) (int64, bool) { return 0, false }},
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
-		lookup: func(name string) (string, bool) { value, ok := environment[name]; return value, ok },
+		lookup: func(string) (string, bool) { return "", false },
 	}
 }
 
@@ -105,7 +105,7 @@ func pacsgp(t testing.TB, args ...string) answer {
 
 func pacsgpOn(t testing.TB, fsys durable.FS, args ...string) answer {
 	t.Helper()
-	return called(t, testSystem(nil, nil, fsys, nil), args...)
+	return called(t, testSystem(nil, nil, fsys), args...)
 }
 
 // called calls the command on a system, and keeps what it says.
@@ -125,7 +125,7 @@ func called(t testing.TB, w system, args ...string) answer {
 // pacsgpFed calls the command with this on standard input.
 func pacsgpFed(t *testing.T, stdin string, args ...string) answer {
 	t.Helper()
-	w := testSystem(nil, nil, plain(), nil)
+	w := testSystem(nil, nil, plain())
 	w.stdin = strings.NewReader(stdin)
 	return called(t, w, args...)
 }

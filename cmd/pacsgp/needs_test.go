@@ -11,7 +11,7 @@ import (
 
 // machineOf is a system with so much memory and so much room on every disk.
 func machineOf(memory, room int64) system {
-	w := testSystem(discard{}, discard{}, plain(), nil)
+	w := testSystem(discard{}, discard{}, plain())
 	w.machine = program.Machine{Memory: func() int64 { return memory }, Room: func(string) (int64, bool) { return room, room >= 0 }}
 	return w
 }

@@ -48,7 +48,7 @@ func onStage(t *testing.T, path string) *stage {
 
 func onDisk(t *testing.T, path string, fsys durable.FS) *stage {
 	t.Helper()
-	w := testSystem(discard{}, discard{}, fsys, nil)
+	w := testSystem(discard{}, discard{}, fsys)
 	c, jobs, err := loadSchedule(t.Context(), path, w)
 	fatal.If(t, err)
 	record, err := sinklake.OpenRecord(c.Record, fsys)
@@ -172,7 +172,7 @@ func TestPromotedByTheRule(t *testing.T) {
 func TestExamplesOfSchedules(t *testing.T) {
 	for name, which := range map[string]schedule.Which{"schedule.yaml": schedule.FilesAll, "schedule-topic.yaml": schedule.FilesNew} {
 		path := filepath.Join("..", "..", "examples", "schedule", name)
-		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain(), nil))
+		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain()))
 		if err != nil || len(jobs) != 1 || jobs[0].Job.Job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
 			t.Errorf("%s: %+v, %v", name, jobs, err)
 		}

@@ -34,7 +34,7 @@ func BenchmarkScoreFiles(b *testing.B) { perModel(b, scoreFiles) }
 
 func scoreFiles(b *testing.B, inducing, rows int) {
 	dir, file := scoredBy(b, inducing, 8, int64(rows/8))
-	w := testSystem(discard{}, discard{}, plain(), nil)
+	w := testSystem(discard{}, discard{}, plain())
 	c, err := loadScore(b.Context(), file, w)
 	fatal.If(b, err)
 	n := 0
@@ -58,7 +58,7 @@ func scoreTopic(b *testing.B, inducing, rows int) {
 	createTopic(b, s.Address, "features", 2)
 	createTopic(b, s.Address, "predictions", 2)
 	fillFeatures(b, s.Address, rows)
-	w := testSystem(discard{}, discard{}, plain(), nil)
+	w := testSystem(discard{}, discard{}, plain())
 	n := 0
 	ways := []way{
 		{"model", modelAlone(b, dir, rows, runtime.GOMAXPROCS(0))},

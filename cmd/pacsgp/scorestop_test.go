@@ -29,7 +29,7 @@ func TestScoreToldToEnd(t *testing.T) {
 		if once != "" {
 			args = append(args, once)
 		}
-		if err := run(ctx, args, testSystem(discard{}, discard{}, ends, nil)); err == nil && want != 0 || err != nil && status(err) != want {
+		if err := run(ctx, args, testSystem(discard{}, discard{}, ends)); err == nil && want != 0 || err != nil && status(err) != want {
 			t.Errorf("score %s: %v", once, err)
 		}
 		if ctx.Err() == nil {

@@ -92,7 +92,7 @@ func startCommand(t testing.TB, args ...string) *runningService {
 	r := &runningService{stop: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		r.err = run(ctx, args, testSystem(r, r, plain(), nil))
+		r.err = run(ctx, args, testSystem(r, r, plain()))
 	}()
 	t.Cleanup(func() { cancel(); <-r.done })
 	return r
@@ -260,7 +260,7 @@ func TestServiceStopsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := &utterances{}
-	if err := run(ctx, []string{"stream", "-c", serviceJob(t, "127.0.0.1:1", t.TempDir(), nil)}, testSystem(w, w, plain(), nil)); err != nil {
+	if err := run(ctx, []string{"stream", "-c", serviceJob(t, "127.0.0.1:1", t.TempDir(), nil)}, testSystem(w, w, plain())); err != nil {
 		t.Errorf("stopped before it began, it says %v", err)
 	}
 }
