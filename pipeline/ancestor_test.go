@@ -90,7 +90,7 @@ func TestWarmStart(t *testing.T) {
 			}
 			env.Ancestor = from // with the checkpoint of the other beginning
 			env.Resources = pipeline.Resources{Workers: 3, Memory: 1}
-			if again := run(t, j, env); again.Training.Resumed || !bytes.Equal(three.Certificates[1], two.Certificates[0]) {
+			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "hold-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
 				t.Errorf("begun again with the ancestor it is another certificate, resumed: %t", again.Training.Resumed)
 			}
 			open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {

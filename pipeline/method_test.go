@@ -38,7 +38,7 @@ func TestMethodsAreCertified(t *testing.T) {
 	eachMethod(t, func(t *testing.T, change func(*pipeline.Job)) {
 		p := publish(t, l, change)
 		draw := p.certificate.About(certify.PredictorDraw)
-		if draw.N != 300 || draw.Status != certify.StatusIndicative || !(draw.Bound < 0.9) {
+		if draw.N != 300 || draw.Status != certify.StatusCertified || !(draw.Bound < 0.9) {
 			t.Errorf("bound %v of %d rows, %s", draw.Bound, draw.N, draw.Status)
 		}
 		if _, err := p.verify(t, p.certificate, p.result.Model, p.certificate.Model.Digest, l); err != nil {

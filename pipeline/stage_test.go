@@ -19,7 +19,6 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 	want := []string{"its defaults are not filled in", "Rows is not set", "Output is not set", "Software is not set"}
 	_, err := pipeline.CertifyParts(ctx, nil, pipeline.Model{}, nil, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "CertifyParts", err, want)
-	want = append(want, "Attempts is not set")
 	_, err = pipeline.Train(ctx, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "Train", err, want)
 	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
