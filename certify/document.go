@@ -283,12 +283,12 @@ func (c Certificate) About(predictor Predictor) Guarantee {
 }
 
 // Best is [Certificate.About] for a reader who trusts the maker's word: the guarantee of the least
-// bound, conditional or not.
+// bound, conditional or not, of those that promise something if there are any.
 func (c Certificate) Best(predictor Predictor) Guarantee {
-	return c.least(predictor, func(Status) bool { return false })
+	return c.least(predictor, func(s Status) bool { return !s.Promises() })
 }
 
-// least returns the guarantee of the least bound about a predictor, . One for whose status last is true is returned only if there are
+// least returns the guarantee of the least bound about a predictor. One for whose status last is true is returned only if there are
 // no others.
 func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}

@@ -63,6 +63,7 @@ rng = np.random.default_rng(1)
 X = rng.normal(size=(400, 1))
 y = np.sin(X[:, 0]) + rng.normal(0, .1, 400)
 quick = pacsgp.PACSGPRegressor(epsilon=0.1, job={"inducing": 10, "train": {"passes": 3}})
+quick.job["duplicates"] = {"limit": 0.01}
 for rows in (slice(0, 400), slice(100, 400), [*range(300), *range(100)]):
     try:
         print("promised", quick.fit(X[rows], y[rows]).bound_ < 1)
@@ -74,7 +75,7 @@ try:
 except UserWarning as w:
     print(type(w).__name__, w)
 `)
-	for _, want := range []string{`UserWarning columns "x0" and "x1" are equal`, "ValueError pacsgp train: ", "unusable rows", "hint: remove the copies"} {
+	for _, want := range []string{`UserWarning columns "x0" and "x1" are equal`, "ValueError pacsgp train: ", "unusable rows", "hint: duplicates: drop"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
