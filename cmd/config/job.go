@@ -66,10 +66,9 @@ type JobFile struct {
 
 // A SourceSection declares the origin of rows: files, a topic, or standard input.
 type SourceSection struct {
-	Paths  yamlfile.Paths `yaml:"paths"`
-	Kafka  KafkaSection   `yaml:"kafka"`
-	Stream string         `yaml:"stream"`
-	Spool  SpoolSection   `yaml:"spool"` // of the stream
+	Paths yamlfile.Paths `yaml:"paths"`
+	Kafka KafkaSection   `yaml:"kafka"`
+	Spool SpoolSection   `yaml:"spool"` // of the topic, or of standard input
 
 	file      string // with the section
 	letters   string // topic for records of bad rows, or ""

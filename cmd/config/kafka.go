@@ -27,7 +27,8 @@ type KafkaSection struct {
 	To         position          `yaml:"to"`
 	Rows       int64             `yaml:"rows"`
 	For        yamlfile.Duration `yaml:"for"`
-	Spool      SpoolSection      `yaml:"spool"`
+
+	spool SpoolSection // of the source
 }
 
 // A TopicSection declares a topic of rows, and the form of its records.
@@ -69,9 +70,10 @@ func relativePaths(folder string, paths ...[]*string) {
 func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
+	k.spool = s.Spool
 	k.check(key, faults)
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(k.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
 	}
 	if s.scheduled {
 		k.firstWindow(key, &config, faults)
@@ -81,7 +83,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.F
 	faults.Unless(s.letters == "" || s.letters != k.Topic, "bad_rows.to", "%s is the topic that the rows come from", s.letters)
 	config.Letters = s.letters != ""
 	config.Columns = spooledColumns(job, "the records of a topic", faults)
-	config.Folder = k.Spool.Folder
+	config.Folder = s.Spool.Folder
 	if config.Folder == "" {
 		config.Folder = filepath.Join(output, spoolPrefix+k.digest(config))
 	}
@@ -223,7 +225,7 @@ func (k *Topic) Release(published bool) error {
 	if k.Config.Client == nil { // nothing was spooled
 		return err
 	}
-	done := published && !k.Spool.Keep && k.frozen != nil
+	done := published && !k.spool.Keep && k.frozen != nil
 	// A frozen window without rows would have none in later runs either.
 	empty := k.frozen != nil && k.frozen.Rows() == 0
 	if published {

@@ -64,7 +64,7 @@ func (p Task) Member() (*Member, error) {
 			*patience = yamlfile.Duration(ServicePatience)
 		}
 	}
-	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.Spool.Limit))}, nil
+	return &Member{Task: p, Topic: from, Quota: ingestlog.NewQuota(int64(from.spool.Limit))}, nil
 }
 
 // Connect locks the output, and connects to the clusters of rows and artifacts. fsys is for files

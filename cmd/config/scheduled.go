@@ -78,7 +78,7 @@ func (k scheduledTopic) Rows(w pipeline.TopicWindow) pipeline.Rows {
 
 // Discard removes the spool of a window, unless the job keeps it.
 func (k scheduledTopic) Discard(w pipeline.TopicWindow) error {
-	if k.of.Spool.Keep {
+	if k.of.spool.Keep {
 		return nil
 	}
 	return kafkalog.Remove(k.of.within(w, k.output).Config.Folder)

@@ -35,6 +35,9 @@ type Source interface {
 // Told is the facts about a column.
 type Told = ingestlake.Told
 
+// standardInput is the path of rows on standard input.
+const standardInput = "-"
+
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
 
@@ -44,24 +47,24 @@ func (s *SourceSection) ReadWord(word *ast.StringNode) error { return s.Paths.Un
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
-		relativePaths(folder, []*string{&s.Paths[i]})
+		if s.Paths[i] != standardInput {
+			relativePaths(folder, []*string{&s.Paths[i]})
+		}
 	}
-	relativePaths(folder, s.Kafka.files(), []*string{&s.Kafka.Spool.Folder, &s.Spool.Folder})
+	relativePaths(folder, s.Kafka.files(), []*string{&s.Spool.Folder})
 }
 
 // origin is the origin that the section declares for a job.
 func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
-	faults.Unless(s.Stream != "" || s.Spool == (SpoolSection{}), "source.spool", "it is of a stream; that of a topic is source.kafka.spool")
-	if s.Stream != "" {
-		faults.Unless(len(s.Paths) == 0 && !s.Kafka.declared(), "source", "paths, kafka and stream: name one of them")
-		faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from a stream; name a file")
-		return s.piped(job, output, faults)
-	}
 	if s.Kafka.declared() {
 		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 		return s.topic(job, output, faults)
 	}
 	faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from files; name a file")
+	if len(s.Paths) == 1 && s.Paths[0] == standardInput {
+		return s.piped(job, output, faults)
+	}
+	faults.Unless(s.Spool == (SpoolSection{}), "source.spool", "it is for rows of a topic or of standard input, and these are in files")
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))

@@ -24,7 +24,6 @@ type Stdin struct {
 
 // piped is the stream for a job.
 func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
-	faults.Unless(s.Stream == "-", "source.stream", "%q: want \"-\", which is standard input", s.Stream)
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
 	config.Columns = spooledColumns(job, "the rows of a stream", faults)
 	if config.Folder == "" {

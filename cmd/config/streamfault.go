@@ -54,8 +54,8 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 	}
 	faults.Unless(from.Group != "", key+".group", "name the group whose offsets say what has been certified")
 	faults.Unless(from.From.word == "" && from.From.offsets == nil, key+".from", "a stream begins at the committed offsets of its group, or at the earliest one")
-	faults.Unless(from.Spool.Limit > 0, key+".spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")
-	faults.Unless(from.Spool.Folder == "", key+".spool.folder", "the spools of a stream are in its output")
+	faults.Unless(from.spool.Limit > 0, "source.spool.limit", "how much disk may the spools have? While they have more, nothing is consumed")
+	faults.Unless(from.spool.Folder == "", "source.spool.folder", "the spools of a stream are in its output")
 	faults.Unless(!p.Stream.Shared() || from.Partitions == nil, key+".partitions", "leave it out: a shared group divides all partitions of the topic among its members")
 	if from.Group != "" {
 		if err := certify.SequenceName(from.Topic + "/" + from.Group); err != nil {

@@ -116,7 +116,7 @@ func (k *Topic) within(w pipeline.TopicWindow, output string) *Topic {
 		c.Partitions = append(c.Partitions, part.Partition)
 		c.From.Offsets[part.Partition], c.To.Offsets[part.Partition] = part.First, part.End
 	}
-	c.Folder = filepath.Join(cmp.Or(k.Spool.Folder, output), spoolPrefix+digestOfAll(w, k.digest(k.Config))[:16])
+	c.Folder = filepath.Join(cmp.Or(k.spool.Folder, output), spoolPrefix+digestOfAll(w, k.digest(k.Config))[:16])
 	return one
 }
 

@@ -140,7 +140,7 @@ func TestHostileNames(t *testing.T) {
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: %s}}", evilYAML)},
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, from: %s}}", evilYAML)},
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, format: %s}}", evilYAML)},
-		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, spool: {folder: %s}}}", evilYAML)},
+		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows}, spool: {folder: %s}}", evilYAML)},
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", broker), "source": fmt.Sprintf("{kafka: {topic: rows, %s: 1}}", evilYAML)},
 	} {
 		kept := file(fmt.Sprintf("topic-%d.yaml", i), readFile(t, fromTopic(cluster, change).write(t, dir)))

@@ -92,7 +92,7 @@ func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Recor
 
 func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
 	job := tiny(jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows, spool: {folder: spool, keep: true}}}",
+		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows}, spool: {folder: spool, keep: true}}",
 		"features": "[x1, in.x2]",
 	})
 	maps.Copy(job, change)

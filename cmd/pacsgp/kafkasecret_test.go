@@ -58,7 +58,7 @@ func TestSecrets(t *testing.T) {
 		name := fmt.Sprint("small", i)
 		job := tiny(jobFile{
 			"kafka":    "{" + cluster + "}",
-			"source":   "{kafka: {topic: rows, spool: {keep: true}}}",
+			"source":   "{kafka: {topic: rows}, spool: {keep: true}}",
 			"features": "[x1, in.x2]",
 			"publish":  fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", name),
 		})

@@ -40,7 +40,7 @@ func measureRate(b *testing.B, rate int) {
 	}
 	createTopic(b, address, "rows", 3)
 	job := serviceJob(b, address, b.TempDir(), jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 500MB}}}", rows),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d}, spool: {limit: 500MB}}", rows),
 		"inducing": "100", "train": "{}", "duplicates": "keep", "serve": "{listen: 127.0.0.1:0}", "publish": "{kafka: {name: rate}}",
 	})
 	succeed(b, "topics", "-c", job)

@@ -59,7 +59,7 @@ func newService(p config.Task, w system) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, int64(m.Topic.Spool.Limit))}
+	s := &service{Member: m, w: w, show: newDisplay(w), metrics: newMetrics(m.Quota.Used, m.Quota.Limit())}
 	s.metrics.group.shared = m.Stream.Shared()
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {

@@ -33,7 +33,7 @@ func windowNumber(n int64) string { return fmt.Sprintf("%012d", n) }
 func serviceJob(t testing.TB, address, dir string, change jobFile) string {
 	t.Helper()
 	job := tiny(jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 120, spool: {limit: 10MB}}}",
+		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 120}, spool: {limit: 10MB}}",
 		"features": "[x1, in.x2]", "publish": "{kafka: {name: small}}", "stream": "{keep: 2}",
 	})
 	maps.Copy(job, change)

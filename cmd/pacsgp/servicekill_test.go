@@ -27,7 +27,7 @@ func (k killedService) write(t *testing.T, dir string) string {
 		kind = config.GroupShared
 	}
 	job := serviceJob(t, k.c.ListenAddrs()[0], dir, jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", k.c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, group: group-%s, rows: 120, spool: {limit: 10MB}}}", k.name),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", k.c.ListenAddrs()[0]), "source": fmt.Sprintf("{kafka: {topic: rows, group: group-%s, rows: 120}, spool: {limit: 10MB}}", k.name),
 		"publish": fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", k.name),
 		"stream":  fmt.Sprintf("{group: %s, session_timeout: 1s}", kind),
 	})

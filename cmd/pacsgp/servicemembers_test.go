@@ -75,7 +75,7 @@ func members(t *testing.T, address, kind string) []certify.Certificate {
 	member := func() *exec.Cmd {
 		t.Helper()
 		job := serviceJob(t, address, t.TempDir(), jobFile{
-			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: %[1]s, group: %[1]s, rows: 120, spool: {limit: 10MB}}}", name),
+			"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": fmt.Sprintf("{kafka: {topic: %[1]s, group: %[1]s, rows: 120}, spool: {limit: 10MB}}", name),
 			"stream":  fmt.Sprintf("{group: %s, session_timeout: 2s}", kind),
 			"publish": fmt.Sprintf("{kafka: {name: %[1]s, topics: %[1]s}}", name),
 		})

@@ -33,7 +33,7 @@ func TestStreamIsFlat(t *testing.T) {
 	createTopic(t, s.Address, "rows", 3)
 	dir := t.TempDir()
 	job := serviceJob(t, s.Address, dir, jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", s.Address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d, spool: {limit: 200MB}}}", rows),
+		"kafka": fmt.Sprintf("{brokers: [%q]}", s.Address), "source": fmt.Sprintf("{kafka: {topic: rows, group: trainers, rows: %d}, spool: {limit: 200MB}}", rows),
 		"inducing": "10", "train": "{passes: 0.1}", "duplicates": "keep", "memory": "64MiB", "serve": "{listen: 127.0.0.1:0}",
 	})
 	succeed(t, "topics", "-c", job)

@@ -30,7 +30,7 @@ func TestStream(t *testing.T) {
 	lines := smallLines(t)
 	dir := t.TempDir()
 	piped := func(spool string) jobFile {
-		return jobFile{"source": `{stream: "-", spool: {` + spool + `}}`, "features": "[x1, in.x2]"}
+		return jobFile{"source": `{paths: "-", spool: {` + spool + `}}`, "features": "[x1, in.x2]"}
 	}
 	job := tiny(piped("folder: kept, keep: true")).write(t, dir)
 	pacsgpFed(t, lines, "train", "-c", job).says(t, 0, "Check it", filepath.Join(dir, "kept"))

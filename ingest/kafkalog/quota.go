@@ -21,6 +21,9 @@ func NewQuota(limit int64) *Quota {
 	return &Quota{limit: limit, used: map[string]int64{}}
 }
 
+// Limit is the most bytes of all spools together.
+func (q *Quota) Limit() int64 { return q.limit }
+
 // Used returns the bytes of all spools.
 func (q *Quota) Used() int64 {
 	q.mu.Lock()
