@@ -121,9 +121,8 @@ func NotCertified(format string, args ...any) error {
 	return notCertified(fmt.Sprintf(format, args...))
 }
 
-// Verdict is nil if the run's guarantee is certified or conditional, its bound is within the
-// limit and, under Strict, neighbouring rows do not look dependent. Otherwise it is
-// [ErrNotCertified] with the reason.
+// Verdict is nil if the run's guarantee is certified or conditional, and its bound is within
+// the limit. Otherwise it is [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := how.Judge.Of(c)
 	switch {
@@ -132,8 +131,6 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
 		return NotCertified("finished, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
 			g.Predictor, certify.AtMost(g.Bound), how.Limit, how.Judge)
-	case how.Strict && c.Dependence.Suspicious:
-		return NotCertified("finished, but consecutive rows are more alike than independent rows would be, and the job is strict about it: see the assumption independent-rows")
 	default:
 		return nil
 	}

@@ -17,7 +17,6 @@ type RunConfig struct {
 	Run      string // names the process in its log and records
 	Judge    Judge  // "": the mean
 	Limit    float64
-	Strict   bool   // no certificate if neighbouring rows look dependent
 	Keep     int    // finished runs whose artifacts stay; 0: all
 	Folder   string // that manifests name files relative to
 	Software string // names the program in the certificate

@@ -55,7 +55,6 @@ type JobFile struct {
 	Serve      Serve             `yaml:"serve"`
 	Limit      Share             `yaml:"limit"`
 	Judge      pipeline.Judge    `yaml:"judge"`
-	Strict     bool              `yaml:"strict"`
 	Keep       int               `yaml:"keep"`
 	Workers    int               `yaml:"workers"`
 	Memory     yamlfile.Size     `yaml:"memory"`

@@ -70,7 +70,6 @@ type Task struct {
 	Serve     Serve
 	Limit     float64
 	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
-	Strict    bool
 	Resources pipeline.Resources
 	Keep      int            // finished runs whose artifacts stay; 0: all
 	Folder    string         // of the job file
@@ -160,7 +159,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p := Task{
 		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
-		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Strict: c.Strict, Resources: resources.WithDefaults(),
+		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Resources: resources.WithDefaults(),
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)
