@@ -35,7 +35,7 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
 	ev.Ledger = Ledger{Unit: "row", Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
-	ev.Sample.Rows, ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, dependence(int64(n)+1, int64(n), 0)
+	ev.Sample.Rows, ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, dependence(int64(n)+1, 0)
 	found := make([]Guarantee, n+1)
 	for ones := range found {
 		ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}

@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -21,38 +20,24 @@ type Series struct {
 	Products [Lags]int64 `json:"products"` // sums of products of numbers 1 to Lags rows apart
 }
 
-// Dependence measures how alike neighbouring reference and train rows are. No value of it
-// establishes that rows are independent.
+// Dependence measures how alike the targets of neighbouring reference and train rows are. No value
+// of it establishes that rows are independent.
 type Dependence struct {
-	Pairs       int64    `json:"pairs"`       // of consecutive rows
-	Correlation float64  `json:"correlation"` // of their targets, in [-1, 1]
-	Suspicious  bool     `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
-	Measured    Measured `json:"measured"`
-}
-
-// Measured holds the sums behind [Dependence].
-type Measured struct {
-	Targets Series `json:"targets"` // of reference and train rows
-	Losses  Series `json:"losses"`  // of the mean of Q on train rows
-	Late    Late   `json:"late"`    // the losses on the last tenth of the rows
-}
-
-// Late counts the train rows among the last tenth of all rows, and adds their losses in units of
-// 1/SeriesOne.
-type Late struct {
-	Rows int64 `json:"rows"`
-	Sum  int64 `json:"sum"`
+	Pairs       int64   `json:"pairs"`       // of consecutive rows
+	Correlation float64 `json:"correlation"` // in [-1, 1]
+	Suspicious  bool    `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
+	Measured    Series  `json:"measured"`    // the sums behind it, of targets
 }
 
 // NewDependence returns the finding with its verdict.
-func NewDependence(m Measured) Dependence {
-	pairs := max(0, m.Targets.Rows-1)
-	return Dependence{pairs, m.Targets.correlation(1), m.strongest().of != "" || m.drifts(), m}
+func NewDependence(targets Series) Dependence {
+	lag, _ := targets.strongest()
+	return Dependence{max(0, targets.Rows-1), targets.correlation(1), lag > 0, targets}
 }
 
-// level is ln(2·17/α) for the two sides of 2·Lags+1 sums: if rows are independent, any of them
+// level is ln(2·8/α) for the two sides of Lags sums: if rows are independent, any of them
 // exceeds its limit with probability α < 0.001.
-const level = 10.5
+const level = 9.75
 
 // exceeds applies Freedman's inequality: a sum of martingale differences of magnitude at most most,
 // whose variances add up to variance, exceeds this limit on one side with probability at most
@@ -98,70 +83,36 @@ func (s Series) alike(lag int64) bool {
 	return exceeds(covariance*pairs, float64(most*most), float64(float64(pairs*variance)*variance))
 }
 
-// A likeness is a correlation of numbers lag rows apart.
-type likeness struct {
-	of          string // targets or losses; "": there is none
-	lag         int64
-	correlation float64
-}
-
-// strongest returns the greatest correlation among those beyond their limits.
-func (m Measured) strongest() (l likeness) {
-	for _, s := range []struct {
-		of string
-		Series
-	}{{"targets", m.Targets}, {"losses", m.Losses}} {
-		for lag := int64(1); lag <= Lags; lag++ {
-			if r := s.correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(l.correlation) {
-				l = likeness{s.of, lag, r}
-			}
+// strongest returns the greatest correlation among those beyond their limits, and its lag; 0: there
+// is none.
+func (s Series) strongest() (at int64, correlation float64) {
+	for lag := int64(1); lag <= Lags; lag++ {
+		if r := s.correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(correlation) {
+			at, correlation = lag, r
 		}
 	}
-	return l
-}
-
-// drifts reports whether losses on the last tenth of the rows differ from the others.
-func (m Measured) drifts() bool {
-	if m.Losses.Rows == 0 {
-		return false
-	}
-	mean, variance, most := m.Losses.moments()
-	k := float64(m.Late.Rows)
-	return exceeds(float64(m.Late.Sum)-float64(k*mean), most, float64(float64(k*variance)*(1-k/float64(m.Losses.Rows))))
+	return at, correlation
 }
 
 // doubts returns the reservations against independent rows.
-func (d Dependence) doubts() (said []string) {
-	l := d.Measured.strongest()
-	if d.Measured == (Measured{}) && d.Suspicious {
-		l = likeness{"targets", 1, d.Correlation}
+func (d Dependence) doubts() []string {
+	lag, correlation := d.Measured.strongest()
+	if lag == 0 {
+		return nil
 	}
-	if l.of != "" {
-		which := "Neighbouring rows"
-		if l.lag > 1 {
-			which = fmt.Sprintf("Rows %d apart", l.lag)
-		}
-		said = append(said, fmt.Sprintf("%s are alike (correlation of their %s %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", which, l.of, l.correlation))
+	which := "Neighbouring rows"
+	if lag > 1 {
+		which = fmt.Sprintf("Rows %d apart", lag)
 	}
-	if d.Measured.drifts() {
-		mean := func(sum, n int64) float64 { return float64(sum) / SeriesOne / float64(n) }
-		said = append(said, fmt.Sprintf("On the last tenth of the rows the mean of Q loses %.3f on average, on all train rows %.3f. Unless the rows were sorted, their source changes, and the bounds may be too low for fresh rows.",
-			mean(d.Measured.Late.Sum, d.Measured.Late.Rows), mean(d.Measured.Losses.Sum, d.Measured.Losses.Rows)))
-	}
-	return said
+	return []string{fmt.Sprintf("%s are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", which, correlation)}
 }
 
 // validate checks the verdict against the sums, and the sums against the numbers of rows.
 func (d Dependence) validate(l Ledger) error {
-	m := d.Measured
-	if again := NewDependence(m); again != d {
+	if again := NewDependence(d.Measured); again != d {
 		return fmt.Errorf("the measured sums give a correlation of %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)
 	}
-	late := m.Late
-	if m.Losses.Sum < 0 || late.Rows < 0 || late.Rows > m.Losses.Rows || late.Sum < 0 || late.Sum > min(m.Losses.Sum, SeriesOne*late.Rows) {
-		return fmt.Errorf("losses of %+v on the last tenth of the rows are not among %+v", late, m.Losses)
-	}
-	return errors.Join(m.Targets.validate(l.Reference+l.Train), m.Losses.validate(l.Train))
+	return d.Measured.validate(l.Reference + l.Train)
 }
 
 // validate returns an error unless so many numbers can have these sums.

@@ -53,7 +53,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0} }),
 		"horizon":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
 		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0} }),
-		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, .5) }),
+		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout, ev.Copies.Distinct = CopiesLimited, 5.0/12690, 0, 90, 12685
 			missAll(t, ev)
@@ -61,7 +61,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"alone": change(func(ev *Evidence) {
 			ev.Delta.Methods = alone()
 			ev.Tallies = ev.Tallies.For(ev.Delta)
-			ev.Ledger.Holdout, ev.Ledger.Reference, ev.Dependence = 0, 685, dependence(12685, 12000, 0)
+			ev.Ledger.Holdout, ev.Ledger.Reference, ev.Dependence = 0, 685, dependence(12685, 0)
 		}),
 		"families": change(func(ev *Evidence) {
 			ev.Kernel.Family, ev.Kernel.Families = KernelMatern52, []string{KernelSquaredExponential, KernelMatern52, KernelMatern32}
@@ -69,7 +69,7 @@ func variants(t *testing.T) map[string]Evidence {
 		"isotropic": change(func(ev *Evidence) { ev.Kernel.ARD, ev.Theta = false, ev.Theta[1:]; ev.Theta[0].Name = "ln lengthscale" }),
 		"start": change(func(ev *Evidence) {
 			ev.Constant = Constant{Value: -1, Origin: OriginStart, Risk: ev.Constant.Risk}
-			ev.Ledger.Reference, ev.Ledger.Holdout, ev.Dependence = 0, 685, dependence(12000, 12000, 0)
+			ev.Ledger.Reference, ev.Ledger.Holdout, ev.Dependence = 0, 685, dependence(12000, 0)
 			missAll(t, ev)
 		}),
 	}

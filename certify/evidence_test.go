@@ -10,11 +10,10 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
-// dependence is of so many rows whose neighbouring targets have this correlation, and of train rows
-// without a loss.
-func dependence(rows, train int64, correlation float64) Dependence {
-	m := Measured{Targets: Series{Rows: rows, Squares: rows << 18}, Losses: Series{Rows: train}}
-	m.Targets.Products[0] = int64(correlation * float64((rows-1)<<18))
+// dependence is of so many rows whose neighbouring targets have this correlation.
+func dependence(rows int64, correlation float64) Dependence {
+	m := Series{Rows: rows, Squares: rows << 18}
+	m.Products[0] = int64(correlation * float64((rows-1)<<18))
 	return NewDependence(m)
 }
 
@@ -46,7 +45,7 @@ func sound(t testing.TB) Evidence {
 			{ID: AssumeLossProven, Status: AssumptionEnforced},
 		},
 		Ledger:        Ledger{Unit: "row", Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
-		Dependence:    dependence(12600, 12000, -.0123),
+		Dependence:    dependence(12600, -.0123),
 		Copies:        Copies{Policy: CopiesDropped, Distinct: 12685, Rows: 5, Features: 7},
 		Accuracy:      15 * 0x1p-20,
 		Sample:        Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Rows: 12700, Columns: []string{"distance", "hour", "delay"}},
@@ -134,10 +133,8 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"unproven negative":        func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = -1 },
 		"unproven not counted":     func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = 300 },
 		"correlation NaN":          func(ev *Evidence) { ev.Dependence.Correlation = nan },
-		"products above squares":   func(ev *Evidence) { ev.Dependence = dependence(12600, 12000, 1.01) },
-		"series of other rows":     func(ev *Evidence) { ev.Dependence = dependence(12599, 12000, 0) },
-		"losses of other rows":     func(ev *Evidence) { ev.Dependence = dependence(12600, 11999, 0) },
-		"late losses":              func(ev *Evidence) { ev.Dependence.Measured.Late.Sum = 1 },
+		"products above squares":   func(ev *Evidence) { ev.Dependence = dependence(12600, 1.01) },
+		"series of other rows":     func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
 		"unsuspicious":             func(ev *Evidence) { ev.Dependence.Correlation = .5 },
 		"pairs of more rows":       func(ev *Evidence) { ev.Dependence.Pairs = 12701 },
 		"copies unknown policy":    func(ev *Evidence) { ev.Copies.Policy = "ignored" },

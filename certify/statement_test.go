@@ -102,7 +102,7 @@ func TestHoldoutIsConditional(t *testing.T) {
 	ev.Delta.Methods = ev.Delta.Methods[:1]
 	ev.Tallies = ev.Tallies.For(ev.Delta)
 	ev.Ledger.Reference, ev.Ledger.Holdout = ev.Ledger.Reference+ev.Ledger.Holdout, 0
-	ev.Dependence = dependence(12685, 12000, 0)
+	ev.Dependence = dependence(12685, 0)
 	for _, a := range certificate(t, ev).Assumptions {
 		if a.ID == AssumeHoldoutUnseen || a.ID == AssumeHoldoutFixed {
 			t.Error("a certificate without hold-out rows speaks of them")

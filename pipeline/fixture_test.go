@@ -113,7 +113,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 // fit makes the numbers of rows beside the ledger those of the ledger.
 func fit(ev *certify.Evidence) {
 	l, m := ev.Ledger, ev.Dependence.Measured
-	m.Targets.Rows, m.Losses.Rows = l.Reference+l.Train, l.Train
+	m.Rows = l.Reference + l.Train
 	ev.Dependence = certify.NewDependence(m)
 	ev.Copies.Distinct = l.Rows - l.Bad - ev.Copies.Rows
 }

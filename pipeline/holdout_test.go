@@ -176,8 +176,7 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 			held := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout)
 			n := held.Risk.Count() - 1
 			ev.Ledger.Train, ev.Ledger.Holdout = ev.Ledger.Train+1, n
-			ev.Dependence.Measured.Targets.Rows++
-			ev.Dependence.Measured.Losses.Rows++
+			ev.Dependence.Measured.Rows++
 			ev.Dependence = certify.NewDependence(ev.Dependence.Measured)
 			ev.Assumptions = slices.Clone(ev.Assumptions)
 			ev.Assumptions[0].Diagnostic = strings.NewReplacer("479 pairs", "480 pairs", "480 rows", "481 rows").Replace(ev.Assumptions[0].Diagnostic)

@@ -107,7 +107,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	found := &lastPassResult{
 		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns,
 		Tallies:    p.tallies.Clone(),
-		Dependence: certify.NewDependence(p.measured()),
+		Dependence: p.dependence(),
 	}
 	var err error
 	if err = p.examples(found); err != nil {

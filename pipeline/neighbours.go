@@ -55,17 +55,11 @@ func (s *series) merge(next series) {
 	s.Rows, s.Sum, s.Squares = s.Rows+next.Rows, s.Sum+next.Sum, s.Squares+next.Squares
 }
 
-// late reports whether a row is among the last tenth of all.
-func (s subject) late(ordinal int64) bool { return ordinal >= s.rows-s.rows/10 }
-
-// measured are the sums that show how alike near rows are.
-func (p *Pass) measured() certify.Measured {
-	var targets, losses series
-	var late certify.Late
+// dependence says how alike the targets of near rows are.
+func (p *Pass) dependence() certify.Dependence {
+	var targets series
 	for _, s := range p.inOrder() {
 		targets.merge(s.targetsInOrder)
-		losses.merge(s.losses)
-		late.Rows, late.Sum = late.Rows+s.late.Rows, late.Sum+s.late.Sum
 	}
-	return certify.Measured{Targets: targets.Series, Losses: losses.Series, Late: late}
+	return certify.NewDependence(targets.Series)
 }

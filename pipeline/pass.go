@@ -60,8 +60,6 @@ type shardPass struct {
 
 	// Of scored rows, in their order.
 	targetsInOrder series       // of reference and train rows
-	losses         series       // of the mean of Q on train rows
-	late           certify.Late // losses among the last tenth of the rows
 }
 
 // A summary describes a column's values in a shard.

@@ -63,7 +63,7 @@ func FuzzPass(f *testing.F) {
 				t.Errorf("its copies cannot be counted: %v", err)
 			}
 			p.digests(indices(p.of.columns))
-			p.measured()
+			p.dependence()
 		}
 	})
 }

@@ -28,7 +28,7 @@ import (
 //	           (u64) and the marks, sorted (16 bytes each)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
-const partFormat = "pacsgp-part/11"
+const partFormat = "pacsgp-part/12"
 
 // longestArithmetic bounds the name of an arithmetic.
 const longestArithmetic = 64
@@ -105,13 +105,11 @@ func (e encoder) shard(s *shardPass) {
 	e.Numbers(s.targets.count)
 	e.Numbers(s.targets.sum[:]...)
 	e.Floats(s.squares)
-	for _, each := range []*series{&s.targetsInOrder, &s.losses} {
-		e.Integers(each.Rows, each.Sum, each.Squares)
-		e.Integers(each.Products[:]...)
-		e.Integers(each.first[:]...)
-		e.Integers(each.last[:]...)
-	}
-	e.Integers(s.late.Rows, s.late.Sum)
+	order := &s.targetsInOrder
+	e.Integers(order.Rows, order.Sum, order.Squares)
+	e.Integers(order.Products[:]...)
+	e.Integers(order.first[:]...)
+	e.Integers(order.last[:]...)
 	e.Integers(int64(len(s.kept)))
 	e.Floats(s.kept...)
 	e.Integers(int64(len(s.summaries)))
@@ -242,8 +240,6 @@ func (d decoder) shard(columns int) *shardPass {
 	}
 	s.squares = d.Float()
 	d.inOrder(&s.targetsInOrder, s.rows)
-	d.inOrder(&s.losses, s.targetsInOrder.Rows)
-	s.late = certify.Late{Rows: d.UpTo(s.losses.Rows), Sum: d.UpTo(certify.SeriesOne * s.rows)}
 	n := d.Count(8)
 	if n > 0 {
 		s.kept = make([]float64, n)

@@ -327,12 +327,6 @@ func (f *shardFold) score(b block) error {
 			}
 			residual := w.residual(rows, i)
 			f.found.squares += residual * residual
-			loss := inSteps(point)
-			f.found.losses.add(loss)
-			if f.pass.of.late(b.first + int64(at)) {
-				f.found.late.Rows++
-				f.found.late.Sum += loss
-			}
 			i++
 		}
 	}

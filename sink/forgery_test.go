@@ -3,7 +3,6 @@ package sink_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -78,16 +77,14 @@ func factored(t testing.TB, m *pipeline.Model) bool {
 }
 
 // losses are what the last pass finds of a model on the train rows of the lake.
-func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum, unproven int64, measured certify.Measured) {
+func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum, unproven int64) {
 	t.Helper()
 	columns, reference := lakeWaves(), referenceRows(p.result.Certificate)
 	var x, y []float64
-	var late []bool
 	for i := range columns[0] {
 		if reference[i] {
 			continue
 		}
-		late = append(late, i >= len(columns[0])*9/10)
 		for j, a := range m.Meta.Features {
 			x = append(x, (columns[j][i]-a.Centre)/a.Scale)
 		}
@@ -108,26 +105,7 @@ func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum,
 			unproven++
 		}
 	}
-	measured.Targets = p.result.Certificate.Dependence.Measured.Targets
-	steps := make([]int64, len(y))
-	for i := range y {
-		point := l.Point(y[i], laws.Mean[i])
-		if math.IsNaN(point) {
-			point = 1
-		}
-		steps[i] = int64(math.Floor(certify.SeriesOne * point))
-		measured.Losses.Rows++
-		measured.Losses.Sum += steps[i]
-		measured.Losses.Squares += steps[i] * steps[i]
-		for lag := range min(i, certify.Lags) {
-			measured.Losses.Products[lag] += steps[i] * steps[i-lag-1]
-		}
-		if late[i] {
-			measured.Late.Rows++
-			measured.Late.Sum += steps[i]
-		}
-	}
-	return upper, unproven, measured
+	return upper, unproven
 }
 
 // refusedRisk is what Python says of sums of losses that are not proven.
@@ -172,12 +150,11 @@ func forgedModels(t testing.TB, p published) []forgery {
 			t.Errorf("%s: the jitter condition is not met", name)
 			continue
 		}
-		upper, unproven, measured := losses(t, p, m)
+		upper, unproven := losses(t, p, m)
 		t.Logf("%s: risk at most %v, %d rows unproven", name, upper.Upper(), unproven)
 		of := func(upper certify.RiskSum, unproven int64) []string {
 			return forged(t, p, m, func(ev *certify.Evidence) {
 				ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk, ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Unproven = upper, unproven
-				ev.Dependence = certify.NewDependence(measured)
 			})
 		}
 		all = append(all, forgery{name + ", as it is", "", of(upper, unproven)})

@@ -9,11 +9,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Dependence is of so many rows whose neighbouring targets have this correlation, and of train rows
-// without a loss.
-func Dependence(rows, train int64, correlation float64) certify.Dependence {
-	m := certify.Measured{Targets: certify.Series{Rows: rows, Squares: rows << 18}, Losses: certify.Series{Rows: train}}
-	m.Targets.Products[0] = int64(correlation * float64((rows-1)<<18))
+// Dependence is of so many rows whose neighbouring targets have this correlation.
+func Dependence(rows int64, correlation float64) certify.Dependence {
+	m := certify.Series{Rows: rows, Squares: rows << 18}
+	m.Products[0] = int64(correlation * float64((rows-1)<<18))
 	return certify.NewDependence(m)
 }
 
@@ -45,7 +44,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
 		Configuration: json.RawMessage(`{"delta":0.01}`), Roles: certify.Roles{Key: "pacsgp"},
 		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
-		Dependence: Dependence(2000, n, 0.01),
+		Dependence: Dependence(2000, 0.01),
 		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
 		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}

@@ -37,7 +37,7 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	return certify.Certificate{
 		Format:        certify.Format,
 		Guarantees:    []certify.Guarantee{{ID: certify.GuaranteeMean, Predictor: certify.PredictorMean}, {ID: certify.GuaranteeDraw, Predictor: certify.PredictorDraw}},
-		Dependence:    certify.NewDependence(certify.Measured{Targets: certify.Series{Rows: 2}}),
+		Dependence:    certify.NewDependence(certify.Series{Rows: 2}),
 		Configuration: certify.Configuration{Values: []byte("{}")},
 		Model:         certify.ModelFile{Digest: modelDigest}, Declared: certify.Declared{Software: software},
 	}

@@ -301,7 +301,7 @@ func (w *world) certificate(at *certify.Sequence, model string, of pipeline.Segm
 		}
 		ev.Tallies = certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: none}}
 		ev.Constant.Risk = half
-		ev.Dependence = certifytest.Dependence(of.Rows, ev.Ledger.Train, 0)
+		ev.Dependence = certifytest.Dependence(of.Rows, 0)
 		ev.Copies.Distinct, ev.Copies.Rows = of.Rows, 0
 		if ancestor != nil {
 			ev.Declared.Training.Ancestor = &ancestor.Ancestor

@@ -5,7 +5,7 @@ import numpy as np
 
 from .refusal import need
 
-LAGS, ONE, LEVEL = 8, 1024, 10.5
+LAGS, ONE, LEVEL = 8, 1024, 9.75
 
 
 def in_steps(values):
@@ -19,40 +19,11 @@ def series(numbers):
     return {"rows": len(numbers), "sum": int(numbers.sum()), "squares": int((numbers * numbers).sum()), "products": products}
 
 
-class Order:
-    """Gathers the scaled targets of reference and train rows, and the losses of the mean on train rows."""
-
-    def __init__(self, rows):
-        self.from_row = rows - rows // 10
-        self.targets, self.losses, self.late = [], [], []
-
-    def add_targets(self, y):
-        self.targets.append(in_steps(y))
-
-    def add_places(self, ordinals):
-        self.late.append(ordinals >= self.from_row)
-
-    def add_losses(self, losses):
-        self.losses.append(in_steps(losses))
-
-    def measured(self):
-        """What all of it adds up to."""
-        numbers = np.concatenate(self.losses)
-        targets, losses, late = (series(x) for x in (np.concatenate(self.targets), numbers, numbers[np.concatenate(self.late)]))
-        return {"targets": targets, "losses": losses, "late": {k: late[k] for k in ("rows", "sum")}}
-
-    def check(self, stated):
-        """The stated sums, if they are these: of losses but for two rows, since means have rounding errors."""
-        found = self.measured()
-        targets = found["targets"]
-        need(stated["targets"] == targets, f"the targets in their order add up to {targets}, the certificate says {stated['targets']}")
-        near = lambda a, b, steps: abs(a - b) <= 2 * steps
-        for name in ("losses", "late"):
-            a, b = found[name], stated[name]
-            need(a["rows"] == b["rows"] and near(a["sum"], b["sum"], ONE) and near(a.get("squares", 0), b.get("squares", 0), ONE ** 2)
-                 and all(near(p, q, 2 * ONE ** 2) for p, q in zip(a.get("products", []), b.get("products", []))),
-                 f"the losses of the mean in their order add up to {a}, the certificate says {b}")
-        return dependence(stated)
+def check_order(numbers, stated):
+    """The finding of the stated sums, if they are those of the targets in their order."""
+    found = series(numbers)
+    need(stated == found, f"the targets in their order add up to {found}, the certificate says {stated}")
+    return dependence(stated)
 
 
 def moments(s):
@@ -79,29 +50,16 @@ def exceeds(total, most, variance):
     return abs(total) > b + math.sqrt(b * b + 2 * LEVEL * variance)
 
 
-def drifts(measured):
-    """Whether losses on the last tenth of the rows differ from the others."""
-    losses, late = measured["losses"], measured["late"]
-    mean, variance, most = moments(losses)
-    k = float(late["rows"])
-    return exceeds(float(late["sum"]) - k * mean, most, k * variance * (1 - k / float(losses["rows"])))
-
-
-def dependence(measured):
+def dependence(targets):
     """The finding with its verdict."""
-    measured = {k: {j: measured[k][j] for j in ("rows", "sum", "squares", "products") if j in measured[k]} for k in ("targets", "losses", "late")}
-    return {"pairs": measured["targets"]["rows"] - 1, "correlation": correlation(measured["targets"], 1)[0],
-            "suspicious": drifts(measured) or any(correlation(measured[name], lag)[1] for name in ("targets", "losses") for lag in range(1, LAGS + 1)), "measured": measured}
+    targets = {k: targets[k] for k in ("rows", "sum", "squares", "products")}
+    return {"pairs": targets["rows"] - 1, "correlation": correlation(targets, 1)[0],
+            "suspicious": any(correlation(targets, lag)[1] for lag in range(1, LAGS + 1)), "measured": targets}
 
 
 def stated(cert):
     """The dependence that a certificate states, as far as it follows from its sums."""
-    said, ledger = cert["dependence"], cert["ledger"]
-    m = said["measured"]
-    for name, rows in (("targets", ledger["reference"] + ledger["train"]), ("losses", ledger["train"])):
-        s = m[name]
-        need(s["rows"] == rows and 0 <= s["squares"] <= ONE ** 2 * rows and abs(s["sum"]) <= ONE * rows and all(abs(p) <= s["squares"] for p in s["products"]),
-             f"the sums over {name} in their order are none of {rows} rows")
-    need(m["losses"]["sum"] >= 0 and m["late"]["rows"] <= m["losses"]["rows"] and m["late"]["sum"] <= min(m["losses"]["sum"], ONE * m["late"]["rows"]),
-         "the losses of the last tenth of the rows are not among all")
-    return dependence(m)
+    s, rows = cert["dependence"]["measured"], cert["ledger"]["reference"] + cert["ledger"]["train"]
+    need(s["rows"] == rows and 0 <= s["squares"] <= ONE ** 2 * rows and abs(s["sum"]) <= ONE * rows and all(abs(p) <= s["squares"] for p in s["products"]),
+         f"the sums over targets in their order are none of {rows} rows")
+    return dependence(s)

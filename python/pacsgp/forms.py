@@ -69,7 +69,7 @@ CERTIFICATE = {
         "unproven": count, "ln_inverse_delta": number, "bound": share,
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
-    "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured": {"targets": SERIES, "losses": SERIES, "late": {"rows": count, "sum": count}}},
+    "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured": SERIES},
     "duplicates": {"policy": text, "limit": share, "distinct": count, "rows": count, "features": count},
     "mean?": {"column": text, "reference": SUM, "train": SUM}, "accuracy": {"tau": positive}, "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "duplicates": count, "bad": count, "outside?": count, "units?": UNITS},

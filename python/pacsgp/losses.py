@@ -69,21 +69,6 @@ class Losses:
                 high = np.where(t > off, ROUNDING + np.minimum(most / (t - off), 1), 1.0)
             return self.capped(high, mean_error <= self.tau)
 
-    def of_means(self, y, mean):
-        """The losses of the computed means, for information."""
-        with np.errstate(all="ignore"):
-            r = mean - y
-            if KINDS[self.kind].counts:
-                below, above = (self.below, self.above) if self.share is None else (self.share * np.abs(y + self.offset),) * 2
-                lost = np.where((-below < r) & (r < above), 0.0, 1.0)
-            elif self.kind == "exponential":
-                lost = -np.expm1(-(r / self.below) ** 2)
-            elif self.kind == "squared":
-                lost = np.minimum((r / self.below) ** 2, 1)
-            else:
-                lost = np.where(y + self.offset == 0, 1.0, np.minimum(np.abs(r) / np.abs(y + self.offset), 1))
-        return np.where(np.isnan(r), 1.0, lost)
-
     def capped(self, high, proven):
         """What is not known, NaN included, costs 1."""
         return np.where(proven & (high <= 1), np.maximum(high, 0), 1.0), proven

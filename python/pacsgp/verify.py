@@ -4,7 +4,7 @@ import numpy as np
 from . import unit
 from .bound import precise
 from .certificate import read_certificate, read_job, segments, stated_duplicates, stated_findings
-from .dependence import Order
+from .dependence import check_order, in_steps
 from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import check_values, text_column
@@ -86,7 +86,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
     Returns the constant's sum, what the column of the mean is like, and how alike near rows are."""
     laws, losses, methods = Laws(model, holds), Losses(model), [m(cert) for m in applied(cert)]
-    baseline, n, far, order = 0, 0, 0, Order(survey.lake.rows)
+    baseline, n, far, order = 0, 0, 0, []
     columns, constants = survey.columns, unit.Sums()
     units_of = survey.units and unit.Hashes(survey.job)
     digests = Digests(survey.lake, len(columns), targets=False)
@@ -101,14 +101,11 @@ def check_losses(model, cert, survey, constant, holds, found):
             baseline += units(lost, False)
         if found["mean"]:
             far += units(misfit(model, block[:, train]), True)
-        order.add_targets(model.scale_target(block[:, survey.is_open(first, block.shape[1])]))
-        order.add_places(first + np.flatnonzero(train))
+        order.append(in_steps(model.scale_target(block[:, survey.is_open(first, block.shape[1])])))
         for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
             for i in range(0, block[0, rows].size, BLOCK):
                 part = block[:, rows][:, i:i + BLOCK]
                 y, law = model.scale_target(part), laws.at(model.scale_features(part[:len(model.features)].T))
-                if role == "train":
-                    order.add_losses(losses.of_means(y, law[0]))
                 for m in methods:
                     m.ids = None if ids is None else ids[rows][i:i + BLOCK]
                     if m.role == role:
@@ -116,7 +113,7 @@ def check_losses(model, cert, survey, constant, holds, found):
     digests.same(survey.digest)
     baseline += constants.means(0, False)
     need(n == survey.train, "the data have changed between two readings")
-    alike = order.check(cert["dependence"]["measured"])
+    alike = check_order(np.concatenate(order), cert["dependence"]["measured"])
     need(baseline == found["baseline"], f"the constant loses {baseline / n / UNIT:.12f} on the train rows, the certificate says {found['baseline'] / n / UNIT:.12f}")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
     mean = found["mean"]
