@@ -129,8 +129,8 @@ func (how RunConfig) Verdict(c certify.Certificate) error {
 	case !g.Status.Promises():
 		return NotCertified("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
-		return NotCertified("finished, but the bound for the %s, %s, is above the job's limit %v (judge: %s)",
-			g.Predictor, certify.AtMost(g.Bound), how.Limit, how.Judge)
+		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %v",
+			g.Predictor, certify.AtMost(g.Bound), how.Limit)
 	default:
 		return nil
 	}

@@ -90,7 +90,7 @@ func TestTrainInMemory(t *testing.T) {
 	o, _ := w.done(job(t, tiny))
 	w.demand("finished", "")
 	w.how.LeavePointer, w.how.Limit = false, 1e-9
-	if o, _ := w.done(job(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above the job's limit") {
+	if o, _ := w.done(job(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above what the job requires") {
 		t.Errorf("above the limit: status %d, %q", o.Record.Exit, o.Record.Fault)
 	}
 	w.demand("finished finished", "")

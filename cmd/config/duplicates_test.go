@@ -12,11 +12,11 @@ import (
 // What may be a share may be in percent.
 func TestSharesInPercent(t *testing.T) {
 	for text, want := range map[string]float64{"1 %": 0.01, "1%": 0.01, "0.3 %": 0.003, "0.05": 0.05, "1e-6": 1e-6, "'5 %'": 0.05} {
-		c, read := parsed([]byte("delta: "+text+"\nlimit: "+text+"\n"), noVariables)
+		c, read := parsed([]byte("delta: "+text+"\nrequire: "+text+"\n"), noVariables)
 		var flag Share
 		err := flag.Set(strings.Trim(text, "'"))
-		if read.Faults != nil || err != nil || c.job().Delta != want || float64(c.Limit) != want || float64(flag) != want {
-			t.Errorf("%s: delta %v, limit %v, flag %v (%v, %v), want %v", text, c.job().Delta, c.Limit, flag, read.Faults, err, want)
+		if read.Faults != nil || err != nil || c.job().Delta != want || c.Require.Limit != want || float64(flag) != want {
+			t.Errorf("%s: delta %v, require %v, flag %v (%v, %v), want %v", text, c.job().Delta, c.Require.Limit, flag, read.Faults, err, want)
 		}
 	}
 }

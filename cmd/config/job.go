@@ -53,8 +53,7 @@ type JobFile struct {
 	Sign       string            `yaml:"sign"`
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
-	Limit      Share             `yaml:"limit"`
-	Judge      pipeline.Judge    `yaml:"judge"`
+	Require    Require           `yaml:"require"`
 	Keep       int               `yaml:"keep"`
 	Workers    int               `yaml:"workers"`
 	Memory     yamlfile.Size     `yaml:"memory"`

@@ -109,7 +109,7 @@ func FuzzJobFile(f *testing.F) {
 		"inducing: 10.7\n", "train: {seed: 18446744073709551616}\n", "delta: 0.01\n---\ndelta: 0.2\n", "scaling: none",
 		"target: y\n---", "---\ntarget: y\n---\n---", "target: ${X}\n", "output: '${X}/${Y}' # ${Z}\n", "${X}: 1\n", "&${X} a: *b\n", "loss: {epsilon: 0,1}\n",
 		"duplicates: {limit: 100 %}\n", "workers: 9000000000000000000\n", "train: {passes: 1e300}\n", "target: \"\\x1b\\u202e\"\n", "? [a]\n: b\n", "a: !!binary x\n", "memory: 512\n",
-		"source: A", "kernel: A", strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nlimit: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
+		"source: A", "kernel: A", strings.Repeat("[", 100), strings.Repeat("- ", 100), "memory: 512MiB\ncheckpoint: 30s\nworkers: 3\nrequire: 0.5\n", "%YAML 1.2\n---\ntarget: |\n  y\n", "loss: {epsilon: {std: 0.6}, unit: \"°C\"}",
 	} {
 		f.Add([]byte(text))
 	}
@@ -139,7 +139,7 @@ func FuzzJobFile(f *testing.F) {
 
 // Whatever a variable holds, it is one value, or the job is refused.
 func FuzzVariable(f *testing.F) {
-	for _, value := range []string{"", "y", "a: b", "y\nlimit: 0.5", "\"", "' # x", "{a: 1}", "[a, b]", "*a", "&a", "!!str", "---", "1e300", "~", "null", "${V}", "\x00", "\u202e", "- a", "| x", "\\n", "<<"} {
+	for _, value := range []string{"", "y", "a: b", "y\nrequire: 0.5", "\"", "' # x", "{a: 1}", "[a, b]", "*a", "&a", "!!str", "---", "1e300", "~", "null", "${V}", "\x00", "\u202e", "- a", "| x", "\\n", "<<"} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {

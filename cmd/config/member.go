@@ -139,7 +139,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 	cfg.Client, cfg.Quota, cfg.Group = m.client, m.Quota, m.Topic.Group
 	log := &memberLog{
 		Sequence: &sinklog.Sequence{Client: m.shelf, Topics: shelf.Topics, Name: m.sequence(), Model: shelf.Name},
-		as:       memberPublisher{&publisher{Shelf: shelf, judge: m.Judge}, as, m.Failed},
+		as:       memberPublisher{&publisher{Shelf: shelf, judge: m.Require.Judge}, as, m.Failed},
 	}
 	if m.Stream.Shared() {
 		cfg.Partitions = as.Partitions()

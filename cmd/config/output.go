@@ -101,7 +101,7 @@ func (p Task) Notices() (said []string) {
 // RunConfig has the limits and resources of runs of the task.
 func (p Task) RunConfig() pipeline.RunConfig {
 	return pipeline.RunConfig{
-		Judge: p.Judge, Limit: p.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Placed: p.Placed,
+		Judge: p.Require.Judge, Limit: p.Require.Limit, Keep: p.Keep, Folder: p.Folder, Resources: p.Resources, Placed: p.Placed,
 	}
 }
 

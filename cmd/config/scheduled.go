@@ -20,7 +20,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 		Files:   schedule.Files{Which: of.Files.Which, Last: time.Duration(of.Files.Last), Key: of.Files.Key, Column: of.Files.Column},
 		Retries: of.Retries, Backoff: time.Duration(of.Backoff),
 		Promote: of.Promote.rule(),
-		Judge:   t.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
+		Judge:   t.Require.Judge, Software: software, Elsewhere: t.Shelf != nil, How: t.RunConfig(),
 	}
 	for _, trigger := range of.Triggers {
 		j.Triggers = append(j.Triggers, trigger.due())

@@ -156,7 +156,6 @@ func choices() map[string]any {
 		"job train.objective":         pipeline.Objectives(),
 		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
 		"job delta_policy":            []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
-		"job judge":                   []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw},
 		"job stream.group":            []string{GroupSingle, GroupShared},
 		"job source.kafka.format":     kafkalog.Formats,
 		"job source.kafka.tombstones": []string{"bad", "skip"},

@@ -164,8 +164,9 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"memory": "512MiB"},
 		{"checkpoint": "1m30s"},
 		{"train": "{seed: 18446744073709551615, time: 1.5h}"},
-		{"judge": "draw"},
-		{"limit": "0.5"},
+		{"require": "draw"},
+		{"require": "0.5"},
+		{"require": "{prediction: 10 %}"},
 		{"delta": "1 %"},
 		{"delta": "${A_NUMBER}"},
 		{"workers": "${A_COUNT}"},
@@ -260,7 +261,7 @@ func keysAreSaid(t *testing.T, kind string) {
 			refused := slices.ContainsFunc(faults, func(f yamlfile.Fault) bool {
 				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
 			})
-			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "duplicates", "stream.promote"}, key) { // these read their words themselves
+			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "duplicates", "stream.promote", "require"}, key) { // these read their words themselves
 				t.Errorf("%s: %v: refused: %v (%v, %v)", key, word, refused, faults, err)
 			}
 		}

@@ -74,7 +74,7 @@ func (p Task) Publisher() pipeline.Publisher {
 	if p.Shelf == nil {
 		return nil
 	}
-	return &publisher{Shelf: p.Shelf, source: p.Source, judge: p.Judge}
+	return &publisher{Shelf: p.Shelf, source: p.Source, judge: p.Require.Judge}
 }
 
 // IsID reports whether a text looks like the id of a certificate.

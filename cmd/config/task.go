@@ -22,7 +22,7 @@ import (
 // Overrides are the changes of a command to a job file: the flags of train, and scheduled.
 type Overrides struct {
 	Epsilon, Memory, Output string
-	Delta, Limit            Share
+	Delta                   Share
 	Passes                  float64
 	Inducing                []int
 	Time                    time.Duration
@@ -68,8 +68,7 @@ type Task struct {
 	BadRows   string       // file for bad rows, or ""
 	Stream    Stream
 	Serve     Serve
-	Limit     float64
-	Judge     pipeline.Judge // pipeline.JudgeMean or pipeline.JudgeDraw
+	Require   Require
 	Resources pipeline.Resources
 	Keep      int            // finished runs whose artifacts stay; 0: all
 	Folder    string         // of the job file
@@ -147,8 +146,6 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
-	faults.Unless(c.Limit >= 0 && c.Limit <= 1, "limit", "%v is no bound between 0 and 1", c.Limit)
-	faults.Unless(c.Judge == "" || c.Judge == pipeline.JudgeMean || c.Judge == pipeline.JudgeDraw, "judge", "%q is neither mean nor draw", c.Judge)
 	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
 	faults.Unless(c.Keep >= 0, "keep", "%d is negative", c.Keep)
 	faults.Unless(c.Checkpoint >= 0, "checkpoint", "%v is negative", time.Duration(c.Checkpoint))
@@ -159,7 +156,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	p := Task{
 		Job: job, Source: from, Shelf: shelf, Output: c.Output, Sign: sign.KeyFile(c.Sign), BadRows: bad.path, Stream: c.Stream, Serve: c.Serve,
 		Keep: c.Keep, Folder: c.Folder,
-		Limit: float64(c.Limit), Judge: cmp.Or(c.Judge, pipeline.JudgeMean), Resources: resources.WithDefaults(),
+		Require: Require{Judge: cmp.Or(c.Require.Judge, pipeline.JudgeMean), Limit: c.Require.Limit}, Resources: resources.WithDefaults(),
 	}
 	p.Stream.check(&faults)
 	p.Serve.check(&faults)
@@ -198,7 +195,6 @@ var flags = map[string]struct {
 	"train.passes": {"passes", func(c *JobFile, o Overrides) { c.Train.Passes = o.Passes }},
 	"train.time":   {"time", func(c *JobFile, o Overrides) { c.Train.Time = yamlfile.Duration(o.Time) }},
 	"train.seed":   {"seed", func(c *JobFile, o Overrides) { c.Train.Seed = o.Seed }},
-	"limit":        {"limit", func(c *JobFile, o Overrides) { c.Limit = o.Limit }},
 	"workers":      {"workers", func(c *JobFile, o Overrides) { c.Workers = o.Workers }},
 	"output":       {"output", func(c *JobFile, o Overrides) { c.Output = o.Output }},
 }

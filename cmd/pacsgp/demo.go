@@ -94,7 +94,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
 	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
-	v, err := verification{Check: program.Check{Model: model, Certificate: certificate, ID: o.Record.ID, From: p.Source, Judge: p.Judge}, retrain: true}.run(ctx, w)
+	v, err := verification{Check: program.Check{Model: model, Certificate: certificate, ID: o.Record.ID, From: p.Source, Judge: p.Require.Judge}, retrain: true}.run(ctx, w)
 	if err != nil {
 		return err
 	}

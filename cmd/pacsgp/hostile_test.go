@@ -95,7 +95,7 @@ func TestHostileNames(t *testing.T) {
 		{"roles": "{key: " + evilYAML + "}"},
 		{"duplicates": evilYAML},
 		{"memory": evilYAML},
-		{"judge": evilYAML},
+		{"require": evilYAML},
 		{"checkpoint": evilYAML},
 		{"grid": evilYAML},
 		{"scaling": evilYAML},
@@ -198,7 +198,6 @@ func TestStandardOutputThatIsFull(t *testing.T) {
 	for _, args := range [][]string{
 		{"plan", "-c", job},
 		{"train", "-c", job},
-		{"train", "-c", job, "--limit", "1e-9"},
 		{"inspect", a.certificate},
 		{"verify", a.model, a.certificate, a.lake},
 		{"predict", a.model, a.certificate, a.lake, "-o", output},

@@ -28,7 +28,6 @@ func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
 	f.StringVar(&o.Epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
 	f.Var(&o.Delta, "delta", "the certificate fails with probability at most delta")
-	f.Var(&o.Limit, "limit", "exit with status 3 unless the bound that judge names is at most this")
 	f.IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points to choose from")
 	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
 	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")

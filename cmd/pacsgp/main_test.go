@@ -169,8 +169,8 @@ func (j jobFile) write(t testing.TB, dir string) string {
 			fmt.Fprintf(&text, "%s: %s\n", key, j[key])
 		}
 	}
-	if j["judge"] == "" { // of so few rows little can be said about the mean
-		text.WriteString("judge: draw\n")
+	if j["require"] == "" { // of so few rows little can be said about the mean
+		text.WriteString("require: draw\n")
 	}
 	path := filepath.Join(dir, "job.yaml")
 	writeFile(t, path, []byte(text.String()))

@@ -111,8 +111,8 @@ table = pa.table({"a": a, "carrier": carrier, "gap": pa.array(gaps, from_pandas=
 `
 	fatal.If(t, os.Mkdir(in("lake"), 0o755))
 	verifytest.Script(t, rows+`pq.write_table(table, sys.argv[1])`, in("lake/rows.parquet"))
-	writeFile(t, in("encoded.yaml"), []byte(`{source: lake, target: y, loss: {epsilon: 0.7}, delta: 0.05, inducing: 12, train: {passes: 2}, output: encoded, judge: draw, encode: {carrier: one-hot}, fill: {gap: {with: median, flag: true}}}`))
-	writeFile(t, in("plain.yaml"), []byte(`{source: lake, target: y, features: [a], loss: {epsilon: 1.5}, delta: 0.05, inducing: 12, train: {passes: 2}, output: plain, judge: draw}`))
+	writeFile(t, in("encoded.yaml"), []byte(`{source: lake, target: y, loss: {epsilon: 0.7}, delta: 0.05, inducing: 12, train: {passes: 2}, output: encoded, require: draw, encode: {carrier: one-hot}, fill: {gap: {with: median, flag: true}}}`))
+	writeFile(t, in("plain.yaml"), []byte(`{source: lake, target: y, features: [a], loss: {epsilon: 1.5}, delta: 0.05, inducing: 12, train: {passes: 2}, output: plain, require: draw}`))
 	for _, name := range []string{"encoded", "plain"} {
 		succeed(t, "train", in(name+".yaml"))
 		succeed(t, "predict", in(name), in("lake"), "-o", in(name+".parquet"))

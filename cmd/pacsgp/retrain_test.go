@@ -17,7 +17,7 @@ func heldOut(t *testing.T) artifact {
 }
 
 func heldOutJob() jobFile {
-	return jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "judge": "mean", "grid": "paper", "train": "{passes: 20}"}
+	return jobFile{"loss": "{epsilon: 34}", "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "require": "prediction", "grid": "paper", "train": "{passes: 20}"}
 }
 
 // What a check did not find counts for nothing: where only a hold-out certifies the mean,

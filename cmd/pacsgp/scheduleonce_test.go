@@ -18,7 +18,7 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 	jobs := map[string]jobFile{
 		"damaged": {"source": "{paths: [junk]}", "output": "damaged"},
 		"missing": {"features": "[x1, x2]", "target": "none", "output": "missing"},
-		"above":   {"limit": "0.0001", "output": "above"},
+		"above":   {"require": "{draw: 0.0001}", "output": "above"},
 		"well":    {"output": "well"},
 	}
 	for name, change := range jobs {
@@ -37,7 +37,7 @@ func TestScheduleOnceTellsWhatFailed(t *testing.T) {
 		return pacsgp(t, "-q", "schedule", "--once", "-c", schedule)
 	}
 	a := once("damaged", "missing", "above", "well")
-	a.says(t, exitConfig, "damaged: the lake cannot be listed: ", "junk/a.parquet", "missing: run ", "failed, ", `no column "none"`, "above: run ", "above the job's limit")
+	a.says(t, exitConfig, "damaged: the lake cannot be listed: ", "junk/a.parquet", "missing: run ", "failed, ", `no column "none"`, "above: run ", "above what the job requires")
 	if strings.Contains(a.message, "well: ") {
 		t.Errorf("it says %s", a.message)
 	}
