@@ -191,7 +191,7 @@ func (b *bench) ourTraining(binary string) func(context.Context, trainingCase, i
 	return func(ctx context.Context, c trainingCase, steps int) (fit, error) {
 		const stepsOfPass = 5
 		r, err := measured.Train(ctx, binary, b.folder(c), fmt.Sprintf(
-			"source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ngrid: paper\nguarantees: pac-bayes\njudge: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
+			"source: {paths: [train]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\ngrid: paper\nguarantees: pac-bayes\nrequire: draw\ninducing: %d\ntrain: {passes: %g}\noutput: artifact\n",
 			c.target, c.inducing, float64(steps)/stepsOfPass))
 		return fit{Bound: r.Bound, Seconds: r.Diagnostics.Train + r.Diagnostics.LastPass}, err
 	}

@@ -80,7 +80,7 @@ func job(t *testing.T, lines ...string) string {
 	g, err := synth.New(synth.Config{Seed: 22, Noise: 0.1, Features: 2})
 	fatal.If(t, err)
 	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 180))
-	return write(t, dir, "source: {paths: [lake]}", append(lines, "loss: {epsilon: 0.7}", "judge: draw")...)
+	return write(t, dir, "source: {paths: [lake]}", append(lines, "loss: {epsilon: 0.7}", "require: draw")...)
 }
 
 // write writes the file of a small job.
@@ -197,7 +197,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 	data, err := filepath.Abs(filepath.Join(data, "concrete"))
 	fatal.If(t, err)
 	if _, err := os.Stat(data); err == nil {
-		jobs["concrete"] = write(t, t.TempDir(), fmt.Sprintf("source: {paths: [%q]}", data), "loss: {epsilon: 10}", "duplicates: keep", "judge: draw")
+		jobs["concrete"] = write(t, t.TempDir(), fmt.Sprintf("source: {paths: [%q]}", data), "loss: {epsilon: 10}", "duplicates: keep", "require: draw")
 	} else if os.Getenv("CI") == "true" && os.Getenv("PACSGP_DATA") != "none" {
 		t.Error(err)
 	}

@@ -196,7 +196,7 @@ func fortyFiles(t testing.TB) (path string) {
 	g, err := synth.New(synth.Config{Seed: 22, Noise: 0.1, Features: 2})
 	fatal.If(t, err)
 	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(dir, "lake"), 40, 0, 400_000))
-	return write(t, dir, "source: {paths: [lake]}", "loss: {epsilon: 0.7}", "judge: draw", "workers: 1")
+	return write(t, dir, "source: {paths: [lake]}", "loss: {epsilon: 0.7}", "require: draw", "workers: 1")
 }
 
 // On Flink the bytes are those of pacsgp train, also when workers are killed, and when parts occur
