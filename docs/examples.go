@@ -8,7 +8,6 @@ var Examples = map[string]string{
 	"fill":     "{wind: median}",
 	"groups":   "{column: carrier}",
 	"loss":     "{epsilon: 0.5}",
-	"kernel":   "{family: matern-5/2}",
 	"unit":     "{column: day}",
 	"roles":    "{holdout: 10 %}",
 	"bad_rows": "{tolerance: 0.1 %}",

@@ -28,7 +28,7 @@ func TestBadJobsAreRefused(t *testing.T) {
 			"not both":                                                    func(j *pipeline.Job) { j.Loss.EpsilonStd = 1 },
 			`"y" is the target`:                                           func(j *pipeline.Job) { j.Features = []string{"y"} },
 			"inducing: 0|inducing: 4001":                                  func(j *pipeline.Job) { j.Inducing = []int{0, 4001} },
-			"kernel.family: no family":                                    func(j *pipeline.Job) { j.Kernel.Family = []string{} },
+			"kernel: no family":                                           func(j *pipeline.Job) { j.Kernel.Family = []string{} },
 			"train.mode|batch -9, buffer 3|passes":                        func(j *pipeline.Job) { j.Train = pipeline.TrainDecl{Mode: "fast", Batch: -9, Buffer: 3, Passes: nan} },
 			"grid: min 1":                                                 func(j *pipeline.Job) { j.Grid = pipeline.GridDecl{Min: 1, Step: nan} },
 			`loss.kind: "l2"|grid.prior: "cauchy"|scaling: "some"`: func(j *pipeline.Job) {

@@ -160,7 +160,7 @@ func (j Job) WithDefaults() (Job, error) {
 		j.Kernel.Family = []string{certify.KernelSquaredExponential}
 	}
 	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
-		fault("kernel.family: %w", err)
+		fault("kernel: %w", err)
 	}
 	for _, m := range j.Inducing {
 		if m < 1 || m > certify.MaxInducing {

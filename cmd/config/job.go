@@ -36,7 +36,7 @@ type JobFile struct {
 	DeltaPolicy string `yaml:"delta_policy"`
 	Horizon     int64  `yaml:"horizon"`
 
-	Kernel     kernelConfig     `yaml:"kernel"`
+	Kernel     yamlfile.Names   `yaml:"kernel"`
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
@@ -84,14 +84,6 @@ type LossSection struct {
 
 	Tolerance string `yaml:"tolerance"`
 }
-
-type kernelConfig struct {
-	Family    yamlfile.Names `yaml:"family"`
-	Isotropic bool           `yaml:"isotropic"`
-}
-
-// ReadWord reads a family.
-func (k *kernelConfig) ReadWord(word *ast.StringNode) error { return k.Family.UnmarshalYAML(word) }
 
 // paperGrid is the word for [pipeline.PaperGrid].
 const paperGrid = "paper"
@@ -147,7 +139,7 @@ func (c JobFile) job() pipeline.Job {
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
 		},
 		Delta:    float64(given(c.Delta, 0)),
-		Kernel:   pipeline.KernelDecl{Family: c.Kernel.Family, Isotropic: c.Kernel.Isotropic},
+		Kernel:   pipeline.KernelDecl{Family: c.Kernel},
 		Grid:     c.grid(),
 		Inducing: c.Inducing,
 		Scaling:  pipeline.Scaling(c.Scaling),

@@ -126,8 +126,6 @@ func (m *schemer) section(key string, t reflect.Type) schema {
 // A worded section may be one of some words instead; nil: any.
 type worded interface{ words() []string }
 
-func (kernelConfig) words() []string { return certify.Families() }
-
 func (SourceSection) words() []string { return nil }
 
 func (filesConfig) words() []string {

@@ -150,8 +150,8 @@ func TestSchemaAndLintAgree(t *testing.T) {
 		{"loss": "{epsilon: {std: 0.6}, unit: minutes}"},
 		{"loss": "{kind: band, below: 1, above: 2}"},
 		{"loss": "{kind: relative-zero-one, epsilon: 10 %}"},
-		{"kernel": "{family: [matern-3/2, matern-5/2], isotropic: true}"},
-		{"kernel": "{family: matern-5/2}"},
+		{"kernel": "[matern-3/2, matern-5/2]"},
+		{"kernel": "matern-5/2"},
 		{"grid": "paper"},
 		{"guarantees": "pac-bayes"},
 		{"guarantees": "[pac-bayes, holdout]"},
@@ -259,7 +259,7 @@ func keysAreSaid(t *testing.T, kind string) {
 			}
 			_, faults, err := checkJob(t.Context(), tiny(keys{change: value}).write(t, t.TempDir()), with(nil), Overrides{})
 			refused := slices.ContainsFunc(faults, func(f yamlfile.Fault) bool {
-				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel.family" && strings.Contains(f.Text, word.(string))
+				return strings.HasPrefix(f.Text, key+": \""+word.(string)+"\" is n") || f.Key == "kernel" && strings.Contains(f.Text, word.(string))
 			})
 			if want := word == "no-such-word" && words != nil; err != nil || refused != want && !slices.Contains([]string{"guarantees", "duplicates", "stream.promote", "require"}, key) { // these read their words themselves
 				t.Errorf("%s: %v: refused: %v (%v, %v)", key, word, refused, faults, err)
