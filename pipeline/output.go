@@ -133,14 +133,11 @@ type Scheduled struct {
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
 	Files    []ManifestFile `json:"files"`
-	Gone     []string       `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
-	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
-	Current  bool           `json:"current"`            // its certificate has become current
-	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
-	Tested   string         `json:"tested,omitempty"`   // result of its new rows as a test of the current model, before training
-	Test     *RowsTest      `json:"test,omitempty"`     // the same in numbers
-	Untested string         `json:"untested,omitempty"` // why some new rows could not test the current model
-	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
+	Gone     []string       `json:"gone,omitempty"`   // paths of files that the run before had, and that are no longer there
+	Window   *TopicWindow   `json:"window,omitempty"` // of a topic
+	Current  bool           `json:"current"`          // its certificate has become current
+	Why      string         `json:"why,omitempty"`    // the reason for Current, or against it
+	Due      *time.Time     `json:"due,omitempty"`    // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
 // TriggerLook is the trigger in the record of a job that cannot run, whatever is due.
@@ -157,15 +154,6 @@ func (s *Scheduled) Missing() string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-// A RowsTest is what rows that came after a model say of it.
-type RowsTest struct {
-	Certificate string  `json:"certificate"` // id
-	Rows        int64   `json:"rows"`        // labelled ones so far
-	Loss        float64 `json:"loss"`        // mean loss on them, rounded up
-	Bound       float64 `json:"bound"`       // on the expected loss, on average over them; 1: there is none
-	Alarm       bool    `json:"alarm"`       // they contradict the certificate
 }
 
 // A State is the state of a run.

@@ -59,7 +59,7 @@ type shardPass struct {
 	summaries   []summary // one a column, if wanted
 
 	// Of scored rows, in their order.
-	targetsInOrder series       // of reference and train rows
+	targetsInOrder series // of reference and train rows
 }
 
 // A summary describes a column's values in a shard.

@@ -60,9 +60,9 @@ type BadRowsKeeper interface {
 type Publisher interface {
 	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
-	// Publish publishes all results, then points to the best. verdict is nil, or the reason
-	// why the run has no certificate of the required kind.
-	Publish(ctx context.Context, all []*Result, best *Result, verdict error) error
+	// Publish publishes a result, and points to it. verdict is nil, or the reason why the run
+	// has no certificate of the required kind.
+	Publish(ctx context.Context, r *Result, verdict error) error
 }
 
 // Train runs a job on rows, and publishes to an output. It
@@ -293,7 +293,7 @@ func (s *stage) run(ctx context.Context) (*Outcome, error) {
 		return nil, err
 	}
 	if p := s.how.Publisher; p != nil {
-		if err := p.Publish(ctx, []*Result{r}, r, s.how.Verdict(o.Result.Certificate)); err != nil {
+		if err := p.Publish(ctx, r, s.how.Verdict(o.Result.Certificate)); err != nil {
 			return nil, fmt.Errorf("the artifact is in the output, but not on its topics; run the job again: %w", err)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
-	"github.com/pacsgp/pacsgp/sink"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -112,7 +111,7 @@ func (m *Member) MeasureLags(ctx context.Context, told func(offsets map[int]int6
 // the settings that are not in the job.
 func (m *Member) Run(ctx context.Context, s stream.Stream) error {
 	s.Job, s.Name, s.Topic, s.Folders = m.Job, m.sequence(), m.Topic.Topic, m.folders
-	s.Promote, s.Decode, s.Now = m.Stream.Promote.rule(), sink.DecodeModel, time.Now
+	s.Promote = m.Stream.Promote.rule()
 	observer := s.How.Observer
 	group := broker.Group{Name: m.Topic.Group, Topic: m.Topic.Topic, Shared: m.Stream.Shared(), Session: m.Stream.Session(), Told: m.Told}
 	observer.Event(fmt.Sprintf("member of group %q: waiting for its partitions", m.Topic.Group))
@@ -173,7 +172,7 @@ type memberLog struct {
 	settled bool // what earlier owners have left open is ended
 }
 
-// Publisher publishes the results of a window.
+// Publisher publishes the result of a window.
 func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
 	of := *l.as.publisher
 	of.source, _ = w.Rows.(*Topic)
@@ -182,13 +181,12 @@ func (l *memberLog) Publisher(w *stream.Window) stream.Publisher {
 
 // Places are the name of the model or, in a shared group, those of the partitions of a window.
 func (l *memberLog) Places(ctx context.Context, w *stream.Window) ([]stream.Place, error) {
-	names := []sinklog.NamedPlace{{Name: l.as.Name, Partition: -1}}
+	names := []string{l.as.Name}
 	if l.as.share != nil {
 		names = nil
 		for _, g := range w.Segments {
-			p := int(g.Partition)
-			if at := (sinklog.NamedPlace{Name: sinklog.NameOf(l.as.Name, p), Partition: p}); !slices.Contains(names, at) {
-				names = append(names, at)
+			if name := sinklog.NameOf(l.as.Name, int(g.Partition)); !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}

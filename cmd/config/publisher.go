@@ -8,11 +8,10 @@ import (
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
 
-// A publisher publishes the results of a job on topics.
+// A publisher publishes the result of a job on topics.
 type publisher struct {
 	*Shelf
 
@@ -49,14 +48,14 @@ func (p *publisher) Check(ctx context.Context) (err error) {
 }
 
 // follows demands that a window from the committed offsets of its group still begins there, or
-// was published as these certificates.
-func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*pipeline.Result) (kafkalog.GroupAt, error) {
+// was published as this certificate.
+func (p *publisher) follows(ctx context.Context, client *broker.Client, r *pipeline.Result) (kafkalog.GroupAt, error) {
 	rows, ok := p.source.(*Topic)
 	if !ok || p.group == "" || rows.Config.From.Time != ingestlog.Committed {
 		return kafkalog.Nowhere, nil
 	}
 	var ids []string
-	for _, r := range all {
+	if r != nil {
 		ids = append(ids, r.ID)
 	}
 	at, err := kafkalog.Follows(ctx, client, p.Topics, p.group, rows.Topic, rows.frozen.Firsts, rows.frozen.Ends, ids...)
@@ -66,11 +65,9 @@ func (p *publisher) follows(ctx context.Context, client *broker.Client, all []*p
 	return at, nil
 }
 
-// Publish sends the artifacts of a job's output, and points to the best.
-func (p *publisher) Publish(ctx context.Context, all []*pipeline.Result, best *pipeline.Result, _ error) error {
-	return p.send(ctx, nil, all, "certificate "+best.ID, func(to *kafkalog.Publication) error {
-		return to.Point(ctx, p.Name, best.Certificate, p.judge)
-	})
+// Publish sends the artifact of a job's output, and points to it.
+func (p *publisher) Publish(ctx context.Context, r *pipeline.Result, _ error) error {
+	return p.send(ctx, nil, r, []string{p.Name})
 }
 
 // A memberPublisher publishes the windows of a member of a group: it commits as a member.
@@ -81,31 +78,11 @@ type memberPublisher struct {
 	failed func() // called for each failed attempt
 }
 
-// Publish sends the artifacts of a window, what rows have said, and pointers. It does so again
-// in another generation with the same partitions, or when another process has ended its writer.
-func (p *memberPublisher) Publish(ctx context.Context, all []*pipeline.Result, turns []stream.Turn) error {
-	what := "no row"
-	switch {
-	case len(all) == 0 && len(turns) > 0:
-		what = "no certificate"
-	case len(all) > 0:
-		what = "certificate " + all[0].ID
-	}
+// Publish sends the artifact of a window, and pointers. It does so again in another generation with
+// the same partitions, or when another process has ended its writer.
+func (p *memberPublisher) Publish(ctx context.Context, r *pipeline.Result, points []string) error {
 	return p.member.Work(ctx, func(ctx context.Context, as broker.Member) error {
-		err := p.send(ctx, &as, all, what, func(to *kafkalog.Publication) error {
-			for _, t := range turns {
-				// Not behind the pointer: rows that have chosen a model must not test it.
-				if err := to.Tested(ctx, t.Name, t.Next); err != nil {
-					return err
-				}
-				if c := t.Points; c != nil {
-					if err := to.Point(ctx, t.Name, *c, p.judge); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
+		err := p.send(ctx, &as, r, points)
 		if err != nil {
 			p.failed()
 		}
@@ -113,9 +90,9 @@ func (p *memberPublisher) Publish(ctx context.Context, all []*pipeline.Result, t
 	})
 }
 
-// send sends all artifacts, then what point sends, then the offsets of the rows with a word about
-// them; of a window without rows the offsets alone.
-func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline.Result, what string, point func(to *kafkalog.Publication) error) (err error) {
+// send sends an artifact, then the pointers of some names, then the offsets of the rows with a word
+// about them; of a window without rows, which has no artifact, the offsets alone.
+func (p *publisher) send(ctx context.Context, as *broker.Member, r *pipeline.Result, points []string) (err error) {
 	client, err := p.Cluster.Client()
 	if err != nil {
 		return err
@@ -140,7 +117,7 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 			err = errors.Join(err, to.Abort(ctx))
 		}
 	}()
-	at, err := p.follows(ctx, client, all)
+	at, err := p.follows(ctx, client, r)
 	switch { // of a member, which commits offsets with or behind what it sends
 	case err != nil:
 		return err
@@ -149,7 +126,9 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 	case as != nil && at == kafkalog.AtBegin:
 		to.Fresh()
 	}
-	for _, r := range all {
+	what := "no row"
+	if r != nil {
+		what = "certificate " + r.ID
 		if _, err := to.PutModel(ctx, r.Model); err != nil {
 			return err
 		}
@@ -157,8 +136,10 @@ func (p *publisher) send(ctx context.Context, as *broker.Member, all []*pipeline
 			return err
 		}
 	}
-	if err := point(to); err != nil {
-		return err
+	for _, name := range points {
+		if err := to.Point(ctx, name, r.Certificate, p.judge); err != nil {
+			return err
+		}
 	}
 	if rows, ok := p.source.(*Topic); ok && p.group != "" {
 		if err := to.CommitOffsets(ctx, as, p.group, rows.Topic, rows.frozen.Ends, what); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // metrics are those of a stream, listed in docs/metrics.md.
@@ -31,7 +30,6 @@ type metrics struct {
 	publishedAt prometheus.Gauge
 	latency     prometheus.Histogram
 	errors      prometheus.Counter
-	next        nextMetrics
 	group       *groupMetrics
 
 	why atomic.Pointer[string] // rows cannot be read; nil: they can
@@ -68,7 +66,6 @@ func newMetrics(used func() int64, limit int64) *metrics {
 		number:      gauge("pacsgp_certificate_number", "Number of the last certificate in its sequence."),
 		publishedAt: gauge("pacsgp_certificate_timestamp_seconds", "When the last certificate was published, in seconds since 1970; its age is time() less this."),
 		errors:      counter("pacsgp_publish_errors_total", "Attempts to publish that failed and were made again, or ended the process."),
-		next:        newNextMetrics(registry, "pacsgp_", "name"),
 		group:       newGroupMetrics(of),
 	}
 }
@@ -107,11 +104,6 @@ func (m *metrics) Filled(w *stream.Window) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed[w.N] = time.Now()
-}
-
-// Tested shows what new rows have said of what is current.
-func (m *metrics) Tested(place string, t watch.Test, bound float64) {
-	m.next.show(place, t, bound)
 }
 
 // Published shows a published certificate.

@@ -29,7 +29,7 @@ func scheduleCommand(w system) *cobra.Command {
 			"schedule file.\n\n" +
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
 			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
-			"before 3; an alarm is a 3.",
+			"before 3.",
 		Args: orFile(&path, "the schedule file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, jobs, err := loadSchedule(cmd.Context(), path, w)
@@ -180,7 +180,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		}
 		return o, err
 	}
-	s.Tested, s.Ended, s.Seen = m.tested, m.ended, m.seen
+	s.Ended, s.Seen = m.ended, m.seen
 	if c.Serve.Declared() {
 		s.Lagged = m.lagged
 	}
@@ -266,18 +266,13 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	if err != nil {
 		return err
 	}
-	cautions := report.Cautions(c)
-	alarm, err := schedule.AlarmOf(out, whole)
-	if alarm != "" {
-		cautions = append(cautions, alarm)
-	}
 	show := newDisplay(w)
 	defer show.end()
-	for _, text := range cautions {
+	for _, text := range report.Cautions(c) {
 		show.notice(text)
 	}
-	_, failed := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
-	return errors.Join(err, failed)
+	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
+	return err
 }
 
 // withJob calls do with one job of a schedule, and holds the schedule's record meanwhile.

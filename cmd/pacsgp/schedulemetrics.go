@@ -13,14 +13,12 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // scheduleMetrics are the metrics of a scheduler, listed in docs/metrics.md.
 type scheduleMetrics struct {
 	registry *prometheus.Registry
 	runs     *prometheus.CounterVec
-	next     nextMetrics
 	of       map[string]*prometheus.GaugeVec // by name without its prefix, each by job
 	training prometheus.Gauge
 
@@ -49,7 +47,6 @@ func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
 		m.of[name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_scheduled_" + name, Help: help}, []string{"job"})
 		m.registry.MustRegister(m.of[name])
 	}
-	m.next = newNextMetrics(m.registry, "pacsgp_scheduled_", "job")
 	for _, j := range jobs {
 		m.stands(j.Job)
 	}
@@ -133,9 +130,4 @@ func (m *scheduleMetrics) progress(of pipeline.Progress) {
 // lagged shows the number of offsets of a job's topic in no window yet.
 func (m *scheduleMetrics) lagged(j *schedule.Job, offsets int64) {
 	m.set("lag_offsets", j.Name, float64(offsets))
-}
-
-// tested shows what new rows have said of the current model of a job.
-func (m *scheduleMetrics) tested(j *schedule.Job, t watch.Test, bound float64) {
-	m.next.show(j.Name, t, bound)
 }

@@ -116,7 +116,6 @@ type State struct {
 	Open  string               `json:"open,omitempty"` // the run at work
 	Retry *Retry               `json:"retry,omitempty"`
 	Done  string               `json:"done,omitempty"` // digest of the rows of the last finished run
-	Tests Tests                `json:"tests"`
 
 	Unchosen  int       `json:"unchosen,omitempty"`    // consecutive runs whose files, or window, could not be chosen
 	NotBefore time.Time `json:"not_before,omitzero"`   // earliest next count of rows, files and offsets

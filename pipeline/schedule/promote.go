@@ -80,20 +80,6 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 	return err
 }
 
-// AlarmOf says which run's rows have contradicted a certificate of an output, "" if none has.
-func AlarmOf(out pipeline.Output, id string) (string, error) {
-	all, err := out.Runs()
-	if err != nil {
-		return "", err
-	}
-	for r := range all {
-		if of := r.Scheduled; of != nil && of.Test != nil && of.Test.Certificate == id && of.Test.Alarm {
-			return fmt.Sprintf("the rows of run %d of %s have contradicted this certificate (%s)", of.Number, of.Job, of.Tested), nil
-		}
-	}
-	return "", nil
-}
-
 // Promote makes a certificate of an output the current one, for example to roll back. The
 // certificate must follow from its model and certify the judged predictor; else the pointer
 // stays. before is the id of the one before, "nothing" or "unreadable".

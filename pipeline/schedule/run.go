@@ -14,7 +14,6 @@ import (
 // A lot is the rows of a run: files, or a window.
 type lot struct {
 	rows      pipeline.Rows
-	files     []File // or none
 	digest    string
 	number    string // key of its number in the sequence
 	none      bool   // no new row since the run before
@@ -51,11 +50,6 @@ func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeli
 			return nil, err
 		}
 		return r, s.put(j, state)
-	}
-	if err := s.test(ctx, j, state, run, of); ctx.Err() != nil {
-		return nil, ctx.Err()
-	} else if err != nil {
-		s.untested(j, run, err)
 	}
 	if state.Open, err = j.name(run, now); err != nil {
 		return nil, err
@@ -187,7 +181,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	}
 	run.Files = manifestFiles(files)
 	of := j.lotOf(run)
-	of.rows, of.files, of.none = j.Lake.Rows(files), files, len(files) == 0 || state.Done == of.digest
+	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.Done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
 			if chosen { // a retry chooses anew: the files are to be mended

@@ -332,18 +332,6 @@ func TestRound(t *testing.T) {
 			t.Errorf("%v, want status %d", err, c.want)
 		}
 	}
-	// An alarm is told, although a new certificate is current.
-	s.kl, s.fail = 61.25, nil
-	train := s.Train
-	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-		how.Begun.Scheduled.Test, how.Begun.Scheduled.Tested = &pipeline.RowsTest{Certificate: "ab", Alarm: true}, "alarm: it does not hold"
-		return train(ctx, j, job, rows, how)
-	}
-	s.lake.add("f", 60)
-	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(10 * time.Hour)})
-	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitNotCertified || !strings.Contains(err.Error(), "alarm: it does not hold") {
-		t.Errorf("with an alarm: %v", err)
-	}
 }
 
 // Which certificate becomes current: one that is certified, whatever its bound or if it is not far

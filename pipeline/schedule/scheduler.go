@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Scheduler decides when to run which job, from its record and the time of a look.
@@ -32,10 +31,7 @@ type Scheduler struct {
 	Ended func(j *Job, r *pipeline.RunState)
 	// Seen is called after each look at a job. The fault says why the job cannot run, or why it is
 	// not known whether it is due.
-	Seen func(j *Job, fault error)
-	// Tested is called with the test of the current model on new rows, and the bound on its
-	// expected loss on average over them.
-	Tested func(j *Job, t watch.Test, bound float64)
+	Seen   func(j *Job, fault error)
 	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
 	lookFault error // why the last look did not find out whether its job is due

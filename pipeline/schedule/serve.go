@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -38,7 +37,7 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // Once runs what is due of each job. It returns a [RoundError] about runs without a certified
-// guarantee, alarms, unreadable sources and jobs that cannot run.
+// guarantee, unreadable sources and jobs that cannot run.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
@@ -59,9 +58,6 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 			}
 			if run.Exit != nil && *run.Exit != 0 {
 				failed(*run.Exit, errors.New(Words(run)))
-			}
-			if t := run.Scheduled.Test; t != nil && t.Alarm {
-				failed(pipeline.ExitNotCertified, fmt.Errorf("%s: certificate %.12s…: %s", j.Name, t.Certificate, run.Scheduled.Tested))
 			}
 		}
 	}

@@ -119,11 +119,9 @@ type unfitError struct{ error }
 // artifact is a certificate of this stream, and its model. An artifact that is missing or damaged,
 // or not of this stream, is an unfitError.
 func (s *Stream) artifact(ctx context.Context, log Log, id string) (c certify.Certificate, model []byte, err error) {
-	a, known := s.kept[id]
-	if !known {
-		if a, err = s.Folders.Published(ctx, id); err != nil {
-			a, err = log.Pull(ctx, id)
-		}
+	a, err := s.Folders.Published(ctx, id)
+	if err != nil {
+		a, err = log.Pull(ctx, id)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return c, nil, unfitError{err}
@@ -145,16 +143,7 @@ func (s *Stream) artifact(ctx context.Context, log Log, id string) (c certify.Ce
 	if err != nil {
 		return c, nil, unfitError{err}
 	}
-	s.keep(id, a)
 	return c, a.Model, nil
-}
-
-// keep keeps an artifact as long as it is tested.
-func (s *Stream) keep(id string, a Artifact) {
-	if s.kept == nil {
-		s.kept = map[string]Artifact{}
-	}
-	s.kept[id] = a
 }
 
 // seen reports whether spans of the topic reach into a window.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Window is consecutive rows of each partition of a topic, in segments.
@@ -68,18 +67,18 @@ type Log interface {
 	// Places are those that the rows of a window are about, after the open transactions of all
 	// other members.
 	Places(ctx context.Context, w *Window) ([]Place, error)
-	// Publisher publishes the results of a window.
+	// Publisher publishes the result of a window.
 	Publisher(w *Window) Publisher
 }
 
-// A Publisher publishes the results of a window.
+// A Publisher publishes the result of a window.
 type Publisher interface {
 	// Check fails, before training, if nothing can be published.
 	Check(ctx context.Context) error
-	// Publish publishes all results, the turn of each place, and the offsets behind the window;
-	// without results only the offsets. If somebody else has published these rows, it returns
-	// [ErrOvertaken].
-	Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error
+	// Publish publishes a result, points these names to it, and commits the offsets behind the
+	// window; without a result only the offsets. If somebody else has published these rows, it
+	// returns [ErrOvertaken].
+	Publish(ctx context.Context, r *pipeline.Result, points []string) error
 }
 
 var (
@@ -89,6 +88,12 @@ var (
 	// help; a later window can be published.
 	ErrOvertaken = errors.New("another job has published these rows")
 )
+
+// A Place has one current certificate.
+type Place struct {
+	Name    string
+	Current Pointer // zero if nothing is current
+}
 
 // A Pointer names the current certificate.
 type Pointer struct {
@@ -139,9 +144,6 @@ type Events interface {
 	Fills(rows int64) func(rows int64)
 	// Filled is told that a window has all its rows.
 	Filled(w *Window)
-	// Tested is told the test of the current model at a place, and the bound on its expected loss
-	// on average over the rows.
-	Tested(place string, t watch.Test, bound float64)
 	// Published is told the certificate of a window.
 	Published(w *Window, c certify.Certificate, status certify.Status)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,13 +22,9 @@ type Stream struct {
 	Folders  Folders
 	Events   Events
 	Promote  watch.Promotion
-	Now      func() time.Time                     // for the age of the current certificate
-	Decode   func([]byte) (pipeline.Model, error) // the bytes of a model
 
 	// Train runs the job of a window; nil means [pipeline.Train].
 	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
-
-	kept map[string]Artifact // those that are tested, by id
 }
 
 // Run works until ctx is done or an error that no retry mends. Overtaken windows are filled anew.
@@ -147,11 +142,8 @@ func (w *work) certify(ctx context.Context, full *Window) error {
 		return err
 	}
 	how.Certified = numbers[k] // by a process that was killed
-	turns, err := w.test(ctx, full)
-	if err != nil {
-		return err
-	}
-	how.Publisher = deciding{publisher, w.Stream, turns}
+	decides := &deciding{publisher, w, full, ""}
+	how.Publisher = decides
 	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {
@@ -161,7 +153,7 @@ func (w *work) certify(ctx context.Context, full *Window) error {
 	if err != nil {
 		return untrained(ctx, full, k, err)
 	}
-	w.tell(full, k, o, turns)
+	w.tell(full, k, o, decides.why)
 	return folder.Done(k)
 }
 
@@ -175,8 +167,11 @@ func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 }
 
 // tell says what was published of a window.
-func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, turns []Turn) {
-	current := outcome(turns, o.Result.ID)
+func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
+	current := "it is current"
+	if why != "" {
+		current = "it is not current: " + why
+	}
 	if verdict := s.How.Verdict(o.Result.Certificate); verdict != nil {
 		current = "it is not current: " + verdict.Error()
 	}

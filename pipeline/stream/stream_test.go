@@ -39,14 +39,14 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 }
 
 // TestStreamKilledAtEachChange: a process is killed before each change that it makes, or behind
-// it. The next one, on its disk or on an empty one, puts every row into one certificate, and
-// gives no number twice.
+// it, also where results are published in steps. The next one, on its disk or on an empty one, puts
+// every row into one certificate, the last of which is current, and gives no number twice.
 func TestStreamKilledAtEachChange(t *testing.T) {
 	for at := 1; ; at++ {
 		ended := false
-		for _, how := range []struct{ after, lost bool }{{false, false}, {true, false}, {true, true}} {
+		for _, how := range []struct{ after, lost, loose bool }{{}, {after: true}, {after: true, lost: true}, {loose: true}, {after: true, loose: true}} {
 			w := newWorld(3*windowRows + 5)
-			w.killAt, w.after = at, how.after
+			w.killAt, w.after, w.loose = at, how.after, how.loose
 			err := w.process(t, nil)
 			ended = err == nil
 			if err != nil && !errors.Is(err, errKilled) {
@@ -60,7 +60,10 @@ func TestStreamKilledAtEachChange(t *testing.T) {
 			if err := w.process(t, nil); err != nil {
 				t.Fatalf("killed at %d %+v, the next one says %v", at, how, err)
 			}
-			if w.each(t, 3); t.Failed() {
+			if w.each(t, 3); string(w.artifacts[w.current.ID].Model) != string(modelOf(w.published[2].Delta.Sequence.Number)) {
+				t.Error("the last certificate is not current")
+			}
+			if t.Failed() {
 				t.Fatalf("killed at %d %+v: %q", at, how, w.said)
 			}
 		}

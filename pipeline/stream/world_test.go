@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,10 +13,8 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
-	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // windowRows is how many rows a window has.
@@ -35,12 +32,7 @@ type world struct {
 	published []certify.Certificate
 	artifacts map[string]Artifact
 	current   Pointer
-	known     []byte // what rows have said of what is current, as JSON
-	loose     bool   // what a window gives is published in steps, not in one transaction
-	proven    bool   // certificates follow from their evidence, which takes its time
-	t         *testing.T
-	means     map[string]float64        // of models, by their bytes
-	mean      func(first int64) float64 // of the model of a window; nil: 0.5, which is near all targets
+	loose     bool // what a window gives is published in steps, not in one transaction
 	disk
 	saying
 
@@ -69,11 +61,10 @@ type saying struct {
 	said      []string
 	filled    []int64 // numbers of windows
 	certified int
-	tests     []watch.Test
 }
 
 func newWorld(rows int64) *world {
-	return &world{topic: pipeline.TopicIdentity{Cluster: "cluster", Topic: "one"}, rows: rows, artifacts: map[string]Artifact{}, means: map[string]float64{}, disk: newDisk()}
+	return &world{topic: pipeline.TopicIdentity{Cluster: "cluster", Topic: "one"}, rows: rows, artifacts: map[string]Artifact{}, disk: newDisk()}
 }
 
 func newDisk() disk {
@@ -213,12 +204,7 @@ func (w *world) Pull(_ context.Context, id string) (Artifact, error) {
 
 // Places is the one that there is.
 func (w *world) Places(context.Context, *Window) ([]Place, error) {
-	at := Place{Name: "name", Partition: -1, Current: w.current}
-	if w.known == nil {
-		return []Place{at}, nil
-	}
-	err := json.Unmarshal(w.known, &at.Known)
-	return []Place{at}, errors.Join(err, at.Known.Validate())
+	return []Place{{"name", w.current}}, nil
 }
 
 // modelOf is what stands for the model of a number.
@@ -261,57 +247,26 @@ func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 		w.inTraining()
 	}
 	text := modelOf(job.Sequence().Number)
-	w.means[string(text)] = 0.5
-	if w.mean != nil {
-		w.means[string(text)] = w.mean(of.g.First)
-	}
-	c := w.certificate(job.Sequence(), hexOf(text), of.g, how.Ancestor)
+	c := certificateOf(job.Sequence(), hexOf(text), of.g, how.Ancestor)
 	document, err := certify.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
 	r := &pipeline.Result{Certificate: c, ID: hexOf(document)}
-	if err := errors.Join(how.Publisher.Publish(ctx, []*pipeline.Result{r}, r, nil), release()); err != nil {
+	if err := errors.Join(how.Publisher.Publish(ctx, r, nil), release()); err != nil {
 		return nil, err
 	}
 	return &pipeline.Outcome{Result: r}, rows.Release(true)
 }
 
-// certificate is one of a window without a miss.
-func (w *world) certificate(at *certify.Sequence, model string, of pipeline.Segment, ancestor *pipeline.Ancestor) certify.Certificate {
-	if !w.proven {
-		c := pipelinetest.SmallCertificate(model, "test")
-		c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
-		if ancestor != nil {
-			c.Declared.Training.Ancestor = &ancestor.Ancestor
-		}
-		return c
+// certificateOf is one of a window.
+func certificateOf(at *certify.Sequence, model string, of pipeline.Segment, ancestor *pipeline.Ancestor) certify.Certificate {
+	c := pipelinetest.SmallCertificate(model, "test")
+	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
+	if ancestor != nil {
+		c.Declared.Training.Ancestor = &ancestor.Ancestor
 	}
-	return certifytest.Certificate(w.t, func(ev *certify.Evidence) {
-		ev.Delta.Sequence, ev.ModelDigest, ev.KL = at, model, 0.5
-		ev.Sample.Segments, ev.Sample.Rows, ev.Sample.Shards, ev.Ledger = []certify.Segment{of}, of.Rows, 1, certify.Ledger{Unit: "row", Rows: of.Rows, Reference: 4, Train: of.Rows - 4}
-		for i := range ev.Theta {
-			ev.Theta[i].Grid.Count, ev.Theta[i].Index = 1, 0
-		}
-		var none, half certify.RiskSum
-		for range ev.Ledger.Train {
-			if err := errors.Join(none.Add(0), half.Add(0.75)); err != nil {
-				w.t.Fatal(err)
-			}
-		}
-		ev.Tallies = certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: none}}
-		ev.Constant.Risk = half
-		ev.Dependence = certifytest.Dependence(of.Rows, 0)
-		ev.Copies.Distinct, ev.Copies.Rows = of.Rows, 0
-		if ancestor != nil {
-			ev.Declared.Training.Ancestor = &ancestor.Ancestor
-		}
-	})
-}
-
-// decode is the model of a window.
-func (w *world) decode(text []byte) (pipeline.Model, error) {
-	return pipelinetest.SmallModel(w.means[string(text)]), nil
+	return c
 }
 
 func (w *world) Fills(int64) func(int64) { return func(int64) {} }
@@ -321,9 +276,6 @@ func (w *world) Filled(of *Window) {
 	defer w.mu.Unlock()
 	w.filled = append(w.filled, of.N)
 }
-
-// Tested hears what rows have said.
-func (w *world) Tested(_ string, t watch.Test, _ float64) { w.tests = append(w.tests, t) }
 
 // A teller hears of what was published.
 type teller struct{ *world }
@@ -339,14 +291,14 @@ func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Train.WarmStart, w.t = true, t
+	job.Train.WarmStart = true
 	say := func(text string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.said = append(w.said, text)
 	}
 	s := &Stream{
-		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train, Decode: w.decode, Now: time.Now,
+		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
 		How: pipeline.RunConfig{Observer: pipeline.Observer{Notice: say, Event: say}},
 	}
 	if change != nil {

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 
@@ -21,12 +20,12 @@ type publisher struct {
 
 func (p publisher) Check(context.Context) error { return nil }
 
-func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, turns []Turn) error {
+func (p publisher) Publish(ctx context.Context, r *pipeline.Result, points []string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	steps := []func() error{
-		func() error { return p.put(all) }, func() error { return p.note(turns) }, func() error { return p.point(turns) },
+		func() error { return p.put(r) }, func() error { return p.point(r, points) },
 		func() error { p.w.committed = p.of.Ends[0]; return nil },
 	}
 	if each := steps; !p.w.loose {
@@ -38,7 +37,7 @@ func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, turns []
 			return errors.Join(errs...)
 		}}
 	}
-	if p.w.committed == p.of.Ends[0] && len(all) > 0 && p.w.artifacts[all[0].ID].Document != nil {
+	if p.w.committed == p.of.Ends[0] && r != nil && p.w.artifacts[r.ID].Document != nil {
 		return nil // by a process that was killed
 	}
 	if p.w.committed != p.of.Firsts[0] {
@@ -52,40 +51,19 @@ func (p publisher) Publish(ctx context.Context, all []*pipeline.Result, turns []
 	return nil
 }
 
-func (p publisher) put(all []*pipeline.Result) error {
-	for _, r := range all {
-		if _, there := p.w.artifacts[r.ID]; there {
-			continue
-		}
-		document, err := certify.Marshal(r.Certificate)
-		if err != nil {
-			return err
-		}
-		p.w.published = append(p.w.published, r.Certificate)
-		p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
+func (p publisher) put(r *pipeline.Result) error {
+	if r == nil || p.w.artifacts[r.ID].Document != nil {
+		return nil
 	}
-	return nil
+	document, err := certify.Marshal(r.Certificate)
+	p.w.published = append(p.w.published, r.Certificate)
+	p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
+	return err
 }
 
-func (p publisher) note(turns []Turn) (err error) {
-	for _, t := range turns {
-		if p.w.known, err = json.Marshal(t.Next); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p publisher) point(turns []Turn) error {
-	for _, t := range turns {
-		if t.Points == nil {
-			continue
-		}
-		document, err := certify.Marshal(*t.Points)
-		if err != nil {
-			return err
-		}
-		p.w.current = Pointer{hexOf(document), p.of.Of}
+func (p publisher) point(r *pipeline.Result, points []string) error {
+	if len(points) > 0 {
+		p.w.current = Pointer{r.ID, p.of.Of}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -44,29 +43,4 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Judge)
 		return Decision{Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
 	}
 	return Decision{Moves: true, Why: fmt.Sprintf("its bound %s is within %g %% of that of the one before, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
-}
-
-// A Contender is a certificate whose model is ready to be tested.
-type Contender struct {
-	certify.Certificate
-
-	ID    string
-	Model pipeline.Model
-	Ready *pipeline.Ready
-}
-
-// Of is the test of the certificate: t if t is of it, else a new one. It may be added to.
-func (c Contender) Of(t *Test) (*Test, error) {
-	if t != nil && t.Certificate == c.ID {
-		test := *t
-		test.Alarm.Stakes = slices.Clone(test.Alarm.Stakes)
-		return &test, nil
-	}
-	alarm, err := certify.NewAlarm(BoundOf(c.Certificate, nil), DefaultDelta)
-	return &Test{Certificate: c.ID, Alarm: alarm}, err
-}
-
-// Test adds the losses of the model on new rows.
-func (c Contender) Test(ctx context.Context, t *Test, src pipeline.Source) error {
-	return c.Ready.Predict(ctx, src, t.Add)
 }

@@ -97,15 +97,6 @@ func (t *Test) add(c counted) error {
 	return t.Alarm.Add(c.losses)
 }
 
-// Add adds predictions of new rows, of a source with the target after the inputs.
-func (t *Test) Add(rows []pipeline.Prediction) error {
-	var c counted
-	for i := range rows {
-		c.see(&rows[i])
-	}
-	return t.add(c)
-}
-
 // Pack predicts a piece.
 func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Context) error, score.Tally, error) {
 	var c counted

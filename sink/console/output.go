@@ -36,9 +36,16 @@ type output struct {
 	State   []finding
 	Current pipeline.Current
 	Promise *report.Page // of the current certificate; nil without one
-	Test    *pipeline.RowsTest
+	Test    *rowsTest
 	Runs    []*pipeline.RunState // the newest first
 	Plot    string               // file of the last run's picture; "": none
+}
+
+// A rowsTest is what rows that came after a model say of it.
+type rowsTest struct {
+	Rows  int64   // labelled ones so far
+	Loss  float64 // mean loss on them, rounded up
+	Alarm bool    // they contradict the certificate
 }
 
 // A finding is something that an operator has to know, and what to do about it.
@@ -126,9 +133,7 @@ func read(folder string, now time.Time) *output {
 	if path := filepath.Join(at, lake.PlotFile); exists(path) {
 		o.Plot = path
 	}
-	if t := watched(folder, o.Current.ID); t != nil {
-		o.Test = t
-	}
+	o.Test = watched(folder, o.Current.ID)
 	o.judge(now)
 	slices.SortStableFunc(o.State, func(a, b finding) int { return cmp.Compare(rank(a.Level), rank(b.Level)) })
 	return o
@@ -168,7 +173,7 @@ func (o *output) promise(folder string) error {
 	return err
 }
 
-// addRuns adds the last runs of a folder, and what their new rows showed of the current model.
+// addRuns adds the last runs of a folder.
 func (o *output) addRuns(folder string) {
 	runs, err := lake.Runs(nil, folder)
 	if err != nil {
@@ -178,9 +183,6 @@ func (o *output) addRuns(folder string) {
 	for r := range runs {
 		if of := r.Scheduled; of != nil {
 			o.Name = of.Job
-			if o.Test == nil && of.Test != nil && of.Test.Certificate == o.Current.ID {
-				o.Test = of.Test
-			}
 		}
 		if o.Runs = append(o.Runs, r); len(o.Runs) == maxRuns {
 			return
@@ -189,7 +191,7 @@ func (o *output) addRuns(folder string) {
 }
 
 // watched is what a watch with its state in this folder has counted of a certificate, or nil.
-func watched(folder, id string) *pipeline.RowsTest {
+func watched(folder, id string) *rowsTest {
 	data, err := durable.ReadSmall(filepath.Join(folder, lake.WatchFile), "a state of watch", maxFile)
 	var s watch.State
 	if err != nil || json.Unmarshal(data, &s) != nil || s.Validate() != nil {
@@ -197,7 +199,7 @@ func watched(folder, id string) *pipeline.RowsTest {
 	}
 	for _, t := range s.Tests {
 		if n := t.Labelled(); n > 0 && t.Certificate == id {
-			return &pipeline.RowsTest{Certificate: id, Rows: n, Loss: t.Losses.Upper(), Bound: 1, Alarm: t.Alarm.Raised > 0}
+			return &rowsTest{n, t.Losses.Upper(), t.Alarm.Raised > 0}
 		}
 	}
 	return nil
@@ -237,9 +239,6 @@ func (o *output) judge(now time.Time) {
 	}
 	if of.Due != nil && last == o.Runs[0] && now.Sub(*of.Due) > 10*time.Minute {
 		o.find(bad, fmt.Sprintf("A run was due at %s UTC, and none has begun.", minute(of.Due.UTC())), "Is the scheduler at work? Its log says what it waits for.")
-	}
-	if of.Untested != "" {
-		o.find(warn, "Not all new rows tested the model that was current: "+of.Untested, "")
 	}
 	if of.Missing() != "" {
 		o.find(warn, of.Missing()+".", "Restore them, unless they were removed on purpose.")

@@ -1,0 +1,60 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// A deciding publisher decides where the certificate of a window becomes current.
+type deciding struct {
+	Publisher
+
+	work *work
+	full *Window
+	why  string // why it does not at some place; "": it does
+}
+
+// Publish publishes the result of a window, and moves the pointers that it replaces.
+func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict error) error {
+	var points []string
+	if verdict == nil {
+		places, err := d.work.Log.Places(ctx, d.full)
+		if err != nil {
+			return err
+		}
+		for _, at := range places {
+			why, err := d.work.stays(ctx, at, d.full, r)
+			if err != nil {
+				return err
+			}
+			if d.why = cmp.Or(d.why, why); why == "" {
+				points = append(points, at.Name)
+			}
+		}
+	}
+	return d.Publisher.Publish(ctx, r, points)
+}
+
+// stays says why a result does not replace the certificate that is current at a place; "": it does.
+func (w *work) stays(ctx context.Context, at Place, full *Window, r *pipeline.Result) (why string, err error) {
+	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != full.Of {
+		return "", nil
+	}
+	current, _, err := w.artifact(ctx, w.Log, at.Current.ID)
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		w.notice(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	d, err := w.Promote.Decide(current, r.Certificate, w.How.Judge)
+	if d.Moves {
+		return "", err
+	}
+	return d.Why, err
+}

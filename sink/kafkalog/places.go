@@ -1,0 +1,70 @@
+package kafkalog
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/stream"
+)
+
+// EndEarlier ends what earlier owners of the same rows have left open: a transaction of somebody
+// dead hides for a minute what was committed behind it.
+func EndEarlier(ctx context.Context, cfg Config) error {
+	if cfg.Share == nil {
+		_, err := cfg.Client.NewWriter(ctx, cfg.transactional())
+		return err
+	}
+	return EndOthers(ctx, cfg)
+}
+
+// Places reads what is current under names. It awaits the ends of
+// all open transactions, for they may hide what was committed behind them.
+func Places(ctx context.Context, client *broker.Client, t Topics, names []string) ([]stream.Place, error) {
+	t = t.WithDefaults()
+	if err := settled(ctx, client, t.Current); err != nil {
+		return nil, err
+	}
+	var places []stream.Place
+	for _, n := range names {
+		at := stream.Place{Name: n}
+		p, err := Current(ctx, client, t, n)
+		if err == nil {
+			at.Current = stream.Pointer{ID: p.Certificate, Of: pipeline.TopicIdentity(p.Rows)}
+		} else if !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+		places = append(places, at)
+	}
+	return places, nil
+}
+
+// settled waits until all that a topic has now is decided: committed or aborted.
+func settled(ctx context.Context, client *broker.Client, topic string) error {
+	partitions, err := client.Partitions(ctx, topic)
+	if err != nil {
+		return err
+	}
+	written, err := client.Written(ctx, topic, partitions)
+	if err != nil {
+		return err
+	}
+	for {
+		_, decided, err := client.Bounds(ctx, topic, partitions)
+		if err != nil {
+			return err
+		}
+		open := false
+		for p, end := range written {
+			open = open || decided[p] < end
+		}
+		if !open {
+			return nil
+		}
+		if err := broker.Pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
