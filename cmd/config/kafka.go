@@ -119,6 +119,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	const ofAvro = "it is of format: avro"
 	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
 	faults.Unless(k.Cluster.Registry == (registry{}) || k.Format == kafkalog.FormatAvro, "kafka.registry", ofAvro)
+	faults.Unless(k.Format != kafkalog.FormatAvro || k.Schema != "" || k.Cluster.Registry != (registry{}), key+".format", "avro needs the schema of the records: declare schema, or kafka.registry")
 	faults.Unless(k.Schema == "" || k.Cluster.Registry == (registry{}), key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 

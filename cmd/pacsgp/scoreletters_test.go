@@ -60,8 +60,8 @@ func TestScoreLetters(t *testing.T) {
 			}
 			want := []string{
 				"more no row topic=features it is no JSON object",
-				`more {"x1": 1, "id": "text"} topic=features row 0 of the record: x2 is null`,
-				`more {"x1": 1e31, "x2": 1} topic=features row 0 of the record: x1 is beyond 1e30 in magnitude`,
+				`more {"x1": 1, "id": "text"} topic=features x2 is null`,
+				`more {"x1": 1e31, "x2": 1} topic=features x1 is beyond 1e30 in magnitude`,
 			}
 			if diff := cmp.Diff(want, letters); diff != "" {
 				t.Errorf("%s: letters (-want +got):\n%s", name, diff)

@@ -11,47 +11,12 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 )
 
-// NewReader reads a stream in memory. It does not copy the stream, which must not change before the
-// reader and its records are released. The caller recovers from panics of the library.
-func NewReader(stream []byte, room *Allowance) (*ipc.Reader, error) {
-	in, _, err := read(func(n int64) ([]byte, error) {
-		if n > int64(len(stream)) {
-			return nil, ended(len(stream) == 0)
-		}
-		next := stream[:n:n]
-		stream = stream[n:]
-		return next, nil
-	}, room)
-	return in, err
-}
-
 // Follow reads a stream as it arrives. Each message may have as many bytes as the allowance, and its
-// memory grows as they arrive. whole reports whether the end mark of the stream was read.
+// memory grows as they arrive. whole reports whether the end mark of the stream was read. The caller
+// recovers from panics of the library.
 func Follow(stream io.Reader, room *Allowance) (in *ipc.Reader, whole func() bool, err error) {
-	most := int64(room.Left)
-	return read(func(n int64) ([]byte, error) {
-		if n > most {
-			return nil, fmt.Errorf("a message of %d MiB, want at most %d: write smaller record batches", n>>20, most>>20)
-		}
-		var arrived bytes.Buffer
-		got, err := io.CopyN(&arrived, stream, n)
-		if errors.Is(err, io.EOF) {
-			err = ended(got == 0)
-		}
-		return arrived.Bytes(), err
-	}, room)
-}
-
-func ended(between bool) error {
-	if between {
-		return io.EOF
-	}
-	return io.ErrUnexpectedEOF
-}
-
-func read(next func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, func() bool, error) {
-	m := &messages{next: next}
-	in, err := ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
+	m := &messages{stream: stream, most: int64(room.Left)}
+	in, err = ipc.NewReaderFromMessageReader(m, ipc.WithAllocator(room))
 	if err != nil {
 		return nil, nil, fmt.Errorf("it is no Arrow IPC stream: %w", err)
 	}
@@ -61,9 +26,23 @@ func read(next func(n int64) ([]byte, error), room *Allowance) (*ipc.Reader, fun
 // messages reads the messages of a stream and checks their lengths. The library's own reader copies
 // each message, and allocates whatever lengths say.
 type messages struct {
-	next  func(n int64) ([]byte, error) // returns the next n bytes; io.EOF at the end
-	whole bool                          // the end mark was read
-	last  *ipc.Message
+	stream io.Reader
+	most   int64 // bytes of a message
+	whole  bool  // the end mark was read
+	last   *ipc.Message
+}
+
+// next returns the next n bytes; io.EOF at the end.
+func (m *messages) next(n int64) ([]byte, error) {
+	if n > m.most {
+		return nil, fmt.Errorf("a message of %d MiB, want at most %d: write smaller record batches", n>>20, m.most>>20)
+	}
+	var arrived bytes.Buffer
+	got, err := io.CopyN(&arrived, m.stream, n)
+	if errors.Is(err, io.EOF) && got > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return arrived.Bytes(), err
 }
 
 // Message returns the next message. It is valid until the next call.

@@ -15,18 +15,12 @@ import (
 const maxDictionary = 1 << 20
 
 // An Allowance is an allocator of at most Left further bytes. A larger request panics; the caller of
-// the library turns the panic into an error. Freed buffers are used again, so that a sequence of
-// streams makes no garbage.
+// the library turns the panic into an error.
 type Allowance struct {
 	Left int
 
-	spare    [][]byte
-	bytes    int // of spare
 	exceeded bool
 }
-
-// maxSpare bounds the bytes of freed buffers that are kept.
-const maxSpare = 16 << 20
 
 // Allocate returns zeros. It panics if more than Left bytes are asked for.
 func (a *Allowance) Allocate(size int) []byte {
@@ -35,16 +29,6 @@ func (a *Allowance) Allocate(size int) []byte {
 		panic(fmt.Sprintf("it claims %d MiB, and %d MiB are left to it", size>>20, a.Left>>20))
 	}
 	a.Left -= size
-	for i, b := range a.spare {
-		if size <= cap(b) && cap(b) <= 2*size {
-			last := len(a.spare) - 1
-			a.spare[i], a.spare = a.spare[last], a.spare[:last]
-			a.bytes -= cap(b)
-			b = b[:size]
-			clear(b)
-			return b
-		}
-	}
 	return memory.DefaultAllocator.Allocate(size)
 }
 
@@ -58,12 +42,8 @@ func (a *Allowance) Reallocate(size int, b []byte) []byte {
 	return grown
 }
 
-// Free keeps b for a later Allocate, or leaves it to the garbage collector.
-func (a *Allowance) Free(b []byte) {
-	if cap(b) > 0 && len(a.spare) < 256 && a.bytes+cap(b) <= maxSpare {
-		a.spare, a.bytes = append(a.spare, b), a.bytes+cap(b)
-	}
-}
+// Free leaves b to the garbage collector.
+func (*Allowance) Free([]byte) {}
 
 // Nulls returns an error unless a column, and its dictionary, has as many nulls as it states.
 func Nulls(column arrow.Array) error {

@@ -1,6 +1,7 @@
 package kafkalog
 
 import (
+	"bufio"
 	"bytes"
 	"math"
 	"math/rand/v2"
@@ -13,9 +14,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 	"github.com/apache/arrow/go/v15/arrow/memory"
-	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -54,15 +53,21 @@ func ipcStream(t testing.TB, batches [][]float64, options ...ipc.Option) []byte 
 	return out.Bytes()
 }
 
+// readArrow reads columns of a stream.
+func readArrow(t *testing.T, names []string, data []byte) ([][]float64, error) {
+	t.Helper()
+	cfg := Config{Columns: names, piped: true, segmentRows: MaxSegmentRows}
+	r := &streamReader{spool: &spool{cfg: cfg}, block: newBlock(cfg)}
+	err := r.arrow(t.Context(), bufio.NewReader(bytes.NewReader(data)))
+	return r.block.columns, err
+}
+
 func TestArrow(t *testing.T) {
 	batches := [][]float64{{1, 2, 3}, {}, {4, 5}}
 	want := []float64{1, 2, 3, 4, 5}
 	for name, options := range map[string][]ipc.Option{"plain": nil, "lz4": {ipc.WithLZ4()}, "zstd": {ipc.WithZstd()}} {
-		columns := make([][]float64, 4)
-		n, err := (&arrowReader{names: []string{"x", "in.y", "time", "d"}}).read(ipcStream(t, batches, options...), columns)
-		if err != nil || n != 5 {
-			t.Fatalf("%s: %d rows, %v", name, n, err)
-		}
+		columns, err := readArrow(t, []string{"x", "in.y", "time", "d"}, ipcStream(t, batches, options...))
+		fatal.If(t, err)
 		for j := range 3 {
 			if !slices.Equal(columns[j], want) {
 				t.Errorf("%s: column %d: %v, want %v", name, j, columns[j], want)
@@ -72,17 +77,16 @@ func TestArrow(t *testing.T) {
 			t.Errorf("%s: dictionary: %v, want %v", name, columns[3], d)
 		}
 	}
-	columns := make([][]float64, 1)
-	if _, err := (&arrowReader{names: []string{"x"}}).read(ipcStream(t, [][]float64{{1, math.NaN(), 1 << 60, 1<<53 + 2, 1 << 53}}), columns); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []ingest.Fault{ingest.None, ingest.Null, ingest.TooLong, ingest.TooLong, ingest.None} {
-		if got := ingest.FaultOf(columns[0][i]); got != want {
-			t.Errorf("value %d: %v, want %v", i, got, want)
+	for want, values := range map[string][]float64{
+		"row 1: column \"x\" is null":   {1, math.NaN()},
+		"row 2: column \"x\" has more digits": {1, 1 << 53, 1<<53 + 2},
+	} {
+		if _, err := readArrow(t, []string{"x"}, ipcStream(t, [][]float64{values})); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", values, err, want)
 		}
 	}
 	for name, want := range map[string]string{"text": "not read as numbers", "none": "0 columns"} {
-		if _, err := (&arrowReader{names: []string{name}}).read(ipcStream(t, batches), make([][]float64, 1)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readArrow(t, []string{name}, ipcStream(t, batches)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -109,52 +113,10 @@ func TestDamagedArrow(t *testing.T) {
 			at := rng.IntN(len(damaged) - 16)
 			clear(damaged[at : at+16])
 		}
-		_, _ = (&arrowReader{names: []string{"x", "in.y", "d"}}).read(damaged, make([][]float64, 3)) // what a flip leaves may be a stream
+		_, _ = readArrow(t, []string{"x", "in.y", "d"}, damaged) // what a flip leaves may be a stream
 	}
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) / 2000; took > maxArrowBytes/4 {
 		t.Errorf("%d MiB a stream", took>>20)
 	}
-}
-
-// TestArrowWindow: records of several rows are cut into segments between records.
-func TestArrowWindow(t *testing.T) {
-	c := newCluster(t, 1)
-	p := c.producer(t)
-	var want [][2]float64
-	for i := range 10 {
-		var values []float64
-		for j := range 30 {
-			v := float64(100*i + j)
-			values = append(values, v)
-			want = append(want, [2]float64{v, v})
-		}
-		produce(t, p, &kgo.Record{Value: ipcStream(t, [][]float64{values[:7], values[7:]})})
-	}
-	cfg := c.config(t)
-	cfg.Format = FormatArrow
-	w, err := Spool(t.Context(), cfg)
-	fatal.If(t, err)
-	if g := w.Segments[1]; len(w.Segments) != 4 || g.Rows != 90 || g.First != 3 || g.End != 6 {
-		t.Errorf("segments %+v", w.Segments)
-	}
-	rows, digests := values(t, w)
-	if !slices.Equal(rows, want) {
-		t.Error("the rows are not those that were produced")
-	}
-	cfg.Folder = t.TempDir()
-	again, err := Replay(t.Context(), cfg, w.Segments)
-	fatal.If(t, err)
-	if _, got := values(t, again); !slices.Equal(got, digests) {
-		t.Error("replayed, the rows have other digests")
-	}
-}
-
-// FuzzArrow: no bytes panic or take more than the limit.
-func FuzzArrow(f *testing.F) {
-	f.Add(ipcStream(f, [][]float64{{1, 2, 3}, {4, 5}}))
-	f.Add(ipcStream(f, [][]float64{{1}}, ipc.WithLZ4()))
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		_, _ = (&arrowReader{names: []string{"x", "in.y", "d", "time"}}).read(data, make([][]float64, 4)) // any outcome but a panic
-	})
 }

@@ -1,24 +1,21 @@
 package kafkalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 
 	"github.com/twmb/avro"
-	"github.com/twmb/avro/ocf"
 
 	"github.com/pacsgp/pacsgp/ingest"
 )
 
-// FormatAvro is the format of Avro records: with the id of a schema in a registry, with a declared
-// schema, or object container files, which have their own.
+// FormatAvro is the format of Avro records: with the id of a schema in a registry, or with a declared
+// schema.
 const FormatAvro = "avro"
 
 // An avroReader reads records of Avro. The library decodes each row into one struct, whose fields
@@ -76,59 +73,27 @@ func (r *avroReader) bind(of *jsonNode, v reflect.Value) {
 	}
 }
 
-// read appends the rows of a record's value.
-func (r *avroReader) read(value []byte, columns [][]float64) (rows int, err error) {
+// read appends the row of a record's value.
+func (r *avroReader) read(value []byte, columns [][]float64) (err error) {
 	schema := r.declared
-	switch {
-	case r.registry != nil:
+	if r.registry != nil {
 		if len(value) < 5 || value[0] != 0 {
-			return 0, errors.New("it does not begin with the id of a schema in a registry (a zero and four bytes)")
+			return errors.New("it does not begin with the id of a schema in a registry (a zero and four bytes)")
 		}
 		if schema, err = r.registry(binary.BigEndian.Uint32(value[1:])); err != nil {
-			return 0, err
+			return err
 		}
 		value = value[5:]
-	case schema == nil:
-		return r.container(value, columns)
 	}
 	r.clear()
 	rest, err := schema.Decode(value, r.row, avro.SkipUnknown())
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("it is no Avro of its schema: %w", err)
+		return fmt.Errorf("it is no Avro of its schema: %w", err)
 	case len(rest) > 0:
-		return 0, fmt.Errorf("it is no Avro of its schema: %d bytes behind the record", len(rest))
+		return fmt.Errorf("it is no Avro of its schema: %d bytes behind the record", len(rest))
 	}
-	return 1, r.append(columns)
-}
-
-// container reads the rows of an object container file.
-func (r *avroReader) container(value []byte, columns [][]float64) (rows int, err error) {
-	if !bytes.HasPrefix(value, []byte("Obj\x01")) {
-		return 0, errors.New("it is no Avro object container file, and neither schema nor registry is declared for records that are less than that")
-	}
-	in, err := ocf.NewReader(bytes.NewReader(value), ocf.WithSchemaOpts(avroNumbers...), ocf.WithDecodeOpts(avro.SkipUnknown()), ocf.WithMaxDecompressedBlockBytes(maxArrowBytes))
-	if err != nil {
-		return 0, fmt.Errorf("the Avro object container file: %w", err)
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := wantRecord(in.Schema()); err != nil {
-		return 0, err
-	}
-	for ; ; rows++ {
-		r.clear()
-		switch err := in.Decode(r.row); {
-		case errors.Is(err, io.EOF):
-			return rows, nil
-		case err != nil:
-			return 0, fmt.Errorf("it is no Avro of its schema: row %d: %w", rows, err)
-		case rows == MaxSegmentRows:
-			return 0, fmt.Errorf("it has more than %d rows", MaxSegmentRows)
-		}
-		if err := r.append(columns); err != nil {
-			return 0, err
-		}
-	}
+	return r.append(columns)
 }
 
 // clear removes the row before: its schema may have had other columns.

@@ -1,16 +1,11 @@
 package kafkalog
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/apache/arrow/go/v15/arrow/array"
-	"github.com/apache/arrow/go/v15/arrow/ipc"
-	"github.com/apache/arrow/go/v15/arrow/memory"
 	"github.com/twmb/avro"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -43,7 +38,7 @@ func tenNumbers() (names []string, rows [][]float64) {
 func BenchmarkDecode(b *testing.B) {
 	names, rows := jsonMessages()
 	schema, values := avroMessages(b)
-	for format, messages := range map[string][][]byte{FormatJSON: rows, FormatAvro: values, FormatArrow: arrowMessages(b)} {
+	for format, messages := range map[string][][]byte{FormatJSON: rows, FormatAvro: values} {
 		b.Run(format, func(b *testing.B) {
 			cfg := Config{Format: format, Columns: names}
 			if format == FormatAvro {
@@ -58,9 +53,7 @@ func BenchmarkDecode(b *testing.B) {
 					columns[j] = columns[j][:0]
 				}
 				for _, m := range messages {
-					if _, err := d.read(m, columns); err != nil {
-						b.Fatal(err)
-					}
+					fatal.If(b, d.read(m, columns))
 				}
 			}
 			b.ReportMetric(float64(b.N)*benchRows/b.Elapsed().Seconds(), "rows/s")
@@ -79,28 +72,6 @@ func jsonMessages() (names []string, messages [][]byte) {
 		messages = append(messages, m)
 	}
 	return names, messages
-}
-
-// arrowMessages are one message of a thousand rows.
-func arrowMessages(b *testing.B) [][]byte {
-	b.Helper()
-	names, rows := tenNumbers()
-	var fields []arrow.Field
-	for _, name := range names {
-		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})
-	}
-	schema := arrow.NewSchema(fields, nil)
-	builder := array.NewRecordBuilder(memory.DefaultAllocator, schema)
-	for _, row := range rows {
-		for j, v := range row {
-			builder.Field(j).(*array.Float64Builder).Append(v)
-		}
-	}
-	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(schema))
-	fatal.If(b, w.Write(builder.NewRecord()))
-	fatal.If(b, w.Close())
-	return [][]byte{out.Bytes()}
 }
 
 // avroMessages are one record a row, of the schema.

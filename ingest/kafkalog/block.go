@@ -49,21 +49,23 @@ func (b *block) place(r *broker.Record, rows int) {
 	}
 }
 
-// add appends the rows of a record, or one row of bad cells if it cannot be read. The error is the
-// first fault.
-func (b *block) add(read func(columns [][]float64) (rows int, err error)) (rows int, err error) {
+// add appends the row of a record, or one of bad cells if it cannot be read. The error is the first
+// fault.
+func (b *block) add(read func(columns [][]float64) error) error {
 	have := b.rows()
-	if rows, err = read(b.columns); err != nil {
+	if err := read(b.columns); err != nil {
 		for j, column := range b.columns {
 			b.columns[j] = append(column[:have], math.NaN())
 		}
-		return 1, err
+		return err
 	}
-	return rows, b.faults(have)
+	_, err := b.faults(have)
+	return err
 }
 
-// faults returns the first fault of the rows from have on, and sets their bad cells to the usual NaN.
-func (b *block) faults(have int) (first error) {
+// faults returns a row with a fault of the rows from have on, and the fault, and sets their bad cells
+// to the usual NaN.
+func (b *block) faults(have int) (row int, first error) {
 	for j, column := range b.columns {
 		for i, v := range column[have:] {
 			f := ingest.FaultOf(v)
@@ -71,19 +73,12 @@ func (b *block) faults(have int) (first error) {
 				continue
 			}
 			if first == nil && !b.encoded.Fills(b.names[j]) {
-				first = fmt.Errorf("row %d of the record: column %q %v", i, b.names[j], f)
+				row, first = have+i, fmt.Errorf("column %q %v", b.names[j], f)
 			}
 			column[have+i] = math.NaN()
 		}
 	}
-	return first
-}
-
-// append appends the columns of another block, without places.
-func (b *block) append(of *block) {
-	for j, column := range of.columns {
-		b.columns[j] = append(b.columns[j], column...)
-	}
+	return row, first
 }
 
 func (b *block) clear() {

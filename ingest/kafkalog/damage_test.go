@@ -79,7 +79,7 @@ func TestFlippedByte(t *testing.T) {
 // what the job says.
 func TestBadRecords(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"x":1,"in":{"y":null}}`:  `partition 1, offset 1: row 0 of the record: column "in.y" is null`,
+		`{"x":1,"in":{"y":null}}`:  `partition 1, offset 1: column "in.y" is null`,
 		`{"x":1e999,"in":{"y":1}}`: `column "x" is infinite`,
 		`{"x":1`:                   "offset 1: the JSON object is cut off",
 		`hello`:                    "offset 1: it is no JSON object",

@@ -51,57 +51,52 @@ func (cfg Config) Decoders(ctx context.Context, n int, keep ...string) ([]*Decod
 	return all, nil
 }
 
-// A Decoded has the rows of some records.
+// A Decoded has the rows of some records, one a record.
 type Decoded struct {
 	Batch  arrow.Record   // with bad rows marked; the caller releases it
-	Of     []int          // index of each row's record
 	Faults map[int]string // reasons, by row, for records that cannot be read
 	Kept   [][]byte       // kept members as JSON, row by row; nil: the record has no such member
 
 	Missing []int // number of nulls in each column
 }
 
-// Rows decodes records. A record that cannot be read becomes one row of bad cells.
+// Rows decodes records. A record that cannot be read becomes a row of bad cells.
 func (d *Decoder) Rows(records []Record) (Decoded, error) {
-	out := Decoded{Of: make([]int, 0, len(records)), Faults: map[int]string{}}
+	out := Decoded{Faults: map[int]string{}}
 	for j := range d.columns {
 		d.columns[j] = d.columns[j][:0]
 	}
 	r, keeps := d.decode.(*jsonReader)
 	for i := range records {
-		have := len(out.Of)
 		if keeps {
 			clear(r.kept) // they are of the record before
 		}
-		rows, err := d.record(&records[i])
+		err := d.record(&records[i])
 		if errors.Is(err, errUnavailable) {
 			return out, fmt.Errorf("kafka: topic %q, partition %d, offset %d: %w", d.cfg.Topic, records[i].Partition, records[i].Offset, err)
 		}
 		if err != nil {
-			out.Faults[have], rows = err.Error(), 1
+			out.Faults[i] = err.Error()
 			for j, column := range d.columns {
-				d.columns[j] = append(column[:have], math.NaN())
+				d.columns[j] = append(column[:i], math.NaN())
 			}
-		}
-		for range rows {
-			out.Of = append(out.Of, i)
 		}
 		if keeps {
 			out.Kept = append(out.Kept, r.kept...)
 		}
 	}
 	out.Missing = make([]int, len(d.cfg.Columns))
-	block := d.records.Block(len(out.Of))
+	block := d.records.Block(len(records))
 	decoded := 0
 	for j, name := range d.cfg.Columns {
-		to := block.Columns[j][:len(out.Of)]
+		to := block.Columns[j][:len(records)]
 		if !slices.Contains(placeColumns, name) && !isBeside(name) {
 			copy(to, d.columns[decoded])
 			decoded++
 			continue
 		}
-		for i, of := range out.Of {
-			cell, err := placeCell(&records[of], name)
+		for i := range records {
+			cell, err := placeCell(&records[i], name)
 			if err != nil && out.Faults[i] == "" {
 				out.Faults[i] = fmt.Sprintf("column %q: %v", name, err)
 			}
@@ -120,10 +115,10 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 	return out, nil
 }
 
-// record appends the rows of a record to the columns.
-func (d *Decoder) record(r *Record) (int, error) {
+// record appends the row of a record to the columns.
+func (d *Decoder) record(r *Record) error {
 	if r.Value == nil {
-		return 0, errors.New("it is a tombstone, without a value")
+		return errors.New("it is a tombstone, without a value")
 	}
 	return d.decode.read(r.Value, d.columns)
 }

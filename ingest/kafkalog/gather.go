@@ -77,11 +77,11 @@ func (g *gathering) open(ctx context.Context, of span) error {
 		return err
 	}
 	w.next = g.nextNumber
-	w.room = func(rows int) bool {
-		if g.left -= int64(rows); g.left < 0 {
-			g.left = 0
+	w.room = func() bool {
+		if g.left == 0 {
 			return false
 		}
+		g.left--
 		return true
 	}
 	g.partitions, g.writers[of.Partition], g.next[of.Partition] = append(g.partitions, of.Partition), w, w.first
@@ -168,9 +168,7 @@ func (g *gathering) read(ctx context.Context, p int, end int64) error {
 	at := broker.Range{Topic: g.cfg.Topic, Partition: p, First: g.next[p], End: end, FetchBytes: int32(min(max(g.turn*128, 1<<16), 4<<20))}
 	switch err := g.cfg.Client.Read(ctx, at, w.add); {
 	case errors.Is(err, errFull):
-		if g.next[p], g.left = w.stopped, 0; g.spool.read.Load() == 0 {
-			return fmt.Errorf("kafka: topic %q, partition %d, offset %d: the record has more rows than the window, which has %d", g.cfg.Topic, p, w.stopped, g.cfg.Rows)
-		}
+		g.next[p] = w.stopped
 	case err != nil:
 		return g.cfg.explain(ctx, err)
 	default:

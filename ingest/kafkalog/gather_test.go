@@ -5,11 +5,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -96,14 +93,6 @@ func TestOpenWindowResumes(t *testing.T) {
 	fatal.If(t, err)
 	if rows, _ := values(t, w); len(rows) != 501 {
 		t.Errorf("%d rows, want 501", len(rows))
-	}
-	cfg = c.config(t)
-	cfg.Rows, cfg.Format = 2, FormatArrow
-	rows := arrowStream(t, [][2]float64{{1, 2}, {3, 4}, {5, 6}}, 3)
-	produce(t, p, &kgo.Record{Value: rows})
-	cfg.From = Position{Offsets: map[int]int64{0: 250, 1: 251}}
-	if _, err := Spool(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "more rows than the window") {
-		t.Errorf("a record that is larger than the window: %v", err)
 	}
 }
 

@@ -84,7 +84,7 @@ func (r *jsonReader) doubt(format string, args ...any) {
 
 // read appends the row of an object to columns. Bad values become cells of faults (see
 // [ingest.Fault]). If the object is JSON, its members are kept even after an error.
-func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error) {
+func (r *jsonReader) read(text []byte, columns [][]float64) error {
 	missing := ingest.Null.Cell()
 	for j := range r.row {
 		r.row[j], r.seen[j] = missing, false
@@ -94,15 +94,15 @@ func (r *jsonReader) read(text []byte, columns [][]float64) (rows int, err error
 	r.text, r.fault = text, nil
 	if err := r.object(); err != nil {
 		clear(r.kept)
-		return 0, err
+		return err
 	}
 	if r.fault != nil {
-		return 0, r.fault
+		return r.fault
 	}
 	for j, v := range r.row {
 		columns[j] = append(columns[j], v)
 	}
-	return 1, nil
+	return nil
 }
 
 // object reads an object. Bytes behind it are an error.

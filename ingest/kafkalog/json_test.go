@@ -10,7 +10,7 @@ import (
 
 func readRow(columns []string, text string) ([]float64, error) {
 	out := make([][]float64, len(columns))
-	if _, err := newJSONReader(columns).read([]byte(text), out); err != nil {
+	if err := newJSONReader(columns).read([]byte(text), out); err != nil {
 		return nil, err
 	}
 	row := make([]float64, len(columns))

@@ -30,7 +30,7 @@ func spoolAndTell(order string) {
 	client, err := broker.NewClient(broker.Config{Brokers: part[:1]})
 	if err == nil {
 		cfg := configIn(client, part[1])
-		cfg.Topic, cfg.Format, cfg.segmentRows = part[2], FormatArrow, MaxSegmentRows
+		cfg.Topic, cfg.segmentRows = part[2], MaxSegmentRows
 		var w *Window
 		if w, err = Spool(context.Background(), cfg); err == nil {
 			fmt.Fprintln(os.Stdout, w.Rows())
@@ -67,19 +67,13 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 	c := newCluster(t, 1)
 	p := c.producer(t, kgo.ProducerBatchCompression(kgo.NoCompression()))
-	const rows = 1000
-	values := make([]float64, rows)
-	for i := range values {
-		values[i] = float64(i)
-	}
-	message := ipcStream(t, [][]float64{values})
 	for _, n := range counts {
 		topic := fmt.Sprint("rows", n)
 		if _, err := c.client.CreateTopic(t.Context(), topic, 1, 1, nil); err != nil {
 			t.Fatal(err)
 		}
-		for range n / rows {
-			p.Produce(t.Context(), &kgo.Record{Topic: topic, Value: message}, func(_ *kgo.Record, err error) {
+		for i := range n {
+			p.Produce(t.Context(), &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"x":%d,"in":{"y":%d}}`, i, i)}, func(_ *kgo.Record, err error) {
 				if err != nil {
 					t.Error(err)
 				}

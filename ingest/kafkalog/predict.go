@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -165,7 +164,7 @@ func (t unpredictedBatch) Fits(ctx context.Context, m pipeline.Model) error {
 	}
 	defer rows.Batch.Release()
 	for j, name := range m.Meta.Inputs() {
-		if rows.Missing[j] == len(rows.Of) && !m.Meta.Encode.Fills(name) {
+		if rows.Missing[j] == len(t.Records) && !m.Meta.Encode.Fills(name) {
 			return m.Meta.Lacks(fmt.Errorf("no record of the batch has the column %q", name))
 		}
 	}
@@ -249,27 +248,22 @@ func (l *lot) predict(d *Decoder, ready *pipeline.Ready, use func([]pipeline.Pre
 		return err
 	}
 	defer l.rows.Batch.Release()
-	predictions, err := ready.Batch(l.rows.Batch, make([]pipeline.Prediction, 0, len(l.rows.Of)))
+	predictions, err := ready.Batch(l.rows.Batch, make([]pipeline.Prediction, 0, len(l.records)))
 	if err != nil {
 		return err
 	}
-	at := int64(0) // number of the row in its record
 	for i := range predictions {
-		if at++; i == 0 || l.rows.Of[i] != l.rows.Of[i-1] {
-			at = 0
-		}
-		one := &predictions[i]
 		if fault := l.rows.Faults[i]; fault != "" {
-			*one = pipeline.Prediction{Reason: fault}
+			predictions[i] = pipeline.Prediction{Reason: fault}
 		}
-		one.Ordinal = at
+		predictions[i].Ordinal = 0 // a record is one row
 	}
 	return use(predictions, l)
 }
 
 // Place returns place and key of a row's record.
 func (l *lot) Place(i int) (partition int, offset int64, key []byte) {
-	r := &l.records[l.rows.Of[i]]
+	r := &l.records[i]
 	return r.Partition, r.Offset, r.Key
 }
 
@@ -286,11 +280,7 @@ func (l *lot) Ends() map[int]int64 { return l.ends }
 
 // Letter returns the record of row i as a dead letter.
 func (l *lot) Letter(i int, reason string) score.Letter {
-	of := l.rows.Of[i]
-	if l.rows.Faults[i] == "" {
-		reason = fmt.Sprintf("row %d of the record: %s", i-slices.Index(l.rows.Of, of), reason)
-	}
-	r := letterOf(l.topic, l.records[of].Partition, &l.records[of].Record, reason)
+	r := letterOf(l.topic, l.records[i].Partition, &l.records[i].Record, reason)
 	letter := score.Letter{Key: r.Key, Value: r.Value}
 	for _, h := range r.Headers {
 		letter.Headers = append(letter.Headers, score.Header(h))

@@ -23,39 +23,31 @@ import (
 // FormatJSON is the format of records that are one JSON object each.
 const FormatJSON = "json"
 
-// FormatArrow is the format of records that are Arrow IPC streams of at most [MaxSegmentRows] rows.
-const FormatArrow = "arrow"
-
 // Formats are the formats of records. The first one is the default.
-var Formats = []string{FormatJSON, FormatArrow, FormatAvro}
+var Formats = []string{FormatJSON, FormatAvro}
 
-// A decoder makes rows of a record's value.
+// A decoder makes a row of a record's value.
 type decoder interface {
-	// read appends the rows to columns. Bad values become cells of faults: see [ingest.Fault].
-	read(value []byte, columns [][]float64) (rows int, err error)
+	// read appends the row to columns. Bad values become cells of faults: see [ingest.Fault].
+	read(value []byte, columns [][]float64) error
 }
 
 // decoder returns a decoder for one goroutine. ctx ends its requests to a registry.
 func (cfg Config) decoder(ctx context.Context, known *schemas) (decoder, error) {
 	names := cfg.decoded()
-	switch cfg.Format {
-	case FormatArrow:
-		return &arrowReader{names: names}, nil
-	case FormatAvro:
-		r := newAvroReader(names)
-		var err error
-		switch {
-		case known != nil:
-			r.registry = func(id uint32) (*avro.Schema, error) { return known.find(ctx, id) }
-		case cfg.Schema != "":
-			if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}); err == nil {
-				err = wantRecord(r.declared)
-			}
-		}
-		return r, err
-	default:
+	if cfg.Format != FormatAvro {
 		return newJSONReader(names), nil
 	}
+	r := newAvroReader(names)
+	if known != nil {
+		r.registry = func(id uint32) (*avro.Schema, error) { return known.find(ctx, id) }
+		return r, nil
+	}
+	var err error
+	if r.declared, err = parseAvro(cfg.Schema, &avro.SchemaCache{}); err == nil {
+		err = wantRecord(r.declared)
+	}
+	return r, err
 }
 
 // schemas returns a cache of the registry's schemas, nil without a registry.
@@ -120,7 +112,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	avro := cfg.Schema != "" || cfg.Registry != nil
 	demand(cfg.piped || topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
 	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
-	demand(!avro || cfg.Format == FormatAvro && (cfg.Schema == "" || cfg.Registry == nil), "a schema, or a registry of schemas, is for the format avro, one of them")
+	demand((cfg.Format == FormatAvro) == avro && (cfg.Schema == "" || cfg.Registry == nil), "the format avro, and no other one, has a schema or a registry of schemas")
 	demand(cfg.Rows >= 0 && cfg.For >= 0 && (cfg.Rows == 0 || cfg.For == 0), "a window is closed by its rows, by its time or by its declared end")
 	demand(len(cfg.Columns) > 0, "no column is named; records of a topic do not say which ones they all have, so name the features")
 	for i, name := range cfg.Columns {
@@ -412,7 +404,7 @@ func (cfg Config) upTo(first, end int64) int64 {
 
 // writer returns the writer of a partition, behind its last segment.
 func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
-	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), fresh: newBlock(s.cfg), block: newBlock(s.cfg)}
+	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

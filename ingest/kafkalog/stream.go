@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/apache/arrow/go/v15/arrow"
+
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -94,7 +96,7 @@ func (r *streamReader) json(ctx context.Context, in *bufio.Reader) error {
 		if len(text) == 0 {
 			continue
 		}
-		_, err := r.block.add(func(columns [][]float64) (int, error) { return decode.read(text, columns) })
+		err := r.block.add(func(columns [][]float64) error { return decode.read(text, columns) })
 		if err != nil && !r.spool.cfg.Tolerant {
 			return fmt.Errorf("stream: line %d: %w", n, err)
 		}
@@ -110,6 +112,9 @@ func (r *streamReader) json(ctx context.Context, in *bufio.Reader) error {
 	return nil
 }
 
+// maxArrowBytes bounds an unpacked message.
+const maxArrowBytes = 256 << 20
+
 // arrow reads record batches, in slices that fill a segment.
 func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) {
 	defer func() { // the border to a library that panics on damaged streams
@@ -123,8 +128,7 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 		return fmt.Errorf("stream: %w", err)
 	}
 	defer stream.Release()
-	decode := &arrowReader{names: r.block.names}
-	fields, err := decode.fields(stream.Schema())
+	fields, err := r.block.fields(stream.Schema())
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
@@ -134,13 +138,13 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 			have := r.block.rows()
 			n = min(batch.NumRows()-at, int64(r.spool.cfg.segmentRows-have))
 			slice := batch.NewSlice(at, at+n)
-			err := decode.append(r.block.columns, slice, fields)
+			err := r.block.append(slice, fields)
 			slice.Release()
 			if err != nil {
 				return fmt.Errorf("stream: %w", err)
 			}
-			if err := r.block.faults(have); err != nil && !r.spool.cfg.Tolerant {
-				return fmt.Errorf("stream: behind row %d: %w", r.rows+int64(have), err)
+			if row, err := r.block.faults(have); err != nil && !r.spool.cfg.Tolerant {
+				return fmt.Errorf("stream: row %d: %w", r.rows+int64(row), err)
 			}
 			if err := r.place(ctx, int(n)); err != nil {
 				return err
@@ -156,6 +160,37 @@ func (r *streamReader) arrow(ctx context.Context, in *bufio.Reader) (err error) 
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 		return errors.New("stream: there are bytes behind the Arrow IPC stream's end mark")
+	}
+	return nil
+}
+
+// fields returns the indices of the columns in a schema.
+func (b *block) fields(schema *arrow.Schema) ([]int, error) {
+	fields := make([]int, len(b.names))
+	for j, name := range b.names {
+		found := schema.FieldIndices(name)
+		if len(found) != 1 {
+			return nil, fmt.Errorf("it has %d columns named %q, want one", len(found), name)
+		}
+		fields[j] = found[0]
+	}
+	return fields, nil
+}
+
+// append appends the rows of a batch, without their places.
+func (b *block) append(batch arrow.Record, fields []int) (err error) {
+	n := int(batch.NumRows())
+	for j, name := range b.names {
+		column, before := batch.Column(fields[j]), len(b.columns[j])
+		if column.Len() != n {
+			return fmt.Errorf("column %q has %d values in %d rows", name, column.Len(), n)
+		}
+		if b.columns[j], err = arrowipc.Append(b.columns[j], column); err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+		if got := len(b.columns[j]) - before; got != n {
+			return fmt.Errorf("column %q has %d values in %d rows", name, got, n)
+		}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package kafkalog
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -19,16 +18,15 @@ type writer struct {
 	first     int64      // first offset of the next segment
 	decode    decoder
 	beside    []string // names of the last columns of the block
-	fresh     *block   // rows of one record
 	block     *block   // rows of the next segment
 	letters   letters
-	room      func(rows int) bool // reports whether the window has room for rows; nil: always
-	stopped   int64               // the first offset without room
-	storing   chan error          // result of a goroutine that writes the segment before; nil: none does
-	spare     *block              // the block of that segment, to be used again
+	room      func() bool // reports whether the window has room for a row, and takes it; nil: always
+	stopped   int64       // the first offset without room
+	storing   chan error  // result of a goroutine that writes the segment before; nil: none does
+	spare     *block      // the block of that segment, to be used again
 }
 
-// add decodes a record and appends its rows.
+// add decodes a record and appends its row.
 func (w *writer) add(r *broker.Record) error {
 	for len(w.ends) > 0 && r.Offset >= w.ends[0].End {
 		if err := w.flush(r.Offset); err != nil {
@@ -38,51 +36,49 @@ func (w *writer) add(r *broker.Record) error {
 	if len(w.ends) > 0 && r.Offset < w.ends[0].First || r.Value == nil && w.spool.cfg.SkipTombstones {
 		return nil
 	}
-	w.fresh.clear()
-	n, err := w.fresh.add(func(columns [][]float64) (int, error) { return w.decoded(r, columns) })
-	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
-		return w.bad(r, err)
-	}
-	if w.room != nil && !w.room(n) {
+	if w.room != nil && !w.room() {
 		w.stopped = r.Offset
 		return errFull
 	}
-	if have := w.block.rows(); w.ends == nil && have > 0 && have+n > w.spool.cfg.segmentRows {
+	if w.ends == nil && w.block.rows() >= w.spool.cfg.segmentRows {
 		if err := w.flush(r.Offset); err != nil {
 			return err
 		}
+	}
+	err := w.block.add(func(columns [][]float64) error { return w.decoded(r, columns) })
+	if err != nil && (!w.spool.cfg.Tolerant || errors.Is(err, errUnavailable)) {
+		return w.bad(r, err)
 	}
 	if err != nil && w.spool.cfg.Letters {
 		if err := w.letters.put(w.spool.cfg, w.partition, r, err); err != nil {
 			return err
 		}
 	}
-	w.block.append(w.fresh)
-	w.block.place(r, n)
-	w.spool.progress(n)
+	w.block.place(r, 1)
+	w.spool.progress(1)
 	if rows := w.block.rows(); rows > MaxSegmentRows {
 		return w.bad(r, fmt.Errorf("a segment of %d rows, want at most %d", rows, MaxSegmentRows))
 	}
 	return nil
 }
 
-// decoded appends the rows of a record to the columns.
-func (w *writer) decoded(r *broker.Record, columns [][]float64) (rows int, err error) {
+// decoded appends the row of a record to the columns.
+func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
-		return 0, errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
+		return errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
 	}
 	values := len(columns) - len(w.beside)
-	if rows, err = w.decode.read(r.Value, columns[:values]); err != nil {
-		return 0, err
+	if err := w.decode.read(r.Value, columns[:values]); err != nil {
+		return err
 	}
 	for j, name := range w.beside {
 		v, err := besideCell(r, name)
 		if err != nil {
-			return 0, fmt.Errorf("column %q: %w", name, err)
+			return fmt.Errorf("column %q: %w", name, err)
 		}
-		columns[values+j] = append(columns[values+j], slices.Repeat([]float64{v}, rows)...)
+		columns[values+j] = append(columns[values+j], v)
 	}
-	return rows, nil
+	return nil
 }
 
 // bad returns the error of a record that is no row.

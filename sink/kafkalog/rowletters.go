@@ -16,19 +16,15 @@ type letterTopic struct {
 	partitions []int
 }
 
-// pack packs the records of rows without a prediction, each once, by partition. Those before the
-// offsets sent are left out.
+// pack packs the records of rows without a prediction, by partition. Those before the offsets sent
+// are left out.
 func (t letterTopic) pack(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
-	records, last := map[int][]broker.Record{}, map[int]int64{}
+	records := map[int][]broker.Record{}
 	for i := range batch {
-		if batch[i].Reason == "" {
-			continue
-		}
 		partition, offset, _ := of.Place(i)
-		if before, ok := last[partition]; ok && before == offset || offset < sent[partition] {
+		if batch[i].Reason == "" || offset < sent[partition] {
 			continue
 		}
-		last[partition] = offset
 		letter := of.Letter(i, batch[i].Reason)
 		r := broker.Record{Key: letter.Key, Value: letter.Value}
 		for _, h := range letter.Headers {
