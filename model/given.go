@@ -44,7 +44,6 @@ func NewTrainerFrom(cfg Config, from *Posterior, start Rows) (*Trainer, error) {
 	start = usualRows(start)
 	t.estimateBound(start.Slice(0, min(start.Len(), boundRows)))
 	t.weigh(t.last)
-	t.expect(t.last)
 	t.skipEmptyPhases()
 	return t, nil
 }

@@ -10,8 +10,8 @@ import (
 type schedule struct{ natural, theta, z float64 }
 
 // The rates of the joint phase were chosen on pol and kin40k. Faster moves of Z spoil the whitened
-// q more than they gain; the ramp lets Adam find the direction before the steps of Z reach full
-// size. At a low last rate q would lag behind Z.
+// q more than they gain; the ramp lets Adam find the direction before the steps of θ and Z reach
+// full size. At a low last rate q would lag behind Z.
 // With the evidence bound moves of θ may be faster, for a natural-gradient step of full length
 // finds its best q; it needs more steps, which become smaller. Of few features inducing points are
 // close together in lengthscales, and Z moves less.
@@ -21,7 +21,7 @@ const (
 	thetaRate   = 0.04
 	zRate       = 0.085 // length of a step of one point, about, in lengthscales
 	zRateMost   = 0.03  // of one coordinate, in lengthscales
-	zRamp       = 10    // steps
+	ramp        = 10    // steps until θ and Z move by full ones
 	rateHold    = 0.3   // fraction of the phase with full rates
 	rateLast    = 0.2   // of θ and Z, relative to the full ones
 	flatGain    = 1e-3
@@ -46,23 +46,26 @@ func (t *Trainer) schedule() schedule {
 		s = schedule{natural: evidenceNatural, theta: evidenceTheta, z: min(evidenceZMost*features, evidenceZ/root)}
 	}
 	fall := max(0, (t.progress()-rateHold)/(1-rateHold))
-	slow := (1 - (1-rateLast)*fall) * t.slowed
+	slow := (1 - (1-rateLast)*fall) * t.slowed * min(1, float64(t.step)/ramp)
 	s.natural *= math.Pow(last/s.natural, fall) * t.slowed
 	s.theta *= slow
-	s.z *= slow * min(1, float64(t.step)/zRamp)
+	s.z *= slow
 	return s
 }
 
 // endJoint updates q by a natural-gradient step, and θ and Z by Adam. If the running value has
-// risen too far, it restarts from the best state instead.
+// risen too far, it restarts from the best state instead. The value of less than a window says
+// nothing.
 func (t *Trainer) endJoint() {
 	scale := t.measure()
+	at := (t.step - 1) % len(t.risks)
+	t.risks[at], t.squares[at], t.noises[at] = t.last.Risk, t.last.squares, t.last.noise*t.last.noise
 	running := t.running()
-	t.reached = min(t.reached, running.value)
-	if t.step > zRamp && running.value > rise*t.jointBound {
+	known := t.step >= len(t.risks)
+	if known && t.step > ramp && t.off(running, -chance) > rise*t.jointBound {
 		t.restart()
 	} else {
-		if running.value < t.jointBound {
+		if known && running.value < t.jointBound {
 			t.jointBound, t.best = running.value, running
 			t.keepBest()
 		}
@@ -77,7 +80,10 @@ func (t *Trainer) endJoint() {
 		t.moveMean(rates.natural)
 		t.moveHyper(t.gradient, rates)
 	}
-	t.noticeFlat(running.value)
+	if known {
+		t.reached = min(t.reached, running.value)
+		t.noticeFlat(running)
+	}
 	t.freeze()
 	if t.step >= t.jointSteps() {
 		t.toGrid()
@@ -93,30 +99,38 @@ func (p Plan) window(n int64) int {
 	return int(min(mostRisks, (n+int64(p.Batch)-1)/int64(p.Batch)))
 }
 
-// running adds the last pass to the running means, and returns them with their bound and value.
+// running returns the means of the last joint passes, at most a window, with their bound and value.
 func (t *Trainer) running() Progress {
-	at := (t.step - 1) % len(t.risks)
-	t.risks[at], t.squares[at] = t.last.Risk, t.last.squares
-	n := float64(len(t.risks))
-	p := Progress{Risk: linalg.Sum(t.risks) / n, squares: linalg.Sum(t.squares) / n, KL: t.kl, LnInverseWeight: t.last.LnInverseWeight}
+	count := min(t.step, len(t.risks))
+	n := float64(count)
+	p := Progress{Risk: linalg.Sum(t.risks[:count]) / n, squares: linalg.Sum(t.squares[:count]) / n, noise: math.Sqrt(linalg.Sum(t.noises[:count])) / n, KL: t.last.KL, LnInverseWeight: t.last.LnInverseWeight}
+	return t.valued(p)
+}
+
+// valued sets bound and value of a progress.
+func (t *Trainer) valued(p Progress) Progress {
 	p.Bound = pacBound(p.Risk, p.KL+p.LnInverseWeight, float64(t.cfg.N), t.cfg.Delta)
 	p.value = t.value(p)
 	return p
 }
 
-// expect sets the running means to those of p.
-func (t *Trainer) expect(p Progress) {
-	for i := range t.risks {
-		t.risks[i], t.squares[i] = p.Risk, p.squares
+// off returns the value of a progress if its mean is off by so many standard errors.
+func (t *Trainer) off(p Progress, errors float64) float64 {
+	if t.byEvidence() {
+		p.squares += errors * p.noise
+	} else {
+		p.Risk += errors * p.noise
 	}
+	return t.valued(p).value
 }
 
 // noticeFlat ends the joint phase early if the running value no longer falls: by less than the
 // part flatGain in 15 to 30 steps. For the evidence bound it first halves the rates a few times,
 // because too large moves keep the bound from falling. The rest of the schedule then has windSteps
 // steps: with falling rates q comes nearer to its optimum than the noise of mini-batches allowed
-// before.
-func (t *Trainer) noticeFlat(value float64) {
+// before. A value is low by luck now and then: the bar is a standard error above it.
+func (t *Trainer) noticeFlat(running Progress) {
+	value := running.value
 	gain := flatGain
 	if t.cfg.ELBO {
 		gain *= evidenceFlat
@@ -124,7 +138,7 @@ func (t *Trainer) noticeFlat(value float64) {
 	switch {
 	case t.flatAt > 0:
 	case value < t.gainBound*(1-gain):
-		t.gainBound, t.gainStep = value, t.step
+		t.gainBound, t.gainStep = t.off(running, 1), t.step
 	case t.step-t.gainStep < t.cfg.Plan.flatSteps() || t.step+t.cfg.Plan.windSteps() >= t.cfg.Plan.Joint:
 	case t.cfg.ELBO && t.slowed > evidenceSlowest:
 		t.slowed /= 2
@@ -158,9 +172,12 @@ func (t *Trainer) progress() float64 {
 	return from + (1-from)*float64(t.step-t.flatAt)/float64(t.cfg.Plan.windSteps())
 }
 
-// rise is the ratio of the running value to the lowest one that causes a restart. Chance alone
-// does not reach it, but the first moves may: q follows them.
-const rise = 1.15
+// rise is the ratio of the running value to the lowest one that causes a restart, and chance the
+// number of standard errors by which it must be above it.
+const (
+	rise   = 1.15
+	chance = 4
+)
 
 // restart returns to the best state and continues more slowly, without negative curvature: with
 // heavy tails it can cancel the positive one, and then Newton's step of the mean has no bounded
@@ -174,7 +191,9 @@ func (t *Trainer) restart() {
 			t.frozen[i] = 0
 		}
 	}
-	t.expect(t.best)
+	for i := range t.risks {
+		t.risks[i], t.squares[i] = t.best.Risk, t.best.squares
+	}
 	t.weigh(t.best)
 	t.jointBound *= relief
 	t.keepNegative = 0

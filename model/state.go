@@ -11,7 +11,7 @@ import (
 )
 
 // stateFormat names the version of states.
-const stateFormat = "pacsgp-trainer/10"
+const stateFormat = "pacsgp-trainer/11"
 
 // ErrState says that a state cannot be resumed from: it is damaged, or belongs
 // to another configuration or instruction set. The run must start anew.
@@ -30,6 +30,7 @@ type state struct {
 	optTheta     adam
 	optZ         adam
 	squares      []float64 // means of E(f−y)² of the passes of risks
+	noises       []float64 // and the squared standard errors of the mean that counts: of the passes of risks
 	likelihood   float64   // price of E(f−y)²/2; 0: of the losses
 	risks        []float64 // of the last joint passes: an epoch, or mostRisks of them
 	weight       float64   // b
@@ -60,9 +61,9 @@ func (s *state) fields() []any {
 	return []any{
 		(*int)(&s.phase), &s.step, &s.stepsDone, s.theta, s.z.Data, s.mean, s.precision.Data, s.frozen,
 		s.optTheta.mean, s.optTheta.square, &s.optTheta.steps, s.optZ.mean, s.optZ.square, &s.optZ.steps,
-		s.risks, s.squares, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
-		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value,
-		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value,
+		s.risks, s.squares, s.noises, &s.weight, &s.likelihood, &s.slowed, &s.keepNegative, &s.reached, &s.stage, &s.jointBound, &s.gainBound, &s.gainStep, &s.flatAt, &s.rate,
+		&s.last.Bound, &s.last.Risk, &s.last.KL, &s.last.LnInverseWeight, &s.last.squares, &s.last.value, &s.last.noise,
+		&s.best.Bound, &s.best.Risk, &s.best.KL, &s.best.LnInverseWeight, &s.best.squares, &s.best.value, &s.best.noise,
 		s.bestTheta, s.bestZ.Data, s.bestMean, s.bestLambda.Data, &s.settleSteps, &s.settleFailed, &s.settleFlat, &s.notice,
 	}
 }

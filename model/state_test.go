@@ -14,7 +14,7 @@ func TestStateListsItsFields(t *testing.T) {
 	s := state{}
 	vector := func() []float64 { return make([]float64, 1) }
 	matrix := func() linalg.Mat { return linalg.NewMat(1, 1) }
-	s.theta, s.frozen, s.mean, s.bestTheta, s.bestMean, s.risks, s.squares = vector(), vector(), vector(), vector(), vector(), vector(), vector()
+	s.theta, s.frozen, s.mean, s.bestTheta, s.bestMean, s.risks, s.squares, s.noises = vector(), vector(), vector(), vector(), vector(), vector(), vector(), vector()
 	s.z, s.precision, s.bestZ, s.bestLambda = matrix(), matrix(), matrix(), matrix()
 	s.optTheta, s.optZ = newAdam(1), newAdam(1)
 	listed := map[any]bool{}

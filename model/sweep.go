@@ -33,6 +33,7 @@ type sweep struct {
 	seen    int64
 	risk    float64    // Σ E
 	squares float64    // Σ E(f−y)²
+	spread  float64    // Σ of the squares of E, or of E(f−y)² where that counts
 	h       []float64  // [M]: Σ g k
 	bigH    linalg.Mat // [M×M], lower triangle: Σ w k kᵀ, negative w times keepNegative
 	columnSum
@@ -81,7 +82,7 @@ func (s *sweep) reset(back bool) {
 			s.bigA.Row(i)[i] *= 0.5
 		}
 	}
-	s.seen, s.risk, s.squares, s.rows = 0, 0, 0, 0
+	s.seen, s.risk, s.squares, s.spread, s.rows = 0, 0, 0, 0, 0
 	clear(s.h)
 	clear(s.bigH.Data)
 	s.columnSum.reset()
@@ -92,6 +93,7 @@ func (s *sweep) add(x, y []float64) {
 	s.collect(x, y, s.prior, func() {
 		s.seen++
 		s.risk++
+		s.spread++
 	}, s.flush)
 }
 
@@ -131,6 +133,11 @@ func (s *sweep) flush() {
 	for i := range n {
 		s.risk += s.e[i]
 		s.squares += s.square[i]
+		if s.likelihood > 0 {
+			s.spread += s.square[i] * s.square[i]
+		} else {
+			s.spread += s.e[i] * s.e[i]
+		}
 		s.gSelf += s.w[i]
 	}
 	s.pool.Gemm(true, false, 1, k, column(s.g[:n]), 1, column(s.h))

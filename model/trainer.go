@@ -46,9 +46,9 @@ const (
 // String returns the phase's name.
 func (p Phase) String() string { return [...]string{"joint", "settle", "covariance", "done"}[p] }
 
-// Progress is the progress of training. Bound, Risk, KL and LnInverseWeight are those of
-// the last completed pass: estimates if it was a mini-batch, and never the
-// certificate's numbers.
+// Progress is the progress of training. In the joint phase Bound and Risk are means of the last
+// passes, about an epoch; KL and LnInverseWeight are those of the last pass. They are estimates,
+// and never the certificate's numbers.
 type Progress struct {
 	Phase           Phase
 	Step, Steps     int // completed, and the most that there will be
@@ -59,6 +59,7 @@ type Progress struct {
 
 	squares float64 // mean of E(f−y)²
 	value   float64 // the objective
+	noise   float64 // standard error of Risk, or of squares where the evidence bound counts
 }
 
 // A Trainer is a step machine that fits a [Posterior] by minimising the bound.
@@ -133,6 +134,7 @@ func (t *Trainer) allocate(m int) {
 	t.sweep = newSweep(t.prior, t.cfg.Loss, m, t.cfg.Dim)
 	t.squares = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.risks = make([]float64, t.cfg.Plan.window(t.cfg.N))
+	t.noises = make([]float64, t.cfg.Plan.window(t.cfg.N))
 	t.theta, t.frozen = make([]float64, p), make([]float64, p)
 	t.bestTheta, t.bestZ = make([]float64, p), linalg.NewMat(m, t.cfg.Dim)
 	t.mean, t.bestMean = make([]float64, m), make([]float64, m)
@@ -171,6 +173,9 @@ func (t *Trainer) Want() Pass {
 // Progress returns the progress of training.
 func (t *Trainer) Progress() Progress {
 	p := t.last
+	if t.phase == Joint && t.step > 0 {
+		p = t.running()
+	}
 	p.Phase, p.Step = t.phase, t.stepsDone
 	if p.Steps = t.stepsDone; t.phase == Settled {
 		return p
@@ -258,7 +263,19 @@ func (t *Trainer) measure() (scale float64) {
 	weight := t.lnInverseWeight()
 	t.last = Progress{Risk: risk, KL: t.kl, LnInverseWeight: weight, Bound: pacBound(risk, t.kl+weight, n, t.cfg.Delta), squares: t.sweep.squares / float64(t.sweep.seen)}
 	t.last.value = t.value(t.last)
+	t.last.noise = t.sampling()
 	return n / float64(t.sweep.seen)
+}
+
+// sampling returns the standard error of the mean that counts, over the rows of the pass: rows drawn
+// from all N, of which none is drawn twice.
+func (t *Trainer) sampling() float64 {
+	n := float64(t.sweep.seen)
+	mean := t.sweep.risk / n
+	if t.likelihood > 0 {
+		mean = t.sweep.squares / n
+	}
+	return math.Sqrt(max(0, t.sweep.spread/n-mean*mean) / n * max(0, 1-n/float64(t.cfg.N)))
 }
 
 // Result returns the posterior and θ's grid indices. It is valid when Done.
