@@ -197,3 +197,15 @@ func Recompute(c Certificate) error {
 	}
 	return fmt.Errorf("certify: the certificate contradicts itself: %s", Difference(got, want))
 }
+
+// Under certifies the evidence of the certificate anew at the δ of another certificate of the same
+// job, so that their bounds can be compared. A bound without its losses stays as it is, for only
+// the rows could give another one.
+func (c Certificate) Under(d Delta) (Certificate, error) {
+	ev, err := c.Evidence()
+	if err != nil {
+		return Certificate{}, err
+	}
+	ev.Delta.Declared, ev.Delta.Sequence = d.Declared, d.Sequence
+	return Certify(ev)
+}

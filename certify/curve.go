@@ -49,22 +49,6 @@ func curve() method {
 	}}
 }
 
-// CurveUpper returns the bound of a curve for k of n rows beyond a tolerance, which holds at every
-// tolerance at once; [BinomialUpper] holds at one. Numbers out of range, NaN included, are an error.
-func CurveUpper(k, n int64, delta float64, share Share) (float64, error) {
-	if n < 1 || k < 0 || k > n {
-		return 0, fmt.Errorf("certify: %d losses of %d examples", k, n)
-	}
-	if err := (Terms{N: n, Delta: delta, Share: share}).validate(); err != nil {
-		return 0, fmt.Errorf("certify: curve: %w", err)
-	}
-	part, err := partDown(delta, share)
-	if err != nil {
-		return 0, err
-	}
-	return newBand(n, part).limit(k), nil
-}
-
 // A Curve bounds the share of rows that are off by more, at every tolerance at once.
 type Curve struct {
 	Level float64 `json:"level"` // of Clopper and Pearson's limit at each rank; 0: nothing is promised

@@ -15,8 +15,8 @@ const methodGroups = "upper limit of Clopper and Pearson (1934) for each group o
 const (
 	// MaxGroupValues is the largest number of values with a group of their own.
 	MaxGroupValues = 20
-	// LeastGroup is the least number of hold-out rows of a group that says something.
-	LeastGroup = 30
+	// leastGroup is the least number of hold-out rows of a group that says something.
+	leastGroup = 30
 
 	maxGroupText = 64
 )
@@ -33,15 +33,14 @@ func groups() method {
 		if len(each) == 0 {
 			return nil, errors.New("certify: groups without counts")
 		}
-		share = product(share, oneOf(int64(len(each))))
 		var err error
-		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
+		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, product(share, oneOf(int64(len(each))))); err != nil {
 			return nil, err
 		}
 		for i := range each {
 			of := &each[i]
-			if of.Bound = 1; of.N >= LeastGroup && !ev.Delta.Looks.ended() {
-				if of.Bound, err = BinomialUpper(of.Misses, of.N, ev.Delta.Declared, share); err != nil {
+			if of.Bound = 1; !ev.Delta.Looks.ended() {
+				if of.Bound, err = groupUpper(of.Misses, of.N, int64(len(each)), ev.Delta.Declared, share); err != nil {
 					return nil, err
 				}
 			}
@@ -110,10 +109,10 @@ func (t *Tally) AddGroup(number, of int, lost bool) {
 	}
 }
 
-// GroupUpper returns the bound for a group of n hold-out rows, of which k are missed, as one of so many
-// groups: 1 for fewer than [LeastGroup]. Numbers out of range, NaN included, are an error.
-func GroupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
-	if n < LeastGroup {
+// groupUpper returns the bound for a group of n hold-out rows, of which k are missed, as one of so many
+// groups: 1 for fewer than [leastGroup]. Numbers out of range, NaN included, are an error.
+func groupUpper(k, n, of int64, delta float64, share Share) (float64, error) {
+	if n < leastGroup {
 		return 1, nil
 	}
 	return BinomialUpper(k, n, delta, product(share, oneOf(of)))
@@ -289,7 +288,7 @@ func (g *Groups) claim(subject, miss string) string {
 	}
 	words := fmt.Sprintf("given its group by the column %s, %s are %s with a probability of %s, all at once", quoted(g.Column), subject, miss, strings.Join(said, ", "))
 	if silent != nil {
-		words += fmt.Sprintf("; nothing is said %s, for want of %d rows", strings.Join(silent, ", "), LeastGroup)
+		words += fmt.Sprintf("; nothing is said %s, for want of %d rows", strings.Join(silent, ", "), leastGroup)
 	}
 	return words
 }

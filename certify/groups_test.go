@@ -68,13 +68,13 @@ func TestGroupUpperOnVectors(t *testing.T) {
 		k, _ := strconv.ParseInt(row[1], 10, 64)
 		delta, _ := strconv.ParseFloat(row[2], 64)
 		want, err := strconv.ParseFloat(row[3], 64)
-		if err != nil || n < LeastGroup || n > 1e6 || 5*delta >= 1 {
+		if err != nil || n < leastGroup || n > 1e6 || 5*delta >= 1 {
 			continue
 		}
 		tried++
-		got, err := GroupUpper(k, n, 5, 5*delta, Share{})
+		got, err := groupUpper(k, n, 5, 5*delta, Share{})
 		if err != nil || !(got >= want*(1-1e-9) && got <= want*(1+1e-9)) {
-			t.Errorf("GroupUpper(%d, %d, 5, 5·%g) = %v, want %v, %v", k, n, delta, got, want, err)
+			t.Errorf("groupUpper(%d, %d, 5, 5·%g) = %v, want %v, %v", k, n, delta, got, want, err)
 		}
 	}
 	if tried < 10 {
@@ -204,7 +204,7 @@ func TestGroupsAreCovered(t *testing.T) {
 		least, ok := known[key{g, n, of}]
 		if !ok {
 			least = int64(sort.Search(int(n), func(k int) bool {
-				b, err := GroupUpper(int64(k), n, of, delta, Share{})
+				b, err := groupUpper(int64(k), n, of, delta, Share{})
 				return err != nil || b >= risks[g]
 			}))
 			known[key{g, n, of}] = least

@@ -29,7 +29,6 @@ type Prediction struct {
 	// If the source has the target behind the inputs:
 	Labelled bool   // the row and its target satisfy the rules
 	Loss     uint64 // of the mean, as a certificate counts it, in units of 2⁻⁶⁰ ([certify.Units])
-	DrawLoss uint64 // the expected one of a draw of Q, after [Ready.WithDraws]
 }
 
 // FarScales is the distance of a feature from its centre, in scales, beyond which a row is far from
@@ -54,7 +53,6 @@ func Predict(ctx context.Context, src Source, m Model, workers int, use func([]P
 type Ready struct {
 	of      *scorer
 	workers int
-	draws   bool
 	spaces  sync.Pool // of *workspace
 }
 
@@ -66,9 +64,6 @@ func NewReady(m Model, workers int) (*Ready, error) {
 	}
 	return &Ready{of: s, workers: workers}, nil
 }
-
-// WithDraws adds the losses of draws. Call it before others use the model.
-func (p *Ready) WithDraws() { p.draws = true }
 
 // Close frees the model's memory and workers.
 func (p *Ready) Close() { p.of.close() }
@@ -170,10 +165,6 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	defer p.spaces.Put(w)
 	w.reset(b.rows)
 	w.gather(b, 0, b.rows)
-	drawn, err := p.drawn(w, b)
-	if err != nil {
-		return out, err
-	}
 	laws, losses, err := p.score(w, b)
 	if err != nil {
 		return out, err
@@ -184,10 +175,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 		good := b.reasons == nil || b.reasons.IsNull(i)
 		if losses != nil && good {
 			found.Labelled = true
-			if found.Loss, err = certify.Units(losses[i]); err == nil && drawn != nil {
-				found.DrawLoss, err = certify.Units(drawn[i])
-			}
-			if err != nil {
+			if found.Loss, err = certify.Units(losses[i]); err != nil {
 				return out, err
 			}
 		}
@@ -213,15 +201,6 @@ func (p *Ready) score(w *workspace, b block) (model.Laws, []float64, error) {
 	}
 	s, err := w.scoreMeans()
 	return s.laws, s.hi, err
-}
-
-// drawn are the expected losses of a draw at the gathered rows of a block; nil: nobody wants them.
-func (p *Ready) drawn(w *workspace, b block) ([]float64, error) {
-	if !p.draws || len(b.columns) == len(p.of.meta.Inputs()) {
-		return nil, nil
-	}
-	s, err := w.score()
-	return slices.Clone(s.hi), err
 }
 
 // unlabelled reports whether the target alone makes a row bad.

@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -128,27 +127,23 @@ func TestPredictiveDeviationCoversTargets(t *testing.T) {
 	}
 }
 
-// Losses of draws and of means, row by row, add up to those of an evaluation.
+// Losses of means, row by row, add up to at least those of an evaluation, and hardly more.
 func TestLossesOfRowsAddUp(t *testing.T) {
 	p := publish(t, newLake(waves(600, 0.1, 92), 600), tiny)
-	r, err := pipeline.NewReady(p.result.Model, 2)
-	fatal.If(t, err)
-	defer r.Close()
-	r.WithDraws()
 	src, err := newLake(waves(2000, 0.5, 170)).open(t.Context(), nil)
 	fatal.If(t, err)
 	want, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
 	fatal.If(t, err)
-	var draw, mean certify.RiskSum
-	fatal.If(t, r.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
+	var mean certify.RiskSum
+	fatal.If(t, pipeline.Predict(t.Context(), src, p.result.Model, 2, func(batch []pipeline.Prediction) error {
 		for _, row := range batch {
-			if err := errors.Join(draw.AddUnits(row.DrawLoss), mean.AddUnits(row.Loss)); err != nil {
+			if err := mean.AddUnits(row.Loss); err != nil {
 				return err
 			}
 		}
 		return nil
 	}))
-	if draw.Count() != want.Rows || draw.Upper() != want.Draw || !(draw.Upper() > mean.Upper()) {
-		t.Errorf("%d rows, draws lose %v and means %v, want %+v", draw.Count(), draw.Upper(), mean.Upper(), want)
+	if mean.Count() != want.Rows || !(want.Mean <= mean.Upper() && mean.Upper() < want.Mean+0.01) {
+		t.Errorf("%d rows lose %v, want %+v", mean.Count(), mean.Upper(), want)
 	}
 }

@@ -15,14 +15,6 @@ type Report struct {
 	Alarm     string  // why the alarm was raised; "" if it was not
 }
 
-// Words are the alarm, if there is one, and the statement.
-func (r Report) Words() string {
-	if r.Alarm == "" {
-		return r.Statement
-	}
-	return "alarm: " + r.Alarm + ". " + r.Statement
-}
-
 // Report is the result so far of the test of a certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
