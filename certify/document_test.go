@@ -50,9 +50,7 @@ func variants(t *testing.T) map[string]Evidence {
 			ev.Assumptions[1].Status, ev.Assumptions[1].Diagnostic = AssumptionBroken, "Scaling used all rows."
 		}),
 		"jitter":    change(func(ev *Evidence) { ev.Jitter.Holds = false }),
-		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 0} }),
-		"horizon":   change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaSequence, "flights/trainers", 7, 365} }),
-		"each":      change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{DeltaEach, "flights/trainers", MaxNumber, 0} }),
+		"sequence":  change(func(ev *Evidence) { ev.Delta.Sequence = &Sequence{"flights/trainers", MaxNumber} }),
 		"dependent": change(func(ev *Evidence) { ev.Dependence = dependence(12600, .5) }),
 		"copies tolerated": change(func(ev *Evidence) {
 			ev.Copies.Policy, ev.Copies.Limit, ev.Ledger.Copies, ev.Ledger.Holdout, ev.Copies.Distinct = CopiesLimited, 5.0/12690, 0, 90, 12685

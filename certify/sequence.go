@@ -7,39 +7,23 @@ import (
 )
 
 // A Sequence is the place of a certificate among those of one job on consecutive windows of
-// rows. With a declared horizon K, numbers 1 to K may spend δ/K each. Without one, number k may
-// spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
+// rows. Number k may spend δ/(k(k+1)). These parts add up to at most δ, so that all certificates of the sequence hold
 // at once with confidence 1−δ.
 //
 // This requires that each number is fixed before anything is known of its certificate's bound, and
 // given once. No single document can show it: see docs/certificate.md.
 type Sequence struct {
-	Policy DeltaPolicy `json:"policy"`
-	Name   string      `json:"name"`   // tells the sequences of one log apart
-	Number int64       `json:"number"` // k, 1 to [MaxNumber]
-	// Horizon is the largest number that the sequence may have, K; 0: none was declared.
-	Horizon int64 `json:"horizon,omitempty"`
+	Name   string `json:"name"`   // tells the sequences of one log apart
+	Number int64  `json:"number"` // k, 1 to [MaxNumber]
 }
-
-// A DeltaPolicy is the rule by which certificates of a sequence spend δ.
-type DeltaPolicy string
-
-// The policies.
-const (
-	DeltaSequence DeltaPolicy = "sequence" // δ/(k(k+1)): all hold at once
-	DeltaEach     DeltaPolicy = "each"     // δ: each holds by itself
-)
 
 // MaxNumber is the largest number of a certificate in its sequence.
 const MaxNumber = 1 << 40
 
 // share returns the part of δ that the certificate may spend: all of it without a sequence.
 func (s *Sequence) share() Share {
-	if s == nil || s.Policy != DeltaSequence {
+	if s == nil {
 		return Share{}
-	}
-	if s.Horizon > 0 {
-		return oneOf(s.Horizon)
 	}
 	k := big.NewInt(s.Number)
 	k.Mul(k, new(big.Int).Add(k, big.NewInt(1)))
@@ -58,12 +42,6 @@ func (s *Sequence) validate() error {
 	if s.Number < 1 || s.Number > MaxNumber {
 		faults = append(faults, fmt.Errorf("number %d of a sequence: they count from 1 to %d", s.Number, int64(MaxNumber)))
 	}
-	if s.Horizon != 0 && (s.Horizon < s.Number || s.Horizon > MaxNumber || s.Policy != DeltaSequence) {
-		faults = append(faults, fmt.Errorf("number %d of a sequence with the horizon %d and the policy %q: want one up to the horizon, and %s", s.Number, s.Horizon, s.Policy, DeltaSequence))
-	}
-	if s.Policy != DeltaSequence && s.Policy != DeltaEach {
-		faults = append(faults, fmt.Errorf("the policy for delta is %q, want %s or %s", s.Policy, DeltaSequence, DeltaEach))
-	}
 	return errors.Join(faults...)
 }
 
@@ -76,10 +54,6 @@ func (s *Sequence) words() string {
 	switch {
 	case s == nil:
 		return ""
-	case s.Policy == DeltaEach:
-		return fmt.Sprintf(". It is number %d of a sequence of certificates each of which holds by itself: nothing is said of several at once, nor of one that was chosen among them", s.Number)
-	case s.Horizon > 0:
-		return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once, at most %d: it has spent delta/%d", s.Number, s.Horizon, s.Horizon)
 	case s.Number == 1:
 		return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-func numbered(policy DeltaPolicy, k int64) Delta {
-	return Delta{Declared: .01, Methods: alone(), Sequence: &Sequence{policy, "s", k, 0}}
+func numbered(k int64) Delta {
+	return Delta{Declared: .01, Methods: alone(), Sequence: &Sequence{"s", k}}
 }
 
 // The union bound: the first n certificates spend δ·n/(n+1), exactly, which is never more
@@ -15,24 +15,12 @@ func numbered(policy DeltaPolicy, k int64) Delta {
 func TestSequenceSpendsDelta(t *testing.T) {
 	spent := new(big.Rat)
 	for k := range int64(1000) {
-		spent.Add(spent, numbered(DeltaSequence, k+1).Share(MethodPACBayes).rational())
+		spent.Add(spent, numbered(k+1).Share(MethodPACBayes).rational())
 		if want := big.NewRat(k+1, k+2); spent.Cmp(want) != 0 {
 			t.Fatalf("the first %d spend %s of delta, want %s", k+1, spent, want)
 		}
 	}
-	if s := numbered(DeltaEach, 9).Share(MethodPACBayes); s.String() != "1" {
-		t.Errorf("by itself a certificate has %s of delta, want all", s)
-	}
-	spent.SetInt64(0)
-	for k := range int64(365) {
-		d := numbered(DeltaSequence, k+1)
-		d.Sequence.Horizon = 365
-		spent.Add(spent, d.Share(MethodPACBayes).rational())
-	}
-	if spent.Cmp(big.NewRat(1, 1)) != 0 {
-		t.Errorf("with a horizon all spend %s of delta", spent)
-	}
-	d := numbered(DeltaSequence, 3)
+	d := numbered(3)
 	d.Methods = []MethodID{MethodPACBayes, MethodHoldout}
 	if s := d.Share(MethodHoldout); s.String() != "57/800" { // 1/12 · 9/10 · 19/20
 		t.Errorf("a method has %s of delta, want 57/800", s)
@@ -43,7 +31,7 @@ func TestSequenceSpendsDelta(t *testing.T) {
 // 64-bit integer.
 func TestSequenceErrsUpwards(t *testing.T) {
 	for _, k := range []int64{1, 2, 7, 1000, 1 << 31, 1<<32 + 1, MaxNumber} {
-		d := numbered(DeltaSequence, k)
+		d := numbered(k)
 		got, err := lnInverseDelta(d.Declared, d.Share(MethodPACBayes))
 		if err != nil {
 			t.Fatal(err)
@@ -74,17 +62,12 @@ func TestSequenceIsPaidFor(t *testing.T) {
 		g, _ := c.Guarantee(GuaranteeDraw)
 		return g.Bound
 	}
-	alone, first, later := bound(nil), bound(&Sequence{DeltaSequence, "s", 1, 0}), bound(&Sequence{DeltaSequence, "s", 100, 0})
+	alone, first, later := bound(nil), bound(&Sequence{"s", 1}), bound(&Sequence{"s", 100})
 	if !(alone < first && first < later) {
 		t.Errorf("bounds %v without a sequence, %v and %v in one: want them to rise", alone, first, later)
 	}
-	if each := bound(&Sequence{DeltaEach, "s", 100, 0}); each != alone {
-		t.Errorf("by itself the bound is %v, want %v", each, alone)
-	}
 	for name, s := range map[string]Sequence{
-		"no number": {DeltaSequence, "s", 0, 0}, "a negative one": {DeltaSequence, "s", -3, 0}, "too large": {DeltaSequence, "s", MaxNumber + 1, 0},
-		"no name": {DeltaSequence, "", 1, 0}, "half a sentence": {DeltaSequence, `s" and`, 1, 0}, "no policy": {"", "s", 1, 0}, "unknown policy": {"all", "s", 1, 0},
-		"beyond the horizon": {DeltaSequence, "s", 8, 7}, "a horizon of each": {DeltaEach, "s", 1, 7}, "a negative horizon": {DeltaSequence, "s", 1, -7},
+		"no number": {"s", 0}, "a negative one": {"s", -3}, "too large": {"s", MaxNumber + 1}, "no name": {"", 1}, "half a sentence": {`s" and`, 1},
 	} {
 		ev := sound(t)
 		ev.Delta.Sequence = &s

@@ -40,11 +40,9 @@ type Job struct {
 	// Delta; nil: by the number of rows, see [Job.ForRows].
 	Guarantees []certify.MethodID `json:"guarantees,omitempty"`
 
-	// DeltaPolicy says how the certificates of a sequence, one a window of rows, share
-	// Delta; "": the job makes one certificate. See [Job.Numbered].
-	DeltaPolicy certify.DeltaPolicy `json:"delta_policy,omitempty"`
-	// Horizon is the largest number of certificates under [certify.DeltaSequence]; 0: no limit.
-	Horizon int64 `json:"horizon,omitempty"`
+	// Repeated says that the job makes one certificate after another, of windows of rows, which
+	// share Delta. See [Job.Numbered].
+	Repeated bool `json:"sequence,omitempty"`
 
 	repeats     bool              // copies were found, which the job drops
 	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
@@ -151,9 +149,6 @@ func (j Job) WithDefaults() (Job, error) {
 	j.checkColumns(fault)
 	if !(0 < j.Delta && j.Delta < 1) {
 		fault("delta: %s", needDelta(j.Delta))
-	}
-	if err := j.checkPolicy(); err != nil {
-		fault("%w", err)
 	}
 	j.Loss = j.Loss.withDefaults(fault)
 	if j.Kernel.Family == nil {

@@ -39,7 +39,7 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		other[2][i] += 1e-9
 	}
 	seeded := func(seed uint64) func(*pipeline.Job) { return func(j *pipeline.Job) { j.Train.Seed = seed } }
-	numbered := func(j *pipeline.Job) { j.DeltaPolicy, j.Train.Seed = certify.DeltaSequence, 7 }
+	numbered := func(j *pipeline.Job) { j.Repeated, j.Train.Seed = true, 7 }
 	log := &pipelinetest.Store{}
 	for _, c := range []struct {
 		name    string

@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -12,13 +11,13 @@ import (
 )
 
 // inSequence is a small run that makes certificate number k.
-func inSequence(t *testing.T, policy certify.DeltaPolicy, k int64) *published {
+func inSequence(t *testing.T, k int64) *published {
 	t.Helper()
 	l := newLake(waves(150, 0.2, 4), 70, 80)
 	p := &published{lake: l, store: &pipelinetest.Store{}}
 	p.result = run(t, job(t, func(j *pipeline.Job) {
 		tiny(j)
-		j.DeltaPolicy = policy
+		j.Repeated = true
 	}).Numbered("waves", k), l.environment(p.store))
 	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
 	return p
@@ -26,46 +25,12 @@ func inSequence(t *testing.T, policy certify.DeltaPolicy, k int64) *published {
 
 // The certificates of a sequence verify, and have their part of δ.
 func TestSequenceVerifies(t *testing.T) {
-	for policy, want := range map[certify.DeltaPolicy]string{certify.DeltaSequence: "1/12", certify.DeltaEach: "1"} {
-		p := inSequence(t, policy, 3)
-		if s := p.certificate.Delta.Share(certify.MethodPACBayes); s.String() != want {
-			t.Errorf("%s: number 3 has %s of delta, want %s", policy, s, want)
-		}
-		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
-			t.Errorf("%s: %v", policy, err)
-		}
-	}
-}
-
-// With a horizon each number has as much of δ, and beyond it there is none. Both verifiers derive
-// it from the job.
-func TestHorizon(t *testing.T) {
-	l := newLake(waves(150, 0.2, 4), 70, 80)
-	p := &published{lake: l, store: &pipelinetest.Store{}}
-	j := job(t, func(j *pipeline.Job) {
-		tiny(j)
-		j.DeltaPolicy, j.Horizon = certify.DeltaSequence, 30
-	})
-	p.result = run(t, j.Numbered("waves", 7), l.environment(p.store))
-	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
-	if s := p.certificate.Delta.Share(certify.MethodPACBayes); s.String() != "1/30" {
-		t.Errorf("number 7 of 30 has %s of delta", s)
+	p := inSequence(t, 3)
+	if s := p.certificate.Delta.Share(certify.MethodPACBayes); s.String() != "1/12" {
+		t.Errorf("number 3 has %s of delta", s)
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 		t.Error(err)
-	}
-	for name, horizon := range map[string]int64{"a nearer one": 7, "none": 0} {
-		f := forge(t, p.certificate, func(ev *certify.Evidence) {
-			own := *ev.Delta.Sequence
-			own.Horizon = horizon
-			ev.Delta.Sequence = &own
-		})
-		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
-			t.Errorf("%s: Verify = %v, want a refusal", name, err)
-		}
-	}
-	if _, err := pipeline.Run(t.Context(), j.Numbered("waves", 31), l.environment(&pipelinetest.Store{})); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), "all 30 certificates") {
-		t.Errorf("beyond the horizon: %v", err)
 	}
 }
 
@@ -75,7 +40,7 @@ func TestSequenceNeedsItsNumber(t *testing.T) {
 	l := newLake(waves(150, 0.2, 4), 70, 80)
 	declared := job(t, func(j *pipeline.Job) {
 		tiny(j)
-		j.DeltaPolicy = certify.DeltaSequence
+		j.Repeated = true
 	})
 	for name, j := range map[string]pipeline.Job{"without a number": declared, "with one": job(t, tiny).Numbered("waves", 1)} {
 		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); !errors.Is(err, pipeline.ErrConfig) {
@@ -84,24 +49,16 @@ func TestSequenceNeedsItsNumber(t *testing.T) {
 	}
 }
 
-// What can be known of a forged place from one document: the policy is the job's, and a
-// job without one has no place. A smaller number cannot be known: only the others can tell.
+// What can be known of a forged place from one document: whether there is one is in the
+// job. A smaller number cannot be known: only the others can tell.
 func TestForgedSequenceIsRefused(t *testing.T) {
-	p := inSequence(t, certify.DeltaSequence, 9)
+	p := inSequence(t, 9)
 	for name, change := range map[string]func(*certify.Evidence){
-		"each for sequence": func(ev *certify.Evidence) { ev.Delta.Sequence.Policy = certify.DeltaEach },
-		"no sequence":       func(ev *certify.Evidence) { ev.Delta.Sequence = nil },
-		"no policy":         func(ev *certify.Evidence) { reword(t, ev, `,"delta_policy":"sequence"`, "") },
-		"another policy":    func(ev *certify.Evidence) { reword(t, ev, `"delta_policy":"sequence"`, `"delta_policy":"each"`) },
-		"unknown policy":    func(ev *certify.Evidence) { reword(t, ev, `"delta_policy":"sequence"`, `"delta_policy":"all"`) },
+		"not in the certificate": func(ev *certify.Evidence) { ev.Delta.Sequence = nil },
+		"not in the job":         func(ev *certify.Evidence) { reword(t, ev, `,"sequence":true`, "") },
+		"denied by the job":      func(ev *certify.Evidence) { reword(t, ev, `"sequence":true`, `"sequence":false`) },
 	} {
-		f := forge(t, p.certificate, func(ev *certify.Evidence) {
-			if ev.Delta.Sequence != nil {
-				own := *ev.Delta.Sequence
-				ev.Delta.Sequence = &own
-			}
-			change(ev)
-		})
+		f := forge(t, p.certificate, change)
 		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
 			t.Errorf("%s: Verify = %v, want a refusal", name, err)
 		}
@@ -110,11 +67,11 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 
 // A last pass in parts makes the certificate of the same number.
 func TestSequenceStandsInAHandover(t *testing.T) {
-	p := inSequence(t, certify.DeltaSequence, 5)
+	p := inSequence(t, 5)
 	env := p.lake.environment(&pipelinetest.Store{})
 	h, err := pipeline.Fit(t.Context(), job(t, func(j *pipeline.Job) {
 		tiny(j)
-		j.DeltaPolicy = certify.DeltaSequence
+		j.Repeated = true
 	}).Numbered("waves", 5), env)
 	fatal.If(t, err)
 	pass, err := h.Pass(t.Context(), pipeline.Whole, env)

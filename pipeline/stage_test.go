@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -208,7 +207,7 @@ func TestTrainCannotTidyUp(t *testing.T) {
 // A number has one certificate: another one is not published.
 func TestTrainPublishesWhatStands(t *testing.T) {
 	j := job(t, tiny)
-	j.DeltaPolicy = certify.DeltaSequence
+	j.Repeated = true
 	w := newTrial(t)
 	first, _ := w.done(j.Numbered("nights", 1))
 	w.how.Certified, w.out.Store = first.Result.ID, &pipelinetest.Store{}

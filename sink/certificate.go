@@ -40,7 +40,6 @@ type certificateRow struct {
 	Above   *float64 `parquet:"above,optional"`
 
 	Delta           float64 `parquet:"delta"`
-	SequencePolicy  *string `parquet:"sequence_policy,optional"`
 	SequenceName    *string `parquet:"sequence_name,optional"`
 	SequenceNumber  *int64  `parquet:"sequence_number,optional"`
 	N               int64   `parquet:"n"`
@@ -258,8 +257,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		})
 	}
 	if s := c.Delta.Sequence; s != nil {
-		policy := string(s.Policy)
-		row.SequencePolicy, row.SequenceName, row.SequenceNumber = &policy, &s.Name, &s.Number
+		row.SequenceName, row.SequenceNumber = &s.Name, &s.Number
 	}
 	if c.Declared.Unit != "" {
 		row.DeclaredUnit = &c.Declared.Unit

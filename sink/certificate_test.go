@@ -29,7 +29,7 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	job, err := job.WithDefaults()
 	fatal.If(t, err)
 	store := &encodedStore{}
-	if job.DeltaPolicy != "" {
+	if job.Repeated {
 		job = job.Numbered("waves <&> ü", 7)
 	}
 	r, err := pipeline.Run(t.Context(), job, pipeline.Environment{

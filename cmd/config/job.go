@@ -33,9 +33,6 @@ type JobFile struct {
 	Loss   LossSection  `yaml:"loss"`
 	Delta  *Share       `yaml:"delta"`
 
-	DeltaPolicy string `yaml:"delta_policy"`
-	Horizon     int64  `yaml:"horizon"`
-
 	Kernel     yamlfile.Names   `yaml:"kernel"`
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
@@ -152,8 +149,7 @@ func (c JobFile) job() pipeline.Job {
 			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
-		Guarantees:  c.Guarantees,
-		DeltaPolicy: certify.DeltaPolicy(c.DeltaPolicy), Horizon: c.Horizon,
+		Guarantees: c.Guarantees,
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	ingestlog "github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -50,9 +49,7 @@ func (p Task) Member() (*Member, error) {
 	if _, err := p.Sign.Read(); err != nil { // before the first window
 		return nil, err
 	}
-	if p.Job.DeltaPolicy == "" {
-		p.Job.DeltaPolicy = certify.DeltaSequence
-	}
+	p.Job.Repeated = true
 	p.Job.Train.WarmStart = p.Job.Train.Method == pipeline.MethodFreeForm
 	from, _ := p.Source.(*Topic)
 	if from.For > 0 {

@@ -229,7 +229,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 			faults.Add(at+".job", "its output is that of "+other+"; a pointer is of one job")
 		}
 		outputs[p.Output] = at
-		p.Job.DeltaPolicy = certify.DeltaSequence
+		p.Job.Repeated = true
 		tasks = append(tasks, p)
 	}
 	return c, tasks, t.Merge(faults, Overrides{}.flag), nil
@@ -301,7 +301,6 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 	}{
 		{"stream", p.Stream.declared()},
 		{"serve", p.Serve.Declared()},
-		{"delta_policy", p.Job.DeltaPolicy != ""},
 	} {
 		faults.Unless(!c.given, at+".job", c.key+": it is for pacsgp stream, and a schedule does not use it: leave it out")
 	}

@@ -153,7 +153,6 @@ func choices() map[string]any {
 		"job train.method":            pipeline.Methods(),
 		"job train.objective":         pipeline.Objectives(),
 		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
-		"job delta_policy":            []certify.DeltaPolicy{certify.DeltaSequence, certify.DeltaEach},
 		"job stream.group":            []string{GroupSingle, GroupShared},
 		"job source.kafka.format":     kafkalog.Formats,
 		"job source.kafka.tombstones": []string{"bad", "skip"},

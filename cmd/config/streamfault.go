@@ -25,7 +25,7 @@ func (c Stream) check(faults *yamlfile.Faults) {
 
 // goesOn reports whether a job has keys of a stream. A job without them may be one too.
 func (p Task) goesOn() bool {
-	return p.Stream.declared() || p.Serve.Declared() || p.Job.DeltaPolicy != ""
+	return p.Stream.declared() || p.Serve.Declared()
 }
 
 // DemandStream refuses a job that is no stream.

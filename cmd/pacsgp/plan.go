@@ -89,10 +89,6 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 
 // planOne plans a job by footers.
 func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(rows int64)) (planned, error) {
-	if job.Horizon > 0 {
-		job.DeltaPolicy = certify.DeltaSequence
-		job = job.Numbered("plan", 1)
-	}
 	p.Job = job
 	src, err := p.Open(ctx, spooled)
 	if err != nil {

@@ -173,7 +173,7 @@ func TestExamplesOfSchedules(t *testing.T) {
 	for name, which := range map[string]schedule.Which{"schedule.yaml": schedule.FilesAll, "schedule-topic.yaml": schedule.FilesNew} {
 		path := filepath.Join("..", "..", "examples", "schedule", name)
 		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain()))
-		if err != nil || len(jobs) != 1 || jobs[0].Job.Job.DeltaPolicy != certify.DeltaSequence || jobs[0].Files.Which != which {
+		if err != nil || len(jobs) != 1 || !jobs[0].Job.Job.Repeated || jobs[0].Files.Which != which {
 			t.Errorf("%s: %+v, %v", name, jobs, err)
 		}
 	}

@@ -28,9 +28,6 @@ func trainCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := program.Single(c.Job); err != nil {
-				return err
-			}
 			outcome, err := train(cmd.Context(), w, c, noPass)
 			if err != nil || outcome == nil {
 				return err

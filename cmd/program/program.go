@@ -5,7 +5,6 @@ package program
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
@@ -23,17 +22,6 @@ func Version() string {
 		return "devel"
 	}
 	return info.Main.Version
-}
-
-// Single refuses jobs that make one certificate after another.
-func Single(j pipeline.Job) error {
-	if j.DeltaPolicy != "" {
-		return fmt.Errorf("%w: delta_policy: it is of a job that makes one certificate after another, which pacsgp stream runs", pipeline.ErrConfig)
-	}
-	if j.Horizon != 0 {
-		return fmt.Errorf("%w: horizon: it is of a job that makes one certificate after another, which pacsgp stream and schedule run", pipeline.ErrConfig)
-	}
-	return nil
 }
 
 // TrainForParts trains a task up to the last pass, whose parts others make.

@@ -46,7 +46,7 @@ func Example_schedule() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)
 	rows := must(synth.New(synth.Config{Noise: 0.1, Features: 1}))
-	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, DeltaPolicy: certify.DeltaSequence}.WithDefaults())
+	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, Repeated: true}.WithDefaults())
 	record := must(sinklake.OpenRecord(folder+"/record", nil))
 	defer record.Close()
 	s := schedule.Scheduler{Record: record}

@@ -49,7 +49,7 @@ type stage struct {
 func declared(change func(j *schedule.Job)) *schedule.Job {
 	j := &schedule.Job{
 		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, Judge: pipeline.JudgeDraw,
-		Job: pipeline.Job{DeltaPolicy: certify.DeltaSequence, Target: "wind"}, Software: "test",
+		Job: pipeline.Job{Repeated: true, Target: "wind"}, Software: "test",
 	}
 	change(j)
 	return j

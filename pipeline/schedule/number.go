@@ -31,9 +31,6 @@ func (s *Scheduler) number(ctx context.Context, j *Job, at *pipeline.Sequence, r
 	if at.Taken > 0 && most > at.Taken {
 		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and its list of numbers ends at %d: the list is older (hint: restore the newest one, or give the job another name and output)", most, j.Name, at.Taken)
 	}
-	if h := j.Job.Horizon; h > 0 && max(most, at.Taken) >= h {
-		return j.Job.Spent()
-	}
 	at.Identity, at.Numbers = identity.String(), maps.Clone(at.Numbers)
 	if at.Numbers == nil {
 		at.Numbers = map[string]int64{}

@@ -12,7 +12,7 @@ import (
 // A Job is a job of a schedule. Its rows come from a lake or from a topic.
 type Job struct {
 	Name     string       // also of its sequence
-	Job      pipeline.Job // under [certify.DeltaSequence], without a number
+	Job      pipeline.Job // one that is repeated, without a number
 	Output   pipeline.Output
 	Lake     Lake  // or nil
 	Topic    Topic // or nil

@@ -389,7 +389,7 @@ func TestLostPointer(t *testing.T) {
 // What a job lacks is told before it takes a number; without a word the mean is judged.
 func TestIncompleteJob(t *testing.T) {
 	for what, lack := range map[string]func(j *schedule.Job){
-		"DeltaPolicy": func(j *schedule.Job) { j.Job.DeltaPolicy = "" }, "Software": func(j *schedule.Job) { j.Software = "" },
+		"Repeated": func(j *schedule.Job) { j.Job.Repeated = false }, "Software": func(j *schedule.Job) { j.Software = "" },
 		"Lake and Topic": func(j *schedule.Job) { j.Lake = nil }, "Name": func(j *schedule.Job) { j.Name = "" },
 	} {
 		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))

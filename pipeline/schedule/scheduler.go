@@ -52,7 +52,7 @@ func (j *Job) complete() error {
 		{j.Output == nil, "Output is not set"},
 		{(j.Lake == nil) == (j.Topic == nil), "one of Lake and Topic is to be set"},
 		{j.Software == "", "Software is not set"},
-		{j.Job.DeltaPolicy == "", "Job.DeltaPolicy is not set: certificates share delta by their numbers"},
+		{!j.Job.Repeated, "Job.Repeated is not set: certificates share delta by their numbers"},
 	} {
 		if c.lacks {
 			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", pipeline.ErrConfig, j.Name, c.what))

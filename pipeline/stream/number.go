@@ -34,11 +34,7 @@ func (s *Stream) number(ctx context.Context, log Log, w *Window) (int64, error) 
 			return noted.Number, err
 		}
 	}
-	k, err := log.TakeNumber(ctx)
-	if h := s.Job.Horizon; err == nil && h > 0 && k > h {
-		err = s.Job.Spent()
-	}
-	return k, err
+	return log.TakeNumber(ctx)
 }
 
 // keepNumber notes a number, so that a resumed window keeps it.

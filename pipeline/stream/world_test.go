@@ -286,7 +286,7 @@ func (t teller) Published(*Window, certify.Certificate, certify.Status) { t.cert
 func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	t.Helper()
 	job, err := pipeline.Job{
-		Features: []string{"x"}, Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.5}, Delta: 0.01, DeltaPolicy: certify.DeltaSequence,
+		Features: []string{"x"}, Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.5}, Delta: 0.01, Repeated: true,
 	}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ SETTINGS = {
     "scaling": {"reference", "none"},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
               "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
-    "delta_policy?": {"sequence", "each"}, "horizon?": count}
+    "sequence?": {True}}
 
 total = lambda v: integer(v) and abs(v) < 1 << 63
 number_of = lambda v: integer(v) and 1 <= v <= 1 << 40
@@ -78,6 +78,6 @@ CERTIFICATE = {
     "row_rules": [text], "model": {"digest": digest}, "configuration": {"digest": digest, "values": SETTINGS}, "kernel": {"family": {*FAMILIES}, "families": [{*FAMILIES}], "ard": flag},
     "theta": [{**PARAMETER, "value": number}], "roles": {"key": text, "last?": flag}, "optimiser": {"seed": text}, "jitter": {"limit": positive, "holds": flag},
     "delta": {"declared": positive, "methods": [{*METHODS}],
-              "sequence?": {"policy": {"sequence", "each"}, "name": text, "number": number_of, "horizon?": number_of},
+              "sequence?": {"name": text, "number": number_of},
               "looks?": {"earlier": [number_of], "ended?": flag}},
     "declared": anything}

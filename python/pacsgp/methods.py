@@ -331,9 +331,9 @@ def check_bounds(cert, model, found):
     declared = Decimal(repr(float(delta["declared"])))
     weights = {"train": 1, "holdout": 9}  # by the rows of a method
     shared = sum(weights[m.role] for m in applied(cert))
-    if delta.get("sequence", {}).get("policy") == "sequence":
+    if "sequence" in delta:
         number = delta["sequence"]["number"]
-        shared *= delta["sequence"].get("horizon") or number * (number + 1)
+        shared *= number * (number + 1)
     for m in applied(cert):
         m.check(cert, model, found, (shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.role]) / declared).ln())
     n = unit.examples(found["ledger"], "train")

@@ -44,7 +44,7 @@ func TestWriteCertificateSaysWhatCounts(t *testing.T) {
 // with it.
 func TestNumberInASequenceIsTheMakersWord(t *testing.T) {
 	c := certifytest.Certificate(t, func(ev *certify.Evidence) {
-		ev.Delta.Sequence = &certify.Sequence{Policy: certify.DeltaSequence, Name: "nights", Number: 3}
+		ev.Delta.Sequence = &certify.Sequence{Name: "nights", Number: 3}
 	})
 	var all, word bytes.Buffer
 	fatal.If(t, errors.Join(WriteCertificate(&all, c, Style{}, Anybody), WriteDeclared(&word, c, Style{}, false)))

@@ -330,11 +330,7 @@ func declared(c certify.Certificate) []Field {
 		fields = append(fields, Field{"unit", "\"" + d.Unit + "\""})
 	}
 	if s := c.Delta.Sequence; s != nil {
-		words := fmt.Sprintf("number %d of \"%s\": delta_policy %s", s.Number, s.Name, s.Policy)
-		if s.Policy == certify.DeltaSequence {
-			words += ", by which the bounds depend on the number"
-		}
-		fields = append(fields, Field{"sequence", words})
+		fields = append(fields, Field{"sequence", fmt.Sprintf("number %d of \"%s\", on which the bounds depend", s.Number, s.Name)})
 	}
 	return fields
 }
