@@ -78,7 +78,7 @@ func TestArrow(t *testing.T) {
 		}
 	}
 	for want, values := range map[string][]float64{
-		"row 1: column \"x\" is null":   {1, math.NaN()},
+		"row 1: column \"x\" is null":         {1, math.NaN()},
 		"row 2: column \"x\" has more digits": {1, 1 << 53, 1<<53 + 2},
 	} {
 		if _, err := readArrow(t, []string{"x"}, ipcStream(t, [][]float64{values})); err == nil || !strings.Contains(err.Error(), want) {

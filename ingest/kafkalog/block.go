@@ -27,7 +27,7 @@ var placeColumns = []string{columnTopic, columnPartition, columnOffset, columnTi
 
 // A block has the rows of one segment.
 type block struct {
-	names   []string    // of the decoded columns, then of those beside the value
+	names   []string    // of the decoded columns
 	columns [][]float64 // [len(names)][rows]
 	offsets []int64     // [rows]
 	times   []int64     // [rows], milliseconds since 1970
@@ -36,7 +36,7 @@ type block struct {
 }
 
 func newBlock(cfg Config) *block {
-	names := append(cfg.decoded(), cfg.beside()...)
+	names := cfg.decoded()
 	return &block{names: names, columns: make([][]float64, len(names)), topic: cfg.Topic, encoded: cfg.Encoded}
 }
 

@@ -23,7 +23,7 @@ type Decoder struct {
 
 // CanKeep returns an error if a decoder cannot keep a member of this name, of records of the format.
 func CanKeep(format, name string) error {
-	if slices.Contains(placeColumns, name) || isBeside(name) {
+	if slices.Contains(placeColumns, name) {
 		return fmt.Errorf("%q is no member of a record's value", name)
 	}
 	if format != FormatJSON && format != "" {
@@ -90,17 +90,13 @@ func (d *Decoder) Rows(records []Record) (Decoded, error) {
 	decoded := 0
 	for j, name := range d.cfg.Columns {
 		to := block.Columns[j][:len(records)]
-		if !slices.Contains(placeColumns, name) && !isBeside(name) {
+		if !slices.Contains(placeColumns, name) {
 			copy(to, d.columns[decoded])
 			decoded++
 			continue
 		}
 		for i := range records {
-			cell, err := placeCell(&records[i], name)
-			if err != nil && out.Faults[i] == "" {
-				out.Faults[i] = fmt.Sprintf("column %q: %v", name, err)
-			}
-			to[i] = cell
+			to[i] = placeCell(&records[i], name)
 		}
 	}
 	for j, column := range block.Columns {
@@ -124,20 +120,15 @@ func (d *Decoder) record(r *Record) error {
 }
 
 // placeCell returns the cell of a column beside a record's value.
-func placeCell(r *Record, name string) (float64, error) {
+func placeCell(r *Record, name string) float64 {
 	switch name {
 	case columnPartition:
-		return float64(r.Partition), nil
+		return float64(r.Partition)
 	case columnOffset:
-		return ingest.Decimal(r.Offset, 0), nil
+		return ingest.Decimal(r.Offset, 0)
 	case columnTime:
-		return ingest.Seconds(r.Time, 3), nil
-	case columnTopic:
-		return math.NaN(), errors.New("the name of a topic is no number")
+		return ingest.Seconds(r.Time, 3)
+	default: // the name of a topic
+		return ingest.NotANum.Cell()
 	}
-	v, err := besideCell(&r.Record, name)
-	if err != nil {
-		return math.NaN(), err
-	}
-	return v, nil
 }

@@ -15,18 +15,18 @@ import (
 // Columns have the order of their names; kept members are unchanged, and a value that is no JSON
 // object keeps nothing.
 func TestDecoder(t *testing.T) {
-	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "$key", "a", "$offset", "$partition"}}
+	cfg := Config{Topic: "rows", Columns: []string{"$timestamp", "b.c", "a", "$offset", "$partition"}}
 	decoders, err := cfg.Decoders(t.Context(), 2, "a", "b", "id")
 	fatal.If(t, err)
-	record := func(offset int64, key, value string) Record {
-		return Record{1, broker.Record{Offset: offset, Time: 1500, Key: []byte(key), Value: []byte(value)}}
+	record := func(offset int64, value string) Record {
+		return Record{1, broker.Record{Offset: offset, Time: 1500, Value: []byte(value)}}
 	}
 	records := []Record{
-		record(7, "5", `{"a": 9007199254740993, "b": {"c": 2}, "id": "x"}`),
-		record(8, "none", `{"a": 1, "b": {"c": 2}, "id": [1, 2]}`),
-		record(9, "5", `{"id": "y", "a": 1, "b"`),
-		{1, broker.Record{Offset: 10, Key: []byte("5")}},
-		record(11, "5", `{"a": -1, "b": {"c": 0.5}}`),
+		record(7, `{"a": 9007199254740993, "b": {"c": 2}, "id": "x"}`),
+		record(8, `{"a": 1, "b": {"c": 2}, "id": [1, 2]}`),
+		record(9, `{"id": "y", "a": 1, "b"`),
+		{1, broker.Record{Offset: 10}},
+		record(11, `{"a": -1, "b": {"c": 0.5}}`),
 	}
 	for _, d := range decoders { // each is used again
 		for range 2 {
@@ -36,14 +36,14 @@ func TestDecoder(t *testing.T) {
 			for j := range cfg.Columns {
 				last = append(last, got.Batch.Column(j).(*array.Float64).Value(4))
 			}
-			if diff := cmp.Diff([]float64{1.5, 0.5, 5, -1, 11, 1}, last); diff != "" {
+			if diff := cmp.Diff([]float64{1.5, 0.5, -1, 11, 1}, last); diff != "" {
 				t.Error(diff)
 			}
 			reasons := got.Batch.Column(len(cfg.Columns)).(*array.String)
-			if reasons.IsNull(0) || !strings.Contains(reasons.Value(0), "a has more digits") || reasons.IsNull(1) || reasons.IsNull(2) || reasons.IsNull(3) || !reasons.IsNull(4) {
+			if reasons.IsNull(0) || !strings.Contains(reasons.Value(0), "a has more digits") || !reasons.IsNull(1) || reasons.IsNull(2) || reasons.IsNull(3) || !reasons.IsNull(4) {
 				t.Errorf("reasons %v", reasons)
 			}
-			if f := got.Faults; len(f) != 3 || !strings.Contains(f[1], "$key") || !strings.Contains(f[2], "cut off") || !strings.Contains(f[3], "tombstone") {
+			if f := got.Faults; len(f) != 2 || !strings.Contains(f[2], "cut off") || !strings.Contains(f[3], "tombstone") {
 				t.Errorf("faults %v", f)
 			}
 			var kept []string
@@ -54,7 +54,7 @@ func TestDecoder(t *testing.T) {
 			if diff := cmp.Diff(want, kept); diff != "" {
 				t.Error(diff)
 			}
-			if v := got.Batch.Column(3).(*array.Float64).Value(2); !math.IsNaN(v) {
+			if v := got.Batch.Column(2).(*array.Float64).Value(2); !math.IsNaN(v) {
 				t.Errorf("a cell of no row is %v", v)
 			}
 			got.Batch.Release()

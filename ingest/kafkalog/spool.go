@@ -130,7 +130,7 @@ func (cfg Config) withDefaults() (Config, error) {
 
 // decoded returns the columns within the records' values.
 func (cfg Config) decoded() []string {
-	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) || isBeside(name) })
+	return slices.DeleteFunc(slices.Clone(cfg.Columns), func(name string) bool { return slices.Contains(placeColumns, name) })
 }
 
 // Spool consumes a window into the folder and returns it. If the folder has a part of the window,
@@ -404,7 +404,7 @@ func (cfg Config) upTo(first, end int64) int64 {
 
 // writer returns the writer of a partition, behind its last segment.
 func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
-	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, beside: s.cfg.beside(), block: newBlock(s.cfg)}
+	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {
 		if g.Partition == int64(of.Partition) {

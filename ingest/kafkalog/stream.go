@@ -25,7 +25,7 @@ func SpoolStream(ctx context.Context, cfg Config, from io.Reader) (*Window, erro
 		return nil, err
 	}
 	if len(cfg.decoded()) != len(cfg.Columns) {
-		return nil, fmt.Errorf("stream: rows of a stream have none of %q, which are of records of a topic", append([]string{columnKey, prefixHeader + "NAME"}, placeColumns...))
+		return nil, fmt.Errorf("stream: rows of a stream have none of %q, which are of records of a topic", placeColumns)
 	}
 	s, err := openSpool(cfg)
 	if err != nil {

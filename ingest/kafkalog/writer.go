@@ -17,8 +17,7 @@ type writer struct {
 	next      func() int // returns the number of the next segment
 	first     int64      // first offset of the next segment
 	decode    decoder
-	beside    []string // names of the last columns of the block
-	block     *block   // rows of the next segment
+	block     *block // rows of the next segment
 	letters   letters
 	room      func() bool // reports whether the window has room for a row, and takes it; nil: always
 	stopped   int64       // the first offset without room
@@ -67,18 +66,7 @@ func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
 		return errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
 	}
-	values := len(columns) - len(w.beside)
-	if err := w.decode.read(r.Value, columns[:values]); err != nil {
-		return err
-	}
-	for j, name := range w.beside {
-		v, err := besideCell(r, name)
-		if err != nil {
-			return fmt.Errorf("column %q: %w", name, err)
-		}
-		columns[values+j] = append(columns[values+j], v)
-	}
-	return nil
+	return w.decode.read(r.Value, columns)
 }
 
 // bad returns the error of a record that is no row.
