@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -29,12 +27,11 @@ type gathering struct {
 	writers    map[int]*writer // by partition
 	turn       int64           // number of offsets of a partition that are read at a time
 	left       int64           // number of rows that the window still needs
-	looked     time.Time       // of the last look for new partitions
 }
 
 // gather reads until the window has its rows.
 func (s *spool) gather(ctx context.Context) error {
-	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load(), looked: time.Now()}
+	g := &gathering{spool: s, turns: turns{next: map[int]int64{}}, writers: map[int]*writer{}, left: s.cfg.Rows - s.read.Load()}
 	defer func() {
 		for _, w := range g.writers {
 			w.close()
@@ -52,9 +49,6 @@ func (s *spool) gather(ctx context.Context) error {
 			return err
 		}
 		if err := s.sameTopic(ctx); err != nil {
-			return err
-		}
-		if err := g.grow(ctx); err != nil {
 			return err
 		}
 		if err := g.round(ctx); err != nil {
@@ -86,59 +80,6 @@ func (g *gathering) open(ctx context.Context, of span) error {
 	}
 	g.partitions, g.writers[of.Partition], g.next[of.Partition] = append(g.partitions, of.Partition), w, w.first
 	return nil
-}
-
-// growEvery is the time between two looks for new partitions.
-const growEvery = 2 * time.Second
-
-// grow takes new partitions into the window.
-func (g *gathering) grow(ctx context.Context) error {
-	if !g.cfg.Grows || len(g.cfg.Partitions) > 0 || time.Since(g.looked) < growEvery {
-		return nil
-	}
-	g.looked = time.Now()
-	all, err := g.cfg.partitions(ctx)
-	if err != nil || len(all) == len(g.writers) {
-		return err
-	}
-	at, err := g.cfg.Following(ctx, g.next)
-	if err != nil {
-		return err
-	}
-	for _, p := range slices.Sorted(maps.Keys(at.Offsets)) {
-		if g.writers[p] != nil {
-			continue
-		}
-		of := span{p, at.Offsets[p], at.Offsets[p]}
-		if err := g.add(of); err != nil {
-			return err
-		}
-		if err := g.open(ctx, of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// add adds a partition to the frozen window.
-func (s *spool) add(of span) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.m.Spans = append(s.m.Spans, of)
-	return s.declare()
-}
-
-// declare saves the window as one that was to have its partitions from the beginning, so that the next
-// process resumes it.
-func (s *spool) declare() (err error) {
-	s.cfg.From.Offsets = map[int]int64{}
-	for _, of := range s.m.Spans {
-		s.cfg.From.Offsets[of.Partition] = of.First
-	}
-	if s.m.Declared, err = s.cfg.declaration(); err != nil {
-		return err
-	}
-	return s.save()
 }
 
 // round reads a turn of each partition that has more, and waits if none has.
@@ -241,13 +182,6 @@ func (g *gathering) flushMost() error {
 // the window: each partition up to its first record of that time or later, or to its end.
 func (cfg Config) elapsed(ctx context.Context) ([]span, error) {
 	for {
-		if cfg.Grows && len(cfg.Partitions) == 0 {
-			at, err := cfg.Following(ctx, cfg.From.Offsets)
-			if err != nil {
-				return nil, err
-			}
-			cfg.From = at
-		}
 		spans, err := cfg.freeze(ctx)
 		if err != nil {
 			return nil, err

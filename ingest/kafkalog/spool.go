@@ -67,7 +67,6 @@ type Config struct {
 	Rows       int64              // if not 0, the window closes with so many rows, not at To
 	For        time.Duration      // if not 0, the window closes so long after its first record, not at To
 	Least      int64              // with For: a window of fewer offsets goes on for as long again
-	Grows      bool               // with Rows or For, without Partitions: new partitions are taken into the window, from their earliest offsets
 	Group      string             // of consumers, for the position Committed
 	Format     string             // of the records: one of Formats; "" means FormatJSON
 	Schema     string             // with [FormatAvro]: the schema of all records, or ""
@@ -161,11 +160,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		if s.m.Spans, err = freeze(ctx); err != nil {
 			return nil, err
 		}
-		save := s.save
-		if cfg.Grows {
-			save = s.declare
-		}
-		if err := save(); err != nil {
+		if err := s.save(); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,9 @@ package kafkalog
 
 import (
 	"context"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -31,7 +33,10 @@ func (s *Windows) Fill(ctx context.Context, n int64, behind *stream.Window, fill
 	if cfg.From, err = cfg.Following(ctx, ends); err != nil {
 		return nil, err
 	}
-	cfg.Folder, cfg.Grows = s.Folder(n), true
+	if len(cfg.Partitions) == 0 { // later ones are in the next window, from their earliest offsets
+		cfg.Partitions = slices.Sorted(maps.Keys(cfg.From.Offsets))
+	}
+	cfg.Folder = s.Folder(n)
 	held, ours, err := cfg.Holds()
 	if err != nil {
 		return nil, err
