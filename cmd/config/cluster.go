@@ -67,7 +67,10 @@ type saslConfig struct {
 }
 
 func (c *Cluster) files() []*string {
-	all := []*string{&c.SASL.PasswordFile, &c.Registry.CA, &c.Registry.PasswordFile}
+	all := []*string{&c.SASL.PasswordFile}
+	if !c.Registry.remote() {
+		all = append(all, (*string)(&c.Registry))
+	}
 	if t := c.TLS; t != nil {
 		all = append(all, &t.CA, &t.Certificate, &t.Key)
 	}

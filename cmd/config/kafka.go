@@ -118,9 +118,9 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
 	const ofAvro = "it is of format: avro"
 	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
-	faults.Unless(k.Cluster.Registry == (registry{}) || k.Format == kafkalog.FormatAvro, "kafka.registry", ofAvro)
-	faults.Unless(k.Format != kafkalog.FormatAvro || k.Schema != "" || k.Cluster.Registry != (registry{}), key+".format", "avro needs the schema of the records: declare schema, or kafka.registry")
-	faults.Unless(k.Schema == "" || k.Cluster.Registry == (registry{}), key+".schema", "schema and kafka.registry are both declared; name one of them")
+	faults.Unless(k.Cluster.Registry == "" || k.Format == kafkalog.FormatAvro, "kafka.registry", ofAvro)
+	faults.Unless(k.Format != kafkalog.FormatAvro || k.Schema != "" || k.Cluster.Registry != "", key+".format", "avro needs the schema of the records: declare schema, or kafka.registry")
+	faults.Unless(k.Schema == "" || k.Cluster.Registry == "", key+".schema", "schema and kafka.registry are both declared; name one of them")
 }
 
 // spooledColumns are the features and the target of a job.
@@ -139,7 +139,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry.URL, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A Topic is the window of a topic.

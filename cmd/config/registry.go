@@ -2,38 +2,34 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 )
 
-// A registry declares a schema registry.
-type registry struct {
-	URL          string `yaml:"url"`
-	CA           string `yaml:"ca"`
-	PasswordFile string `yaml:"password_file"`
+// A registry is the address of a schema registry, or a file with an address that has a user and a
+// password.
+type registry string
+
+// remote reports whether it is the address itself.
+func (r registry) remote() bool {
+	return strings.HasPrefix(string(r), "http://") || strings.HasPrefix(string(r), "https://")
 }
 
 // check adds the faults of the declaration.
 func (r registry) check(key string, faults *yamlfile.Faults) {
-	if r == (registry{}) {
-		return
+	if r.remote() {
+		at, err := url.Parse(string(r))
+		faults.Unless(err == nil && at.Host != "" && at.User == nil, key, "want an address as in https://registry.example.org:8081, or a file with one as in https://USER:PASSWORD@registry.example.org")
 	}
-	at, err := url.Parse(r.URL)
-	faults.Unless(err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && !hasPassword(at), key+".url", "want an address as in https://registry.example.org:8081 or https://USER@registry.example.org, without a password")
-	faults.Unless(err != nil || hasPassword(at) || (at.User == nil) == (r.PasswordFile == ""), key, "a user in url, as in https://USER@registry.example.org, and password_file go together")
-}
-
-func hasPassword(at *url.URL) bool {
-	_, has := at.User.Password()
-	return has
 }
 
 // registryTimeout bounds one request.
@@ -41,23 +37,22 @@ const registryTimeout = 10 * time.Second
 
 // client connects to the registry.
 func (r registry) client() (*sr.Client, error) {
-	tls, err := broker.TLSFiles{CA: r.CA}.Load()
-	if err != nil {
-		return nil, err
+	address := string(r)
+	if !r.remote() {
+		var err error
+		if address, err = readPassword(address); err != nil {
+			return nil, err
+		}
 	}
-	transport := &http.Transport{TLSClientConfig: tls, Proxy: http.ProxyFromEnvironment}
-	at, err := url.Parse(r.URL)
+	at, err := url.Parse(address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: it holds no address", r) // which may be secret
 	}
 	user := at.User
 	at.User = nil
-	options := []sr.ClientOpt{sr.URLs(at.String()), sr.HTTPClient(&http.Client{Timeout: registryTimeout, Transport: transport})}
+	options := []sr.ClientOpt{sr.URLs(at.String()), sr.HTTPClient(&http.Client{Timeout: registryTimeout})}
 	if user != nil {
-		password, err := readPassword(r.PasswordFile)
-		if err != nil {
-			return nil, err
-		}
+		password, _ := user.Password()
 		options = append(options, sr.BasicAuth(user.Username(), password))
 	}
 	return sr.NewClient(options...)
@@ -74,7 +69,7 @@ func (k *Topic) Schemas(waits func(err error)) error {
 		text, err := durable.ReadSmall(k.Schema, "an Avro schema", maxSchemaFile)
 		k.Config.Schema = string(text)
 		return err
-	case k.Cluster.Registry != (registry{}):
+	case k.Cluster.Registry != "":
 		client, err := k.Cluster.Registry.client()
 		k.Config.Registry = &kafkalog.Schemas{Client: client, Patience: cmp.Or(time.Duration(k.Cluster.Patience), time.Minute), Waits: waits}
 		return err

@@ -45,12 +45,13 @@ func TestAvroTopic(t *testing.T) {
 	send(t, c.ListenAddrs()[0], records...)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "row.avsc"), []byte(rowSchema))
-	writeFile(t, filepath.Join(dir, "secret"), []byte(password+"\n"))
-	writeFile(t, filepath.Join(dir, "wrong"), []byte("open barley"))
+	for name, password := range map[string]string{"right": "open%20sesame", "wrong": "open%20barley"} {
+		writeFile(t, filepath.Join(dir, name), []byte(strings.Replace(server.URL, "://", "://reader:"+password+"@", 1)+"\n"))
+	}
 	models := map[string]bool{}
 	for i, topic := range []jobFile{
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", plain.ListenAddrs()[0]), "source": "{kafka: {topic: rows}}"},
-		{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, password_file: secret}}", c.ListenAddrs()[0], strings.Replace(server.URL, "://", "://reader@", 1)), "source": "{kafka: {topic: wire, format: avro}}"},
+		{"kafka": fmt.Sprintf("{brokers: [%q], registry: right}", c.ListenAddrs()[0]), "source": "{kafka: {topic: wire, format: avro}}"},
 		{"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: bare, format: avro, schema: row.avsc}}"},
 	} {
 		out := fmt.Sprintf("out%d", i)
@@ -64,14 +65,14 @@ func TestAvroTopic(t *testing.T) {
 		if b.status != exitNotCertified || !strings.Contains(b.message, "the certificate is what it says") || !strings.Contains(b.stdout, "were read again from the log") {
 			t.Errorf("verify: status %d, %s%s", b.status, b.stdout, b.message)
 		}
-		if strings.Contains(a.stdout+a.log+b.stdout+b.log+string(readFile(t, filepath.Join(dir, out, r.Certificate))), password) {
+		if strings.Contains(a.stdout+a.log+b.stdout+b.log+string(readFile(t, filepath.Join(dir, out, r.Certificate))), "sesame") {
 			t.Error("the password stands in an output")
 		}
 	}
 	if len(models) != 1 {
 		t.Errorf("models %v, want one", models)
 	}
-	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: {url: %q, password_file: wrong}}", c.ListenAddrs()[0], strings.Replace(server.URL, "://", "://reader@", 1)), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
+	silent := fromTopic(c, jobFile{"kafka": fmt.Sprintf("{brokers: [%q], registry: wrong}", c.ListenAddrs()[0]), "source": "{kafka: {topic: wire, format: avro}}"}).write(t, dir)
 	if a := pacsgp(t, "train", "-c", silent); a.status == 0 || !strings.Contains(a.message, "does not answer") || strings.Contains(a.message, "barley") {
 		t.Errorf("status %d, %s", a.status, a.message)
 	}
