@@ -33,11 +33,10 @@ type KafkaSection struct {
 
 // A TopicSection declares a topic of rows, and the form of its records.
 type TopicSection struct {
-	Topic      string `yaml:"topic"`
-	Group      string `yaml:"group"`
-	Format     string `yaml:"format"`
-	Schema     string `yaml:"schema"`
-	Tombstones string `yaml:"tombstones"`
+	Topic  string `yaml:"topic"`
+	Group  string `yaml:"group"`
+	Format string `yaml:"format"`
+	Schema string `yaml:"schema"`
 
 	Cluster Cluster // of the file
 }
@@ -73,7 +72,7 @@ func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.F
 	k.spool = s.Spool
 	k.check(key, faults)
 	config := kafkalog.Config{
-		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, SkipTombstones: k.Tombstones == "skip", Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
+		Topic: k.Topic, Partitions: k.Partitions, Format: k.Format, Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit),
 	}
 	if s.scheduled {
 		k.firstWindow(key, &config, faults)
@@ -114,7 +113,6 @@ func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfi
 // check adds the faults of the topic and of the form of its records.
 func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 	faults.Unless(k.Topic != "", key+".topic", "name the topic")
-	faults.Unless(k.Tombstones == "" || k.Tombstones == "bad" || k.Tombstones == "skip", key+".tombstones", "%q is neither bad nor skip", k.Tombstones)
 	faults.Unless(k.Format == "" || slices.Contains(kafkalog.Formats, k.Format), key+".format", "%q is none of "+strings.Join(kafkalog.Formats, ", "), k.Format)
 	const ofAvro = "it is of format: avro"
 	faults.Unless(k.Schema == "" || k.Format == kafkalog.FormatAvro, key+".schema", ofAvro)
@@ -139,7 +137,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, k.For, k.Tombstones, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, k.For, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A Topic is the window of a topic.

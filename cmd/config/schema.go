@@ -147,23 +147,21 @@ func orVariable(s schema) schema {
 func choices() map[string]any {
 	mechanisms := []string{broker.Plain, broker.ScramSHA256, broker.ScramSHA512}
 	return map[string]any{
-		"job loss.kind":               certify.LossKinds(),
-		"job grid":                    []string{paperGrid},
-		"job scaling":                 []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
-		"job train.method":            pipeline.Methods(),
-		"job train.objective":         pipeline.Objectives(),
-		"job train.mode":              []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
-		"job stream.group":            []string{GroupSingle, GroupShared},
-		"job source.kafka.format":     kafkalog.Formats,
-		"job source.kafka.tombstones": []string{"bad", "skip"},
-		"job kafka.sasl.mechanism":    mechanisms,
+		"job loss.kind":            certify.LossKinds(),
+		"job grid":                 []string{paperGrid},
+		"job scaling":              []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
+		"job train.method":         pipeline.Methods(),
+		"job train.objective":      pipeline.Objectives(),
+		"job train.mode":           []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
+		"job stream.group":         []string{GroupSingle, GroupShared},
+		"job source.kafka.format":  kafkalog.Formats,
+		"job kafka.sasl.mechanism": mechanisms,
 
-		"score kafka.sasl.mechanism":    mechanisms,
-		"watch kafka.sasl.mechanism":    mechanisms,
-		"score source.kafka.format":     kafkalog.Formats,
-		"score source.kafka.tombstones": []string{"bad", "skip"},
-		"score members":                 []string{GroupSingle, GroupShared},
-		"score replaced":                replacedWords,
+		"score kafka.sasl.mechanism": mechanisms,
+		"watch kafka.sasl.mechanism": mechanisms,
+		"score source.kafka.format":  kafkalog.Formats,
+		"score members":              []string{GroupSingle, GroupShared},
+		"score replaced":             replacedWords,
 	}
 }
 

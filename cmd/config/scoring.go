@@ -206,7 +206,7 @@ func (s *Scoring) unpredictedRecords(once bool) (*kafkalog.Unpredicted, *broker.
 	client, err := s.client(k.Cluster)
 	return &kafkalog.Unpredicted{
 		Config: kafkalog.Config{
-			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format, SkipTombstones: k.Tombstones == "skip",
+			Client: client, Topic: k.Topic, Group: k.Group, Format: k.Format,
 			Schema: origin.Config.Schema, Registry: origin.Config.Registry,
 		},
 		Keep: s.Keep, Workers: s.Resources().Workers, Once: once, Notice: s.Noticed,

@@ -38,7 +38,7 @@ const (
 // ctx is done, use returns an error or, with once, the end is reached. use owns its batch. Other
 // partitions begin at their earliest offset. After the topic was made anew it soon returns
 // [broker.ErrAnother], if brokers tell; the last batches may be of either topic. It uses the fields
-// Client, Topic, Identity and SkipTombstones.
+// Client, Topic and Identity.
 func (cfg Config) Follow(ctx context.Context, from map[int]int64, once bool, use func(Batch) error) error {
 	f := follower{turns: turns{next: maps.Clone(from)}, cfg: cfg, use: use, ends: map[int]int64{}}
 	f.clear()
@@ -142,9 +142,6 @@ func (f *follower) round(ctx context.Context) (quiet bool, err error) {
 
 // add copies a record, which is valid during the call, into the batch.
 func (f *follower) add(partition int, r *broker.Record) error {
-	if r.Value == nil && f.cfg.SkipTombstones {
-		return nil
-	}
 	kept := *r
 	kept.Key, kept.Value, kept.Headers = f.keep(r.Key), f.keep(r.Value), slices.Clone(r.Headers)
 	for i := range kept.Headers {

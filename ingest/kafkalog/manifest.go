@@ -64,11 +64,10 @@ func (cfg Config) declaration() (string, error) {
 		Format     string
 		Schema     string `json:",omitempty"`
 		Columns    []string
-		Skip       bool
 		Tolerant   bool
 		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Least, cfg.Format, cfg.Schema, cfg.Columns, cfg.SkipTombstones, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Least, cfg.Format, cfg.Schema, cfg.Columns, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

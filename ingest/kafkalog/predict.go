@@ -19,7 +19,7 @@ var (
 // Unpredicted reads the rows of a topic that a group has not predicted, for [score.Loop]. It is for
 // one goroutine at a time, except for Same and the methods of pieces.
 type Unpredicted struct {
-	Config // uses Topic, Partitions, Group, Client, Format, Schema, Registry, SkipTombstones; Same sets Identity
+	Config // uses Topic, Partitions, Group, Client, Format, Schema, Registry; Same sets Identity
 
 	Keep    []string // members of records to keep beside predictions
 	Labels  bool     // the target is read too

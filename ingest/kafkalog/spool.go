@@ -73,8 +73,6 @@ type Config struct {
 	Registry   *Schemas           // with [FormatAvro]: the schemas whose ids begin the records, or nil
 	Columns    []string           // features and target
 	Encoded    pipeline.Encodings // of features, of which some may be missing
-	// SkipTombstones skips records without a value. Else they are an error.
-	SkipTombstones bool
 	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one
 	// row of NaN. Else the first of them is an error.
 	Tolerant bool

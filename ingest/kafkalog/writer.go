@@ -32,7 +32,7 @@ func (w *writer) add(r *broker.Record) error {
 			return err
 		}
 	}
-	if len(w.ends) > 0 && r.Offset < w.ends[0].First || r.Value == nil && w.spool.cfg.SkipTombstones {
+	if len(w.ends) > 0 && r.Offset < w.ends[0].First {
 		return nil
 	}
 	if w.room != nil && !w.room() {
@@ -64,7 +64,7 @@ func (w *writer) add(r *broker.Record) error {
 // decoded appends the row of a record to the columns.
 func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
-		return errors.New("it is a tombstone, without a value (hint: tombstones: skip passes over them)")
+		return errors.New("it is a tombstone, without a value (hint: bad_rows.tolerance allows a share of bad records)")
 	}
 	return w.decode.read(r.Value, columns)
 }

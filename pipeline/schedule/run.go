@@ -257,7 +257,7 @@ func (s *Scheduler) endFailed(j *Job, state *State, r *pipeline.RunState, fault 
 			err = end()
 		}
 	case errors.Is(fault, pipeline.ErrNoRows):
-		r.Scheduled.Why = "its offsets are transaction markers, aborted records or tombstones: there is no row"
+		r.Scheduled.Why = "its offsets are transaction markers or aborted records: there is no row"
 		err = s.end(j, r, pipeline.StateNothing, nil, "", ended)
 		err = errors.Join(err, s.closeRun(j, state, r, nil))
 	default:

@@ -120,7 +120,7 @@ func (w *work) certifyAll(ctx context.Context) error {
 // certify makes the artifact of a window and publishes it.
 func (w *work) certify(ctx context.Context, full *Window) error {
 	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full)
-	if full.Count() == 0 { // all its records are tombstones
+	if full.Count() == 0 { // it has no records
 		if err := publisher.Publish(ctx, nil, nil); err != nil {
 			return err
 		}
