@@ -55,7 +55,7 @@ func (c Choice) OrLeaveOut(column string) string {
 
 // A ChoiceError is a fault of the choice. Only another choice helps.
 type ChoiceError struct {
-	Key   string // target, features, exclude or unit.column
+	Key   string // target, features, exclude or unit
 	Index int    // of the name in the list of that key; −1: the key has no list, or all of it is at fault
 	Text  string
 }
@@ -90,7 +90,7 @@ func Select(tables []Table, c Choice) (names, notices []string, err error) {
 		case i >= len(features)+len(c.Labels):
 			key, at = "target", -1
 		case i >= len(features):
-			key, at = "unit.column", i-len(features)
+			key, at = "unit", i-len(features)
 		}
 		if seen[name] {
 			if name != c.Target || key != "target" {

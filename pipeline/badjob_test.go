@@ -62,8 +62,8 @@ func TestBadJobsAreRefused(t *testing.T) {
 		}},
 		{"groups", byStation(), faults{
 			"is the target":  func(j *pipeline.Job) { j.Groups.Column = "y" },
-			"groups.column":  func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} },
-			"groups.values":  func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} },
+			"groups: name":   func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Values: []float64{1}} },
+			"groups: ":       func(j *pipeline.Job) { j.Groups.Values = []float64{1, 1} },
 			"does not count": func(j *pipeline.Job) { j.Loss.Kind = certify.LossSquared },
 			"mean":           func(j *pipeline.Job) { j.Mean.Column = "m" },
 			"beside it":      func(j *pipeline.Job) { j.Guarantees = alone },

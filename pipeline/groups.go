@@ -74,12 +74,12 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 	applies := certify.Delta{Methods: j.Guarantees}.Applies
 	if !j.Groups.given() {
 		if applies(certify.MethodGroups) || len(j.Groups.Values) > 0 {
-			fault("groups.column: name the column whose values make the groups")
+			fault("groups: name the column whose values make the groups")
 		}
 		return j
 	}
 	if err := certify.ColumnName(j.Groups.Column); err != nil {
-		fault("groups.column: %w", err)
+		fault("groups: %w", err)
 	}
 	if len(j.Groups.Texts) > 0 {
 		texts := slices.Clone(j.Groups.Texts)
@@ -87,7 +87,7 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 		j.Groups.Texts, j.Groups.Values = texts, nil
 		for _, text := range texts {
 			if err := certify.GroupText(text); err != nil {
-				fault("groups.values: %w", err)
+				fault("groups: %w", err)
 			}
 			j.Groups.Values = append(j.Groups.Values, certify.Label(text))
 		}
@@ -99,17 +99,17 @@ func (j Job) withGroups(fault func(string, ...any)) Job {
 		}
 		slices.Sort(values)
 		if err := certify.GroupValues(values); err != nil {
-			fault("groups.values: %w", err)
+			fault("groups: %w", err)
 		}
 		j.Groups.Values = values
 	}
 	switch {
 	case j.Groups.Column == j.Target:
-		fault("groups.column: %q is the target", j.Target)
+		fault("groups: %q is the target", j.Target)
 	case j.Groups.Texts != nil && slices.Contains(j.Features, j.Groups.Column):
-		fault("groups.values: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
+		fault("groups: they are texts, and %q is a feature, which has numbers", j.Groups.Column)
 	case len(j.Groups.Values) == 0 && j.Scaling == ScalingNone:
-		fault("groups.values: list them, for without scaling no reference rows can show them")
+		fault("groups: list them, for without scaling no reference rows can show them")
 	case !j.Loss.Kind.Counts():
 		fault("groups: the rows of a group are counted as missed or not, and the loss %s does not count them", j.Loss.Kind)
 	case j.Mean.given():
@@ -141,7 +141,7 @@ func (j Job) grouping(values []float64) *certify.Grouping {
 func (j Job) groupColumn(columns []string) (int, error) {
 	at := slices.Index(columns, j.Groups.Column)
 	if j.Groups.given() && at < 0 {
-		return at, fmt.Errorf("%w: groups.column: no column %q is read as numbers (hint: of text list the values that make groups, groups.values)", ErrConfig, j.Groups.Column)
+		return at, fmt.Errorf("%w: groups: no column %q is read as numbers (hint: of text list the values that make groups, as in {%[2]s: [a, b]})", ErrConfig, j.Groups.Column)
 	}
 	return at, nil
 }
@@ -158,7 +158,7 @@ func (j Job) groupValues(columns []string, reference rawRows) ([]float64, error)
 	}
 	values := frequent(reference.column(at), frequentGroup, 1, certify.MaxGroupValues)
 	if values == nil {
-		return nil, fmt.Errorf("%w: groups.column: no value of %q is that of one in %d reference rows: list the values (groups.values)", ErrData, j.Groups.Column, frequentGroup)
+		return nil, fmt.Errorf("%w: groups: no value of %q is that of one in %d reference rows: list the values", ErrData, j.Groups.Column, frequentGroup)
 	}
 	return values, nil
 }
@@ -186,7 +186,7 @@ func (d GroupsDecl) strange(columns []string, reference rawRows) []string {
 	if d.Values == nil || reference.n == 0 || slices.ContainsFunc(reference.column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("groups.values: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
+	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
 }
 
 // packed are values as a string, to compare subjects of passes.

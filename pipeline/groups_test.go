@@ -122,7 +122,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 			}
 		}
 		_, err := pipeline.Run(t.Context(), job(t, of("stattion")), l.environment(&pipelinetest.Store{}))
-		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `groups.column: no column "stattion"`) {
+		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `groups: no column "stattion"`) {
 			t.Errorf("values %v: %v", values, err)
 		}
 		p := publish(t, l, of("station"))

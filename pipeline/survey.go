@@ -267,7 +267,7 @@ func (s *Survey) scale(job Job) error {
 		case constant && slices.Contains(job.Features, name):
 			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features", ErrData, name, a.Centre)
 		case constant && name == job.Groups.Column:
-			return fmt.Errorf("%w: groups.column: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
+			return fmt.Errorf("%w: groups: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", ErrData, name, a.Centre)
 		case constant:
 			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
 			continue

@@ -44,10 +44,10 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 	}
 	for i, name := range d.Columns {
 		if err := certify.ColumnName(name); err != nil {
-			fault("unit.column: %w", err)
+			fault("unit: %w", err)
 		}
 		if name == j.Target || slices.Contains(j.Features, name) || slices.Contains(d.Columns[:i], name) {
-			fault("unit.column: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
+			fault("unit: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
 		}
 	}
 	for _, other := range []struct {

@@ -37,7 +37,7 @@ type JobFile struct {
 	Grid       string           `yaml:"grid"`
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
-	Unit       unitConfig       `yaml:"unit"`
+	Unit       oneOrMore        `yaml:"unit"`
 	Roles      rolesConfig      `yaml:"roles"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
 	BadRows    badRowsConfig    `yaml:"bad_rows"`
@@ -91,10 +91,6 @@ type rolesConfig struct {
 	Outside apartConfig   `yaml:"outside"`
 }
 
-type unitConfig struct {
-	Column oneOrMore `yaml:"column"`
-}
-
 // A oneOrMore is a name, or a list of names.
 type oneOrMore []string
 
@@ -111,9 +107,22 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 	return nil
 }
 
+// groupsConfig is a column, or a column with its values.
 type groupsConfig struct {
-	Column string         `yaml:"column"`
-	Values columns.Values `yaml:"values"`
+	column string
+	values columns.Values
+}
+
+// UnmarshalYAML reads the two forms.
+func (g *groupsConfig) UnmarshalYAML(node ast.Node) error {
+	if pairs := yamlfile.Entries(node); len(pairs) == 1 {
+		g.column = pairs[0].Key.GetToken().Value
+		return g.values.UnmarshalYAML(pairs[0].Value)
+	}
+	if yaml.NodeToValue(node, &g.column) != nil {
+		return yamlfile.At(node, "want a column, or a column with its values, as in {carrier: [AA, WN]}")
+	}
+	return nil
 }
 
 type trainConfig struct {
@@ -130,7 +139,7 @@ type trainConfig struct {
 // job is the part of the file on which the result depends.
 func (c JobFile) job() pipeline.Job {
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.Column, Values: c.Groups.Values.Numbers, Texts: c.Groups.Values.Texts},
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
@@ -140,7 +149,7 @@ func (c JobFile) job() pipeline.Job {
 		Grid:     c.grid(),
 		Inducing: c.Inducing,
 		Scaling:  pipeline.Scaling(c.Scaling),
-		Unit:     pipeline.UnitDecl{Columns: c.Unit.Column},
+		Unit:     pipeline.UnitDecl{Columns: c.Unit},
 		Roles:    c.Roles.declared(),
 		Copies:   pipeline.CopiesDecl(c.Duplicates),
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},

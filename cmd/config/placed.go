@@ -26,14 +26,14 @@ func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError 
 		if !slices.ContainsFunc(job.Encode, func(e pipeline.Encoding) bool { return !e.Scaled }) {
 			of.Key = "fill"
 		}
-	case of.Key == "unit.column" && job.Groups.Texts != nil:
-		of.Key, of.Index = "groups.column", -1
+	case of.Key == "unit" && job.Groups.Texts != nil:
+		of.Key, of.Index = "groups", -1
 	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):
 	case job.Mean.Column != "":
 		of.Key, of.Index = "mean", -1
 	default:
-		of.Key, of.Index = "groups.column", -1
-		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts under groups.values"
+		of.Key, of.Index = "groups", -1
+		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + job.Groups.Column + ": [a, b]}"
 	}
 	return of
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -227,6 +228,11 @@ func (Share) schema() schema {
 func (oneOrMore) schema() schema {
 	name := schema{"type": "string", "minLength": 1}
 	return schema{"anyOf": []schema{name, {"type": "array", "items": name, "minItems": 1}}}
+}
+
+func (groupsConfig) schema() schema {
+	values := schema(columns.Values{}.Schema())
+	return schema{"anyOf": []schema{{"type": "string"}, {"type": "object", "additionalProperties": values, "minProperties": 1, "maxProperties": 1}}}
 }
 
 func (toleratedShare) schema() schema { return schema{"anyOf": shares()} }

@@ -125,7 +125,7 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	shelf := c.shelf(&faults)
 	_, files := from.(Lake)
 	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
-	faults.Unless(files || job.Groups.Texts == nil, "groups.values", "texts are read of files; take a job of files, or numbers")
+	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
 	for name, e := range c.Encode {
 		faults.Unless(e.Given(), yamlfile.Join("encode", name), columns.WantEncoding)
 	}

@@ -103,41 +103,26 @@ type Fill struct {
 // median stands for that of the reference rows.
 const median = "median"
 
-// WantFill is what a key without a value is told.
-const WantFill = "want median or a number, or {with: median, flag: true}"
+// flag adds an input, 1 where the value is missing.
+const flag = "flag"
 
-// UnmarshalYAML reads a value, or a section with a flag.
+// WantFill is what a key without a value is told.
+const WantFill = "want median or a number, or with an input for having been missing, as in [median, flag]"
+
+// UnmarshalYAML reads a value, or a list of a value and the word flag.
 func (f *Fill) UnmarshalYAML(node ast.Node) error {
 	f.Given = true
-	entries := yamlfile.Entries(node)
-	if entries == nil {
-		if word, text := node.(*ast.StringNode); text && word.Value == median {
-			return nil
-		}
-		if f.With = new(float64); yaml.NodeToValue(node, f.With) != nil {
+	if list, ok := node.(*ast.SequenceNode); ok {
+		word := ""
+		if f.Flag = len(list.Values) == 2 && yaml.NodeToValue(list.Values[1], &word) == nil && word == flag; !f.Flag {
 			return yamlfile.At(node, WantFill)
 		}
+		node = list.Values[0]
+	}
+	if word, text := node.(*ast.StringNode); text && word.Value == median {
 		return nil
 	}
-	given := false
-	for _, entry := range entries {
-		var err error
-		switch entry.Key.GetToken().Value {
-		case "with":
-			given = yamlfile.Entries(entry.Value) == nil
-			err = f.UnmarshalYAML(entry.Value)
-		case "flag":
-			if yaml.NodeToValue(entry.Value, &f.Flag) != nil {
-				err = yamlfile.At(entry.Value, "want true or false")
-			}
-		default:
-			err = yamlfile.At(entry.Key, WantFill)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if !given {
+	if f.With = new(float64); yaml.NodeToValue(node, f.With) != nil {
 		return yamlfile.At(node, WantFill)
 	}
 	return nil
@@ -146,11 +131,8 @@ func (f *Fill) UnmarshalYAML(node ast.Node) error {
 // Schema is the JSON Schema of the forms.
 func (Fill) Schema() map[string]any {
 	with := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{median}}}}
-	section := map[string]any{
-		"type": "object", "additionalProperties": false, "required": []string{"with"},
-		"properties": map[string]any{"with": with, "flag": map[string]any{"type": "boolean"}},
-	}
-	return map[string]any{"anyOf": []any{with, section}}
+	flagged := map[string]any{"type": "array", "items": []any{with, map[string]any{"const": flag}}, "minItems": 2, "maxItems": 2}
+	return map[string]any{"anyOf": []any{with, flagged}}
 }
 
 // Encodings are those of the two keys together. A feature without encoding is filled as it is.
