@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/apiversions"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // An Identity tells a topic from another one of the same name, made anew or on another cluster.
@@ -74,7 +75,7 @@ func (identityRequest) Required(map[protocol.ApiKey]int16) bool { return true }
 const (
 	identityVersion     = 10
 	identityCorrelation = 1
-	maxIdentityBytes    = 64 << 20 // of an answer, which names all partitions
+	maxIdentityBytes    = 1 << 20 // of an answer, which names all brokers and partitions; few bytes claim many times as many
 )
 
 // RawExchange asks whether the broker knows the version, and sends the request if it does.
@@ -115,88 +116,28 @@ func (r identityRequest) RawExchange(rw io.ReadWriter) (protocol.Message, error)
 	return decodeIdentity(data)
 }
 
-// encode is the request with its length: https://kafka.apache.org/protocol has the form.
+// encode is the request with its length.
 func (r identityRequest) encode() []byte {
-	b := []byte{0, 0, 0, 0}
-	b = binary.BigEndian.AppendUint16(b, uint16(protocol.Metadata))
-	b = binary.BigEndian.AppendUint16(b, identityVersion)
-	b = binary.BigEndian.AppendUint32(b, identityCorrelation)
-	b = append(binary.BigEndian.AppendUint16(b, uint16(len(clientID))), clientID+"\x00"...) // no tags
-	b = append(b, 2)                                                                        // one topic, of length + 1
-	b = append(b, make([]byte, 16)...)                                                      // by its name, not by its id
-	b = append(binary.AppendUvarint(b, uint64(len(r)+1)), r...)
-	b = append(b, 0, 0, 0, 0, 0) // no tags; create no topic, tell no operations; no tags
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	return b
+	ask, topic, name := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic(), string(r)
+	topic.Topic = &name
+	ask.Version, ask.Topics, ask.AllowAutoTopicCreation = identityVersion, []kmsg.MetadataRequestTopic{topic}, false
+	return kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID)).AppendRequest(nil, ask, identityCorrelation)
 }
 
-// decodeIdentity reads an answer up to the id of its first topic.
+// identityHead is the bytes in front of an answer: the correlation, and no tags.
+const identityHead = 5
+
+// decodeIdentity reads an answer about one topic.
 func decodeIdentity(data []byte) (*identityAnswer, error) {
-	f := &fields{data}
-	f.take(4) // correlation
-	f.tags()
-	f.take(4) // throttle time
-	for range f.count() {
-		f.take(4) // id of a broker
-		f.text()
-		f.take(4) // port
-		f.text()
-		if f.tags(); f.data == nil {
-			break
-		}
-	}
-	cluster := f.text()
-	f.take(4) // controller
-	topics := f.count()
-	code := kafka.Error(int16(binary.BigEndian.Uint16(f.take(2))))
-	f.text()
-	id := f.take(16)
-	if f.data == nil || topics != 1 {
+	answer := kmsg.NewPtrMetadataResponse()
+	answer.Version = identityVersion
+	if len(data) < identityHead || data[identityHead-1] != 0 || answer.ReadFrom(data[identityHead:]) != nil || len(answer.Topics) != 1 {
 		return nil, errors.New("kafka: an answer about a topic that is none")
 	}
-	answer := &identityAnswer{code: code}
-	if cluster != "" && [16]byte(id) != [16]byte{} {
-		answer.Identity = Identity{cluster, base64.RawURLEncoding.EncodeToString(id)}
+	topic := answer.Topics[0]
+	found := &identityAnswer{code: kafka.Error(topic.ErrorCode)}
+	if answer.ClusterID != nil && *answer.ClusterID != "" && topic.TopicID != [16]byte{} {
+		found.Identity = Identity{*answer.ClusterID, base64.RawURLEncoding.EncodeToString(topic.TopicID[:])}
 	}
-	return answer, nil
-}
-
-// fields are what is left of a message; nil: it was too short.
-type fields struct{ data []byte }
-
-// take returns the next n bytes, zeros if there are fewer.
-func (f *fields) take(n int) []byte {
-	if len(f.data) < n {
-		f.data = nil
-		return make([]byte, n)
-	}
-	taken := f.data[:n]
-	f.data = f.data[n:]
-	return taken
-}
-
-// number reads an unsigned number of any length.
-func (f *fields) number() uint64 {
-	v, n := binary.Uvarint(f.data)
-	if n <= 0 || v > uint64(len(f.data)) {
-		f.data = nil
-		return 0
-	}
-	f.data = f.data[n:]
-	return v
-}
-
-// count reads the number of elements of a list, or of bytes of a text.
-func (f *fields) count() int { return max(int(f.number())-1, 0) }
-
-func (f *fields) text() string { return string(f.take(f.count())) }
-
-func (f *fields) tags() {
-	for range f.number() {
-		f.number() // which
-		f.take(int(f.number()))
-		if f.data == nil {
-			return
-		}
-	}
+	return found, nil
 }

@@ -38,29 +38,6 @@ func identityTopic() kmsg.MetadataResponseTopic {
 	return topic
 }
 
-// TestIdentityRequest: another library reads what is asked.
-func TestIdentityRequest(t *testing.T) {
-	long := make([]byte, 249)
-	for i := range long {
-		long[i] = 'a'
-	}
-	for _, topic := range []string{"rows", string(long)} {
-		data := identityRequest(topic).encode()
-		if n := binary.BigEndian.Uint32(data); int(n) != len(data)-4 {
-			t.Errorf("%d bytes, of which the length is %d", len(data), n)
-		}
-		r := kmsg.NewPtrMetadataRequest()
-		r.Version = identityVersion
-		const head = 4 + 2 + 2 + 4 + 2 + 6 + 1 // up to the tags, with the client's name
-		if err := r.ReadFrom(data[head:]); err != nil {
-			t.Fatal(err)
-		}
-		if len(r.Topics) != 1 || *r.Topics[0].Topic != topic || r.AllowAutoTopicCreation || r.Topics[0].TopicID != [16]byte{} {
-			t.Errorf("%+v", r)
-		}
-	}
-}
-
 // TestIdentityAnswer: what another library writes is read, and what is cut short, or speaks of
 // no topic, is an error.
 func TestIdentityAnswer(t *testing.T) {
@@ -77,14 +54,10 @@ func TestIdentityAnswer(t *testing.T) {
 	if got, err := decodeIdentity(identityBytes()); err == nil {
 		t.Errorf("an answer about no topic: %+v", got)
 	}
-	end := len(whole) - 300*40
-	for n := range end {
-		if got, err := decodeIdentity(whole[:n]); err == nil && got.Identity != (Identity{"cluster-7", "AAAAAAAAAAAAAAAAAAAAAQ"}) {
+	for n := range whole {
+		if got, err := decodeIdentity(whole[:n]); err == nil {
 			t.Fatalf("cut after %d bytes: %+v", n, got)
 		}
-	}
-	if _, err := decodeIdentity(whole[:100]); err == nil {
-		t.Error("cut after 100 bytes, it is no error")
 	}
 }
 
