@@ -21,7 +21,6 @@ type Copies struct {
 	Limit    float64      `json:"limit"`    // share of the rows, for the policy limit
 	Distinct int64        `json:"distinct"` // rows that equal no earlier one
 	Rows     int64        `json:"rows"`     // rows that equal an earlier one in all used columns
-	Features int64        `json:"features"` // rows that equal an earlier one in all features
 }
 
 // leftOut reports whether copies were left out, so that guarantees are about distinct rows.

@@ -240,8 +240,8 @@ func (ev Evidence) validateRows() error {
 	default:
 		faults = append(faults, fmt.Errorf("the policy for copies is %q, want %s, %s or %s", c.Policy, CopiesDropped, CopiesKept, CopiesLimited))
 	}
-	if c.Distinct < 1 || c.Rows < 0 || c.Features < c.Rows || c.Distinct+c.Rows != rows || c.Features >= rows {
-		faults = append(faults, fmt.Errorf("%d distinct rows, %d copies, %d copies of features: they do not fit %d rows", c.Distinct, c.Rows, c.Features, rows))
+	if c.Distinct < 1 || c.Rows < 0 || c.Distinct+c.Rows != rows {
+		faults = append(faults, fmt.Errorf("%d distinct rows and %d copies: they do not fit %d rows", c.Distinct, c.Rows, rows))
 	}
 	leftOut := int64(0)
 	if c.Policy == CopiesDropped {

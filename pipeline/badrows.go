@@ -198,14 +198,12 @@ func affordSieve(job Job, rows int64, res Resources) error {
 	return nil
 }
 
-// recordsBut appends the records of the rows of a block, except some rows, ascending.
-func recordsBut(to [][3]uint64, b block, but []int) [][3]uint64 {
+// recordsBut appends the records of the rows of a block, except those of which but is true.
+func recordsBut(to []rowRecord, b block, but func(i int) bool) []rowRecord {
 	for i, m := range b.marks {
-		if len(but) > 0 && but[0] == i {
-			but = but[1:]
-			continue
+		if !but(i) {
+			to = append(to, rowRecord{uint64(m), uint64(b.first + int64(i))}) //nolint:gosec // not negative
 		}
-		to = append(to, [3]uint64{m[0], m[1], uint64(b.first + int64(i))}) //nolint:gosec // not negative
 	}
 	return to
 }
@@ -223,20 +221,20 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 	}
 	strict := job.Encode.strict(src.Columns(), used)
 	var marked []int
-	var counter *counter[[3]uint64]
+	var counter *counter
 	if job.BadRows.Some() {
 		s.out.bad = newOrdinalSet(n)
 	}
 	if job.drops() {
 		s.out.copies, marked = newOrdinalSet(n), used
-		counter = newCounter[[3]uint64](n, res, s.out.copies)
+		counter = newCounter(n, res, s.out.copies)
 		defer func() { err = errors.Join(err, counter.close()) }()
 	}
 	bad := badReport{ordinal: -1, columns: map[int]int64{}}
 	reading := newReading(src, indices(len(shards)), res.Workers, marked, newMarker(newSecret()))
 	err = reading.shards(ctx, func(_, shard int) (func(block) error, func(ending) error) {
 		var here []int // rows of the block that are bad, ascending
-		var records [][3]uint64
+		var records []rowRecord
 		return func(b block) error {
 				here = here[:0]
 				if s.out.bad != nil {
@@ -252,7 +250,7 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 				if counter == nil {
 					return nil
 				}
-				records = recordsBut(records[:0], b, here)
+				records = recordsBut(records[:0], b, func(i int) bool { return s.out.bad.has(b.first + int64(i)) })
 				return counter.add(ctx, records)
 			}, func(e ending) error {
 				s.columns[shard] = e.columns // each shard has one goroutine
@@ -267,12 +265,10 @@ func sift(ctx context.Context, src Source, job Job, used []int, res Resources) (
 		s.bad = bad.words(src.Columns())
 	}
 	if counter != nil {
-		found, err := counter.count(ctx)
-		if err != nil {
+		if s.copies, err = counter.count(ctx); err != nil {
 			return nil, err
 		}
 		s.out.copies.seal()
-		s.copies = found.copies()
 	}
 	return s, nil
 }

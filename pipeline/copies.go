@@ -45,18 +45,14 @@ func (j *Job) setCopies(fault func(string, ...any)) {
 // none has been found yet, the pass counts them itself.
 func (j Job) drops() bool { return j.Copies.Policy == CopiesDropped && (j.repeats || j.BadRows.Some()) }
 
-// Copies counts equal rows of a sample, with and without the target. -0 equals 0.
+// Copies counts equal rows of a sample. -0 equals 0.
 type Copies struct {
-	Rows             int64 `json:"rows"`
-	Distinct         int64 `json:"distinct"`          // different rows
-	DistinctFeatures int64 `json:"distinct_features"` // different rows without the target
+	Rows     int64 `json:"rows"`
+	Distinct int64 `json:"distinct"` // different rows
 }
 
 // OfRows is the number of rows that equal an earlier one.
 func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
-
-// OfFeatures is the number of rows that equal an earlier one in the features.
-func (c Copies) OfFeatures() int64 { return c.Rows - c.DistinctFeatures }
 
 // allow returns an error if there are more copies than the job allows. It does not tell how many, for
 // hold-out rows are among them.
@@ -70,7 +66,7 @@ func (d CopiesDecl) allow(found Copies) error {
 
 // counted is a certificate's statement about copies.
 func (j Job) counted(c Copies) certify.Copies {
-	return certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows(), Features: c.OfFeatures()}
+	return certify.Copies{Policy: j.Copies.Policy, Limit: j.Copies.Limit, Distinct: c.Distinct, Rows: c.OfRows()}
 }
 
 // notice warns of more than a few copies; "" if there is nothing to say.
@@ -88,13 +84,10 @@ func (d CopiesDecl) notice(c Copies) string {
 
 // diagnostic says what was counted.
 func (c Copies) diagnostic() string {
-	return fmt.Sprintf("Of %d rows, %d equal an earlier row in every used column, and %d in the features alone.", c.Rows, c.OfRows(), c.OfFeatures())
+	return fmt.Sprintf("Of %d rows, %d equal an earlier row in every used column.", c.Rows, c.OfRows())
 }
 
 // percent writes a share with three significant digits.
 func percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }
-
-// copies are the counts for a document.
-func (v variety) copies() Copies { return Copies{v.rows, v.distinct, v.distinctFeatures} }

@@ -177,7 +177,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	if want := (certify.Ledger{Unit: "row", Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
-	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600, Features: 19_600}) {
+	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600}) {
 		t.Errorf("copies %+v", c.Copies)
 	}
 	if got := assumption(c, certify.AssumeEqualRows).Status; got != certify.AssumptionAssumed {
@@ -200,7 +200,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 func TestKeptCopiesCount(t *testing.T) {
 	columns := repeated(300, 2, 0.4, 75)
 	c := publish(t, newLake(columns, 250, 350), keepAll).certificate
-	if want := (certify.Copies{Policy: certify.CopiesKept, Distinct: 300, Rows: 300, Features: 300}); c.Copies != want || c.Ledger.Copies != 0 {
+	if want := (certify.Copies{Policy: certify.CopiesKept, Distinct: 300, Rows: 300}); c.Copies != want || c.Ledger.Copies != 0 {
 		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
 	}
 	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
@@ -240,13 +240,11 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		"fewer copies": {declared, func(ev *certify.Evidence) {
 			ev.Copies.Rows, ev.Copies.Distinct = ev.Copies.Rows-1, ev.Copies.Distinct+1
 		}},
-		"no copies":                 {declared, func(ev *certify.Evidence) { ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 2000 }},
-		"dropped, more of features": {dropped, func(ev *certify.Evidence) { ev.Copies.Features++ }},
-		"more copies of features":   {declared, func(ev *certify.Evidence) { ev.Copies.Features++ }},
-		"declared, said to be few":  {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Copies.Limit = 1 }},
+		"no copies":                {declared, func(ev *certify.Evidence) { ev.Copies.Rows, ev.Copies.Distinct = 0, 2000 }},
+		"declared, said to be few": {declared, func(ev *certify.Evidence) { policy(ev, "keep", "limit"); ev.Copies.Limit = 1 }},
 		"declared, said to be left": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "drop")
-			ev.Ledger.Copies, ev.Copies.Rows, ev.Copies.Features, ev.Copies.Distinct = 0, 0, 0, 2000
+			ev.Ledger.Copies, ev.Copies.Rows, ev.Copies.Distinct = 0, 0, 2000
 		}},
 		"above its own limit": {declared, func(ev *certify.Evidence) {
 			policy(ev, "keep", "limit")
@@ -269,7 +267,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 				for i, a := range ev.Assumptions { // a forger would not forget it
 					if measured, _, found := strings.Cut(a.Diagnostic, " Of "); found && a.ID == certify.AssumeIndependentRows {
 						n := ev.Ledger.Rows
-						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows, DistinctFeatures: n - ev.Copies.Features}.Diagnostic()
+						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows}.Diagnostic()
 					}
 				}
 			})

@@ -2,54 +2,52 @@ package pipeline
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 )
 
-// A rowRecord is a row's record for finding copies: its mark and, if needed, its ordinal. In sorted
-// records rows of equal features are neighbours, and among them equal rows, in the order of their
-// ordinals.
-type rowRecord interface{ ~[2]uint64 | ~[3]uint64 }
+// A rowRecord is a row's record for finding copies: its mark and its ordinal. In sorted records equal
+// rows are neighbours, in the order of their ordinals.
+type rowRecord [2]uint64
 
-// A variety counts different rows.
-type variety struct {
-	rows             int64
-	distinct         int64 // different rows
-	distinctFeatures int64 // different rows, if the target is left out
-}
+// recordBytes is the size of a record.
+const recordBytes = 16
 
-func (v *variety) merge(other variety) {
-	v.rows += other.rows
-	v.distinct += other.distinct
-	v.distinctFeatures += other.distinctFeatures
+func (r rowRecord) compare(other rowRecord) int {
+	if r[0] != other[0] {
+		return cmp.Compare(r[0], other[0])
+	}
+	return cmp.Compare(r[1], other[1])
 }
 
 // A counter counts different rows. It keeps the records of all rows in memory if they fit its
 // budget. If not, it writes them to a temporary file in sorted runs of the budget's size, and
 // merges those. The result is the same. Several goroutines may add records.
-type counter[R rowRecord] struct {
+type counter struct {
 	workers int
 	budget  int64
 	create  func() (temporary, error)
 	later   *ordinalSet // gets the rows that equal an earlier one; nil: nobody wants them
 
 	mu     sync.Mutex
-	rows   int64 // added
-	kept   []R   // not sorted
-	runs   []sortedRun[R]
+	rows   int64       // added
+	kept   []rowRecord // not sorted
+	runs   []sortedRun
 	file   temporary   // nil until the budget is exceeded
 	size   int64       // bytes in the file
 	merged []io.Closer // files of merged counters
 }
 
 // A sortedRun is sorted records: in memory, or in a part of a file.
-type sortedRun[R rowRecord] struct {
-	kept     []R
+type sortedRun struct {
+	kept     []rowRecord
 	file     io.ReaderAt // nil: in memory
 	from, to int64       // bytes
 }
@@ -65,23 +63,17 @@ type temporary interface {
 const leastRecords = 4096
 
 // newCounter returns a counter for about n rows.
-func newCounter[R rowRecord](n int64, res Resources, later *ordinalSet) *counter[R] {
-	c := &counter[R]{
+func newCounter(n int64, res Resources, later *ordinalSet) *counter {
+	c := &counter{
 		workers: max(res.Workers, 1), budget: res.Memory, later: later,
 		create: func() (temporary, error) { return createTemporary(res.Temporary) },
 	}
-	c.kept = make([]R, 0, min(n, max(leastRecords, c.budget/c.bytes())))
+	c.kept = make([]rowRecord, 0, min(n, max(leastRecords, c.budget/recordBytes)))
 	return c
 }
 
-// bytes is the size of a record.
-func (c *counter[R]) bytes() int64 {
-	var r R
-	return int64(8 * len(r))
-}
-
 // add adds the records of some rows.
-func (c *counter[R]) add(ctx context.Context, records []R) error {
+func (c *counter) add(ctx context.Context, records []rowRecord) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rows += int64(len(records))
@@ -98,7 +90,7 @@ func (c *counter[R]) add(ctx context.Context, records []R) error {
 }
 
 // spill sorts the kept records and appends them to the file as a run.
-func (c *counter[R]) spill(ctx context.Context) error {
+func (c *counter) spill(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -109,7 +101,7 @@ func (c *counter[R]) spill(ctx context.Context) error {
 		}
 		c.file = file
 	}
-	c.buckets(c.kept, sortRecords[R])
+	c.sort()
 	out := bufio.NewWriterSize(c.file, 1<<18)
 	var b []byte
 	for _, r := range c.kept {
@@ -125,29 +117,29 @@ func (c *counter[R]) spill(ctx context.Context) error {
 		return c.failed(err)
 	}
 	from := c.size
-	c.size += int64(len(c.kept)) * c.bytes()
-	c.runs = append(c.runs, sortedRun[R]{file: c.file, from: from, to: c.size})
+	c.size += int64(len(c.kept)) * recordBytes
+	c.runs = append(c.runs, sortedRun{file: c.file, from: from, to: c.size})
 	c.kept = c.kept[:0]
 	return nil
 }
 
 // failed explains a fault of the temporary file, with a hint.
-func (c *counter[R]) failed(err error) error {
+func (c *counter) failed(err error) error {
 	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
-		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, c.bytes())
+		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
 }
 
 // seal turns the kept records into a sorted run in memory. No more are added.
-func (c *counter[R]) seal() {
+func (c *counter) seal() {
 	if len(c.kept) > 0 {
-		c.buckets(c.kept, sortRecords[R])
-		c.runs = append(c.runs, sortedRun[R]{kept: c.kept})
+		c.sort()
+		c.runs = append(c.runs, sortedRun{kept: c.kept})
 	}
 	c.kept = nil
 }
 
 // merge moves the records of another counter into this one.
-func (c *counter[R]) merge(other *counter[R]) {
+func (c *counter) merge(other *counter) {
 	c.seal()
 	other.seal()
 	c.runs, c.rows = append(c.runs, other.runs...), c.rows+other.rows
@@ -159,17 +151,23 @@ func (c *counter[R]) merge(other *counter[R]) {
 }
 
 // count counts the different rows among all that were added.
-func (c *counter[R]) count(ctx context.Context) (variety, error) {
-	if len(c.runs) == 0 {
-		return c.countKept(), nil
-	}
-	s := scanner[R]{later: c.later}
-	err := c.each(ctx, func(r R) error { s.add(r); return nil })
-	return s.found, err
+func (c *counter) count(ctx context.Context) (found Copies, err error) {
+	var last rowRecord
+	err = c.each(ctx, func(r rowRecord) error {
+		if found.Rows == 0 || r[0] != last[0] {
+			found.Distinct++
+		} else if c.later != nil {
+			c.later.add(int64(r[1])) //nolint:gosec // an ordinal
+		}
+		found.Rows++
+		last = r
+		return nil
+	})
+	return found, err
 }
 
 // close removes the files.
-func (c *counter[R]) close() error {
+func (c *counter) close() error {
 	c.kept, c.runs = nil, nil
 	var err error
 	if c.file != nil {
@@ -183,99 +181,81 @@ func (c *counter[R]) close() error {
 	return err
 }
 
-// countKept counts over the records in memory.
-func (c *counter[R]) countKept() variety {
-	var found variety
-	var mu sync.Mutex
-	c.buckets(c.kept, func(bucket []R, digit int) {
-		part := c.different(bucket, digit)
-		mu.Lock()
-		found.merge(part)
-		mu.Unlock()
-	})
-	return found
-}
-
-// groupRecords is the largest group that is searched for equal features at once: it fits the
-// second cache.
-const groupRecords = 1 << 12
-
-// different counts over records that agree in the digits before this one. It sorts only groups
-// with equal features; most samples have few.
-func (c *counter[R]) different(records []R, digit int) variety {
-	var found variety
-	if len(records) > groupRecords && digit < 8 { // by features alone: equal ones stay together
-		bounds := partition(records, digit)
-		for i := range 256 {
-			found.merge(c.different(records[bounds[i]:bounds[i+1]], digit+1))
-		}
-		return found
-	}
-	if len(records) <= groupRecords && !equalFeatures(records) {
-		n := int64(len(records))
-		return variety{n, n, n}
-	}
-	sortRecords(records, digit)
-	s := scanner[R]{later: c.later}
-	for _, r := range records {
-		s.add(r)
-	}
-	return s.found
-}
-
-// equalFeatures reports whether two of at most groupRecords records have equal features. It hashes
-// by the last bits; the group agrees in the first ones.
-func equalFeatures[R rowRecord](records []R) bool {
-	var table [2 * groupRecords]uint16 // place in records + 1; 0: free
-	for i, r := range records {
-		at := r[0] % uint64(len(table))
-		for ; table[at] != 0; at = (at + 1) % uint64(len(table)) {
-			if records[table[at]-1][0] == r[0] {
-				return true
+// sort sorts the kept records: groups of one first byte, with several workers.
+func (c *counter) sort() {
+	bounds := partition(c.kept, 0)
+	work := make(chan []rowRecord)
+	var running sync.WaitGroup
+	for range c.workers {
+		running.Go(func() {
+			for group := range work {
+				sortFrom(group, 1)
 			}
+		})
+	}
+	for i := range 256 {
+		work <- c.kept[bounds[i]:bounds[i+1]]
+	}
+	close(work)
+	running.Wait()
+}
+
+// sortFrom sorts records whose marks agree in the bytes before this one.
+func sortFrom(records []rowRecord, digit int) {
+	const few = 128
+	if len(records) <= few || digit == 8 {
+		slices.SortFunc(records, rowRecord.compare)
+		return
+	}
+	bounds := partition(records, digit)
+	for i := range 256 {
+		sortFrom(records[bounds[i]:bounds[i+1]], digit+1)
+	}
+}
+
+// partition orders records by a byte of their marks, in place (McIlroy, Bostic and McIlroy, 1993,
+// "American flag sort"). It returns the beginnings of the groups, and the end.
+func partition(records []rowRecord, digit int) [257]int {
+	of := func(r rowRecord) int { return int(r[0] >> (56 - 8*digit) & 0xff) }
+	var count, next [256]int
+	for _, r := range records {
+		count[of(r)]++
+	}
+	var bounds [257]int
+	for i, k := range count {
+		next[i] = bounds[i]
+		bounds[i+1] = bounds[i] + k
+	}
+	for i := range 256 {
+		for next[i] < bounds[i+1] {
+			r := records[next[i]]
+			at := of(r)
+			for at != i { // carry records to their groups until one belongs here
+				r, records[next[at]] = records[next[at]], r
+				next[at]++
+				at = of(r)
+			}
+			records[next[i]] = r
+			next[i]++
 		}
-		table[at] = uint16(i + 1)
 	}
-	return false
-}
-
-// A scanner counts records in sorted order.
-type scanner[R rowRecord] struct {
-	found variety
-	last  R
-	later *ordinalSet
-}
-
-func (s *scanner[R]) add(r R) {
-	features := s.found.rows == 0 || r[0] != s.last[0]
-	row := features || r[1] != s.last[1]
-	s.found.rows++
-	if row {
-		s.found.distinct++
-	}
-	if features {
-		s.found.distinctFeatures++
-	}
-	if s.later != nil && !row {
-		s.later.add(int64(r[len(r)-1])) //nolint:gosec // an ordinal
-	}
-	s.last = r
+	return bounds
 }
 
 // mergeBuffers is the memory of a merge, in bytes.
 const mergeBuffers = 8 << 20
 
 // each calls use with all records, in their order. It may be called again.
-func (c *counter[R]) each(ctx context.Context, use func(R) error) error {
+func (c *counter) each(ctx context.Context, use func(rowRecord) error) error {
 	c.seal()
 	if len(c.runs) == 0 {
 		return nil
 	}
 	// The runs of files share mergeBuffers, whatever the budget.
 	size := max(1<<12, min(1<<18, mergeBuffers/len(c.runs)))
-	heap := make([]*reader[R], 0, len(c.runs))
+	heap := make([]*reader, 0, len(c.runs))
 	for _, part := range c.runs {
-		r := &reader[R]{kept: part.kept}
+		r := &reader{kept: part.kept}
 		if part.file != nil {
 			r.in = bufio.NewReaderSize(io.NewSectionReader(part.file, part.from, part.to-part.from), size)
 		}
@@ -315,15 +295,15 @@ func (c *counter[R]) each(ctx context.Context, use func(R) error) error {
 }
 
 // A reader reads a run; record is the latest.
-type reader[R rowRecord] struct {
-	kept   []R
+type reader struct {
+	kept   []rowRecord
 	in     *bufio.Reader // nil: the run is kept
-	record R
+	record rowRecord
 	begun  bool
 }
 
 // next reads the next record, if there is one.
-func (r *reader[R]) next() (bool, error) {
+func (r *reader) next() (bool, error) {
 	if r.in == nil {
 		if len(r.kept) == 0 {
 			return false, nil
@@ -331,10 +311,9 @@ func (r *reader[R]) next() (bool, error) {
 		r.record, r.kept = r.kept[0], r.kept[1:]
 		return true, nil
 	}
-	var b [24]byte
+	var text [recordBytes]byte
 	last := r.record
-	text := b[:8*len(last)]
-	if _, err := io.ReadFull(r.in, text); err != nil {
+	if _, err := io.ReadFull(r.in, text[:]); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -343,7 +322,7 @@ func (r *reader[R]) next() (bool, error) {
 	for k := range len(last) {
 		r.record[k] = binary.LittleEndian.Uint64(text[8*k:])
 	}
-	if r.begun && compareRecords(r.record, last) < 0 {
+	if r.begun && r.record.compare(last) < 0 {
 		return false, errors.New("its records have changed")
 	}
 	r.begun = true
@@ -351,11 +330,11 @@ func (r *reader[R]) next() (bool, error) {
 }
 
 // settle restores a heap of readers below reader i; the least record is on top.
-func settle[R rowRecord](heap []*reader[R], i int) {
+func settle(heap []*reader, i int) {
 	for {
 		least := i
 		for _, child := range [2]int{2*i + 1, 2*i + 2} {
-			if child < len(heap) && compareRecords(heap[child].record, heap[least].record) < 0 {
+			if child < len(heap) && heap[child].record.compare(heap[least].record) < 0 {
 				least = child
 			}
 		}

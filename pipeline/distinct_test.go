@@ -15,41 +15,35 @@ import (
 )
 
 // countByMap is the dumb way.
-func countByMap(marks [][2]uint64) (c pipeline.Copies, later []int64) {
-	rows, features := map[[2]uint64]bool{}, map[uint64]bool{}
+func countByMap(marks []uint64) (c pipeline.Copies, later []int64) {
+	seen := map[uint64]bool{}
 	for i, m := range marks {
-		if rows[m] {
+		if seen[m] {
 			later = append(later, int64(i))
 		}
-		rows[m], features[m[0]] = true, true
+		seen[m] = true
 	}
-	return pipeline.Copies{Rows: int64(len(marks)), Distinct: int64(len(rows)), DistinctFeatures: int64(len(features))}, later
+	return pipeline.Copies{Rows: int64(len(marks)), Distinct: int64(len(seen))}, later
 }
 
 // samples of marks: with few and with many copies, and with all in one group.
-func markSamples(n int) map[string][][2]uint64 {
+func markSamples(n int) map[string][]uint64 {
 	rng := rand.New(rand.NewPCG(3, uint64(n)))
-	random := func() uint64 { return rng.Uint64() }
 	few := make([]uint64, 40)
 	for i := range few {
 		few[i] = rng.Uint64()
 	}
-	among := func() uint64 { return few[rng.IntN(len(few))] }
-	low := func() uint64 { return uint64(rng.IntN(2000)) }
-	out := map[string][][2]uint64{}
-	for name, f := range map[string]func() [2]uint64{
-		"all different":       func() [2]uint64 { return [2]uint64{random(), random()} },
-		"few rows":            func() [2]uint64 { x := among(); return [2]uint64{x, x + 1} },
-		"few features":        func() [2]uint64 { return [2]uint64{among(), random()} },
-		"few of both":         func() [2]uint64 { return [2]uint64{among(), among()} },
-		"all equal":           func() [2]uint64 { return [2]uint64{7, 7} },
-		"one group":           func() [2]uint64 { return [2]uint64{low(), low()} },
-		"one group, few rows": func() [2]uint64 { return [2]uint64{low(), 1} },
-		"a pair now and then": func() [2]uint64 {
+	out := map[string][]uint64{}
+	for name, f := range map[string]func() uint64{
+		"all different": rng.Uint64,
+		"few rows":      func() uint64 { return few[rng.IntN(len(few))] },
+		"all equal":     func() uint64 { return 7 },
+		"one group":     func() uint64 { return uint64(rng.IntN(2000)) },
+		"a pair now and then": func() uint64 {
 			if rng.IntN(500) == 0 {
-				return [2]uint64{among(), 5}
+				return few[rng.IntN(len(few))]
 			}
-			return [2]uint64{random(), random()}
+			return rng.Uint64()
 		},
 	} {
 		for range n {
@@ -72,11 +66,7 @@ func TestCopiesAreCountedTheSameInMemoryAndInFiles(t *testing.T) {
 				for _, workers := range []int{1, 3} {
 					folder := t.TempDir()
 					res := pipeline.Resources{Workers: workers, Memory: memory, Temporary: folder}
-					got, _, err := pipeline.CountCopies(t.Context(), marks, false, res, nil)
-					if err != nil || got != want {
-						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v, %v, want %+v", n, name, memory, workers, got, err, want)
-					}
-					got, later, err := pipeline.CountCopies(t.Context(), marks, true, res, nil)
+					got, later, err := pipeline.CountCopies(t.Context(), marks, res, nil)
 					if err != nil || got != want || !slices.Equal(later, wantLater) {
 						t.Fatalf("%d marks, %s, %d bytes, %d workers: %+v and %d later copies, %v, want %+v and %d",
 							n, name, memory, workers, got, len(later), err, want, len(wantLater))
@@ -162,7 +152,7 @@ func TestCopiesThatCannotBeCounted(t *testing.T) {
 				f, err := pipeline.CreateTemporary(folder)
 				return &fullFile{f, c.room, c.fault, &closed}, err
 			}
-			_, _, err := pipeline.CountCopies(t.Context(), marks, false, pipeline.Resources{Memory: 1}, create)
+			_, _, err := pipeline.CountCopies(t.Context(), marks, pipeline.Resources{Memory: 1}, create)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hint: give more memory, or set TMPDIR") {
 				t.Errorf("error %v, want one about %q with a hint", err, c.want)
 			}
@@ -171,7 +161,7 @@ func TestCopiesThatCannotBeCounted(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := pipeline.CountCopies(t.Context(), marks, false, pipeline.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
+	_, _, err := pipeline.CountCopies(t.Context(), marks, pipeline.Resources{Memory: 1, Temporary: t.TempDir() + "/none"}, nil)
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
@@ -183,7 +173,7 @@ func TestCountingCopiesCanBeStopped(t *testing.T) {
 	cancel()
 	folder := t.TempDir()
 	marks := markSamples(3 * pipeline.LeastRecords)["all different"]
-	_, _, err := pipeline.CountCopies(ctx, marks, true, pipeline.Resources{Memory: 1, Temporary: folder}, nil)
+	_, _, err := pipeline.CountCopies(ctx, marks, pipeline.Resources{Memory: 1, Temporary: folder}, nil)
 	if !errors.Is(err, context.Canceled) || entries(t, folder) != "" {
 		t.Errorf("error %v, left %q", err, entries(t, folder))
 	}

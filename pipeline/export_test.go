@@ -70,14 +70,13 @@ func TargetsDigest(parts ...[]float64) Digest {
 
 var testMarker = newMarker(newSecret())
 
-// Marks are the marks of rows, by one marker for the whole test; the last column is the
-// target.
-func Marks(columns [][]float64) [][2]uint64 {
+// Marks are the marks of rows, by one marker for the whole test.
+func Marks(columns [][]float64) []uint64 {
 	marks := make([]mark, len(columns[0]))
 	testMarker.rows(marks, columns, indices(len(columns)))
-	out := make([][2]uint64, len(marks))
+	out := make([]uint64, len(marks))
 	for i, m := range marks {
-		out[i] = m
+		out[i] = uint64(m)
 	}
 	return out
 }
@@ -92,40 +91,26 @@ type Temporary = temporary
 func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
 
 // CountCopies counts equal marks, in the file that create makes if they exceed the
-// memory. later are the ordinals of later copies, if they are asked for.
-func CountCopies(ctx context.Context, marks [][2]uint64, ordinals bool, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
+// memory. later are the ordinals of later copies.
+func CountCopies(ctx context.Context, marks []uint64, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
 	n := int64(len(marks))
-	if !ordinals {
-		found, err = countRecords(ctx, newCounter[[2]uint64](n, res, nil), marks, create)
-		return found, nil, err
-	}
 	set := newOrdinalSet(n)
-	records := make([][3]uint64, n)
-	for i, m := range marks {
-		records[i] = [3]uint64{m[0], m[1], uint64(i)}
+	c := newCounter(n, res, set)
+	if create != nil {
+		c.create = create
 	}
-	found, err = countRecords(ctx, newCounter[[3]uint64](n, res, set), records, create)
+	for i, m := range marks {
+		if err := c.add(ctx, []rowRecord{{m, uint64(i)}}); err != nil {
+			return Copies{}, nil, errors.Join(err, c.close())
+		}
+	}
+	found, err = c.count(ctx)
 	for i := range n {
 		if set.has(i) {
 			later = append(later, i)
 		}
 	}
-	return found, later, err
-}
-
-func countRecords[R rowRecord](ctx context.Context, c *counter[R], records []R, create func() (Temporary, error)) (Copies, error) {
-	if create != nil {
-		c.create = create
-	}
-	for len(records) > 0 {
-		k := min(1000, len(records))
-		if err := c.add(ctx, records[:k]); err != nil {
-			return Copies{}, errors.Join(err, c.close())
-		}
-		records = records[k:]
-	}
-	found, err := c.count(ctx)
-	return found.copies(), errors.Join(err, c.close())
+	return found, later, errors.Join(err, c.close())
 }
 
 // An OrdinalSet is a set of ordinals below a limit.

@@ -188,8 +188,7 @@ func (p *Pass) counted(ctx context.Context) (Copies, error) {
 	if p.marks == nil {
 		return p.copies, nil
 	}
-	found, err := p.marks.count(ctx)
-	return found.copies(), err
+	return p.marks.count(ctx)
 }
 
 func sameColumns(columns []string, meta ModelMeta, job Job) error {

@@ -25,7 +25,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 
 	// Both passes: batches decoded in advance, the marks of all rows, the reference and
 	// start rows.
-	reading, counting := s.reading(res), min(recordBytes(job)*s.Rows, res.Memory)
+	reading, counting := s.reading(res), min(recordBytes*s.Rows, res.Memory)
 	found := s.found(job)
 	most := reading + counting + found
 
@@ -71,7 +71,7 @@ func PassMemory(job Job, s Sample, rows int64, res Resources) int64 {
 	for _, c := range candidates(job, s) {
 		most = max(most, job.Train.memory(c, s.inputs(job), startRows, res.Workers).Pass)
 	}
-	return process(s.found(job) + s.reading(res) + min(recordBytes(job)*rows, res.Memory) + most)
+	return process(s.found(job) + s.reading(res) + min(recordBytes*rows, res.Memory) + most)
 }
 
 // CheckMemory is the peak memory, in bytes, of a check of a certificate and its model, with
@@ -87,7 +87,7 @@ func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 
 	if s.Rows == 0 {
 		return process(use.Posterior)
 	}
-	living := s.reading(res) + min(recordBytes(job)*s.Rows, res.Memory) + s.Rows/8 // a bit a row for hold-out rows
+	living := s.reading(res) + min(recordBytes*s.Rows, res.Memory) + s.Rows/8 // a bit a row for hold-out rows
 	s.Units = c.Ledger.Units
 	work := use.Pass
 	if job.Grid.Prior == certify.PriorPeaked { // the peaks are estimated again
@@ -130,19 +130,10 @@ func CheckSpill(c certify.Certificate, res Resources) int64 {
 // SpillBytes bounds the temporary files, in bytes, of counting the copies among these rows: 0
 // if the records fit into memory.
 func SpillBytes(job Job, rows int64, res Resources) int64 {
-	record := recordBytes(job)
-	if rows <= max(leastRecords, res.WithDefaults().Memory/record) {
+	if rows <= max(leastRecords, res.WithDefaults().Memory/recordBytes) {
 		return 0
 	}
-	return record * rows
-}
-
-// recordBytes is the size of a row's record for finding copies.
-func recordBytes(job Job) int64 {
-	if job.Copies.Policy == CopiesDropped {
-		return 24
-	}
-	return 16
+	return recordBytes * rows
 }
 
 // bytes is the memory of this many rows.

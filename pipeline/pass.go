@@ -26,9 +26,9 @@ type Pass struct {
 	of      subject
 	shards  map[int]*shardPass
 	tallies certify.Tallies
-	units   *unitSums      // behind the tallies, if examples are units; nil: they are rows
-	marks   *counter[mark] // of all rows of the shards; nil if copies were counted in an earlier pass
-	copies  Copies         // of the whole sample, from that pass
+	units   *unitSums // behind the tallies, if examples are units; nil: they are rows
+	marks   *counter  // of all rows of the shards; nil if copies were counted in an earlier pass
+	copies  Copies    // of the whole sample, from that pass
 
 	held *heldRows // of a first pass; nil: of a last one
 }

@@ -16,13 +16,13 @@ import (
 func FuzzPass(f *testing.F) {
 	var risk certify.RiskSum
 	fatal.If(f, risk.Add(0.5))
-	marks := newCounter[mark](3, Resources{}, nil)
-	fatal.If(f, marks.add(f.Context(), []mark{{3, 1}, {2, 9}, {2, 1}}))
+	marks := newCounter(3, Resources{}, nil)
+	fatal.If(f, marks.add(f.Context(), []rowRecord{{3, 1}, {2, 9}, {2, 1}}))
 	for _, p := range []*Pass{
-		{of: subject{columns: 1}, marks: newCounter[mark](0, Resources{}, nil)},
-		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2, DistinctFeatures: 2}},
+		{of: subject{columns: 1}, marks: newCounter(0, Resources{}, nil)},
+		{of: subject{rows: 3, shards: 2, columns: 2}, copies: Copies{Rows: 3, Distinct: 2}},
 		{
-			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter[mark](0, Resources{}, nil), shards: map[int]*shardPass{},
+			of: subject{rows: 5, shards: 1, columns: 2}, marks: newCounter(0, Resources{}, nil), shards: map[int]*shardPass{},
 			held: &heldRows{},
 		},
 		{
@@ -89,7 +89,7 @@ func TestForgedPartsAreErrors(t *testing.T) {
 		"too few start rows":     {2, []float64{5, 6}, train},
 	} {
 		p := &Pass{
-			of: subject{rows: 3, shards: 1, columns: c.columns}, copies: Copies{Rows: 3, Distinct: 3, DistinctFeatures: 3}, tallies: c.tallies,
+			of: subject{rows: 3, shards: 1, columns: c.columns}, copies: Copies{Rows: 3, Distinct: 3}, tallies: c.tallies,
 			shards: map[int]*shardPass{0: {rows: 3, columns: make([]ColumnDigest, c.columns), targets: multiset{count: 3}, kept: c.kept}},
 		}
 		if _, err := p.result(t.Context(), Job{}, m); !errors.Is(err, ErrPart) {

@@ -24,8 +24,8 @@ import (
 //	shards     their number (u64), then each, by index
 //	tallies    their bytes (u64), then each, by the numbers of its key
 //	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
-//	copies     1 and the counts of the whole sample, or 0, the number of marks
-//	           (u64) and the marks, sorted (16 bytes each)
+//	copies     1 and the counts of the whole sample, or 0, the number of rows (u64),
+//	           and mark and ordinal of each, sorted (16 bytes)
 //
 // Everything has a fixed order, so that equal passes have equal bytes.
 const partFormat = "pacsgp-part/12"
@@ -73,11 +73,11 @@ func (p *Pass) Write(ctx context.Context, out io.Writer) error {
 	e.Bytes(tallies)
 	e.held(p.held)
 	if p.marks == nil {
-		e.Integers(1, p.copies.Rows, p.copies.Distinct, p.copies.DistinctFeatures)
+		e.Integers(1, p.copies.Rows, p.copies.Distinct)
 	} else {
 		e.Integers(0, p.marks.rows)
-		e.Fail(p.marks.each(ctx, func(m mark) error {
-			e.Numbers(m[:]...)
+		e.Fail(p.marks.each(ctx, func(r rowRecord) error {
+			e.Numbers(r[:]...)
 			return e.Err()
 		}))
 	}
@@ -277,8 +277,8 @@ func (d decoder) inOrder(s *series, most int64) {
 func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 	switch kind := d.Number(); kind {
 	case 1:
-		p.copies = Copies{d.natural(), d.natural(), d.natural()}
-		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows || p.copies.DistinctFeatures > p.copies.Distinct {
+		p.copies = Copies{d.natural(), d.natural()}
+		if p.copies.Rows != p.of.rows-p.of.bad || p.copies.Distinct > p.copies.Rows {
 			d.Failf("%+v are no counts of %d rows", p.copies, p.of.rows)
 		}
 	case 0:
@@ -286,21 +286,21 @@ func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
 		if bad := rows - int64(n); (bad < 0 || bad > p.of.bad) && d.Err() == nil {
 			d.Failf("%d marks of %d rows", n, rows)
 		}
-		from, last := d.Read(), mark{}
+		from, last := d.Read(), rowRecord{}
 		for range n {
-			m := mark{d.Number(), d.Number()}
-			if d.Err() == nil && compareRecords(m, last) < 0 {
+			r := rowRecord{d.Number(), d.Number()}
+			if d.Err() == nil && r.compare(last) < 0 {
 				d.Failf("its marks are not sorted")
 			}
 			if d.Err() != nil {
 				return
 			}
-			last = m
+			last = r
 		}
-		p.marks = newCounter[mark](0, Resources{}, nil)
+		p.marks = newCounter(0, Resources{}, nil)
 		p.marks.rows = int64(n)
 		if n > 0 {
-			p.marks.runs = []sortedRun[mark]{{file: in, from: from, to: from + 16*int64(n)}}
+			p.marks.runs = []sortedRun{{file: in, from: from, to: from + recordBytes*int64(n)}}
 		}
 	default:
 		d.Failf("copies of kind %d", kind)

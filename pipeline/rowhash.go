@@ -10,9 +10,9 @@ import (
 	"math/bits"
 )
 
-// A mark is two hashes of a row, to find equal rows: of its features, and of features and target.
-// Two different rows have the same mark with a probability of about 2⁻⁶⁴, which counts one too many.
-type mark [2]uint64
+// A mark is a hash of a row, to find equal rows. Two different rows have the same mark with a
+// probability of about 2⁻⁶⁴, which counts one too many.
+type mark uint64
 
 // A secret keys the marks of a pass and its parts. It is drawn after the rows are fixed. Otherwise
 // their maker could make different rows collide, and duplicates: drop would leave them out. The counts
@@ -57,29 +57,20 @@ func fold(a, b uint64) uint64 {
 // markTile is the number of rows hashed together: their hashes fit the first cache.
 const markTile = 512
 
-// rows writes the marks of the rows of a batch, over the used columns; the last is the target.
+// rows writes the marks of the rows of a batch, over the used columns.
 func (m marker) rows(dst []mark, columns [][]float64, used []int) {
-	features, target := used[:len(used)-1], columns[used[len(used)-1]]
-	var tile [markTile]uint64
 	for from := 0; from < len(dst); from += markTile {
 		to := min(from+markTile, len(dst))
-		out, h := dst[from:to], tile[:to-from]
+		h := dst[from:to]
 		for i := range h {
-			h[i] = m.seed
+			h[i] = mark(m.seed)
 		}
 		j := 0
-		for ; j+1 < len(features); j += 2 {
-			m.absorbTwo(h, columns[features[j]][from:to], columns[features[j+1]][from:to])
+		for ; j+1 < len(used); j += 2 {
+			m.absorbTwo(h, columns[used[j]][from:to], columns[used[j+1]][from:to])
 		}
-		if j < len(features) {
-			m.absorb(h, columns[features[j]][from:to])
-		}
-		for i, x := range h {
-			out[i][0] = x
-		}
-		m.absorb(h, target[from:to])
-		for i, x := range h {
-			out[i][1] = x
+		if j < len(used) {
+			m.absorb(h, columns[used[j]][from:to])
 		}
 	}
 }
@@ -87,17 +78,17 @@ func (m marker) rows(dst []mark, columns [][]float64, used []int) {
 // numberBits returns the bits of a number; for -0 those of 0, by adding 0.
 func numberBits(v float64) uint64 { return math.Float64bits(v + 0) }
 
-func (m marker) absorb(h []uint64, a []float64) {
+func (m marker) absorb(h []mark, a []float64) {
 	a = a[:len(h)]
 	for i, x := range h {
-		h[i] = fold(numberBits(a[i])^m.secret, x)
+		h[i] = mark(fold(numberBits(a[i])^m.secret, uint64(x)))
 	}
 }
 
 // absorbTwo absorbs two columns in one step, at half the cost.
-func (m marker) absorbTwo(h []uint64, a, b []float64) {
+func (m marker) absorbTwo(h []mark, a, b []float64) {
 	a, b = a[:len(h)], b[:len(h)]
 	for i, x := range h {
-		h[i] = fold(numberBits(a[i])^m.secret, numberBits(b[i])^x)
+		h[i] = mark(fold(numberBits(a[i])^m.secret, numberBits(b[i])^uint64(x)))
 	}
 }

@@ -19,7 +19,7 @@ func TestMarksCannotBeMadeToMeet(t *testing.T) {
 		columns[1] = append(columns[1], b)
 		columns[2] = append(columns[2], math.Sin(float64(i)))
 	}
-	seen := map[[2]uint64]bool{}
+	seen := map[uint64]bool{}
 	for _, m := range pipeline.Marks(columns[:]) {
 		seen[m] = true
 	}
@@ -71,7 +71,7 @@ func TestMarksMeetByChanceOnly(t *testing.T) {
 		whole := make([]uint64, n)
 		parts := make([]uint64, n)
 		for i, m := range pipeline.Marks(columns) {
-			whole[i] = m[1]
+			whole[i] = m
 		}
 		for shift := 0; shift <= 32; shift += 16 {
 			for i, h := range whole {

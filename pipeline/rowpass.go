@@ -113,7 +113,7 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 	case p.roles.out.copies != nil:
 		found.copies = p.sieve.copies
 	case p.columns != nil:
-		found.marks = newCounter[mark](rowsIn(p.shards, shards), p.res, nil)
+		found.marks = newCounter(rowsIn(p.shards, shards), p.res, nil)
 		r.marked, r.marker = p.job.unlabelled(p.columns), newMarker(p.secret)
 	}
 	var mu sync.Mutex // of found
@@ -123,9 +123,11 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 			spaces[worker] = &workspace{of: p.scorer}
 		}
 		f := p.fold(shard, spaces[worker])
+		var records []rowRecord
 		add := func(b block) error {
 			if found.marks != nil {
-				if err := found.marks.add(ctx, p.roles.goodMarks(b)); err != nil {
+				records = recordsBut(records[:0], b, func(i int) bool { return p.roles.out.bad.has(b.first + int64(i)) })
+				if err := found.marks.add(ctx, records); err != nil {
 					return err
 				}
 			}
@@ -149,17 +151,6 @@ func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
 		return nil, errors.Join(err, found.Close())
 	}
 	return found, nil
-}
-
-// goodMarks are the marks of the good rows of a block. It moves them to the front of the block's marks.
-func (r Roles) goodMarks(b block) []mark {
-	good := b.marks[:0]
-	for i, m := range b.marks {
-		if !r.out.bad.has(b.first + int64(i)) {
-			good = append(good, m)
-		}
-	}
-	return good
 }
 
 // rowsIn is the number of rows of some shards.

@@ -210,7 +210,7 @@ func stated(c certify.Certificate) (*lastPassResult, error) {
 		Tallies:  ev.Tallies,
 		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
 		Dependence: ev.Dependence,
-		Copies:     Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct, DistinctFeatures: ev.Copies.Distinct + ev.Copies.Rows - ev.Copies.Features},
+		Copies:     Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct},
 		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
 	}
 	if ev.Grouping != nil {

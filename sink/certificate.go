@@ -63,7 +63,6 @@ type certificateRow struct {
 	CopiesPolicy   string `parquet:"duplicates_policy"`
 	CopiesDistinct int64  `parquet:"duplicates_distinct"`
 	CopiesRows     int64  `parquet:"duplicates_rows"`
-	CopiesFeatures int64  `parquet:"duplicates_features"`
 
 	Rows      int64 `parquet:"rows"`
 	Reference int64 `parquet:"reference"`
@@ -238,7 +237,7 @@ func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow
 		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: draw.Unproven,
 		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,
 		DependencePairs: c.Dependence.Pairs, DependenceCorrelation: c.Dependence.Correlation, DependenceSuspicious: c.Dependence.Suspicious,
-		CopiesPolicy: string(c.Copies.Policy), CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows, CopiesFeatures: c.Copies.Features,
+		CopiesPolicy: string(c.Copies.Policy), CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows,
 		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Copies: c.Ledger.Copies, Bad: c.Ledger.Bad,
 		Shards: c.Sample.Shards, Features: int64(len(c.Features())),
 		Sample: c.Sample.Digest, Targets: c.Sample.Targets, Model: c.Model.Digest, Configuration: c.Configuration.Digest,

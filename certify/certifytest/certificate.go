@@ -45,7 +45,7 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		Configuration: json.RawMessage(`{"delta":0.01}`), Roles: certify.Roles{Key: "pacsgp"},
 		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
 		Dependence: Dependence(2000, 0.01),
-		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1, Features: 4},
+		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1},
 		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}
 	for _, id := range []certify.AssumptionID{

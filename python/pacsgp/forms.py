@@ -70,7 +70,7 @@ CERTIFICATE = {
         **{k + "?": form for m in METHODS.values() for k, form in m.members.items()}}],
     "baseline": {"constant": number, "origin": {"reference", "start"}, "empirical_risk": {"exact": SUM, "lower": share}, "bound": share, "statement": text},
     "dependence": {"pairs": count, "correlation": number, "suspicious": flag, "measured": SERIES},
-    "duplicates": {"policy": text, "limit": share, "distinct": count, "rows": count, "features": count},
+    "duplicates": {"policy": text, "limit": share, "distinct": count, "rows": count},
     "mean?": {"column": text, "reference": SUM, "train": SUM}, "accuracy": {"tau": positive}, "assumptions": [{"id": text, "status": text, "text": text, "diagnostic?": text}],
     "ledger": {"unit": text, "rows": count, "reference": count, "train": count, "holdout": count, "duplicates": count, "bad": count, "outside?": count, "units?": UNITS},
     "sample": {"digest": digest, "targets": digest, "shards": count, "rows": count, "columns": [text],

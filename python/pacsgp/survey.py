@@ -102,7 +102,7 @@ class Copies:
 
     def __init__(self, lake, columns, job):
         self.lake = lake
-        every, features, good, hashes = bytearray(), bytearray(), [], []
+        every, good, hashes = bytearray(), [], []
         units, self.job = unit.given(job) and unit.Hashes(job), job
         self.read = Digests(lake, len(columns), targets=False)
         strict = [name not in lake.fills for name in columns]
@@ -114,18 +114,16 @@ class Copies:
                 hashes += units.of(block).tolist()
             block = np.delete(block, np.s_[len(block) - 1 - len(unit.labels(job)):-1], axis=0)  # rows that differ in these alone are copies
             rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
-            whole, part = rows.shape[1] * 8, (rows.shape[1] - 1) * 8
-            data = rows.tobytes()
+            whole, data = rows.shape[1] * 8, rows.tobytes()
             for at in range(0, len(data), whole):
                 every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
-                features += hashlib.blake2b(data[at:at + part], digest_size=16).digest()
         _, first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)
         good = np.concatenate(good)
         self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
         self.bad[good], self.later[good] = False, True
         self.later[good[first]] = False
         self.hashes = np.array(hashes, dtype=np.uint64)
-        self.good, self.every, self.features = good, np.frombuffer(every, dtype="V16"), np.frombuffer(features, dtype="V16")
+        self.good, self.distinct = good, len(first)
 
     def of_units(self, holdout):
         """Hold-out rows, reference rows, the others in their order, and the ledger of the units."""
@@ -134,8 +132,7 @@ class Copies:
 
     def counts(self):
         """Those among the good rows."""
-        n, distinct, alike = len(self.good), len(np.unique(self.every)), len(np.unique(self.features))
-        return {"distinct": distinct, "rows": n - distinct, "features": n - alike}
+        return {"distinct": self.distinct, "rows": len(self.good) - self.distinct}
 
 
 def within(ordinals, first, rows):

@@ -307,7 +307,7 @@ func segments(all []certify.Segment) string {
 
 // copies describes rows that equal an earlier one.
 func copies(c certify.Copies) string {
-	return fmt.Sprintf("%d rows equal an earlier one, %d in their features; %d are distinct (policy: %s)", c.Rows, c.Features, c.Distinct, c.Policy)
+	return fmt.Sprintf("%d rows equal an earlier one; %d are distinct (policy: %s)", c.Rows, c.Distinct, c.Policy)
 }
 
 const trainedOn = "trained on" // see WriteDeclared
