@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -70,41 +68,12 @@ func Current(ctx context.Context, client *broker.Client, t Topics, name string) 
 		return p, err
 	}
 	if value == nil {
-		err := fmt.Errorf("kafka: topic %q: model %q: %w", t.Current, name, ErrNotFound)
-		shares, failed := shares(ctx, client, t.Current, name)
-		if len(shares) > 0 {
-			err = fmt.Errorf("%w (hint: members of a group share this name; each partition of their rows has one of its own: %s)", err, strings.Join(shares, ", "))
-		}
-		return p, errors.Join(err, failed)
+		return p, fmt.Errorf("kafka: topic %q: model %q: %w (hint: where members of a group share the name, each partition of their rows has a model of its own, as in %s)", t.Current, name, ErrNotFound, NameOf(name, 0))
 	}
 	if err := json.Unmarshal(value, &p); err != nil || p.Format != PointerFormat || !idForm.MatchString(p.Certificate) {
 		return p, fmt.Errorf("kafka: topic %q: model %q: its value is no pointer of format %s", t.Current, name, PointerFormat)
 	}
 	return p, nil
-}
-
-// mostShares is the largest number of names in a hint.
-const mostShares = 10
-
-// shares returns the names of the pointers of a shared group: see [NameOf]. If there are many, it
-// returns the first ones and dots.
-func shares(ctx context.Context, client *broker.Client, topic, name string) ([]string, error) {
-	found := map[int]bool{}
-	err := scan(ctx, client, topic, false, func(_ int, r *broker.Record) error {
-		text, ok := strings.CutPrefix(string(r.Key), name+"/")
-		if n, err := strconv.Atoi(text); ok && err == nil && n >= 0 && NameOf(name, n) == string(r.Key) && len(r.Value) > 0 {
-			found[n] = true
-		}
-		return nil
-	})
-	var names []string
-	for _, n := range slices.Sorted(maps.Keys(found)) {
-		if len(names) == mostShares {
-			return append(names, "…"), err
-		}
-		names = append(names, NameOf(name, n))
-	}
-	return names, err
 }
 
 // model reads the pieces of a model and returns its file.
