@@ -1,12 +1,11 @@
 package lake
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"math"
 	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -14,46 +13,54 @@ import (
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
 
-// looked is the number of row groups, the largest ones, whose pages Overhead looks at.
-const looked = 16
-
 // Overhead estimates the memory, in bytes, of readers that read shards at the same time, beside
 // their batches: pages, dictionaries, levels and the history of codecs. It reads the headers of the
-// first pages of the largest row groups, and no row. Pages that are read in pieces need memory that
+// first pages of the largest row group, and no row. Pages that are read in pieces need memory that
 // does not grow with their rows.
-func (s *Source) Overhead(ctx context.Context, readers int) (int64, error) {
-	type sized struct {
-		shard shard
-		most  int64 // if pages are as large as the footer allows
-	}
-	var all []sized // the largest ones so far, and some more
-	err := s.eachShard(ctx, func(sh shard, foot *footer) error {
-		most, err := s.shardOverhead(sh, foot, nil)
-		if all = append(all, sized{sh, most}); len(all) > 2*looked {
-			slices.SortStableFunc(all, func(a, b sized) int { return cmp.Compare(b.most, a.most) })
-			all = all[:looked]
+func (s *Source) Overhead(ctx context.Context, readers int) (need int64, err error) {
+	var largest shard
+	most := int64(-1)
+	err = s.eachShard(ctx, func(sh shard, foot *footer) error {
+		n, err := s.stored(sh, foot)
+		if n > most {
+			largest, most = sh, n
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil || most < 0 {
 		return 0, err
 	}
-	slices.SortStableFunc(all, func(a, b sized) int { return cmp.Compare(b.most, a.most) })
-	var need int64
-	for _, x := range all[:min(len(all), looked)] {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		if x.most <= need {
-			break
-		}
-		n, err := s.lookInto(ctx, x.shard)
-		if err != nil {
-			n = x.most // reading the pages will report the error
-		}
-		need = max(need, n)
+	if largest.file.arrow {
+		need = largest.group.arrowOverhead()
+	} else {
+		err = s.withFooter(ctx, largest.file, func(file blob, foot *footer) error {
+			need, err = s.shardOverhead(largest, foot, file)
+			return err
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("lake: %s, row group %d, %w", largest.file.path, largest.group.index, err)
 	}
 	return need * int64(max(readers, 1)), nil
+}
+
+// stored returns the bytes of a shard's used columns, unpacked as far as its footer tells.
+func (s *Source) stored(sh shard, foot *footer) (bytes int64, err error) {
+	if sh.file.arrow {
+		return sh.group.batch.Bytes, nil
+	}
+	for _, name := range s.columns {
+		c := sh.file.column(name)
+		if c.leaf < 0 {
+			continue
+		}
+		ch, err := foot.chunk(sh.group.index, c)
+		if err != nil {
+			return 0, fmt.Errorf("column %q: %w", name, err)
+		}
+		bytes += min(ch.uncompressed, math.MaxInt64-bytes)
+	}
+	return bytes, nil
 }
 
 // eachShard calls use for each shard with the footer of its file, read again.
@@ -77,18 +84,6 @@ func (s *Source) eachShard(ctx context.Context, use func(sh shard, foot *footer)
 	return nil
 }
 
-// lookInto returns the memory for reading one shard, by its first pages.
-func (s *Source) lookInto(ctx context.Context, sh shard) (need int64, err error) {
-	if sh.file.arrow {
-		return s.shardOverhead(sh, nil, nil)
-	}
-	err = s.withFooter(ctx, sh.file, func(file blob, foot *footer) error {
-		need, err = s.shardOverhead(sh, foot, file)
-		return err
-	})
-	return need, err
-}
-
 // withFooter opens a Parquet file and reads its footer again.
 func (s *Source) withFooter(ctx context.Context, f *dataFile, use func(blob, *footer) error) error {
 	file, err := s.store.open(ctx, f.path)
@@ -102,13 +97,8 @@ func (s *Source) withFooter(ctx context.Context, f *dataFile, use func(blob, *fo
 	return errors.Join(err, file.Close())
 }
 
-// shardOverhead returns the memory for one shard by the headers of its first pages, or an upper
-// bound if file is nil.
+// shardOverhead returns the memory for one shard by the headers of its first pages.
 func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64, error) {
-	if sh.file.arrow {
-		return sh.group.arrowOverhead(), nil
-	}
-	slack, pages := slackOf(len(s.columns)), headersLooked
 	need, stored := int64(0), int64(0)
 	shared := make([]int64, s.lanes) // what the cursors of a lane share
 	for j, name := range s.columns {
@@ -120,11 +110,9 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 		if err != nil {
 			return 0, fmt.Errorf("column %q: %w", name, err)
 		}
-		n := c.most(&ch, slack)
-		if c.Text {
-			n = cursorNeed{own: min(2*mostLabelPage, 2*ch.uncompressed)}
-		} else if file != nil {
-			if n, err = c.overhead(&ch, file, &pages); err != nil {
+		n := cursorNeed{own: min(2*mostLabelPage, 2*ch.uncompressed)}
+		if !c.Text {
+			if n, err = c.overhead(&ch, file); err != nil {
 				return 0, fmt.Errorf("column %q: %w", name, err)
 			}
 		}
@@ -141,30 +129,18 @@ func (s *Source) shardOverhead(sh shard, foot *footer, file io.ReaderAt) (int64,
 	return need, nil
 }
 
-const (
-	// cursorBytes is the memory of a cursor beside its pages.
-	cursorBytes = 24 << 10
-	// headersLooked bounds the page headers that are read of a row group, beyond that of the first
-	// data page of each chunk.
-	headersLooked = 1 << 15
-)
+// cursorBytes is the memory of a cursor beside its pages.
+const cursorBytes = 24 << 10
 
 // A cursorNeed is the memory of a cursor: its own bytes, and those of buffers shared in its lane.
 type cursorNeed struct{ own, shared int64 }
 
-// most returns the memory for a chunk of a single page.
-func (c *column) most(ch *chunk, slack int64) cursorNeed {
-	page := min(ch.uncompressed, c.mostBytes(ch.rows, slack), maxPage)
-	return cursorNeed{3 * page, min(ch.end-ch.start, maxPage) + historyOf(ch.codec, page)}
-}
-
-// overhead returns the memory for a chunk by the headers of its first pages. It reads at most pages
-// further headers and counts them down.
-func (c *column) overhead(ch *chunk, file io.ReaderAt, pages *int) (cursorNeed, error) {
+// overhead returns the memory for a chunk by the headers of its pages up to the first data page.
+func (c *column) overhead(ch *chunk, file io.ReaderAt) (cursorNeed, error) {
 	var raw []byte
 	var dictionary, largest cursorNeed
 	p := pageReader{src: file, pos: ch.start, end: ch.end, raw: &raw}
-	for found := false; !found || *pages > 0; *pages-- {
+	for found := false; !found; {
 		err := p.next()
 		if errors.Is(err, io.EOF) {
 			break
