@@ -128,9 +128,6 @@ func (g *groupsConfig) UnmarshalYAML(node ast.Node) error {
 type trainConfig struct {
 	Method    string            `yaml:"method"`
 	Objective string            `yaml:"objective"`
-	Mode      string            `yaml:"mode"`
-	Batch     int               `yaml:"batch"`
-	Buffer    int               `yaml:"buffer"`
 	Passes    float64           `yaml:"passes"`
 	Time      yamlfile.Duration `yaml:"time"`
 	Seed      uint64            `yaml:"seed"`
@@ -155,7 +152,6 @@ func (c JobFile) job() pipeline.Job {
 		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
 		Train: pipeline.TrainDecl{
 			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
-			Mode: pipeline.TrainMode(c.Train.Mode), Batch: c.Train.Batch, Buffer: c.Train.Buffer,
 			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees: c.Guarantees,

@@ -153,7 +153,6 @@ func choices() map[string]any {
 		"job scaling":              []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
 		"job train.method":         pipeline.Methods(),
 		"job train.objective":      pipeline.Objectives(),
-		"job train.mode":           []pipeline.TrainMode{pipeline.TrainMiniBatch, pipeline.TrainFullPass},
 		"job stream.group":         []string{GroupSingle, GroupShared},
 		"job source.kafka.format":  kafkalog.Formats,
 		"job kafka.sasl.mechanism": mechanisms,

@@ -131,7 +131,7 @@ func (f *Fill) UnmarshalYAML(node ast.Node) error {
 // Schema is the JSON Schema of the forms.
 func (Fill) Schema() map[string]any {
 	with := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{median}}}}
-	flagged := map[string]any{"type": "array", "items": []any{with, map[string]any{"const": flag}}, "minItems": 2, "maxItems": 2}
+	flagged := map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{with, map[string]any{"const": flag}}}, "minItems": 2, "maxItems": 2}
 	return map[string]any{"anyOf": []any{with, flagged}}
 }
 
