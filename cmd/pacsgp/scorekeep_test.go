@@ -80,7 +80,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 			t.Fatalf("row %d: %s", i, diff)
 		}
 	}
-	if got := indexedColumns(t, found[0]); !slices.Equal(got, []string{"certificate", "reason", "day", "kind"}) {
+	if got := indexedColumns(t, found[0]); !slices.Equal(got, []string{"certificate", "reason", "name", "day", "kind"}) {
 		t.Errorf("columns with a dictionary are %v", got)
 	}
 	writeFile(t, filepath.Join(dir, "more", "id=7", "a.parquet"), file.Bytes())

@@ -1,15 +1,12 @@
 package lake
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // Stored reads columns of one file, of any flat type, without converting their values.
@@ -31,7 +28,7 @@ type Stored struct {
 // mapped to one.
 type StoredColumn struct {
 	Name string
-	Node parquet.Node // values may be null; encoded with a dictionary if that makes it shorter
+	Node parquet.Node // values may be null
 	Key  bool         // a key of the path, not a column of the file
 
 	column *column
@@ -190,52 +187,26 @@ func (s *Stored) footer(ctx context.Context) (kept, error) {
 func (s *Stored) node(ctx context.Context, c *column) (parquet.Node, error) {
 	switch {
 	case c.leaf < 0:
-		return indexed(parquet.String()), nil
+		return indexed(parquet.String(), nil)
 	case !s.file.arrow && c.refused != "":
 		return nil, errors.New(c.refused)
 	}
-	known, err := s.footer(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if s.file.arrow {
-		typ := known.arrow.Schema.Field(c.leaf).Type
-		node, err := arrowNode(typ)
-		if err == nil && typ.ID() == arrow.DICTIONARY {
-			node = indexed(node)
+		known, err := s.footer(ctx)
+		if err != nil {
+			return nil, err
 		}
+		return indexed(arrowNode(known.arrow.Schema.Field(c.leaf).Type))
+	}
+	return indexed(c.node())
+}
+
+// indexed encodes texts with a dictionary, which their writer ends where it does not pay.
+func indexed(node parquet.Node, err error) (parquet.Node, error) {
+	if err != nil || node.Type().Kind() != parquet.ByteArray {
 		return node, err
 	}
-	node, err := c.node()
-	if err == nil && s.indexed(known.foot, c) {
-		node = indexed(node)
-	}
-	return node, err
-}
-
-// indexed returns a type encoded with a dictionary. Booleans have none.
-func indexed(node parquet.Node) parquet.Node {
-	if node.Type().Kind() == parquet.Boolean {
-		return node
-	}
-	return parquet.Encoded(node, &parquet.RLEDictionary)
-}
-
-// indexed reports whether, in the largest row group, all values of a column are in a dictionary
-// and each occurs at least twice on average. It ignores damage, which reading will find.
-func (s *Stored) indexed(foot *footer, c *column) bool {
-	if len(s.file.groups) == 0 {
-		return false
-	}
-	g := slices.MaxFunc(s.file.groups, func(a, b group) int { return cmp.Compare(a.rows, b.rows) })
-	ch, err := foot.storedChunk(g.index, c)
-	if err != nil || foot.groups[g.index].Chunks[c.leaf].Spelled {
-		return false
-	}
-	pages := newStoredCursor(s.open, c, ch, s.most).pages
-	err = guard(pages.next)
-	h := &pages.header
-	return err == nil && h.Kind == format.DictionaryPage && h.Described && int64(h.Values) <= g.rows/2
+	return parquet.Encoded(node, &parquet.RLEDictionary), nil
 }
 
 // Close closes the file.

@@ -307,40 +307,6 @@ func TestStoredOfArrowAndKeys(t *testing.T) {
 	fatal.If(t, src.Close())
 }
 
-// A type has a dictionary where the file has all of the column in one and it pays, and a
-// key of the path has one.
-func TestStoredTellsDictionaries(t *testing.T) {
-	type row struct {
-		Name  string  `parquet:"name,dict"`
-		Other string  `parquet:"other"`
-		ID    string  `parquet:"id,dict"`
-		Long  int64   `parquet:"long,dict"`
-		Maybe *string `parquet:"maybe,dict"`
-		Flag  bool    `parquet:"flag"`
-	}
-	dir := filepath.Join(t.TempDir(), "day=007")
-	fatal.If(t, os.MkdirAll(dir, 0o755))
-	rows := make([]row, 30_000)
-	for i := range rows {
-		rows[i] = row{Name: fmt.Sprint("name ", i%50), ID: fmt.Sprintf("an identity %020d", i), Long: int64(i % 9)}
-	}
-	whole, spilt := filepath.Join(dir, "whole.parquet"), filepath.Join(dir, "spilt.parquet")
-	fatal.If(t, parquet.WriteFile(whole, rows, parquet.MaxRowsPerRowGroup(20_000)))
-	fatal.If(t, parquet.WriteFile(spilt, rows, parquet.DictionaryMaxBytes(1<<17), parquet.PageBufferSize(1<<14)))
-	names := []string{"name", "other", "id", "long", "maybe", "flag", "day"}
-	for _, path := range []string{whole, spilt} {
-		src, err := lake.OpenStored(t.Context(), path, names, 0)
-		fatal.If(t, err)
-		for i, want := range []bool{true, false, false, true, true, false, true} {
-			e := src.Columns()[i].Node.Encoding()
-			if got := e != nil && e.Encoding() == parquet.RLEDictionary.Encoding(); got != want {
-				t.Errorf("%s, %s: a dictionary is %v", path, names[i], got)
-			}
-		}
-		fatal.If(t, src.Close())
-	}
-}
-
 // Texts are read however long they are, and so with headers of pages that hold the least
 // and the largest of a page, up to the memory that there is.
 func TestStoredOfLongTexts(t *testing.T) {

@@ -89,7 +89,6 @@ type Chunk struct {
 	Encrypted    bool
 	Physical     format.Type
 	Codec        format.CompressionCodec
-	Spelled      bool   // by the counts of pages, some data pages are in PLAIN
 	Path         []byte // the names of the path with dots between them
 	Depth        int    // names in the path
 	Values       int64
@@ -283,17 +282,7 @@ func (c *Chunk) describe(r *reader, kind byte) {
 		},
 		4: (*int32)(&c.Codec), 5: &c.Values, 6: &c.Uncompressed, 7: &c.Compressed, 9: &c.Data, 11: &c.Dictionary,
 		12: func(kind byte) { c.Stats.read(r, kind) },
-		13: func(kind byte) { r.list(kind, func(kind byte) { c.encodingStats(r, kind) }) },
 	}, 1, 2, 3, 4, 5, 6, 7, 9)
-}
-
-func (c *Chunk) encodingStats(r *reader, kind byte) {
-	var page, encoding, count int32
-	r.structure(kind, "a count of pages", fields{1: &page, 2: &encoding, 3: &count}, 1, 2, 3)
-	if page == int32(format.DictionaryPage) || count <= 0 {
-		return
-	}
-	c.Spelled = c.Spelled || encoding == int32(format.Plain)
 }
 
 func (s *Statistics) read(r *reader, kind byte) {
