@@ -118,18 +118,9 @@ func PredictMemory(m Model, s Sample, res Resources) int64 {
 	return process(s.reading(res) + memoryOf(m, 0, res).Pass)
 }
 
-// CheckSpill is [SpillBytes] of a check of a certificate.
-func CheckSpill(c certify.Certificate, res Resources) int64 {
-	job, err := statedJob(c.Configuration)
-	if err != nil {
-		return 0
-	}
-	return SpillBytes(job, c.Sample.Rows, res)
-}
-
 // SpillBytes bounds the temporary files, in bytes, of counting the copies among these rows: 0
 // if the records fit into memory.
-func SpillBytes(job Job, rows int64, res Resources) int64 {
+func SpillBytes(rows int64, res Resources) int64 {
 	if rows <= max(leastRecords, res.WithDefaults().Memory/recordBytes) {
 		return 0
 	}

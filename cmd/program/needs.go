@@ -60,7 +60,7 @@ func (n Needs) Met(m Machine, budget int64, instead string) error {
 // Afford refuses a training that needs too much, and tells limit the memory of one that does not.
 func Afford(m Machine, res pipeline.Resources, limit func(bytes int64)) func(pipeline.Job, pipeline.Sample) error {
 	return func(job pipeline.Job, sample pipeline.Sample) error {
-		need := Needs{sample.Reader, pipeline.PeakMemory(job, sample, res), pipeline.SpillBytes(job, sample.Rows, res)}
+		need := Needs{sample.Reader, pipeline.PeakMemory(job, sample, res), pipeline.SpillBytes(sample.Rows, res)}
 		if err := need.Met(m, res.Memory, Less); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func AffordCheck(m Machine, res pipeline.Resources, again bool, instead string) 
 		if rows == nil {
 			return Needs{Memory: pipeline.CheckMemory(c, of, pipeline.Sample{}, res)}.Met(m, res.Memory, "")
 		}
-		need := Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, of, *rows, res), Disk: pipeline.CheckSpill(c, res)}
+		need := Needs{Reading: rows.Reader, Memory: pipeline.CheckMemory(c, of, *rows, res), Disk: pipeline.SpillBytes(c.Sample.Rows, res)}
 		if again {
 			need.Memory = max(need.Memory, pipeline.RetrainMemory(c, *rows, res))
 		}
@@ -94,5 +94,5 @@ func passNeeds(p config.Task, sample pipeline.Sample, shards []pipeline.Shard, p
 		}
 		rows = min(rows, rows/int64(parts)+longest) // parts have whole shards
 	}
-	return Needs{sample.Reader, pipeline.PassMemory(p.Job, sample, rows, p.Resources), pipeline.SpillBytes(p.Job, rows, p.Resources)}
+	return Needs{sample.Reader, pipeline.PassMemory(p.Job, sample, rows, p.Resources), pipeline.SpillBytes(rows, p.Resources)}
 }
