@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"regexp"
@@ -27,18 +25,11 @@ func (s *Survey) noticed() (all []string) {
 		return nil
 	}
 	rows := fmt.Sprintf("on all %d reference rows", s.reference.n)
-	seen := map[Digest]string{}
 	for _, i := range s.Used[:len(s.Features)] {
 		name, column := s.Columns[i], s.reference.column(i)
 		if how := identifies(name, column, s.Roles.Rows); how != "" {
 			all = append(all, fmt.Sprintf("column %q looks like an identifier: its values are whole numbers, all different %s, and %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", name, rows, how))
 		}
-		same := columnDigest(column)
-		if other, ok := seen[same]; ok {
-			all = append(all, fmt.Sprintf("columns %q and %q are equal %s: leave one of them out (exclude)", other, name, rows))
-			continue
-		}
-		seen[same] = name
 	}
 	y := s.reference.column(len(s.Columns) - 1)
 	low, high := slices.Min(y), slices.Max(y)
@@ -65,13 +56,4 @@ func identifies(name string, column []float64, n int64) string {
 		return "they count the rows"
 	}
 	return ""
-}
-
-// columnDigest is the digest of a column's values, −0 as 0.
-func columnDigest(column []float64) Digest {
-	text := make([]byte, 0, 8*len(column))
-	for _, v := range column {
-		text = binary.LittleEndian.AppendUint64(text, numberBits(v))
-	}
-	return sha256.Sum256(text)
 }

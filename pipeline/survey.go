@@ -248,11 +248,6 @@ func (s *Survey) scale(job Job) error {
 		}
 		a.Name = name
 		encoded := s.Encode.Of(name) != nil
-		if !constant && !encoded && s.start.n > 0 {
-			if text := fillValue(s.start.column(i)); text != "" {
-				s.Notices = append(s.Notices, fmt.Sprintf("column %q %s", name, text))
-			}
-		}
 		switch {
 		case i == last && constant:
 			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", ErrData, name, a.Centre)
@@ -363,28 +358,6 @@ func usual(x []float64) []float64 {
 		}
 	}
 	return kept
-}
-
-// fillValue says that x has a value of its own far outside the others, more than once; "":
-// it has none.
-func fillValue(x []float64) string {
-	const far, gap = 8, 0.5 // spreads of the others from their median; of that without another value
-	for _, v := range []float64{slices.Min(x), slices.Max(x)} {
-		others := slices.DeleteFunc(slices.Clone(x), func(other float64) bool { return other == v })
-		times := len(x) - len(others)
-		if times < 2 || times > len(others) {
-			continue
-		}
-		low, middle, high := middleOf(others)
-		off := math.Abs(v - middle)
-		between := slices.ContainsFunc(others, func(other float64) bool {
-			return (other-middle)*(v-middle) > 0 && math.Abs(other-middle) > gap*off
-		})
-		if !between && off > far*(high-low) && high > low {
-			return fmt.Sprintf("has the value %v in %d of %d rows, far outside all others: if it stands for a missing value, store a null instead, and let bad_rows leave such rows out", v, times, len(x))
-		}
-	}
-	return ""
 }
 
 // middleOf is the median of x, and the ends of the middle four fifths.
