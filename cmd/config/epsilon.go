@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -39,21 +37,4 @@ func (e *Epsilon) UnmarshalYAML(node ast.Node) error {
 	}
 	e.std = *form.Std
 	return nil
-}
-
-// parseEpsilon reads the flag's form: a number, or a number followed by "std".
-func parseEpsilon(s string) (Epsilon, error) {
-	if share, err := shareOf(s); err == nil && strings.HasSuffix(s, "%") {
-		return Epsilon{Raw: share, given: true, percent: true}, nil
-	}
-	number, inStd := strings.CutSuffix(s, "std")
-	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	switch {
-	case err != nil:
-		return Epsilon{}, fmt.Errorf("%q: want a number in the target's units, or a number of standard deviations as in 0.6std", s)
-	case inStd:
-		return Epsilon{std: x, given: true}, nil
-	default:
-		return Epsilon{Raw: x, given: true}, nil
-	}
 }

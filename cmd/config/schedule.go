@@ -232,7 +232,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		p.Job.Repeated = true
 		tasks = append(tasks, p)
 	}
-	return c, tasks, t.Merge(faults, Overrides{}.flag), nil
+	return c, tasks, t.Merge(faults), nil
 }
 
 // check fills in the defaults of the schedule's own keys and adds their faults.

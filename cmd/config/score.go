@@ -130,7 +130,7 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
-	return c, t.Merge(faults, Overrides{}.flag), nil
+	return c, t.Merge(faults), nil
 }
 
 // canKeep refuses the name of a column to keep that predictions have themselves.

@@ -19,18 +19,12 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// Overrides are the changes of a command to a job file: the flags of train, and scheduled.
+// Overrides are the changes of a command to a job file: flags, and that a schedule runs it.
 type Overrides struct {
-	Epsilon, Memory, Output string
-	Delta                   Share
-	Passes                  float64
-	Inducing                []int
-	Time                    time.Duration
-	Seed                    uint64
-	Workers                 int
-	scheduled               bool // a schedule sets its windows
+	Output, Memory string
+	Workers        int
 
-	Given func(flag string) bool // reports whether a flag is set; nil: none is
+	scheduled bool // a schedule sets its windows
 }
 
 // An Environment is the environment of a file.
@@ -92,7 +86,7 @@ func checkJob(_ context.Context, path string, env Environment, o Overrides) (Tas
 	}
 	p, faults := c.task()
 	p.file = t
-	return p, t.Merge(faults, o.flag), nil
+	return p, t.Merge(faults), nil
 }
 
 // MaxWorkers bounds the goroutines of a job. Each has buffers of its own.
@@ -183,48 +177,30 @@ func insideSource(source string) string {
 	return "%s is inside the source %s, whose subdirectories are read; choose a directory outside it, or a name that begins with _ or ."
 }
 
-// flags are the flags that override keys, by key. apply reads those of epsilon and memory itself.
-var flags = map[string]struct {
-	name string
-	set  func(c *JobFile, o Overrides)
-}{
-	"loss.epsilon": {"epsilon", func(*JobFile, Overrides) {}},
-	"memory":       {"memory", func(*JobFile, Overrides) {}},
-	"delta":        {"delta", func(c *JobFile, o Overrides) { c.Delta = &o.Delta }},
-	"inducing":     {"inducing", func(c *JobFile, o Overrides) { c.Inducing = o.Inducing }},
-	"train.passes": {"passes", func(c *JobFile, o Overrides) { c.Train.Passes = o.Passes }},
-	"train.time":   {"time", func(c *JobFile, o Overrides) { c.Train.Time = yamlfile.Duration(o.Time) }},
-	"train.seed":   {"seed", func(c *JobFile, o Overrides) { c.Train.Seed = o.Seed }},
-	"workers":      {"workers", func(c *JobFile, o Overrides) { c.Workers = o.Workers }},
-	"output":       {"output", func(c *JobFile, o Overrides) { c.Output = o.Output }},
-}
-
-// changed reports whether a flag is set.
-func (o Overrides) changed(flag string) bool { return o.Given != nil && o.Given(flag) }
-
-// flag is the flag that has set a key, or "".
-func (o Overrides) flag(key string) string {
-	if flag := flags[key].name; flag != "" && o.changed(flag) {
-		return flag
+func (o Overrides) apply(c *JobFile) error {
+	if o.Output != "" {
+		c.Output = o.Output
 	}
-	return ""
-}
-
-func (o Overrides) apply(c *JobFile) (err error) {
-	if o.changed("epsilon") {
-		if c.Loss.Epsilon, err = parseEpsilon(o.Epsilon); err != nil {
-			return fmt.Errorf("--epsilon: %w", err)
+	if o.Workers != 0 {
+		if err := CheckWorkers(o.Workers); err != nil {
+			return err
 		}
+		c.Workers = o.Workers
 	}
-	if o.changed("memory") {
-		if c.Memory, err = yamlfile.ParseSize(o.Memory); err != nil {
+	if o.Memory != "" {
+		size, err := yamlfile.ParseSize(o.Memory)
+		if err != nil {
 			return fmt.Errorf("--memory: %w", err)
 		}
+		c.Memory = size
 	}
-	for _, flag := range flags {
-		if o.changed(flag.name) {
-			flag.set(c, o)
-		}
+	return nil
+}
+
+// CheckWorkers checks the flag --workers.
+func CheckWorkers(n int) error {
+	if n < 0 || n > MaxWorkers {
+		return fmt.Errorf("--workers: %d is not in 1 to %d", n, MaxWorkers)
 	}
 	return nil
 }

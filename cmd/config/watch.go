@@ -65,7 +65,7 @@ func checkWatch(_ context.Context, path string, env Environment) (WatchFile, []y
 	c.Source = s.Source
 	s.checkModel(&faults)
 	c.check(&faults)
-	return c, t.Merge(faults, Overrides{}.flag), nil
+	return c, t.Merge(faults), nil
 }
 
 // scoring is the score file that reads the same rows by the same models.

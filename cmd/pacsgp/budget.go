@@ -26,8 +26,8 @@ func (b *budget) flags(cmd *cobra.Command) {
 // resources are those that the flags give.
 func (b budget) resources() (pipeline.Resources, error) {
 	var res pipeline.Resources
-	if b.workers < 0 || b.workers > config.MaxWorkers {
-		return res, config.Argument(fmt.Errorf("--workers: %d is not in 1 to %d", b.workers, config.MaxWorkers))
+	if err := config.CheckWorkers(b.workers); err != nil {
+		return res, config.Argument(err)
 	}
 	res.Workers = cmp.Or(b.workers, runtime.GOMAXPROCS(0))
 	if b.memory != "" {

@@ -66,7 +66,9 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 	kept := readFile(t, checkpoints[0])
 	first.says(t, exitInterrupted, "interrupted: the same command goes on from the checkpoint "+checkpoints[0])
 
-	other := succeed(t, append(args, "--epsilon", "0.8")...)
+	another := filepath.Join(filepath.Dir(job), "another.yaml")
+	writeFile(t, another, bytes.Replace(readFile(t, job), []byte("epsilon: 0.7"), []byte("epsilon: 0.8"), 1))
+	other := succeed(t, "train", "-c", another, "-o", out)
 	if note := checkpoints[0] + " is kept for another job that was not finished"; !strings.Contains(other.log, note) {
 		t.Errorf("another job in the same directory does not say %q: %s", note, other.log)
 	}

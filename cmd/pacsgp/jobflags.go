@@ -26,12 +26,6 @@ func jobFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 func overrideFlags(cmd *cobra.Command, path *string, o *config.Overrides) {
 	f := cmd.Flags()
 	f.StringVarP(path, "config", "c", "", "the job file (YAML)")
-	f.StringVar(&o.Epsilon, "epsilon", "", "tolerance: a number in the target's units, or as in 0.6std")
-	f.Var(&o.Delta, "delta", "the certificate fails with probability at most delta")
-	f.IntSliceVar(&o.Inducing, "inducing", nil, "numbers of inducing points to choose from")
-	f.Float64Var(&o.Passes, "passes", 0, "passes over the rows before hyper-parameters are rounded")
-	f.DurationVar(&o.Time, "time", 0, "begin to finish training after this time")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of the optimiser")
 	f.IntVar(&o.Workers, "workers", 0, workersUsage)
 	f.StringVar(&o.Memory, "memory", "", "for rows kept between passes, as in 512MiB")
 }
@@ -52,12 +46,15 @@ func orFile(path *string, what string) cobra.PositionalArgs {
 }
 
 // loadJob reads the job file, applies the flags and checks the whole.
-func loadJob(ctx context.Context, path string, w system, o config.Overrides, changed func(string) bool) (config.Task, error) {
+func loadJob(ctx context.Context, path string, w system, o config.Overrides) (config.Task, error) {
 	if path == "" {
 		return config.Task{}, config.Argument(errors.New("name the job file; examples/ has some"))
 	}
-	o.Given = changed
-	return config.ReadJob(ctx, path, w.environment(), o)
+	p, err := config.ReadJob(ctx, path, w.environment(), o)
+	if err == nil && w.change != nil {
+		w.change(&p.Job)
+	}
+	return p, err
 }
 
 // loadSchedule reads a schedule file and all its jobs, and reports all faults.
@@ -75,7 +72,7 @@ func dataOf(ctx context.Context, w system, arguments []string, job string) (conf
 	case job != "" && len(arguments) > 0:
 		return nil, config.Argument(errors.New("--source: DATA are given too; want one of them"))
 	case job != "":
-		p, err := loadJob(ctx, job, w, config.Overrides{}, nil)
+		p, err := loadJob(ctx, job, w, config.Overrides{})
 		config.MakeTemporary(p.Source, true) // the spool of the job is the job's
 		return p.Source, err
 	case len(arguments) > 0:

@@ -201,9 +201,9 @@ func names(t *testing.T, dir string) []string {
 func uninterrupted(t *testing.T, inducing string) (job string, want map[string]string, r pipeline.RunRecord) {
 	t.Helper()
 	dir := t.TempDir()
-	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "lake"), 3, 0, 6000)) // a mini-batch has 2,500
+	smallLake(t, dir)
 	job = tiny(jobFile{
-		"checkpoint": "1ns", "inducing": inducing, "train": "{passes: 1.5}",
+		"checkpoint": "1ns", "inducing": inducing, "train": fmt.Sprintf("{passes: 1.5, seed: %d}", ofMiniBatches),
 	}).write(t, dir)
 	out := filepath.Join(dir, "out")
 	succeed(t, "train", "-c", job)

@@ -100,6 +100,7 @@ type system struct {
 	log            *logging
 	demo           demoSize
 	machine        program.Machine
+	change         func(*pipeline.Job) // of a test; or nil
 
 	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
 	// words are the program's own or escaped already.

@@ -74,8 +74,16 @@ func testSystem(stdout, stderr io.Writer, fsys durable.FS) system {
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), machine: program.Machine{Memory: machine.Memory, Room: func(string) (int64, bool) { return 0, false }},
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(string) (string, bool) { return "", false },
+		change: func(j *pipeline.Job) {
+			if j.Train.Seed == ofMiniBatches {
+				j.Train.Batch, j.Train.Buffer = 60, 90
+			}
+		},
 	}
 }
+
+// ofMiniBatches is the seed of jobs that train by mini-batches, although their rows are few.
+const ofMiniBatches = 6090
 
 // child prepares a process of its own that obeys the order.
 func child(t *testing.T, o order, environment ...string) *exec.Cmd {

@@ -25,7 +25,7 @@ a, b = rng.uniform(-3, 3, (2, 3000))
 os.mkdir(sys.argv[1])
 pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.normal(0, 0.1, 3000)}), sys.argv[1] + "/rows.parquet")
 `, in("rows"))
-	job := string(readFile(t, in("job.yaml")))
+	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\n"
 	for form, of := range map[string]struct{ job, fitted string }{
 		"one": {job, "no hold-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
 	} {
@@ -37,7 +37,7 @@ pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.norm
 		if out, status := verifytest.Python(t, in("boost.py"), in("rows/rows.parquet"), in("roles.parquet"), "y", "boosted"); status != 0 {
 			t.Fatal(out)
 		}
-		succeed(t, "train", "-c", in("job.yaml"), "--inducing", "20")
+		succeed(t, "train", "-c", in("job.yaml"))
 		certificate, model := only(t, in("out/certificate-*.json")), only(t, in("out/model-*.parquet"))
 		c, err := certify.Parse(readFile(t, certificate))
 		if err != nil {

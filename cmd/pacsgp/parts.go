@@ -35,7 +35,7 @@ func passCommand(w system) *cobra.Command {
 				return config.Argument(errors.New("-o: name the file to write"))
 			}
 			o.Output = from
-			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, map[string]string{"output": "from"}))
+			p, err := loadJob(cmd.Context(), job, w, o)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func certifyCommand(w system) *cobra.Command {
 			"and certificate as train does: they are the same, byte for byte.",
 		Args: between(1, 1<<20, "PART ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := loadJob(cmd.Context(), job, w, o, flagsOf(cmd, nil))
+			p, err := loadJob(cmd.Context(), job, w, o)
 			if err != nil {
 				return err
 			}
@@ -75,16 +75,6 @@ func certifyCommand(w system) *cobra.Command {
 	jobFlags(cmd, &job, &o)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run record instead of the report")
 	return cmd
-}
-
-// flagsOf reports which flags are set, some of them under another name.
-func flagsOf(cmd *cobra.Command, names map[string]string) func(string) bool {
-	return func(name string) bool {
-		if other, ok := names[name]; ok {
-			name = other
-		}
-		return cmd.Flags().Changed(name)
-	}
 }
 
 // parsePart reads a part as in 1/2. For tasks that are counted from 0 the last part is 0/2 too.

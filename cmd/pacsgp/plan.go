@@ -27,7 +27,7 @@ func planCommand(w system) *cobra.Command {
 		Short: "Say what a job would read and what so many rows can certify, from footers alone",
 		Args:  orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
+			p, err := loadJob(cmd.Context(), path, w, o)
 			if err != nil {
 				return err
 			}

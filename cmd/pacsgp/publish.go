@@ -23,7 +23,7 @@ func topicsCommand(w system) *cobra.Command {
 			"and the one that bad_rows.to names.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(cmd.Context(), path, w, config.Overrides{}, cmd.Flags().Changed)
+			c, err := loadJob(cmd.Context(), path, w, config.Overrides{})
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) 
 	case from == "":
 		return nil, config.Argument(errors.New("--kafka: name a job file, or brokers as in kafka-1:9092"))
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
-		p, err := loadJob(ctx, from, w, config.Overrides{}, nil)
+		p, err := loadJob(ctx, from, w, config.Overrides{})
 		if err == nil && p.Shelf == nil {
 			err = fmt.Errorf("%w: %s: publish.kafka is not declared", pipeline.ErrConfig, from)
 		}

@@ -49,7 +49,7 @@ func TestDamagedLogStopsTheJob(t *testing.T) {
 	job := tiny(nil).write(t, dir)
 	succeed(t, "train", "-c", job)
 	writeFile(t, log, readFile(t, log)[1:])
-	a := pacsgp(t, "train", "-c", job, "--epsilon", "0.6")
+	a := pacsgp(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.6}"}).write(t, dir))
 	a.says(t, exitFailure, log, "restore it from a copy, or choose another output")
 	if strings.Contains(a.log, `"`+string(pipeline.PhaseTrain)+`"`) {
 		t.Error("the job has trained")

@@ -24,7 +24,7 @@ func streamCommand(w system) *cobra.Command {
 			"by SIGTERM, it goes on from its spool when it is started again; docs/job.md says more.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
+			p, err := loadJob(cmd.Context(), path, w, o)
 			select {
 			case <-cmd.Context().Done():
 				return nil // a stopped service has not failed

@@ -25,7 +25,7 @@ func splitCommand(w system) *cobra.Command {
 			"one that breaks a row rule is bad.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := loadJob(cmd.Context(), path, w, config.Overrides{}, nil)
+			p, err := loadJob(cmd.Context(), path, w, config.Overrides{})
 			if err != nil {
 				return err
 			}

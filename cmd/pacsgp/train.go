@@ -24,7 +24,7 @@ func trainCommand(w system) *cobra.Command {
 			"last checkpoint and writes the same bytes. docs/job.md explains the job file.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := loadJob(cmd.Context(), path, w, o, cmd.Flags().Changed)
+			c, err := loadJob(cmd.Context(), path, w, o)
 			if err != nil {
 				return err
 			}

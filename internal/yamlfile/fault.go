@@ -16,7 +16,6 @@ import (
 // A Fault is one thing that is wrong with a file.
 type Fault struct {
 	File         string
-	flag         string // by which the key was set, or ""
 	Key          string // that it is about, or ""
 	Line, Column int    // 0: nowhere in the file
 	missing      bool   // the file does not have the key: the place is that of its section
@@ -30,10 +29,7 @@ type Fault struct {
 // Error is the fault in one line.
 func (f Fault) Error() string {
 	at := f.File + ": "
-	switch {
-	case f.flag != "":
-		at = ""
-	case f.Line > 0 && !f.missing:
+	if f.Line > 0 && !f.missing {
 		at = fmt.Sprintf("%s:%d:%d: ", f.File, f.Line, f.Column)
 	}
 	return f.bad + ": " + at + f.Text
@@ -155,31 +151,23 @@ func (f found) words(variables string, k Kind) string {
 }
 
 // Merge joins the faults of the file's form with those of its values, in the order of their places.
-// Consequences of unreadable values are left out. flag names the flag that has set a key in the
-// place of the file, or is "".
-func (t *File) Merge(among Faults, flag func(key string) string) []Fault {
+// Consequences of unreadable values are left out.
+func (t *File) Merge(among Faults) []Fault {
 	faults := slices.Clone(t.Faults)
 	variables := map[string]string{} // by key: many faults may be about one long list
 	for _, one := range among.all {
 		key := one.keys[0]
 		f := Fault{File: t.path, Key: key, bad: t.Kind.Bad, err: t.Kind.Err}
-		f.flag = flag(key)
 		var names []string
 		for _, key := range one.keys {
 			if _, ok := variables[key]; !ok {
 				variables[key] = t.Variables(key)
 			}
-			if flag(key) == "" && variables[key] != "" {
+			if variables[key] != "" {
 				names = append(names, variables[key])
 			}
 		}
-		text := one.words(strings.Join(names, ", "), t.Kind)
-		f.Text = key + ": " + text
-		if f.flag != "" {
-			f.Text = "--" + f.flag + ": " + text
-			faults = append(faults, f)
-			continue
-		}
+		f.Text = key + ": " + one.words(strings.Join(names, ", "), t.Kind)
 		if slices.ContainsFunc(t.Faults, f.follows) {
 			continue
 		}
