@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 )
 
 // What speaks against believing a certificate stands right under its first lines.
@@ -21,7 +22,7 @@ func TestDoubtsStandUnderTheHeadlines(t *testing.T) {
 	}
 	c.Declared.Attempt.OnTheseRows = 3
 	c.Copies = certify.Copies{Policy: certify.CopiesKept, Rows: 980, Distinct: 20}
-	c.Dependence = certify.Dependence{Suspicious: true, Correlation: 0.85}
+	c.Dependence = certifytest.Dependence(100_000, 0.85)
 	for _, want := range []string{"2 other jobs were tried", "980 of 1000 rows", "its maker's word", "correlation of their targets 0.850"} {
 		if got := strings.Join(strings.Fields(written()), " "); !strings.Contains(got, want) {
 			t.Errorf("%q is not said in %q", want, got)
