@@ -80,8 +80,10 @@ func (p Task) Publisher() pipeline.Publisher {
 // IsID reports whether a text looks like the id of a certificate.
 func IsID(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// MakeTopics makes the topics of a job.
-func (p Task) MakeTopics(ctx context.Context, partitions, replicas int, told func(topic string, made bool)) (err error) {
+// MakeTopics makes the topics of a job, of one partition and as many replicas as the cluster has by
+// default.
+func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)) (err error) {
+	const partitions, replicas = 1, -1
 	from, _ := p.Source.(*Topic)
 	letters := from != nil && from.Letters != ""
 	if p.Shelf == nil && !letters {

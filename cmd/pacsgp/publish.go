@@ -14,7 +14,6 @@ import (
 
 func topicsCommand(w system) *cobra.Command {
 	var path string
-	var partitions, replicas int
 	cmd := &cobra.Command{
 		Use:   "topics job.yaml",
 		Short: "Make the topics that a job publishes to",
@@ -27,7 +26,7 @@ func topicsCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.MakeTopics(cmd.Context(), partitions, replicas, func(topic string, made bool) {
+			return c.MakeTopics(cmd.Context(), func(topic string, made bool) {
 				word := "was there"
 				if made {
 					word = "made"
@@ -37,8 +36,6 @@ func topicsCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&path, "config", "c", "", "the job file (YAML)")
-	cmd.Flags().IntVar(&partitions, "partitions", 1, "of each topic")
-	cmd.Flags().IntVar(&replicas, "replicas", -1, "of each partition (default: as the cluster has it)")
 	return cmd
 }
 
