@@ -156,6 +156,7 @@ func MemoryOfCollapsed(family *kernel.Family, m, d, rows, evaluations, workers i
 		Step:     trainer,
 		State:    number(square, evaluations*m*d, 2*m*d),
 		Result:   trainer + number(4*square),
-		Pass:     number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+		Fit:      start.Fit,
+		Pass:     start.Pass,
 	}
 }

@@ -10,9 +10,10 @@ type Memory struct {
 	Step     int64 // between two steps: the trainer alone
 	State    int64 // of what MarshalBinary returns
 	Result   int64 // while Result is computed: trainer and posterior
-	Pass     int64 // a posterior and the making of its Predictor
+	Fit      int64 // a [Regression] with its solution
+	Pass     int64 // the laws of a model and the making of their predictors
 
-	Posterior int64 // a posterior, the bytes that it was read from, and its checks
+	Posterior int64 // the laws of a model, the bytes that they were read from, and their checks
 }
 
 // MemoryOf counts for m inducing points, d features and up to the given number of
@@ -52,9 +53,10 @@ func MemoryOf(family *kernel.Family, m, d, rows, workers int) Memory {
 		Step:     trainer,
 		State:    number(2*square, 4*m*d+2*m),
 		Result:   trainer + number(4*square, m*d),
-		Pass:     number(8*square, m*d, max(1, workers)*2*predictBlock*m),
+		Fit:      number(12*square, m*d, sweepBlock*m),
+		Pass:     number(14*square, m*d, max(1, workers)*4*predictBlock*m),
 
-		Posterior: number(4*square, 3*m*d),
+		Posterior: number(6*square, 3*m*d),
 	}
 }
 

@@ -1,0 +1,258 @@
+package model
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/model/internal/linalg"
+)
+
+// A Regression adds up what least squares at the features of a posterior needs of some rows,
+//
+//	A = Σφφᵀ,  b = Σφy,  c = Σy²
+//
+// so that rows can be added in any order, and sums of parts merged in any order, to the same bits:
+// features and targets are rounded to whole numbers of a unit first, and whole numbers are added.
+// Targets beyond ±2¹⁰ scales or more count as that. The features have 22 bits or, for more than half a million rows, fewer: half a bit less for each
+// doubling. Memory is M² numbers. Not for concurrent use.
+type Regression struct {
+	posterior *Posterior
+	pool      *linalg.Pool
+	solver    *linalg.Solver
+	invScale  []float64
+	origin    []float64
+
+	bits      int     // of a feature
+	unit      float64 // of a feature, a power of two
+	blockRows int
+
+	// Whole numbers: features, and the digits of the target in base 2^bits.
+	block linalg.Mat // [blockRows×(M+digits)]
+	sum   linalg.Mat // of one block
+	rows  int64
+	total []int64 // lower triangle by rows: sums of products
+}
+
+const (
+	digits       = 3
+	mostBits     = 22
+	leastBits    = 12
+	totalBits    = 63
+	exactBits    = 52
+	targetUnit   = 0x1p-24 // of a target, in its scale
+	mostRowsOfIt = 1 << (totalBits - 2*leastBits)
+)
+
+// NewRegression returns empty sums for at most so many rows. Close it after use.
+func NewRegression(p *Posterior, rows int64, workers int) (*Regression, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if rows < 0 || rows > mostRowsOfIt {
+		return nil, fmt.Errorf("model: a regression on %d rows, want 0 to %d", rows, int64(mostRowsOfIt))
+	}
+	bits := mostBits
+	for rows > 1<<(totalBits-2*bits) {
+		bits--
+	}
+	m := p.Inducing()
+	pool := linalg.NewPool(max(1, workers))
+	r := &Regression{
+		posterior: p, pool: pool, solver: pool.NewSolver(square(p.L, m)),
+		invScale: p.inverseScales(), origin: medians(linalg.Mat{Rows: m, Cols: p.Dim(), Stride: p.Dim(), Data: p.Z}),
+		bits: bits, blockRows: min(sweepBlock, 1<<(exactBits-2*bits)),
+		sum:   linalg.NewMat(m+digits, m+digits),
+		total: make([]int64, (m+digits)*(m+digits+1)/2),
+	}
+	_, e := math.Frexp(math.Sqrt(p.Kernel.Variance) * outwards) // |φ|² ≤ k(x, x)
+	r.unit = math.Ldexp(1, e-bits)
+	r.block = linalg.NewMat(r.blockRows, m+digits)
+	return r, nil
+}
+
+// Close ends the workers. The sums stay.
+func (r *Regression) Close() { r.pool.Close() }
+
+// Add adds rows: scaled features [n×d] and targets [n].
+func (r *Regression) Add(x, y []float64) error {
+	d := r.posterior.Dim()
+	if len(x) != len(y)*d {
+		return fmt.Errorf("model: regression: %d feature values for %d targets of %d features", len(x), len(y), d)
+	}
+	for len(y) > 0 {
+		n := min(len(y), r.blockRows)
+		r.add(x[:n*d], y[:n])
+		x, y = x[n*d:], y[n:]
+	}
+	return nil
+}
+
+func (r *Regression) add(x, y []float64) {
+	n, m, d := len(y), r.posterior.Inducing(), r.posterior.Dim()
+	k := r.posterior.Kernel
+	z := linalg.Mat{Rows: m, Cols: d, Stride: d, Data: r.posterior.Z}
+	block := r.block.Slice(0, n, 0, m+digits)
+	phi := block.Slice(0, n, 0, m)
+	r.pool.Kernel(k.Family.Profile, linalg.Mat{Rows: n, Cols: d, Stride: d, Data: x}, z, r.origin, r.invScale, k.Variance, phi, linalg.Mat{})
+	r.solver.Solve(phi)
+	most := math.Ldexp(1, r.bits)
+	r.pool.For(n, func(i int) {
+		row := block.Row(i)
+		for j, v := range row[:m] {
+			row[j] = max(-most, min(most, math.RoundToEven(v/r.unit)))
+		}
+		r.digits(y[i], row[m:])
+	})
+	r.pool.Syrk(true, 1, block, 0, r.sum)
+	r.rows += int64(n)
+	r.pool.For(m+digits, func(i int) {
+		to := r.total[i*(i+1)/2:][:i+1]
+		for j, v := range r.sum.Row(i)[:i+1] {
+			to[j] += int64(v)
+		}
+	})
+}
+
+// digits writes a target as a whole number of targetUnit in base 2^bits, the least digit first.
+func (r *Regression) digits(y float64, to []float64) {
+	base := math.Ldexp(1, r.bits)
+	most := math.Ldexp(1, digits*r.bits-2)
+	left := math.RoundToEven(max(-most, min(most, y/targetUnit)))
+	for i := range to {
+		low := math.RoundToEven(left / base)
+		to[i] = left - low*base
+		left = low
+	}
+}
+
+// Merge adds the sums of other rows, of the same posterior and the same number of rows in all.
+func (r *Regression) Merge(o *Regression) error {
+	if o.bits != r.bits || o.unit != r.unit || len(o.total) != len(r.total) {
+		return fmt.Errorf("model: regression: the parts belong to different models")
+	}
+	r.rows += o.rows
+	for i, v := range o.total {
+		r.total[i] += v
+	}
+	return nil
+}
+
+// A Fit is the Gaussian law of the weights of a [Regression]. Its predictions have the mean φᵀw and the variance
+// k(x,x) − |φ|² + φᵀB⁻¹φ, to which the noise comes, with
+//
+//	B = I + A/σ_n²,  w = B⁻¹b/σ_n²
+type Fit struct {
+	Law   *Posterior // N(w, B⁻¹) with the kernel and the inducing points of the regression's posterior
+	Noise float64    // σ_n²
+	// Condition bounds the condition number of B. Rounding changes the weights by that many times its part of
+	// them, at most.
+	Condition float64
+	// Least says that the noise is the least that the arithmetic carries: the rows show none.
+	Least bool
+}
+
+const (
+	lnNoiseStep = 1.0 / 16 // of ln σ_n² in the search
+	noiseStride = 16       // steps of the first, coarse search
+	mostNoise   = 8.0      // mean squares of the target
+	relative    = 0x1p-46  // least noise, in traces of A
+)
+
+// Fit finds the law of the weights, with the noise of the highest evidence bound (Titsias 2009)
+//
+//	−½(N ln 2πσ_n² + ln det B + c/σ_n² − bᵀB⁻¹b/σ_n⁴ + (N k(x,x) − tr A)/σ_n²)
+//
+// among values ln σ_n² a sixteenth apart.
+func (r *Regression) Fit() (*Fit, error) {
+	if r.rows == 0 {
+		return nil, fmt.Errorf("model: a regression without rows")
+	}
+	s := r.sums()
+	least := relative * (s.trace + r.posterior.Kernel.Variance)
+	lowest := int(math.Ceil(math.Log(least) / lnNoiseStep))
+	highest := max(lowest, int(math.Ceil(math.Log(mostNoise*s.squares/float64(r.rows)+least)/lnNoiseStep)))
+	best, value := lowest, math.Inf(-1)
+	try := func(at int) {
+		if at < lowest || at > highest {
+			return
+		}
+		if e := s.evidence(math.Exp(float64(at) * lnNoiseStep)); e > value {
+			best, value = at, e
+		}
+	}
+	for at := lowest; at <= highest; at += noiseStride {
+		try(at)
+	}
+	for step := noiseStride / 2; step > 0; step /= 2 {
+		middle := best
+		try(middle - step)
+		try(middle + step)
+	}
+	noise := math.Exp(float64(best) * lnNoiseStep)
+	if math.IsNaN(s.evidence(noise)) || math.IsInf(value, -1) {
+		return nil, fmt.Errorf("model: regression (M=%d): %w", r.posterior.Inducing(), ErrNotPositiveDefinite)
+	}
+	p := *r.posterior
+	p.Mean, p.Factor = s.mean, make([]float64, len(r.posterior.Factor))
+	if err := covarianceFactor(r.pool, s.precision, square(p.Factor, len(p.Mean))); err != nil {
+		return nil, err
+	}
+	return &Fit{Law: &p, Noise: noise, Condition: 1 + s.trace/noise, Least: best == lowest}, nil
+}
+
+// regressionSums are the sums in numbers, with room for a solution.
+type regressionSums struct {
+	pool              *linalg.Pool
+	rows              float64
+	gram              linalg.Mat // A, symmetric
+	moment            []float64  // b
+	squares, trace    float64    // c, tr A
+	left              float64    // N k(x,x) − tr A ≥ 0
+	mean              []float64
+	precision, factor linalg.Mat
+}
+
+func (r *Regression) sums() *regressionSums {
+	m := r.posterior.Inducing()
+	s := &regressionSums{
+		pool: r.pool, rows: float64(r.rows), gram: linalg.NewMat(m, m), moment: make([]float64, m),
+		mean: make([]float64, m), precision: linalg.NewMat(m, m), factor: linalg.NewMat(m, m),
+	}
+	at := func(i, j int) float64 { return float64(r.total[i*(i+1)/2+j]) }
+	for i := range m {
+		row := s.gram.Row(i)
+		for j := range i + 1 {
+			row[j] = at(i, j) * r.unit * r.unit
+		}
+		s.trace += row[i]
+	}
+	r.pool.Mirror(s.gram)
+	place := make([]float64, digits) // value of a digit
+	for a := range place {
+		place[a] = math.Ldexp(targetUnit, a*r.bits)
+		for j := range m {
+			s.moment[j] += at(m+a, j) * r.unit * place[a]
+		}
+		for b, low := range place[:a+1] {
+			times := 2.0
+			if a == b {
+				times = 1
+			}
+			s.squares += times * at(m+a, m+b) * place[a] * low
+		}
+	}
+	s.left = max(0, s.rows*r.posterior.Kernel.Variance-s.trace)
+	return s
+}
+
+// evidence solves for a noise, and returns the evidence bound; -Inf if B has no factor.
+func (s *regressionSums) evidence(noise float64) float64 {
+	if gaussianPosterior(s.pool, s.gram, s.moment, noise, s.mean, s.precision, s.factor) != nil {
+		return math.Inf(-1)
+	}
+	det := 0.0
+	for i := range s.mean {
+		det += 2 * math.Log(s.factor.Row(i)[i])
+	}
+	return -0.5 * (s.rows*math.Log(2*math.Pi*noise) + det + (s.squares-linalg.Dot(s.moment, s.mean)+s.left)/noise)
+}
