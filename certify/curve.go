@@ -11,7 +11,7 @@ import (
 
 const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"
 
-// curve bounds how often the mean of Q is off by more than a tolerance, at every tolerance at once,
+// curve bounds how often the predictor is off by more than a tolerance, at every tolerance at once,
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
 // (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -14,10 +15,10 @@ type GuaranteeID string
 
 // Identifiers of guarantees.
 const (
-	GuaranteeHoldout GuaranteeID = "holdout" // about the mean of Q, from rows kept apart
+	GuaranteeHoldout GuaranteeID = "holdout" // about the predictor, from rows kept apart
 	GuaranteeCurve   GuaranteeID = "curve"   // the same, at every tolerance at once
 	GuaranteeGroups  GuaranteeID = "groups"  // the same, of groups of rows
-	GuaranteeMean    GuaranteeID = "mean-2b" // about the mean of Q, from the one about a draw
+	GuaranteeMean    GuaranteeID = "mean-2b" // about the predictor, from the one about a draw
 	GuaranteeDraw    GuaranteeID = "pb-full" // about a draw of Q
 )
 
@@ -27,7 +28,7 @@ type Predictor string
 // The predictors.
 const (
 	PredictorDraw Predictor = "draw of Q"
-	PredictorMean Predictor = "mean of Q"
+	PredictorMean Predictor = "predictor"
 	// PredictorConstant is the constant of the baseline, about which nothing is certified.
 	PredictorConstant Predictor = "constant"
 	// PredictorColumn is the column of the mean: its distances are added up, not its losses ([Mean]).
@@ -275,29 +276,39 @@ func (c Certificate) HeldOut() (Guarantee, bool) {
 	return c.Guarantees[i], true
 }
 
-// About returns the guarantee about a predictor for a headline: that of the least bound
-// among those that are not [StatusConditional], or among all if there are no others.
-// Without any, it returns a vacuous guarantee that says so.
+// About returns the guarantee about a predictor for a headline: of those that are certified, else of
+// those that are conditional, else of all, that of the least bound. Without any, it returns a vacuous guarantee that says so.
 func (c Certificate) About(predictor Predictor) Guarantee {
-	return c.least(predictor, func(s Status) bool { return s == StatusConditional })
+	return c.least(predictor, func(s Status) int {
+		switch s {
+		case StatusCertified:
+			return 0
+		case StatusConditional:
+			return 1
+		default:
+			return 2
+		}
+	})
 }
 
-// Best is [Certificate.About] for a reader who trusts the maker's word: the guarantee of the least
-// bound, conditional or not, of those that promise something if there are any.
+// Best is [Certificate.About] for a reader who trusts the maker's word: certified and conditional count alike.
 func (c Certificate) Best(predictor Predictor) Guarantee {
-	return c.least(predictor, func(s Status) bool { return !s.Promises() })
+	return c.least(predictor, func(s Status) int {
+		if s.Promises() {
+			return 0
+		}
+		return 1
+	})
 }
 
-// least returns the guarantee of the least bound about a predictor. One for whose status last is true is returned only if there are
-// no others.
-func (c Certificate) least(predictor Predictor, last func(Status) bool) Guarantee {
+// least returns the guarantee of the least rank about a predictor, and of these that of the least bound.
+func (c Certificate) least(predictor Predictor, rank func(Status) int) Guarantee {
 	best := Guarantee{Predictor: predictor, Status: StatusVacuous, Bound: 1, Headline: "nothing is said about the " + string(predictor)}
 	for _, g := range c.Guarantees {
 		if g.Predictor != predictor {
 			continue
 		}
-		open, openBest := last(g.Status), last(best.Status)
-		if best.ID == "" || openBest && !open || openBest == open && g.Bound < best.Bound {
+		if order := cmp.Compare(rank(g.Status), rank(best.Status)); best.ID == "" || order < 0 || order == 0 && g.Bound < best.Bound {
 			best = g
 		}
 	}

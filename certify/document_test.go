@@ -338,7 +338,7 @@ func TestSchemaRefuses(t *testing.T) {
 	data := string(marshal(t, certificate(t, sound(t))))
 	for _, v := range [][2]string{
 		{`"status": "certified"`, `"status": "true"`},
-		{`"predictor": "draw of Q"`, `"predictor": "mean of Q"`},
+		{`"predictor": "draw of Q"`, `"predictor": "predictor"`},
 		{`"delta": 0.01`, `"delta": 1`},
 		{`"bound": 0.`, `"bound": 1.`},
 		{`"kl": 420.5`, `"kl": "420.5"`},

@@ -21,7 +21,7 @@ const (
 	maxGroupText = 64
 )
 
-// groups bounds the risk of the mean of Q for each group of rows, on the conditions of holdout. Given
+// groups bounds the risk of the predictor for each group of rows, on the conditions of holdout. Given
 // which rows are of a group, its rows are independent draws of the law of that group
 // (docs/proofs.md, 22). Its bound in the document is the largest of all groups.
 func groups() method {

@@ -2,7 +2,7 @@ package certify
 
 const methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
 
-// holdout bounds the risk of the mean of Q from rows that neither the prior nor
+// holdout bounds the risk of the predictor from rows that neither the prior nor
 // training nor any choice has seen. Given all other rows, the mean is one fixed
 // predictor, whose losses on these rows are independent. This needs three assumptions:
 // training has not seen the rows ([AssumeHoldoutUnseen]), nobody chose them by their

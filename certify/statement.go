@@ -155,7 +155,7 @@ func certified(g Guarantee, c Certificate) string {
 	words := fmt.Sprintf("%s, and with confidence of at least %s over the draw of the N = %s, for %s: %s",
 		assumptions, confidence(g.Delta), fmt.Sprint(g.N, " ", rows), drawn, claim(g, c.Declared.Unit))
 	if g.Predictor == PredictorDraw {
-		words += ". The fresh " + of + " and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the mean of Q"
+		words += ". The fresh " + of + " and the function are drawn together, once; the number is an average over both and speaks of no single row, nor of the predictor"
 	} else {
 		words += ". "
 		if g.ID == GuaranteeMean {

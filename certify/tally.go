@@ -18,7 +18,7 @@ var (
 		subject   string // of sentences about it, a format of the target
 	}{
 		{PredictorDraw, 2, "predictions of %s by a function drawn at random from Q"},
-		{PredictorMean, 1, "predictions (the mean of Q) of %s"},
+		{PredictorMean, 1, "predictions of %s"},
 		{predictor: PredictorConstant}, // has no guarantees
 		{predictor: PredictorColumn},   // has none either
 	}

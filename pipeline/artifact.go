@@ -1,12 +1,14 @@
 package pipeline
 
 import (
+	"math"
+
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 )
 
 // ModelFormat names the version of the model file.
-const ModelFormat = "pacsgp-model/2"
+const ModelFormat = "pacsgp-model/3"
 
 // An Affine maps a raw column to scaled units: (value − Centre) / Scale.
 type Affine struct {
@@ -33,28 +35,30 @@ type ModelMeta struct {
 	Variance     float64   `json:"variance"`
 	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
 	Inducing     int       `json:"inducing"`
-	Noise        *Noise    `json:"noise,omitempty"` // nil: unknown, as in files of earlier versions
+	Predictor    Predictor `json:"predictor"`
 }
 
-// A Noise is the variance of the target around the mean of Q, in scaled units:
-// Spread·(variance of f) + Variance. Spread discounts a Q that is wide because the tolerance is.
-type Noise struct {
-	Variance float64 `json:"variance"`
-	Spread   float64 `json:"spread"` // in [0, 1]
+// A Predictor describes how predictions are made beside Q.
+type Predictor struct {
+	// Part is the part of the least-squares weights in those of predictions; the rest is the mean of Q.
+	Part float64 `json:"part"` // in [0, 1]
+	// The variance of a target is that of f and Factor·Noise, in scaled units.
+	Noise  float64 `json:"noise"`  // > 0
+	Factor float64 `json:"factor"` // > 0
 }
 
-// around is the variance of the target, given that of f.
-func (n Noise) around(variance float64) float64 { return float64(n.Spread*variance) + n.Variance }
-
-// known reports whether the variance of the target is known well enough to be given, if that of f may
-// be off by so much. Without noise it is not.
-func (n *Noise) known(variance, off float64) bool {
-	return n != nil && off <= deviationAccuracy*n.around(variance)
+// deviations are those of f and of the target, in scaled units, where the law of predictions has this
+// variance.
+func (p Predictor) deviations(variance float64) (f, target float64) {
+	variance = max(0, variance)
+	return math.Sqrt(variance), math.Sqrt(variance + float64(p.Factor*p.Noise))
 }
 
-// A Model is the content of a model file: the description, and the posterior Q over functions
-// of the scaled features.
+// A Model is the content of a model file: the description, and two laws of functions of the scaled
+// features, with the same kernel and inducing points. The bound of a draw is about the posterior Q.
+// Predictions, and what hold-out rows say, are about the mean of Predictive, a law of its own.
 type Model struct {
-	Meta      ModelMeta
-	Posterior *model.Posterior
+	Meta       ModelMeta
+	Posterior  *model.Posterior
+	Predictive *model.Posterior
 }

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -13,8 +12,8 @@ import (
 type Evaluation struct {
 	Rows    int64
 	Draw    float64 // of a draw of Q
-	Mean    float64 // of the mean of Q
-	Squared float64 // mean squared error of the mean of Q, raw units
+	Mean    float64 // of predictions
+	Squared float64 // mean squared error of predictions, raw units
 }
 
 // Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
@@ -28,21 +27,35 @@ func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluati
 		return e, err
 	}
 	defer s.close()
-	shards := src.Shards()
-	rows := rowPass{
-		src: src, shards: shards, res: Resources{Workers: workers}, scorer: s,
-		roles: Roles{Rows: rowsOf(src)}, // all are train rows
-		of:    subject{shards: len(shards), columns: len(src.Columns())},
-	}
-	found, err := rows.read(ctx, indices(len(shards)))
+	w := workspace{of: s}
+	var draw, mean certify.RiskSum
+	err = stream(ctx, src, nil, workers, func(b block) error {
+		w.reset(b.rows)
+		w.gather(b, 0, b.rows)
+		for _, each := range []struct {
+			score func() (scored, error)
+			to    *certify.RiskSum
+		}{{w.score, &draw}, {w.scoreMeans, &mean}} {
+			rows, err := each.score()
+			for i := 0; err == nil && i < len(rows.hi); i++ {
+				err = each.to.Add(rows.hi[i])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for i, y := range w.y[:w.n] {
+			off := (y - w.laws.Mean[i]) * m.Meta.Target.Scale
+			e.Squared += float64(off * off)
+		}
+		return nil
+	})
 	if err != nil {
 		return e, err
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
-	draw, mean := found.tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk, found.tallies.Of(certify.PredictorMean, certify.RoleTrain).Risk
-	n := draw.Count()
-	if n == 0 {
+	if e.Rows = draw.Count(); e.Rows == 0 {
 		return e, fmt.Errorf("%w: no row to evaluate on", ErrData)
 	}
-	return Evaluation{Rows: n, Draw: draw.Upper(), Mean: mean.Upper(), Squared: found.squares() / float64(n)}, nil
+	e.Draw, e.Mean, e.Squared = draw.Upper(), mean.Upper(), e.Squared/float64(e.Rows)
+	return e, nil
 }

@@ -247,3 +247,24 @@ func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float6
 		}
 	}
 }
+
+// WithPredictor gives a model the predictor that follows from it and the rows.
+func WithPredictor(ctx context.Context, src Source, job Job, m Model) (Model, error) {
+	job, err := job.WithDefaults()
+	if err != nil {
+		return m, err
+	}
+	s, err := survey(ctx, src, job, Resources{}, nil)
+	if err != nil {
+		return m, err
+	}
+	t := &training{job: job.ForRows(s.Roles.Rows), survey: s}
+	if t.feed, err = newFeed(ctx, src, s, Resources{Memory: 1 << 20}); err != nil {
+		return m, err
+	}
+	if t.loss, err = scaledLoss(m.Meta.Loss, m.Meta.Target); err != nil {
+		return m, err
+	}
+	err = t.predictor(ctx, &m)
+	return m, err
+}

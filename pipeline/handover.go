@@ -204,10 +204,8 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	}
 	found.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
-	draw, mean := found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain), found.Tallies.Of(certify.PredictorMean, certify.RoleTrain)
 	r.Diagnostics = Diagnostics{
-		MeanRisk: mean.Risk.Upper(), MeanSquaredError: found.Squared,
-		Unproven: draw.Unproven, Dependence: found.Dependence, Instructions: model.InstructionSet(),
+		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Dependence: found.Dependence, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{

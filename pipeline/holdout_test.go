@@ -127,7 +127,11 @@ func TestHoldoutCoverage(t *testing.T) {
 			return verdict{}, err
 		}
 		meta := r.Model.Meta
-		draw, mean, err := law.risks(r.Model.Posterior, meta.Features[0], meta.Target, epsilon)
+		draw, _, err := law.risks(r.Model.Posterior, meta.Features[0], meta.Target, epsilon)
+		if err != nil {
+			return verdict{}, err
+		}
+		_, mean, err := law.risks(r.Model.Predictive, meta.Features[0], meta.Target, epsilon)
 		if err != nil {
 			return verdict{}, err
 		}

@@ -101,7 +101,7 @@ const (
 // A TrainDecl declares how the posterior is fitted.
 type TrainDecl struct {
 	Method    Method `json:"method,omitempty"`    // the form of Q with its objective
-	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": elbo with hold-out rows, else bound
+	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": the bound
 
 	Mode   TrainMode `json:"mode"`
 	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096

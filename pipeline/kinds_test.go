@@ -27,10 +27,6 @@ func TestEveryLossCertifies(t *testing.T) {
 		if !(draw.EmpiricalRisk.Upper < draw.Bound && draw.Bound <= draw.BoundPinsker+1e-15) {
 			t.Errorf("%+v: risk %v, bound %v, Pinsker's %v are out of order", loss, draw.EmpiricalRisk.Upper, draw.Bound, draw.BoundPinsker)
 		}
-		// The mean of Q loses no more than twice what a draw does, on the same rows too.
-		if r := p.result.Diagnostics.MeanRisk; r > 2*draw.EmpiricalRisk.Upper+1e-9 {
-			t.Errorf("%+v: the mean's empirical risk %v is above twice the draw's %v", loss, r, draw.EmpiricalRisk.Upper)
-		}
 		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 			t.Errorf("%+v: %v", loss, err)
 		}

@@ -27,7 +27,6 @@ type lastPassResult struct {
 	Outside     int64    // rows that the column of the mean was fitted on
 	Columns     []string // that were read
 	Tallies     certify.Tallies
-	Squared     float64        // mean squared error of the mean of Q, raw units: for information
 	Reference   []Affine       // scaling by the reference rows: features, then target
 	Referred    string         // digest of the reference rows
 	Constant    float64        // the baseline's, chosen on kept, raw units
@@ -120,7 +119,6 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		found.Dropped = found.Copies.OfRows()
 	}
 	found.Digest, found.Targets = p.digests(indices(p.of.columns))
-	found.Squared = p.squares() / float64(max(found.Train, 1))
 	kept, want := p.rows(), found.reference()
 	reference := kept
 	found.Origin = certify.OriginReference

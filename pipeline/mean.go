@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
 )
 
 // A MeanDecl declares the mean function of the prior. The process models the difference of the
@@ -233,43 +232,4 @@ func (d MeanDecl) distances(reference rawRows, train certify.RiskSum, scale floa
 		}
 	}
 	return &found, nil
-}
-
-// temper shrinks the correction of a column to the part that fits the reference rows best, to which Q is
-// not fitted. The errors of another model on its own training rows are too small, so that train rows
-// cannot show whether a correction helps. Without hold-out rows the mean of Q does not matter.
-func (t *training) temper(p *model.Posterior) error {
-	rows := t.start.Slice(0, t.survey.reference.n)
-	if !t.job.Mean.given() || t.job.Roles.Holdout == 0 || rows.Len() == 0 {
-		return nil
-	}
-	predictor, err := model.NewPredictor(p, t.env.Resources.Workers)
-	if err != nil {
-		return err
-	}
-	defer predictor.Close()
-	mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
-	if err := predictor.Predict(rows.X, mean, variance); err != nil {
-		return err
-	}
-	loss := t.job.lossSpec(t.survey.Target)
-	tolerance := max(loss.Epsilon, loss.Below, loss.Above) / t.survey.Target.Scale
-	kept, least := 0.0, math.Inf(1)
-	for _, part := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		var lost float64
-		for i, y := range rows.Y {
-			off := (y - part*mean[i]) / tolerance
-			lost += min(off*off, 1)
-		}
-		if lost < least {
-			kept, least = part, lost
-		}
-	}
-	if kept < 1 {
-		t.env.Observer.event(fmt.Sprintf("the correction of the column %q is multiplied by %v, which fits the reference rows best", t.job.Mean.Column, kept))
-	}
-	for i := range p.Mean {
-		p.Mean[i] *= kept
-	}
-	return nil
 }

@@ -56,6 +56,7 @@ func PeakMemory(job Job, s Sample, res Resources) int64 {
 			shared+began+finished+use.Start,
 			shared+began+finished+batch+use.Step+saving,
 			shared+began+finished+use.State+use.Result,
+			shared+began+finished+use.Fit,
 			found+reading+counting+use.Pass, // the last pass
 		)
 		finished += use.State
@@ -89,7 +90,7 @@ func CheckMemory(c certify.Certificate, m Model, s Sample, res Resources) int64 
 	}
 	living := s.reading(res) + min(recordBytes*s.Rows, res.Memory) + s.Rows/8 // a bit a row for hold-out rows
 	s.Units = c.Ledger.Units
-	work := use.Pass
+	work := max(use.Pass, use.Fit)
 	if job.Grid.Prior == certify.PriorPeaked { // the peaks are estimated again
 		living += s.bytes(reference) + s.bytes(starts)
 		work = max(work, use.Estimate)

@@ -56,7 +56,7 @@ func Objectives() []string { return []string{objectiveBound, objectiveELBO} }
 
 // elbo reports whether a free-form Q is chosen by the evidence lower bound.
 func (j Job) elbo() bool {
-	return j.Train.Objective == objectiveELBO || j.Train.Objective == "" && j.Spends().Uses(certify.RoleHoldout)
+	return j.Train.Objective == objectiveELBO
 }
 
 // exact reports whether all rows are inducing points.

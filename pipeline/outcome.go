@@ -14,7 +14,7 @@ type Judge string
 
 // The predictors.
 const (
-	JudgeMean Judge = "mean" // the mean of Q
+	JudgeMean Judge = "mean" // predictions
 	JudgeDraw Judge = "draw" // a function drawn from Q
 )
 
@@ -48,7 +48,7 @@ type RunRecord struct {
 	Exit        int             `json:"exit_status"`
 	Fault       string          `json:"fault,omitempty"` // why it is not 0
 	Doubts      []string        `json:"doubts"`          // reservations about the certificate, such as earlier attempts
-	Mean        Verdict         `json:"mean"`            // of the guarantee for the mean of Q, which predict writes
+	Mean        Verdict         `json:"mean"`            // of the guarantee for predictions, which predict writes
 	Draw        Verdict         `json:"draw"`            // of that for a draw of Q
 	Judge       Judge           `json:"judge"`           // which of them decides status and bound
 	Status      certify.Status  `json:"status"`

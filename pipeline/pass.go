@@ -54,7 +54,6 @@ type shardPass struct {
 	first, rows int64
 	columns     []ColumnDigest
 	targets     multiset
-	squares     float64   // of the residuals of the mean of Q on train rows, raw units
 	kept        []float64 // the wanted rows, in the order of their ordinals: all columns
 	summaries   []summary // one a column, if wanted
 
@@ -183,15 +182,6 @@ func (p *Pass) shardDigests(used []int) []Digest {
 		all = append(all, ShardDigest(s.first, s.rows, columns))
 	}
 	return all
-}
-
-// squares is the sum of the squared residuals of the mean of Q.
-func (p *Pass) squares() float64 {
-	var sum float64
-	for _, s := range p.inOrder() {
-		sum += s.squares
-	}
-	return sum
 }
 
 // picked are the kept rows that have these ordinals, which ascend; of has those of all that were kept.

@@ -104,7 +104,6 @@ func (e encoder) shard(s *shardPass) {
 	}
 	e.Numbers(s.targets.count)
 	e.Numbers(s.targets.sum[:]...)
-	e.Floats(s.squares)
 	order := &s.targetsInOrder
 	e.Integers(order.Rows, order.Sum, order.Squares)
 	e.Integers(order.Products[:]...)
@@ -238,7 +237,6 @@ func (d decoder) shard(columns int) *shardPass {
 	for i := range s.targets.sum {
 		s.targets.sum[i] = d.Number()
 	}
-	s.squares = d.Float()
 	d.inOrder(&s.targetsInOrder, s.rows)
 	n := d.Count(8)
 	if n > 0 {

@@ -17,10 +17,10 @@ import (
 // A Prediction is a model's prediction of one row, in raw units of the target.
 type Prediction struct {
 	Ordinal   int64
-	Mean      float64 // of Q
-	Deviation float64 // standard deviation of f under Q, ≥ 0, without noise. NaN: not known well enough
-	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: not known
-	// well enough, or the model has no noise.
+	Mean      float64 // the prediction
+	Deviation float64 // standard deviation of f, ≥ 0, without noise
+	// PredictiveDeviation is the standard deviation of the target, noise included. NaN: draws of Q
+	// have none.
 	PredictiveDeviation float64
 	Reason              string // if not empty, the row breaks the rules and has no prediction
 	Other               string // an encoded feature whose value is no level of the model; "": none
@@ -58,11 +58,19 @@ type Ready struct {
 
 // NewReady makes a model ready. Close it after use.
 func NewReady(m Model, workers int) (*Ready, error) {
-	s, err := newScorer(m, workers)
+	s, err := newPredictionScorer(m, workers)
 	if err != nil {
 		return nil, err
 	}
 	return &Ready{of: s, workers: workers}, nil
+}
+
+// Draws returns the model whose predictions are those of a draw of Q: their mean, and their deviation under
+// Q. They have no predictive deviation.
+func (m Model) Draws() Model {
+	m.Meta.Predictor = Predictor{Factor: 1}
+	m.Predictive = m.Posterior
+	return m
 }
 
 // Close frees the model's memory and workers.
@@ -147,7 +155,7 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs], readerLimits(p.of.meta))
+	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs])
 	return found, nil
 }
 
@@ -169,7 +177,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 	if err != nil {
 		return out, err
 	}
-	limits, d := readerLimits(p.of.meta), p.of.scale.inputs
+	d := p.of.scale.inputs
 	for i := range b.rows {
 		found := Prediction{Ordinal: b.first + int64(i)}
 		good := b.reasons == nil || b.reasons.IsNull(i)
@@ -186,7 +194,7 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 			if column := w.column(b); column != nil {
 				centre = column[i]
 			}
-			found.fill(laws, i, centre, p.of.meta, w.x[i*d:(i+1)*d], limits)
+			found.fill(laws, i, centre, p.of.meta, w.x[i*d:(i+1)*d])
 		}
 		out = append(out, found)
 	}
@@ -210,39 +218,22 @@ func (p *Ready) unlabelled(b block, i int) bool {
 	return len(b.columns) > len(inputs) && !slices.ContainsFunc(strict, func(c int) bool { return missing(b.columns[c][i]) })
 }
 
-// deviationAccuracy is the largest relative error of the square of a deviation, if that is more
-// than the limit of its absolute error.
-const deviationAccuracy = 0x1p-7
-
-// limits are the largest errors of a conforming reader, in raw units (docs/format.md, 3): of the
-// mean, and of the square of the deviation.
-type limits struct{ mean, square float64 }
-
-func readerLimits(meta ModelMeta) limits {
-	tau := accuracy(meta.Loss, meta.Target)
-	return limits{tau, tau * (tau / accuracyPart)}
-}
-
 // fill sets the numbers from the law of row i, at scaled features x and around a centre, or the
 // reason why they are not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, x []float64, most limits) {
-	target, noise := meta.Target, meta.Noise
+func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, x []float64) {
+	target := meta.Target
 	mean := laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
-	if !(laws.MeanError[i]*target.Scale+rounding <= most.mean) {
+	if !(laws.MeanError[i]*target.Scale+rounding <= accuracy(meta.Loss, target)) {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
 	p.Other = meta.other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
-	variance := max(0, laws.Variance[i])
-	off := laws.VarianceError[i] + 1e-15*variance
-	p.Mean, p.Deviation, p.PredictiveDeviation = mean, math.NaN(), math.NaN()
-	if off <= max(most.square/(target.Scale*target.Scale), deviationAccuracy*variance) {
-		p.Deviation = math.Sqrt(variance) * target.Scale
-	}
-	if noise.known(variance, off) {
-		p.PredictiveDeviation = math.Sqrt(noise.around(variance)) * target.Scale
+	ofF, ofTarget := meta.Predictor.deviations(laws.Variance[i])
+	p.Mean, p.Deviation, p.PredictiveDeviation = mean, ofF*target.Scale, ofTarget*target.Scale
+	if meta.Predictor.Noise == 0 {
+		p.PredictiveDeviation = math.NaN()
 	}
 }

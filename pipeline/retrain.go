@@ -36,8 +36,8 @@ func (v *Verification) NotChecked() []string {
 	if len(v.certificate.Sample.Segments) > 0 && !v.Log {
 		open = append(open, "that the rows are of the topic and of the partitions that the sentences name")
 	}
-	if v.noise && !v.Retrained {
-		open = append(open, "the noise of the model: predictive deviations rest on it, and no guarantee does")
+	if !v.Evidence {
+		open = append(open, "the predictor: that it follows from Q and the rows that are not held out")
 	}
 	return open
 }

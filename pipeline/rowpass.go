@@ -216,7 +216,7 @@ func (f *shardFold) order(b block) error {
 	})
 }
 
-// scoreHoldout adds the losses of the mean of Q on the hold-out rows of a block.
+// scoreHoldout adds the losses of predictions on the hold-out rows of a block.
 func (f *shardFold) scoreHoldout(b block) error {
 	w := f.space
 	w.reset(b.rows)
@@ -303,10 +303,6 @@ func (f *shardFold) score(b block) error {
 				draw.Unproven++
 			}
 			err := to.draw.Add(rows.hi[i])
-			point := w.point(rows, i)
-			if err == nil {
-				err = to.mean.Add(point)
-			}
 			if err == nil {
 				err = to.constant.AddLower(w.of.ofConstant(targets[at], f.pass.of.constant))
 			}
@@ -316,14 +312,11 @@ func (f *shardFold) score(b block) error {
 			if err != nil {
 				return fmt.Errorf("pipeline: row %d of the sample: %w", b.first+int64(at), err)
 			}
-			residual := w.residual(rows, i)
-			f.found.squares += residual * residual
 			i++
 		}
 	}
 	if f.units != nil {
 		return nil
 	}
-	mean, constant := f.tallies.At(certify.PredictorMean, certify.RoleTrain), f.tallies.At(certify.PredictorConstant, certify.RoleTrain)
-	return errors.Join(draw.Risk.Merge(to.draw), mean.Risk.Merge(to.mean), constant.Risk.Merge(to.constant))
+	return errors.Join(draw.Risk.Merge(to.draw), f.tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk.Merge(to.constant))
 }

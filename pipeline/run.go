@@ -68,8 +68,6 @@ type Result struct {
 
 // Diagnostics are findings outside all theorems, for the run record.
 type Diagnostics struct {
-	MeanRisk           float64            `json:"mean_empirical_risk"` // loss of the mean of Q on the train rows
-	MeanSquaredError   float64            `json:"mean_squared_error"`  // of the mean of Q on the train rows, raw units
 	Residuals          Residuals          `json:"residuals"`
 	Unproven           int64              `json:"unproven_rows"` // train rows that are counted as a loss of 1
 	Dependence         certify.Dependence `json:"dependence"`
@@ -81,7 +79,7 @@ type Diagnostics struct {
 	CertificateSeconds float64            `json:"certificate_seconds"` // KL and bound in high precision, storing both files
 }
 
-// Residuals are the errors of the mean of Q on the [PlotRows], in raw units.
+// Residuals are the errors of predictions on the [PlotRows], in raw units.
 type Residuals struct {
 	Rows   int     `json:"rows"`
 	Fitted bool    `json:"fitted,omitempty"` // there are no reference rows: these are train rows

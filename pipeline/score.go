@@ -30,30 +30,49 @@ type scorer struct {
 	// ofConstant bounds the loss of a constant from below: see constantLoss.
 	ofConstant func(y, c float64) float64
 	scale      scaler
-	accuracy   float64 // τ, scaled
-	predictor  *model.Predictor
+	accuracy   float64          // τ, scaled
+	draws      *model.Predictor // by Q; nil where nobody asks
+	predictor  *model.Predictor // by the law of predictions; nil: the model has none yet
 }
 
 // newScorer returns a scorer for sources whose columns are the model's inputs in order, then
-// the target. Close it after use.
+// the target: of draws of Q, and of predictions once the model has their law. Close it after use.
 func newScorer(m Model, workers int) (*scorer, error) {
+	s, err := newPredictionScorer(m, workers)
+	if err != nil {
+		return nil, err
+	}
+	if s.draws, err = model.NewPredictor(m.Posterior, workers); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newPredictionScorer returns a scorer of predictions alone.
+func newPredictionScorer(m Model, workers int) (*scorer, error) {
 	l, err := scaledLoss(m.Meta.Loss, m.Meta.Target)
 	if err != nil {
 		return nil, err
 	}
-	predictor, err := model.NewPredictor(m.Posterior, workers)
-	if err != nil {
-		return nil, err
-	}
-	return &scorer{
+	s := &scorer{
 		meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
-		scale:     newScaler(indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
-		accuracy:  scaledAccuracy(m.Meta.Loss, m.Meta.Target),
-		predictor: predictor,
-	}, nil
+		scale:    newScaler(indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
+		accuracy: scaledAccuracy(m.Meta.Loss, m.Meta.Target),
+	}
+	if m.Predictive != nil {
+		s.predictor, err = model.NewPredictor(m.Predictive, workers)
+	}
+	return s, err
 }
 
-func (s *scorer) close() { s.predictor.Close() }
+func (s *scorer) close() {
+	for _, p := range []*model.Predictor{s.draws, s.predictor} {
+		if p != nil {
+			p.Close()
+		}
+	}
+}
 
 // A workspace gathers rows and scores them.
 type workspace struct {
@@ -110,7 +129,7 @@ func (w *workspace) gatherScaled(x, y []float64) {
 	w.n = len(y)
 }
 
-// predict returns the laws of the gathered rows. They are valid until the next call.
+// predict returns the laws of predictions of the gathered rows. They are valid until the next call.
 func (w *workspace) predict() (model.Laws, error) {
 	laws := w.laws.Slice(0, w.n)
 	return laws, w.of.predictor.PredictLaws(w.x[:w.n*w.of.scale.inputs], laws)
@@ -120,32 +139,23 @@ func (w *workspace) predict() (model.Laws, error) {
 type scored struct {
 	y    []float64 // scaled targets
 	laws model.Laws
-	hi   []float64 // upper bounds on the expected loss of a draw of Q, or on the loss of its mean
+	hi   []float64 // upper bounds on the expected loss of a draw of Q, or on the loss of a prediction
 }
 
-// score returns the losses of the gathered rows. They are valid until the next call.
+// score returns the losses of draws of the gathered rows. They are valid until the next call.
 func (w *workspace) score() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
-	return s, w.of.predictor.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs], s.y, s.laws, s.hi)
+	return s, w.of.draws.PredictLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs], s.y, s.laws, s.hi)
 }
 
-// scoreMeans is score with the losses of the mean of Q.
+// scoreMeans is score with the laws and losses of predictions.
 func (w *workspace) scoreMeans() (scored, error) {
 	s := scored{w.y[:w.n], w.laws.Slice(0, w.n), w.hi[:w.n]}
 	return s, w.of.predictor.PredictMeanLoss(w.of.loss, w.of.accuracy, w.x[:w.n*w.of.scale.inputs], s.y, s.laws, s.hi)
 }
 
-// point is the loss of the mean of Q at row i, for information.
-func (w *workspace) point(s scored, i int) float64 {
-	p := w.of.loss.Point(s.y[i], s.laws.Mean[i])
-	if math.IsNaN(p) { // far beyond every number: the row is unproven
-		return 1
-	}
-	return p
-}
-
 // off is an upper bound but for rounding, in scaled units, on the distance from the target of row i to
-// every prediction within the accuracy of the mean of Q. It is +Inf if the mean is not proven.
+// every prediction within the accuracy. It is +Inf if the prediction is not proven.
 func (w *workspace) off(s scored, i int) float64 {
 	m, y, err := s.laws.Mean[i], s.y[i], s.laws.MeanError[i]
 	if !(err <= w.of.accuracy) {
@@ -155,14 +165,9 @@ func (w *workspace) off(s scored, i int) float64 {
 	return math.Abs(m-y) + room + w.of.accuracy
 }
 
-// addError counts the error of the mean of Q at hold-out row i, in raw units, of every reader. It is
+// addError counts the error of the prediction at hold-out row i, in raw units, of every reader. It is
 // beyond every tolerance without a proof.
 func (w *workspace) addError(to *certify.Tally, s scored, i int) {
 	const outwards = 1 + 0x1p-38
 	to.AddError(w.off(s, i)*w.of.meta.Target.Scale*outwards, w.of.meta.Loss.Epsilon, s.hi[i] > 0)
-}
-
-// residual is the error of the mean of Q at row i, in raw units.
-func (w *workspace) residual(s scored, i int) float64 {
-	return (s.y[i] - s.laws.Mean[i]) * w.of.meta.Target.Scale
 }

@@ -37,8 +37,16 @@ func Subject(c certify.Certificate) (string, error) {
 	return hex.EncodeToString(sum[:])[:16], nil
 }
 
+// CarriedIDOfDraws is the id that draws from Q carry: that of their certificate, if it certifies them.
+func CarriedIDOfDraws(c certify.Certificate, id string) string {
+	if c.About(certify.PredictorDraw).Status == certify.StatusCertified {
+		return id
+	}
+	return ""
+}
+
 // CarriedID is the id that predictions carry: that of their certificate, followed by the word
-// conditional if the guarantee for the mean of Q rests on its maker's word; "" if there is none.
+// conditional if the guarantee for predictions rests on its maker's word; "" if there is none.
 func CarriedID(c certify.Certificate, id string) string {
 	switch {
 	case c.About(certify.PredictorMean).Status == certify.StatusCertified:

@@ -353,7 +353,8 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 			return nil, err
 		}
 		if len(t.state.Finished) == 1 {
-			return f, nil
+			chosen = f
+			break
 		}
 		bound, err := t.bound(ctx, f.Model)
 		if err != nil {
@@ -364,7 +365,7 @@ func (t *training) best(ctx context.Context) (*fitted, error) {
 			chosen, least = f, bound
 		}
 	}
-	return chosen, nil
+	return chosen, t.predictor(ctx, &chosen.Model)
 }
 
 // bound is the bound of a model before the last pass, by its risk on the rows that it was fitted to.
@@ -418,9 +419,6 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	if text := trainer.Notice(); text != "" {
 		t.env.Observer.notice(text)
 	}
-	if err := t.temper(posterior); err != nil {
-		return nil, err
-	}
 	theta := slices.Clone(c.theta)
 	for i := range theta {
 		theta[i].Index = indices[i]
@@ -429,9 +427,6 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	job.Encode = t.survey.Encode
 	meta, err := describe(job, t.survey.Features, t.survey.Target, theta, posterior)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: %w", err)
-	}
-	if meta.Noise, err = t.noise(posterior); err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	training := Training{
@@ -447,7 +442,7 @@ func (t *training) finish(c candidate, state []byte) (*fitted, error) {
 	if c, ok := trainer.(*model.Collapsed); ok {
 		training.Noise = c.Noise()
 	}
-	return &fitted{Model{meta, posterior}, training}, nil
+	return &fitted{Model{Meta: meta, Posterior: posterior}, training}, nil
 }
 
 // inChunks calls add with chunkRows rows at a time.

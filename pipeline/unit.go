@@ -287,15 +287,15 @@ func (h *rankHeap) keep(x rank, k int) {
 type unitSums struct {
 	ledger  certify.UnitLedger
 	train   map[uint64]*rowSums
-	holdout map[uint64]*certify.RiskSum // of the mean of Q
+	holdout map[uint64]*certify.RiskSum // of predictions
 }
 
 // rowSums are sums over train rows.
-type rowSums struct{ draw, mean, constant certify.RiskSum }
+type rowSums struct{ draw, constant certify.RiskSum }
 
 // merge adds the rows of other.
 func (s *rowSums) merge(other *rowSums) error {
-	return errors.Join(s.draw.Merge(other.draw), s.mean.Merge(other.mean), s.constant.Merge(other.constant))
+	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant))
 }
 
 func newUnitSums(l *certify.UnitLedger) *unitSums {
@@ -334,7 +334,6 @@ func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
 		train += s.draw.Count()
 		err = errors.Join(
 			err, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
-			to.At(certify.PredictorMean, certify.RoleTrain).AddUnit(s.mean, false, false),
 			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
 	}
 	for _, s := range u.holdout {

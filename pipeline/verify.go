@@ -28,7 +28,6 @@ type Verification struct {
 
 	certificate certify.Certificate
 	job         Job
-	noise       bool // whether the model has a noise
 }
 
 // Certificate is the checked certificate. What its document lacks is that of the rows.
@@ -47,7 +46,7 @@ type OpenData func(ctx context.Context, want Choice) (Source, error)
 func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest string,
 	open OpenData, res Resources,
 ) (*Verification, error) {
-	v := &Verification{certificate: c, noise: m.Meta.Noise != nil}
+	v := &Verification{certificate: c}
 	job, err := v.files(ctx, c, m, modelDigest)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -82,7 +81,14 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 	if err := v.features(ctx, m, job, open, res); err != nil {
 		return nil, err
 	}
-	if err := v.centre(ctx, src, c, job, res); err != nil {
+	s, err := v.surveyAgain(ctx, src, job, res)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.centre(s, c, job, res); err != nil {
+		return nil, err
+	}
+	if err := v.predictor(ctx, src, s, m, job, res); err != nil {
 		return nil, err
 	}
 	v.Evidence = true
@@ -124,7 +130,7 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	if err != nil {
 		return fmt.Errorf("the model does not follow from the job: %w", err)
 	}
-	want.Noise = m.Meta.Noise // no guarantee speaks of it
+	want.Predictor = m.Meta.Predictor // it follows from the rows: [Verification.predictor]
 	a, err := json.Marshal(m.Meta)
 	if err != nil {
 		return err
@@ -141,6 +147,9 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	}
 	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
 		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
+	}
+	if job.Roles.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
+		return errors.New("no hold-out rows judge the predictor, and it is not the mean of Q")
 	}
 	return job.fitsInducing(found.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }
@@ -390,13 +399,9 @@ func (v *Verification) features(ctx context.Context, m Model, job Job, open Open
 // centre checks that the peak of a prior is in one of the two cells beside the estimate of the
 // reference rows. Instruction sets may put the estimate on either side of the middle between two
 // cells, and the weights pay for the choice.
-func (v *Verification) centre(ctx context.Context, src Source, c certify.Certificate, job Job, res Resources) error {
+func (v *Verification) centre(s *Survey, c certify.Certificate, job Job, res Resources) error {
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
-	}
-	s, err := v.surveyAgain(ctx, src, job, res)
-	if err != nil {
-		return err
 	}
 	family, err := kernel.Named(c.Kernel.Family)
 	if err != nil {

@@ -20,7 +20,7 @@ type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // about the mean of Q, of the least bound
+	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // about the predictor, of the least bound
 	MeanN         int64               `parquet:"mean_n"`
 	MeanStatus    certify.Status      `parquet:"mean_status"`
 	MeanBound     float64             `parquet:"mean_bound"`

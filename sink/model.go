@@ -40,7 +40,7 @@ func EncodeModel(m pipeline.Model) ([]byte, error) {
 	var b bytes.Buffer
 	size := int(tableBytes(p.Inducing(), p.Dim()))
 	b.Grow(size + size/16 + len(metadata) + 1<<16) // levels, headers, footer: one allocation
-	err = writeTable(&b, string(metadata), p)
+	err = writeTable(&b, string(metadata), m)
 	if err == nil {
 		err = seal(b.Bytes())
 	}
@@ -73,7 +73,7 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if need := tableBytes(meta.Inducing, d); need > int64(len(data)) {
 		return pipeline.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
 	}
-	p, err := readTable(f, meta.Inducing, d)
+	m, err := readTable(f, meta, d)
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
@@ -81,8 +81,9 @@ func DecodeModel(data []byte) (pipeline.Model, error) {
 	if err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
-	p.Kernel, p.Jitter = kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, meta.Jitter
-	m := pipeline.Model{Meta: meta, Posterior: p}
+	for _, p := range []*model.Posterior{m.Posterior, m.Predictive} {
+		p.Kernel, p.Jitter = kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, meta.Jitter
+	}
 	if err := checkModel(m); err != nil {
 		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
@@ -178,8 +179,8 @@ func checkMeta(meta pipeline.ModelMeta) error {
 		return fmt.Errorf("variance %v, want a positive number", meta.Variance)
 	case !positive(meta.Jitter):
 		return fmt.Errorf("jitter %v, want a positive number", meta.Jitter)
-	case meta.Noise != nil && !(positive(meta.Noise.Variance) && meta.Noise.Spread >= 0 && meta.Noise.Spread <= 1):
-		return fmt.Errorf("noise %+v, want a positive variance and a spread from 0 to 1", *meta.Noise)
+	case !(positive(meta.Predictor.Noise) && positive(meta.Predictor.Factor) && meta.Predictor.Part >= 0 && meta.Predictor.Part <= 1):
+		return fmt.Errorf("predictor %+v, want a positive noise and factor, and a part from 0 to 1", meta.Predictor)
 	}
 	if _, err := kernel.Named(meta.Kernel); err != nil {
 		return err
@@ -252,16 +253,20 @@ func checkTheta(meta pipeline.ModelMeta) error {
 
 // checkModel checks the metadata, the posterior, and that they agree.
 func checkModel(m pipeline.Model) error {
-	if m.Posterior == nil {
-		return errors.New("it has no posterior")
+	if m.Posterior == nil || m.Predictive == nil {
+		return errors.New("it has no posterior, or no law of predictions")
 	}
 	if err := checkMeta(m.Meta); err != nil {
 		return err
 	}
-	if err := m.Posterior.Validate(); err != nil {
+	if err := errors.Join(m.Posterior.Validate(), m.Predictive.Validate()); err != nil {
 		return err
 	}
-	k := m.Posterior.Kernel
+	p, k := m.Predictive, m.Posterior.Kernel
+	if !slices.Equal(p.Z, m.Posterior.Z) || !slices.Equal(p.L, m.Posterior.L) || p.Jitter != m.Posterior.Jitter || p.Kernel.Family != k.Family ||
+		!slices.Equal(p.Kernel.Lengthscales, k.Lengthscales) || p.Kernel.Variance != k.Variance {
+		return errors.New("kernel or inducing points of the law of predictions are not those of Q")
+	}
 	if k.Family.Name != m.Meta.Kernel || !slices.Equal(k.Lengthscales, m.Meta.Lengthscales) || k.Variance != m.Meta.Variance ||
 		m.Posterior.Jitter != m.Meta.Jitter || m.Posterior.Inducing() != m.Meta.Inducing {
 		return errors.New("kernel, jitter or size of the posterior are not those of the metadata")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,6 +37,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		Loss:     certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
 		RowRules: certify.RowRules(),
 		Jitter:   1e-8, Inducing: m,
+		Predictor: pipeline.Predictor{Part: 0.75, Noise: 0.01, Factor: 1.1},
 	}
 	for j := range d {
 		index := 600 + 7*j
@@ -70,7 +72,14 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		}
 		p.Factor[i*m+i] = 0.2 + 0.8*rng.Float64()
 	}
-	return pipeline.Model{Meta: meta, Posterior: factorised(p)}
+	factorised(p)
+	law := *p
+	law.Mean, law.Factor = slices.Clone(p.Mean), slices.Clone(p.Factor)
+	for i := range law.Factor {
+		law.Factor[i] *= 0.5
+	}
+	law.Mean[0]++
+	return pipeline.Model{Meta: meta, Posterior: p, Predictive: &law}
 }
 
 // factorised sets L to the Cholesky factor of K_ZZ + jI, by the textbook.
@@ -166,7 +175,7 @@ func TestEncodeModelRefusesWhatIsNoModel(t *testing.T) {
 		"upper triangle":      func(m *pipeline.Model) { m.Posterior.L[1] = 1 },
 		"short Z":             func(m *pipeline.Model) { m.Posterior.Z = m.Posterior.Z[1:] },
 		"other M":             func(m *pipeline.Model) { m.Meta.Inducing++ },
-		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/3" },
+		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/4" },
 		"other kernel":        func(m *pipeline.Model) { m.Meta.Kernel = "matern" },
 		"other lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales = []float64{1, 2} },
 		"other variance":      func(m *pipeline.Model) { m.Meta.Variance *= 2 },
@@ -196,6 +205,9 @@ type fileRow struct {
 	Mean float64   `parquet:"mean"`
 	L    []float64 `parquet:"l,list"`
 	S    []float64 `parquet:"s,list"`
+
+	Weight float64   `parquet:"weight"`
+	B      []float64 `parquet:"b,list"`
 }
 
 // rewrite reads a model file by rows, changes them, and writes them again.
@@ -245,7 +257,7 @@ func TestDecodeModelRefusesWhatIsNoModel(t *testing.T) {
 		want   string
 		change func(r rows, m string) (rows, string)
 	}{
-		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/2", "model/3", 1) }},
+		"unknown version": {"this program reads", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "model/3", "model/4", 1) }},
 		"unknown member":  {"unknown field", func(r rows, m string) (rows, string) { return r, strings.Replace(m, "{", `{"x":1,`, 1) }},
 		"doubled member": {"canonical", func(r rows, m string) (rows, string) {
 			return r, strings.Replace(m, `"ard":true`, `"ard":true,"ard":true`, 1)
@@ -264,6 +276,9 @@ func TestDecodeModelRefusesWhatIsNoModel(t *testing.T) {
 		"infinite Z":      {"finite", func(r rows, m string) (rows, string) { r[2].Z[0] = math.Inf(-1); return r, m }},
 		"diagonal of L":   {"diagonal", func(r rows, m string) (rows, string) { r[2].L[2] = -1; return r, m }},
 		"diagonal of C":   {"diagonal", func(r rows, m string) (rows, string) { r[2].S[2] = 0; return r, m }},
+		"short B":         {"row 2", func(r rows, m string) (rows, string) { r[2].B = r[2].B[1:]; return r, m }},
+		"no weight":       {"finite", func(r rows, m string) (rows, string) { r[2].Weight = math.NaN(); return r, m }},
+		"no noise":        {"predictor", func(r rows, m string) (rows, string) { return r, strings.Replace(m, `"noise":0.01`, `"noise":0`, 1) }},
 		"giant M": {"inducing points", func(r rows, m string) (rows, string) {
 			return r, strings.Replace(m, `"inducing":5`, `"inducing":60000`, 1)
 		}},

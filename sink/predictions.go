@@ -57,7 +57,7 @@ func (g inOrder) Fields() []parquet.Field {
 	return fields
 }
 
-// Predictions writes predictions as Parquet: the row's ordinal, the mean of Q and the standard
+// Predictions writes predictions as Parquet: the row's ordinal, the prediction and the standard
 // deviations of f and of the target in raw units, and the id of the certificate. A deviation that
 // is not known well enough is null. A row that breaks the rules has a reason and nulls, also for the
 // certificate: it promises nothing for such rows. It is for one goroutine at a time.

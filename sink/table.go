@@ -11,27 +11,32 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A tableRow is one inducing point in a model file: its coordinates, its whitened mean, and its
-// rows of L and of the factor of S up to the diagonal.
+// A tableRow is one inducing point in a model file: its coordinates, its whitened mean under Q, its
+// rows of L and of the factor of S up to the diagonal, and its weight in predictions with its row of the
+// factor of their covariance B⁻¹.
 type tableRow struct {
-	Z    []float64 `parquet:"z,list"`
-	Mean float64   `parquet:"mean"`
-	L    []float64 `parquet:"l,list"`
-	S    []float64 `parquet:"s,list"`
+	Z      []float64 `parquet:"z,list"`
+	Mean   float64   `parquet:"mean"`
+	L      []float64 `parquet:"l,list"`
+	S      []float64 `parquet:"s,list"`
+	Weight float64   `parquet:"weight"`
+	B      []float64 `parquet:"b,list"`
 }
 
-// tableRowOf returns inducing point i, which shares the memory of p.
-func tableRowOf(p *model.Posterior, i int) tableRow {
+// tableRowOf returns inducing point i, which shares the memory of the model.
+func tableRowOf(of pipeline.Model, i int) tableRow {
+	p, q := of.Posterior, of.Predictive
 	m, d := len(p.Mean), len(p.Z)/len(p.Mean)
-	return tableRow{p.Z[i*d : (i+1)*d], p.Mean[i], p.L[i*m : i*m+i+1], p.Factor[i*m : i*m+i+1]}
+	return tableRow{p.Z[i*d : (i+1)*d], p.Mean[i], p.L[i*m : i*m+i+1], p.Factor[i*m : i*m+i+1], q.Mean[i], q.Factor[i*m : i*m+i+1]}
 }
 
 // tableBytes returns the size of the numbers of m inducing points in d dimensions.
 func tableBytes(m, d int) int64 {
 	rows := int64(m)
-	return 8 * (rows*int64(d) + rows + rows*(rows+1))
+	return 8 * (rows*int64(d) + 2*rows + 3*rows*(rows+1)/2)
 }
 
 const (
@@ -45,7 +50,7 @@ const (
 // writeTable writes a model file, neither compressed nor encoded: the numbers are noise to
 // every codec, the size of the file bounds the size of the table, and each page carries its
 // CRC.
-func writeTable(w io.Writer, metadata string, p *model.Posterior) error {
+func writeTable(w io.Writer, metadata string, m pipeline.Model) error {
 	pw := parquet.NewGenericWriter[tableRow](w,
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(&parquet.Uncompressed),
@@ -56,12 +61,12 @@ func writeTable(w io.Writer, metadata string, p *model.Posterior) error {
 		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
 	buffered := 0
-	for i := range p.Mean {
-		row := tableRowOf(p, i)
+	for i := range m.Posterior.Mean {
+		row := tableRowOf(m, i)
 		if _, err := pw.Write([]tableRow{row}); err != nil {
 			return err
 		}
-		if buffered += len(row.Z) + 1 + len(row.L) + len(row.S); buffered >= groupValues {
+		if buffered += len(row.Z) + 2 + len(row.L) + len(row.S) + len(row.B); buffered >= groupValues {
 			buffered = 0
 			if err := pw.Flush(); err != nil {
 				return err
@@ -71,20 +76,23 @@ func writeTable(w io.Writer, metadata string, p *model.Posterior) error {
 	return pw.Close()
 }
 
-// readTable reads the numbers of a model file of m rows in d dimensions. The caller has checked
-// m, d and tableBytes(m, d) against the size of the file.
-func readTable(f *tableFile, m, d int) (*model.Posterior, error) {
+// readTable reads the numbers of a model file in d dimensions. The caller has checked the number of
+// inducing points, d and tableBytes against the size of the file.
+func readTable(f *tableFile, meta pipeline.ModelMeta, d int) (pipeline.Model, error) {
+	m, none := meta.Inducing, pipeline.Model{}
 	if f.meta.Rows != int64(m) {
-		return nil, fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.meta.Rows, m)
+		return none, fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.meta.Rows, m)
 	}
 	p := &model.Posterior{Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m)}
+	q := &model.Posterior{Z: p.Z, Mean: make([]float64, m), L: p.L, Factor: make([]float64, m*m)}
+	found := pipeline.Model{Meta: meta, Posterior: p, Predictive: q}
 	at := 0
 	err := eachRow(f, func(row tableRow) error {
-		to := tableRowOf(p, at)
+		to := tableRowOf(found, at)
 		for _, list := range []struct {
 			name      string
 			to, found []float64
-		}{{"z", to.Z, row.Z}, {"mean", p.Mean[at : at+1], []float64{row.Mean}}, {"l", to.L, row.L}, {"s", to.S, row.S}} {
+		}{{"z", to.Z, row.Z}, {"mean", p.Mean[at : at+1], []float64{row.Mean}}, {"l", to.L, row.L}, {"s", to.S, row.S}, {"weight", q.Mean[at : at+1], []float64{row.Weight}}, {"b", to.B, row.B}} {
 			if len(list.found) != len(list.to) {
 				return fmt.Errorf("column %s: row %d has %d values, want %d", list.name, at, len(list.found), len(list.to))
 			}
@@ -97,11 +105,11 @@ func readTable(f *tableFile, m, d int) (*model.Posterior, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	triangle := int64(m) * int64(m+1) / 2
-	if at != m || !slices.Equal(f.values, []int64{int64(m) * int64(d), int64(m), triangle, triangle}) {
-		return nil, errors.New("its columns have more values than its rows")
+	if at != m || !slices.Equal(f.values, []int64{int64(m) * int64(d), int64(m), triangle, triangle, int64(m), triangle}) {
+		return none, errors.New("its columns have more values than its rows")
 	}
-	return p, nil
+	return found, nil
 }

@@ -12,7 +12,7 @@ import (
 
 // A Require names the guarantee that a run has to reach, and the most that its bound may be.
 type Require struct {
-	Judge pipeline.Judge // "": of the prediction, which is the mean of Q
+	Judge pipeline.Judge // "": of predictions
 	Limit float64        // 0: none
 }
 

@@ -43,7 +43,7 @@ func TestOutputInsideSource(t *testing.T) {
 	}
 	job := tiny(nil).write(t, dir)
 	flag := pacsgp(t, "train", "-c", job, "-o", filepath.Join(dir, "lake", "out"))
-	flag.says(t, exitConfig, "--output: ", "is inside the source")
+	flag.says(t, exitConfig, "output: ", "is inside the source")
 	for _, output := range []string{"lake/_out", "lake/.runs/1", "lake-2"} {
 		succeed(t, "plan", "-c", tiny(jobFile{"output": output}).write(t, dir))
 	}

@@ -123,7 +123,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 		return err
 	}
 	mean, draw := pipeline.JudgeMean.Of(o.Result.Certificate), pipeline.JudgeDraw.Of(o.Result.Certificate)
-	say("  predictions (the mean of Q) miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
+	say("  predictions miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")

@@ -48,9 +48,6 @@ func (o *outcome) report(w system) error {
 	if len(c.Conditional()) > 0 {
 		retrain = " --retrain"
 	}
-	if retrain != "" && c.About(certify.PredictorMean).Status != certify.StatusCertified {
-		retrain += "\n             (it ends with status 3, for the mean rests on the maker's word)"
-	}
 	_, err := fmt.Fprintf(w.stdout, "Fit          %s\nModel        %s\n             %s, %s, N = %d train rows\nCertificate  %s\nMore         pacsgp inspect %s\n             %s, %s, %s\nCheck it     pacsgp verify %s %s %s%s\n",
 		r.Diagnostics.Residuals, path(r.Model), certify.Count(r.Training.Inducing, "inducing point"), certify.Count(r.Training.Steps, "step"), c.Ledger.Train,
 		path(r.Certificate), path(r.Certificate), path(r.Row), path(config.RunFile), path(config.PlotFile),

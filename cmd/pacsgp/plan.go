@@ -202,7 +202,7 @@ func (p planned) print(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "What so many can certify, with delta %v:\n", p.Delta)
 	header := "  missed\tbound for a draw of Q\t"
 	if p.Holdout > 0 {
-		header += "for the mean of Q, by the first look at the hold-out\t"
+		header += "for predictions, by the first look at the hold-out\t"
 	}
 	_, _ = fmt.Fprintln(table, header)
 	for _, b := range p.Bounds {

@@ -19,19 +19,20 @@ import (
 func predictCommand(w system) *cobra.Command {
 	var output, job, trusted string
 	var within budget
-	var asJSON bool
+	var asJSON, gibbs bool
 	var share float64
 	cmd := &cobra.Command{
 		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Write one row for each row of the data, with the model that is current in an output\n" +
 			"directory, or with one that is named: mean; deviation, of f without the noise of a\n" +
-			"target; predictive_deviation, of a target, null where the model has none; and the id of\n" +
-			"the certificate, with the word conditional if the mean is certified on its maker's word\n" +
-			"alone, and null if no guarantee for it is certified or conditional. No\n" +
-			"guarantee speaks of a deviation. A row that breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
+			"target; predictive_deviation, of a target; and the id of the certificate, with the word\n" +
+			"conditional if the prediction is certified on its maker's word alone, and null if no\n" +
+			"guarantee for it is certified or conditional. No guarantee speaks of a deviation. A row that\n" +
+			"breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
 			"more, lower and upper: the ends of an interval that covers so large a share of fresh rows, by\n" +
-			"the curve of the certificate.",
+			"the curve of the certificate. With --gibbs mean and deviation are those of a draw from Q,\n" +
+			"about which the bound of a draw speaks.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -51,14 +52,18 @@ func predictCommand(w system) *cobra.Command {
 			if err := config.MayCreate(output, from); err != nil {
 				return config.Argument(fmt.Errorf("-o: %w", err))
 			}
+			if gibbs && share != 0 {
+				return config.Argument(errors.New("--gibbs: intervals are around predictions, not around draws: leave out --interval"))
+			}
 			res, err := within.resources()
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, share, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, share, gibbs, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a draw from Q")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
 	cmd.Flags().Var((*program.Trust)(&trusted), "trusted", program.TrustedKeys)
@@ -67,10 +72,13 @@ func predictCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res pipeline.Resources, asJSON bool) error {
 	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res, w.machine)
 	if err != nil {
 		return err
+	}
+	if gibbs {
+		p.Model, p.Carries = p.Model.Draws(), pipeline.CarriedIDOfDraws(p.Certificate, p.ID)
 	}
 	show := newDisplay(w)
 	for _, text := range report.Cautions(p.Certificate) {

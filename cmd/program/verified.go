@@ -21,12 +21,6 @@ type Verified struct {
 	unplaced    string         // what the data, but not the certificate, say of their place in a topic; or ""
 }
 
-// byWord reports whether only the maker's word certifies something about the mean of Q.
-func (v *Verified) byWord() bool {
-	mean := v.Certificate.About(certify.PredictorMean)
-	return mean.Status != certify.StatusCertified && len(v.Certificate.Conditional()) > 0
-}
-
 // conditional reports whether a guarantee rests on the maker's word about hold-out rows.
 func (v *Verified) conditional() bool {
 	return slices.ContainsFunc(v.Certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout })
@@ -49,36 +43,20 @@ func (v *Verified) said() certify.Guarantee {
 	return v.Certificate.About(v.Judge.Predictor())
 }
 
-// Uncertified is an error unless all that was asked for was done, and the guarantee for the
-// judged predictor is certified by what was checked.
+// Uncertified is an error unless all that was asked for was done, the rows were read, and the guarantee for
+// the judged predictor is certified, under the assumptions that NotChecked lists.
 func (v *Verified) Uncertified() error {
 	said := v.said()
 	switch {
 	case v.Unrepeated != nil:
 		return pipeline.NotCertified("%s", v.Unrepeated.Error())
-	case said.Status == certify.StatusCertified && !v.Found.Evidence:
+	case said.Status.Promises() && !v.Found.Evidence:
 		return pipeline.NotCertified("nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it")
-	case said.Status == certify.StatusCertified:
+	case said.Status.Promises():
 		return nil
-	case v.Judge != pipeline.JudgeDraw && v.byWord():
-		return pipeline.NotCertified("nothing is certified about the mean of Q by what was checked: its guarantee rests on its maker's word (NOT CHECKED)%s", v.advice())
 	default:
 		return pipeline.NotCertified("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)
 	}
-}
-
-// advice says how to check the maker's word about hold-out rows.
-func (v *Verified) advice() string {
-	if v.Certificate.Mean != nil {
-		return ". No command shows how a column was made, and --retrain no more than that training here did not see the hold-out rows"
-	}
-	if v.Certificate.Declared.Training.Ancestor != nil {
-		return ". Training began with the model of an earlier certificate: what that has seen is not checked by training this one again"
-	}
-	if v.Found.Retrained {
-		return ". Only rows that come later show that"
-	}
-	return ". Give the data and --retrain to check the first of these"
 }
 
 // Verdict is the result in a line.
@@ -86,11 +64,7 @@ func (v *Verified) Verdict() string {
 	switch {
 	case !v.Found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	case v.Judge != pipeline.JudgeDraw && v.byWord() && v.Found.Retrained:
-		return "by the maker's word: the certificate follows from the model and these rows, and the model from training again; that says nothing of who chose the hold-out rows"
-	case v.Judge != pipeline.JudgeDraw && v.byWord():
-		return "by the maker's word: the certificate follows from the model and these rows, if the model was trained as it says"
-	case v.said().Status != certify.StatusCertified:
+	case !v.said().Status.Promises():
 		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)
 	}
 	text := "verified: the certificate follows from the model and these rows"

@@ -21,14 +21,18 @@ func SmallModel(mean float64) pipeline.Model {
 	zero := func(name string) certify.Parameter {
 		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
 	}
+	law := func(mean, factor float64) *model.Posterior {
+		return &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{mean}, L: []float64{1}, Factor: []float64{factor}}
+	}
 	return pipeline.Model{
 		Meta: pipeline.ModelMeta{
 			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
 			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
 			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
 			Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
+			Predictor: pipeline.Predictor{Part: 1, Noise: 0.01, Factor: 1},
 		},
-		Posterior: &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{mean}, L: []float64{1}, Factor: []float64{0.5}},
+		Posterior: law(mean, 0.5), Predictive: law(mean, 0.25),
 	}
 }
 
@@ -73,9 +77,11 @@ func holds(t *testing.T, s pipeline.Sink, digest string, want pipeline.Model) {
 	a, err := json.Marshal(got.Meta)
 	b, err2 := json.Marshal(want.Meta)
 	must(t, "Marshal", errors.Join(err, err2))
-	p, q := got.Posterior, want.Posterior
-	if string(a) != string(b) || !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Z, q.Z) || !slices.Equal(p.L, q.L) || !slices.Equal(p.Factor, q.Factor) {
-		t.Errorf("GetModel(%s) is another model: %s, mean %v, want %s, mean %v", digest, a, p.Mean, b, q.Mean)
+	for _, laws := range [][2]*model.Posterior{{got.Posterior, want.Posterior}, {got.Predictive, want.Predictive}} {
+		p, q := laws[0], laws[1]
+		if string(a) != string(b) || !slices.Equal(p.Mean, q.Mean) || !slices.Equal(p.Z, q.Z) || !slices.Equal(p.L, q.L) || !slices.Equal(p.Factor, q.Factor) {
+			t.Errorf("GetModel(%s) is another model: %s, mean %v, want %s, mean %v", digest, a, p.Mean, b, q.Mean)
+		}
 	}
 }
 

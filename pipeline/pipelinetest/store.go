@@ -70,7 +70,7 @@ func (s *Store) GetModel(ctx context.Context, digest string) (pipeline.Model, er
 	if err != nil {
 		return m, fmt.Errorf("pipelinetest: model: %w", err)
 	}
-	m.Posterior.Kernel.Family = family
+	m.Posterior.Kernel.Family, m.Predictive.Kernel.Family = family, family
 	return m, nil
 }
 

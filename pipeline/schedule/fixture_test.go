@@ -106,8 +106,9 @@ func (s *stage) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 		return nil, fmt.Errorf("topic: %w", pipeline.ErrNoRows)
 	}
 	digest, err := s.store.PutModel(ctx, pipeline.Model{
-		Meta:      pipeline.ModelMeta{Inducing: int(job.Sequence().Number)},
-		Posterior: &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
+		Meta:       pipeline.ModelMeta{Inducing: int(job.Sequence().Number)},
+		Posterior:  &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
+		Predictive: &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
 	})
 	if err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ round differently: the sums of losses, KL, and what follows from them. The texts
 evidence, and are not read. Without DATA the findings about the rows (split, scaling, losses) are taken as stated.
 
 Lines with NOT CHECKED say what a guarantee rests on and cannot be checked from these files.
-Exit status: 0 everything checked agrees, 1 something does not, 2 usage, 3 everything checked agrees, but
-nothing is certified about the mean by it.
+Exit status: 0 everything checked agrees, and something is certified about predictions under the assumptions
+of these lines, 1 something does not agree, 2 usage, 3 everything checked agrees, but nothing is certified.
 
 batch reads calls, a JSON list of arguments a line, and writes a line of JSON for each:
 exit status, verdict, and what is not checked.
@@ -62,7 +62,7 @@ def run(args):
         cert, document, certificate = read_certificate(args.certificate, None)
         check_files(model, cert, document)
         statuses = mean_statuses(cert)
-        if "certified" not in statuses:  # of the mean, which is what is predicted
+        if "certified" not in statuses:  # of what predicts
             certificate = certificate + " conditional" if "conditional" in statuses else None
     write_predictions(model, args.data, args.out, certificate)
     return {"status": 0}

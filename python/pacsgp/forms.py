@@ -38,9 +38,9 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 
 ENCODING = {"column": text, "one_hot?": [number], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}
 METADATA = {
-    "format": {"pacsgp-model/2"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
+    "format": {"pacsgp-model/3"}, "kernel": {*FAMILIES}, "ard": flag, "theta": [PARAMETER],
     "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": text, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
-    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "noise?": {"variance": positive, "spread": lambda v: number(v) and 0 <= v <= 1}}
+    "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "predictor": {"part": share, "noise": positive, "factor": positive}}
 topic_name = lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v)
 KERNEL = {"family": [{*FAMILIES}], "isotropic": flag}
 

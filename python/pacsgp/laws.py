@@ -1,4 +1,4 @@
-"""Laws of f(x) under Q, with proven bounds on their errors."""
+"""Laws of f(x), with proven bounds on their errors."""
 import math
 
 import numpy as np
@@ -9,28 +9,30 @@ BLOCK = 1024              # rows predicted at once
 
 
 class Laws:
-    """Means and variances of f(x) under Q, with proven bounds on their errors against
-    the stored numbers in exact arithmetic (docs/proofs.md, 12).
+    """Means and variances of f(x) under the law of predictions, or of draws under Q, with proven
+    bounds on their errors against the stored numbers in exact arithmetic (docs/proofs.md, 12).
 
     Kernel values come from direct differences, so that their error is relative. φ is
     found by substitution in blocks, the mean with weights that a residual in exact
     arithmetic has corrected. The bounds rest on the jitter condition, which
     check_jitter proves; where it fails nothing is known."""
 
-    def __init__(self, model, holds):
-        self.model, m = model, len(model.mean)
+    def __init__(self, model, holds, draws=False):
+        self.model, self.draws, m = model, draws, len(model.mean)
+        self.mean, self.factor = (model.mean, model.c) if draws else (model.weight, model.b)
         self.sigma2 = model.variance
         self.sigma = math.sqrt(model.variance) * OUTWARDS
         self.gamma = gamma(STEP + m / STEP + 8)
         self.sums = gamma(m + 8)
-        self.size, self.spread_root = length(model.l), length(model.c)
-        self.inverse = self.inverse_norm() if holds else math.inf                     # ≥ ‖L⁻¹‖
-        s = products(model.c, model.c.T)
-        row_sums = np.abs(s).sum(1).max() * OUTWARDS + m * self.gamma * self.spread_root ** 2
-        self.spread = min(row_sums, self.spread_root ** 2) * OUTWARDS                 # ≥ ‖C‖²
         self.weights, rest = self.unwhitened()
         self.residual = self.sigma * length(rest) if holds else math.inf
         self.both = np.stack([self.weights, np.abs(self.weights)], axis=1)
+        if draws:
+            self.size, self.spread_root = length(model.l), length(model.c)
+            self.inverse = self.inverse_norm() if holds else math.inf                 # ≥ ‖L⁻¹‖
+            s = products(model.c, model.c.T)
+            row_sums = np.abs(s).sum(1).max() * OUTWARDS + m * self.gamma * self.spread_root ** 2
+            self.spread = min(row_sums, self.spread_root ** 2) * OUTWARDS             # ≥ ‖C‖²
 
     def inverse_norm(self):
         """A bound on ‖L⁻¹‖: that of an approximate inverse X, with what is proven of
@@ -45,7 +47,7 @@ class Laws:
 
     def unwhitened(self):
         """α near L⁻ᵀm, and m − Lᵀα, of which each element is rounded once."""
-        l, m = self.model.l, self.model.mean
+        l, m = self.model.l, self.mean
         back = lambda b: substitute(l.T[::-1, ::-1], b[::-1])[::-1]
         alpha = back(m)
         for again in range(3):
@@ -55,23 +57,28 @@ class Laws:
                 alpha = alpha + back(rest)
         return alpha, rest
 
-    def at(self, x):
-        """Mean, variance, and the bounds on their errors, at scaled rows [n, d]."""
-        k, dk = kernel(self.model, x)
+    def at(self, k, dk, phi):
+        """Mean, variance, and the bound on the error of the mean, and for draws of the variance, where the features are these."""
         mean, mass = products(k, self.both).T
         tail = TAIL * self.sigma2 * len(self.model.mean)
         mean_error = (self.gamma * mass + dk @ self.both[:, 1] * (1 + self.sums) + tail * length(self.weights) + self.residual) * OUTWARDS
-
-        phi = substitute(self.model.l, k.T)
-        q = products(np.ascontiguousarray(self.model.c.T), phi)
+        q = products(np.ascontiguousarray(self.factor.T), phi)
         phi2, q2 = (phi * phi).sum(0), (q * q).sum(0)
         variance = self.sigma2 - phi2 + q2
+        if not self.draws:
+            return mean, variance, mean_error
         size = np.sqrt(phi2) * OUTWARDS
         off = self.inverse * (np.sqrt((dk * dk).sum(1)) * OUTWARDS + tail + self.gamma * self.size * size)   # of φ
         spread = self.gamma * self.spread_root * size                                                        # of Cᵀφ
         variance_error = ((1 + self.spread) * off * (2 * size + off) + spread * (2 * math.sqrt(self.spread) * size + spread)
                           + self.sums * (self.sigma2 + phi2 + q2)) * OUTWARDS
         return mean, variance, mean_error, variance_error
+
+
+def features(model, x):
+    """Kernel values [n, M] of scaled rows [n, d], the bounds on their errors, and φ [M, n]."""
+    k, dk = kernel(model, x)
+    return k, dk, substitute(model.l, k.T)
 
 
 def substitute(l, b):

@@ -90,7 +90,7 @@ class PacBayes(Losses):
         stated = guarantee(cert, "pb-full")
         terms = {k: float(stated[k]) for k in ("kl", "ln_inverse_weight", "ln_xi", "ln_inverse_delta", "exponent", "bound", "bound_pinsker")}
         draw = {**cls.about(found, loss, delta), **{k: v for k, v in terms.items() if v or k in ("ln_inverse_delta", "bound")}}
-        return [draw, {**draw, "id": "mean-2b", "predictor": "mean of Q", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}]
+        return [draw] if judged(cert) else [draw, {**draw, "id": "mean-2b", "predictor": "predictor", **{k: min(1.0, 2 * draw[k]) for k in ("bound", "bound_pinsker") if k in draw}}]
 
     def add(self, losses, y, law, rows):
         high, proven = losses.draws(y, *law)
@@ -106,7 +106,7 @@ def check_limit(k, n, p, inverse):
 
 
 class Holdout(Losses):
-    id, role, predictor = "holdout", "holdout", "mean of Q"
+    id, role, predictor = "holdout", "holdout", "predictor"
     names = ("holdout",)
 
     @classmethod
@@ -172,7 +172,7 @@ def numbered(steps):
 
 
 class Curve(Losses):
-    id, role, predictor = "curve", "holdout", "mean of Q"
+    id, role, predictor = "curve", "holdout", "predictor"
     names = ("curve",)
     members = {"curve": {"level": number, "steps": [{"tolerance": number, "misses": count, "bound": number}]}}
 
@@ -238,7 +238,7 @@ def counted(each):
 
 
 class Groups(Losses):
-    id, role, predictor = "groups", "holdout", "mean of Q"
+    id, role, predictor = "groups", "holdout", "predictor"
     names = ("groups",)
     members = {"groups": {"column": lambda v: isinstance(v, str), "beside?": lambda v: v is True, "values": [number], "texts?": [lambda v: isinstance(v, str)], "each": [{"n": count, "misses": count, "bound": number}]}}
 
@@ -297,6 +297,11 @@ NAMES = [name for m in METHODS.values() for name in m.names]
 def applied(cert):
     """The methods of a certificate, in the order of all."""
     return [m for m in METHODS.values() if m.id in cert["delta"]["methods"]]
+
+
+def judged(cert):
+    """Whether hold-out rows judge the predictor. Without them it is the mean of Q."""
+    return any(m.role == "holdout" for m in applied(cert))
 
 
 def shows_bound_alone(cert, g):

@@ -15,7 +15,7 @@ from .losses import KINDS
 from .refusal import need
 
 NUMBERS = pa.list_(pa.field("element", pa.float64(), nullable=False))
-COLUMNS = pa.schema([pa.field(name, pa.float64() if name == "mean" else NUMBERS, nullable=False) for name in ("z", "mean", "l", "s")])
+COLUMNS = pa.schema([pa.field(name, pa.float64() if name in ("mean", "weight") else NUMBERS, nullable=False) for name in ("z", "mean", "l", "s", "weight", "b")])
 SEAL = b"pacsgp-sha256\x18\x40"
 
 
@@ -62,12 +62,11 @@ class Model:
         need(right([*self.encode.values()]) and len(self.encode) == len(meta.get("encode", [])) and self.encode.keys() <= {f["name"] for f in meta["features"]}, "the model's encodings are none of its features, or out of order")
         d = sum(self.widths)
         self.z = rows_of(table["z"], lambda i: d).reshape(-1, d)
-        self.mean = table["mean"].to_numpy()
-        self.l = lower_triangle(table["l"], len(self.mean))
-        self.c = lower_triangle(table["s"], len(self.mean))
-        for a in (self.z, self.mean, self.l, self.c):
+        self.mean, self.weight = table["mean"].to_numpy(), table["weight"].to_numpy()
+        self.l, self.c, self.b = (lower_triangle(table[name], len(self.mean)) for name in "lsb")
+        for a in (self.z, self.mean, self.l, self.c, self.weight, self.b):
             need(np.isfinite(a).all(), "a number of the model is not finite")
-        need((self.l.diagonal() > 0).all() and (self.c.diagonal() > 0).all(), "a diagonal is not positive")
+        need(all((a.diagonal() > 0).all() for a in (self.l, self.c, self.b)), "a diagonal is not positive")
         self.features = [f["name"] for f in meta["features"]]
         self.inputs = self.features + [meta.get("mean")] * ("mean" in meta)  # what a prediction needs
         need(len({*self.inputs, meta["target"]["name"]}) == len(self.inputs) + 1, "two columns have one name")
@@ -134,7 +133,7 @@ def exponential(x):
 def describe(model, job, columns, encodings):
     """The metadata that a model file must have: all that follows from the job and the
     scaling (columns: the features, then the target), with what only the model can
-    tell, which are the family, indices and peaks on the grid, jitter and size."""
+    tell, which are the family, indices and peaks on the grid, jitter, size and predictor."""
     *features, target = [affine(a if job["scaling"] == "reference" else {**a, "centre": 0.0, "scale": 1.0}) for a in columns]
     need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
     for a, name in zip(features, job.get("features", model.features)):
@@ -159,10 +158,10 @@ def describe(model, job, columns, encodings):
     values = [value_of(p) for p in theta]
     spread = [v for v, inputs_of in zip(values[:-1] if ard else values[:1] * len(features), widths) for _ in range(inputs_of)]
     return {
-        "format": "pacsgp-model/2", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
+        "format": "pacsgp-model/3", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), ("below", loss.get("below")), ("above", loss.get("above")))},
         "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
-        "jitter": model.jitter, "inducing": len(model.mean), **members(("noise", model.meta.get("noise")))}
+        "jitter": model.jitter, "inducing": len(model.mean), "predictor": model.meta["predictor"]}
 
 
 def value_of(p):

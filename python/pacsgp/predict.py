@@ -7,43 +7,34 @@ import pyarrow.parquet as pq
 
 from .encode import LARGEST, fills, may_be_text
 from .lake import Lake
-from .laws import BLOCK, Laws, check_jitter
-from .model import tolerance
+from .laws import BLOCK, Laws, check_jitter, features
 from .refusal import need, ok
 
 FAR = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 
 
 class Predictor:
-    """Predictions of a model. A mean is given where it is proven to be within tau of the exact
-    one, and a deviation where its square is known well enough (format.md, 3)."""
+    """Predictions of a model, where the mean is proven to be within tau of the exact one (format.md, 3)."""
 
     def __init__(self, model):
         self.model, self.laws = model, Laws(model, check_jitter(model))
-        self.noise = model.meta.get("noise", {"variance": 0.0, "spread": 0.0})
-        self.tolerance = tolerance(model.loss, model.target)
         filled = fills(model.encode.values())
         self.strict = [name not in filled for name in model.inputs]
 
     def of(self, block):
-        """For rows [inputs, n]: means, deviations and predictive ones, NaN where none is given;
+        """For rows [inputs, n]: means, deviations and predictive ones, NaN where there is none;
         and which rows are bad."""
         model, scale = self.model, self.model.target["scale"]
         bad = ~(np.abs(block[self.strict]) <= LARGEST).all(0)
         x = model.scale_features(np.where(bad, model.centre[:, None], block[:len(model.features)]).T)
-        parts = [self.laws.at(x[i:i + BLOCK]) for i in range(0, len(x), BLOCK)]
-        mean, variance, mean_error, variance_error = (np.concatenate(part) for part in zip(*parts))
+        parts = [self.laws.at(*features(model, x[i:i + BLOCK])) for i in range(0, len(x), BLOCK)]
+        mean, variance, mean_error = (np.concatenate(part) for part in zip(*parts))
         centre = model.centre_of(block)
         mean = mean * scale + centre
         rounding = 2.0 ** -51 * (np.abs(mean) + np.abs(centre))
         none = bad | ~(mean_error * scale + rounding <= model.tau())
-        variance = np.maximum(variance, 0)
-        off = variance_error * (1 + 1e-9) + 1e-15 * variance
-        vague = none | ~(off <= np.maximum(model.tau() * self.tolerance / scale ** 2, variance / 128))
-        around = self.noise["spread"] * variance + self.noise["variance"]
-        vaguer = none | ~(off <= around / 128) | (around == 0)
-        return (np.where(none, np.nan, mean), np.where(vague, np.nan, np.sqrt(variance) * scale),
-                np.where(vaguer, np.nan, np.sqrt(around) * scale), bad)
+        variance, of = np.maximum(variance, 0), model.meta["predictor"]
+        return *(np.where(none, np.nan, v) for v in (mean, np.sqrt(variance) * scale, np.sqrt(variance + of["factor"] * of["noise"]) * scale)), bad
 
 
 def rows_for(model, paths):

@@ -21,11 +21,10 @@ class Model:
     follow from each other and from the model. Whether they are true of the rows is checked by
     `python -m pacsgp verify` with the rows, or by the Go program.
 
-    certificate is the document as a dict, and id its SHA-256. guarantee is what it promises of
-    predictions, least the same if its maker's word about the hold-out rows is believed: both are
-    members of certificate["guarantees"], with status, headline, statement and bound, or None where it
-    promises nothing. features are the columns that a prediction needs, in order, and target is the
-    column that it predicts.
+    certificate is the document as a dict, and id its SHA-256. guarantee is the least that it promises of
+    predictions, a member of certificate["guarantees"] with status, headline, statement and bound, or None
+    where it promises nothing. features are the columns that a prediction needs, in order, and target is
+    the column that it predicts.
     """
 
     def __init__(self, path, certificate=None):
@@ -41,9 +40,8 @@ class Model:
             check_files(model, self.certificate, document)
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
-        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "mean of Q" and g["status"] in ("certified", "conditional")]
-        self.least = min(promises, key=lambda g: g["bound"], default=None)
-        self.guarantee = min(promises, key=lambda g: (g["status"] == "conditional", g["bound"]), default=None)
+        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "predictor" and g["status"] in ("certified", "conditional")]
+        self.guarantee = min(promises, key=lambda g: g["bound"], default=None)
 
     def predict(self, X, return_std=False):
         """Predictions [n] of the target for rows X: an array [n, features] in the order of
@@ -52,14 +50,10 @@ class Model:
         breaks the row rules of the certificate, and for one so far away that it cannot be computed
         accurately.
 
-        With return_std also standard deviations [n] of the target, or of the function that predicts
-        it where the model states no noise. No guarantee speaks of them, but for a curve in
-        predictive deviations."""
+        With return_std also standard deviations [n] of the target. No guarantee speaks of them."""
         parts = [self._predictor.of(block) for block in self._blocks(X)]
-        mean, deviation, predictive = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(3))
-        if not return_std:
-            return mean
-        return mean, predictive if "noise" in self._predictor.model.meta else deviation
+        mean, _, deviation = (np.concatenate([np.empty(0), *(part[i] for part in parts)]) for i in range(3))
+        return (mean, deviation) if return_std else mean
 
     def _blocks(self, rows):
         """The rows as the model takes them, [inputs, n] each."""

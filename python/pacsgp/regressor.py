@@ -19,7 +19,7 @@ FEW = 100  # rows: of fewer no tenth can be spared for the scaling
 
 
 class NotCertified(UserWarning):
-    """Training ended without a certified promise about the predictions."""
+    """Training ended without a promise about the predictions."""
 
 
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
@@ -61,7 +61,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
-        self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.least
+        self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.guarantee
         self.bound_ = self.guarantee_["bound"] if self.guarantee_ else 1.0
         if self.guarantee_ and notices:
             warnings.warn("\n".join(notices), stacklevel=2)

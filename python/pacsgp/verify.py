@@ -10,11 +10,12 @@ from .encode import fills, may_be_text, seen as seen_levels, stated as stated_le
 from .groups import check_values, text_column
 from .job import mean_column, members
 from .lake import Lake
-from .laws import BLOCK, Laws, check_jitter
+from .laws import BLOCK, Laws, check_jitter, features
 from .losses import Losses, UNIT, best_constant, constant_loss, misfit, units
-from .methods import applied, check_bounds
+from .methods import applied, check_bounds, judged
 from .model import Model, fine_enough
 from .places import check_places, places_told
+from .predictor import Regression, check_predictor
 from .refusal import need, ok
 from .starts import check_default_features, check_peaks
 from .survey import Digests, Survey, within
@@ -31,6 +32,7 @@ def check_files(model, cert, document):
     scaling = [*model.meta["features"], {**model.meta["target"], **({"centre": 0.0} if mean_column(job) else {})}]
     follows(model, job, scaling, found["ledger"]["train"], stated_levels(job, model))
     ok("the model's description follows from the configuration: hyper-parameters, kernel, loss, row rules")
+    need(judged(cert) or model.meta["predictor"]["part"] == 0 and (model.weight == model.mean).all(), "the predictor is not the mean of Q, and no hold-out rows judge it")
     jitter = {"limit": model.jitter / 2, "holds": bool(check_jitter(model))}
     check_bounds(cert, model, found)
     compare(cert, derive(model, job, cert, found, jitter))
@@ -84,8 +86,9 @@ def check_rows(model, cert, job, jitter, paths):
 
 def check_losses(model, cert, survey, constant, holds, found):
     """The stated sums of losses lie where this program's own proven bounds allow it.
-    Returns the constant's sum, what the column of the mean is like, and how alike near rows are."""
-    laws, losses, methods = Laws(model, holds), Losses(model), [m(cert) for m in applied(cert)]
+    Checks the predictor too. Returns the constant's sum, what the column of the mean is like, and how alike near rows are."""
+    laws, losses, methods = {"train": Laws(model, holds, draws=True), "holdout": Laws(model, holds)}, Losses(model), [m(cert) for m in applied(cert)]
+    regression = Regression(model, survey.train)
     baseline, n, far, order = 0, 0, 0, []
     columns, constants = survey.columns, unit.Sums()
     units_of = survey.units and unit.Hashes(survey.job)
@@ -105,7 +108,10 @@ def check_losses(model, cert, survey, constant, holds, found):
         for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("train", train)):
             for i in range(0, block[0, rows].size, BLOCK):
                 part = block[:, rows][:, i:i + BLOCK]
-                y, law = model.scale_target(part), laws.at(model.scale_features(part[:len(model.features)].T))
+                y, found_here = model.scale_target(part), features(model, model.scale_features(part[:len(model.features)].T))
+                law = laws[role].at(*found_here)
+                if role == "train":
+                    regression.add(found_here[2], y)
                 for m in methods:
                     m.ids = None if ids is None else ids[rows][i:i + BLOCK]
                     if m.role == role:
@@ -123,16 +129,17 @@ def check_losses(model, cert, survey, constant, holds, found):
         mean = {"column": mean["column"], **{role: {"count": count, "sum": f"{total:032x}"} for role, (count, total) in sums.items()}}
     for m in methods:
         m.agrees(found)
+    check_predictor(model, survey, regression)
     return baseline, mean, alike
 
 
 def mean_statuses(cert):
-    """What the guarantees about the mean of Q are worth."""
-    return {g["status"] for g in cert["guarantees"] if g["predictor"] == "mean of Q"}
+    """What the guarantees about the predictor are worth."""
+    return {g["status"] for g in cert["guarantees"] if g["predictor"] == "predictor"}
 
 
-def unchecked(cert, noise, unplaced):
-    """What is the publisher's word though a guarantee or a predictive deviation rests on it, a line each."""
+def unchecked(cert, unplaced):
+    """What is the publisher's word though a guarantee rests on it, a line each."""
     left, conditional = [], [g for g in cert["guarantees"] if g["status"] == "conditional"]
     if any(g["role"] == "holdout" for g in conditional):
         left += ["that training did not use the hold-out rows", "that these rows were fixed before their values were known, and the job was not tuned on them"]
@@ -142,7 +149,7 @@ def unchecked(cert, noise, unplaced):
         left.append("that the number in the sequence was reserved before a bound was known, and has one certificate")
     if cert["sample"].get("segments"):
         left.append("that the rows are of the topic and of the partitions of the segments")
-    return left + ["the noise of the model, on which predictive deviations rest and no guarantee does"] * noise + ([unplaced] if unplaced else [])
+    return left + ([unplaced] if unplaced else [])
 
 
 def verify(path, certificate, data, expected):
@@ -152,7 +159,7 @@ def verify(path, certificate, data, expected):
     job, jitter = check_files(model, cert, document)
     unplaced = check_rows(model, cert, job, jitter, data) if data else ""
     words = "verified: every number follows from the model and these rows" if data else "every number follows from the others: give the rows to check everything"
-    return {"status": 0 if data and "certified" in mean_statuses(cert) else 3, "verdict": words, "id": found, "not_checked": unchecked(cert, "noise" in model.meta, unplaced), "certificate": cert}
+    return {"status": 0 if data and mean_statuses(cert) & {"certified", "conditional"} else 3, "verdict": words, "id": found, "not_checked": unchecked(cert, unplaced), "certificate": cert}
 
 
 def show(report):

@@ -16,7 +16,7 @@ func Cautions(c certify.Certificate) []string {
 	case len(c.Conditional()) > 0:
 		said = append(said, "what the certificate says of predictions is conditional: it is its maker's word that training did not see the hold-out rows, and that split and job owe nothing to them (pacsgp verify --retrain checks the first)")
 	default:
-		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for the mean of Q is %s", mean.Status))
+		said = append(said, fmt.Sprintf("predictions carry no certificate id, for nothing is certified about them: the guarantee for predictions is %s", mean.Status))
 	}
 	if m := c.Mean; m != nil && len(c.Conditional()) > 0 {
 		said = append(said, fmt.Sprintf("what the certificate says of predictions is conditional: that the column %q is a function of the features that was fixed without the rows that certify is its maker's word, and no command checks it", m.Column))

@@ -27,7 +27,7 @@ type Step struct {
 	Risk  float64 // estimate of the empirical risk, in [0, 1]
 }
 
-// A Point is one row: its target and the mean of Q, in raw units.
+// A Point is one row: its target and its prediction, in raw units.
 type Point struct {
 	Observed  float64
 	Predicted float64
@@ -249,7 +249,7 @@ func (f Figure) rows() panel {
 	if f.PointsTitle != "" {
 		title += ": " + f.PointsTitle
 	}
-	p := newPanel(title, name+", observed", name+", predicted (mean of Q)")
+	p := newPanel(title, name+", observed", name+", predicted")
 	p.Legend.Left = true
 	lo, hi := f.span()
 	if f.Below > 0 || f.Above > 0 {

@@ -1,0 +1,89 @@
+package pipeline_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// The predictor follows from Q and the rows: verification refuses another one, whatever a certificate for it
+// says.
+func TestForgedPredictorIsRefused(t *testing.T) {
+	l := newLake(waves(500, 0.2, 4), 200, 300)
+	h, env, store := handover(t, l, withHoldout(0.3))
+	honest, err := store.GetModel(t.Context(), h.Model)
+	fatal.If(t, err)
+	for name, forge := range map[string]func(m *pipeline.Model){
+		"honest":  func(*pipeline.Model) {},
+		"weights": func(m *pipeline.Model) { m.Predictive.Mean[1] += 1e-3 },
+		"part":    func(m *pipeline.Model) { m.Meta.Predictor.Part = math.Abs(m.Meta.Predictor.Part - 0.25) },
+		"noise":   func(m *pipeline.Model) { m.Meta.Predictor.Noise *= 1.01 },
+		"factor":  func(m *pipeline.Model) { m.Meta.Predictor.Factor *= 0.99 },
+		"deviation": func(m *pipeline.Model) {
+			for i := range m.Predictive.Factor {
+				m.Predictive.Factor[i] *= 0.9
+			}
+		},
+	} {
+		m, law := honest, *honest.Predictive
+		law.Mean, law.Factor = slices.Clone(law.Mean), slices.Clone(law.Factor)
+		m.Predictive = &law
+		forge(&m)
+		digest, err := store.PutModel(t.Context(), m)
+		fatal.If(t, err)
+		h.Model = digest
+		pass, err := h.Pass(t.Context(), pipeline.Whole, env)
+		fatal.If(t, err)
+		r, err := h.Certify(t.Context(), pass, env)
+		fatal.If(t, errors.Join(err, pass.Close()))
+		p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
+		_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
+		if refused := errors.Is(err, pipeline.ErrRefused) && strings.Contains(err.Error(), "Q and the rows give"); refused != (name != "honest") || err != nil && !refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without hold-out rows the mean of Q predicts, and a bound speaks of it: the files alone show another one.
+func TestPredictorWithoutHoldoutRows(t *testing.T) {
+	l := newLake(waves(500, 0.2, 4), 500)
+	p := publish(t, l, func(*pipeline.Job) {})
+	m := p.result.Model
+	if m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean) || slices.Equal(m.Predictive.Factor, m.Posterior.Factor) {
+		t.Fatalf("without hold-out rows the predictor is %+v", m.Meta.Predictor)
+	}
+	law := *m.Predictive
+	law.Mean = slices.Clone(law.Mean)
+	law.Mean[0]++
+	m.Predictive = &law
+	if _, err := p.verify(t, p.certificate, m, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), "not the mean of Q") {
+		t.Errorf("another predictor: %v", err)
+	}
+}
+
+// The law of the predictor widens to that of the prior far from all rows.
+func TestPredictorOffTheData(t *testing.T) {
+	p := publish(t, newLake(waves(500, 0.02, 4), 500), withHoldout(0.2))
+	m := p.result.Model
+	ready, err := pipeline.NewReady(m, 1)
+	fatal.If(t, err)
+	defer ready.Close()
+	prior := math.Sqrt(m.Meta.Variance) * m.Meta.Target.Scale
+	for _, at := range []float64{20, 100} {
+		far, err := ready.Row([]float64{m.Meta.Features[0].Centre + at*m.Meta.Features[0].Scale*max(1, m.Meta.Lengthscales[0]), 0})
+		fatal.If(t, err)
+		if !(far.Deviation >= 0.9*prior && far.PredictiveDeviation >= far.Deviation) || !far.Far {
+			t.Errorf("at %v scales the deviation is %v, with noise %v, of a prior's %v", at, far.Deviation, far.PredictiveDeviation, prior)
+		}
+	}
+	near, err := ready.Row([]float64{m.Meta.Features[0].Centre, m.Meta.Features[1].Centre})
+	fatal.If(t, err)
+	if !(near.Deviation < 0.3*prior) {
+		t.Errorf("among the rows the deviation is %v, of a prior's %v", near.Deviation, prior)
+	}
+}

@@ -1,0 +1,88 @@
+"""The predictor: its weights are those of Q and of least squares at the features of Q (format.md, 3)."""
+import math
+
+import numpy as np
+
+from .borrowed import special
+from .kernels import OUTWARDS
+from .laws import features
+from .losses import constant_loss
+from .refusal import need, ok
+
+STRIDE = 16               # of the first search for the noise, in steps of a sixteenth of its logarithm
+PARTS = 0, 0.25, 0.5, 0.75, 1
+ALIKE = 1 + 1e-9
+SAME, WEIGHTS, COVARIANCE = 1e-5, 1e-7, 1e-3  # parts by which two honest programs differ, at most
+NORMAL, SUPPOSED = 1.959963984540054, 50
+
+
+class Regression:
+    """Σφφᵀ, Σφy and Σy² over so many rows. Features and targets are rounded to whole numbers of a unit first,
+    so that another program finds the same sums."""
+
+    def __init__(self, model, rows):
+        self.rows, self.variance, m = rows, model.variance, len(model.mean)
+        self.bits = min(22, (63 - (rows - 1).bit_length()) // 2)  # of a feature
+        self.unit = 2.0 ** (math.frexp(math.sqrt(model.variance) * OUTWARDS)[1] - self.bits)
+        self.gram, self.moment, self.squares = np.zeros((m, m), dtype=np.int64), np.zeros(m), 0.0
+
+    def add(self, phi, y):
+        """Adds rows: their features [M, n] and scaled targets [n]."""
+        base, most, exact = 2.0 ** self.bits, 2.0 ** (3 * self.bits - 26), 1 << 52 - 2 * self.bits
+        phi, y = np.clip(np.rint(phi / self.unit), -base, base), np.rint(np.clip(y, -most, most) * 2.0 ** 24) * 2.0 ** -24
+        for i in range(0, len(y), exact):
+            self.gram += (phi[:, i:i + exact] @ phi[:, i:i + exact].T).astype(np.int64)
+        self.moment, self.squares = self.moment + phi @ y * self.unit, self.squares + y @ y
+
+    def fit(self):
+        """The noise σ² of the highest evidence, B = I + A/σ² and the weights B⁻¹b/σ²."""
+        gram = self.gram * self.unit ** 2
+        values, vectors = np.linalg.eigh(gram)
+        values, moments, left = np.maximum(values, 0), vectors.T @ self.moment, max(0, self.rows * self.variance - gram.trace())
+        least = 2.0 ** -46 * (gram.trace() + self.variance)
+        lowest, highest = (math.ceil(math.log(noise) * 16) for noise in (least, 8 * self.squares / self.rows + least))
+        noise = np.exp(np.arange(lowest, max(lowest, highest) + 1) / 16)
+        evidence = [-self.rows * math.log(s) - np.log1p(values / s).sum() - (self.squares - (moments ** 2 / (values + s)).sum() + left) / s for s in noise]
+        best = STRIDE * int(np.argmax(evidence[::STRIDE]))
+        for step in 8, 4, 2, 1:
+            best = max((i for i in (best, best - step, best + step) if 0 <= i < len(noise)), key=evidence.__getitem__)
+        return noise[best], np.eye(len(gram)) + gram / noise[best], vectors @ (moments / (values + noise[best]))
+
+
+def calibration(off, variance, noise):
+    """The factor of the noise with which 95 % of errors are within 1.96 deviations."""
+    normal = 2 * special.erfinv((np.arange(SUPPOSED) + 0.5) / SUPPOSED) ** 2 / NORMAL ** 2
+    ordered = np.sort(np.concatenate([((off / NORMAL) ** 2 - variance) / noise, normal]))
+    found = ordered[min(len(ordered), math.ceil(0.95 * (len(ordered) + 1))) - 1]
+    return max(2.0 ** -10, found) if found < math.inf else 1.0
+
+
+def check_predictor(model, survey, regression):
+    """The predictor follows from Q, the train rows and the reference rows."""
+    stated, loss, target = model.meta["predictor"], model.loss, model.target
+    noise, precision, least = regression.fit()
+    rows = survey.values(survey.reference)
+    phi = features(model, model.scale_features(rows[:len(model.features)].T))[2]
+    y, tolerance = model.scale_target(rows), max(loss.get(k, 0.0) for k in ("epsilon", "below", "above")) / target["scale"]
+
+    def weights(part):
+        return (1 - part) * model.mean + part * least
+
+    def worth(part):
+        mean = weights(part) @ phi
+        lost = constant_loss(loss, rows[-1], mean * target["scale"] + model.centre_of(rows)).sum()
+        with np.errstate(all="ignore"):
+            return lost, np.minimum(((y - mean) / tolerance) ** 2, 1).sum()
+    part = stated["part"]
+    parts = (0,) if not len(survey.holdout) else PARTS if len(y) else (1,)
+    best = min(map(worth, parts))
+    need(part in parts and all(mine <= other * ALIKE for mine, other in zip(worth(part), best)), f"predictor: the part of least squares is {part}, and another fits the reference rows better")
+    need(abs(stated["noise"] / noise - 1) <= SAME, f"predictor: the train rows give the noise {noise}, the model has {stated['noise']}")
+    off, size = (math.sqrt(w @ precision @ w) for w in (model.weight - weights(part), weights(part)))
+    need(off <= WEIGHTS * size if part else (model.weight == model.mean).all(), f"predictor: Q and the train rows give other weights, off by {off:.1e} of {size:.1e}")
+    covariance = model.b.T @ precision @ model.b
+    need(np.abs(covariance - np.eye(len(least))).max() <= COVARIANCE, "predictor: the train rows give other deviations")
+    variance = np.maximum(0, model.variance - (phi ** 2).sum(0) + ((model.b.T @ phi) ** 2).sum(0))
+    factor = calibration(y - weights(part) @ phi, variance, noise)
+    need(abs(stated["factor"] / factor - 1) <= SAME, f"predictor: the reference rows give the factor {factor}, the model has {stated['factor']}")
+    ok(f"the predictor follows from Q and the rows that are not held out: part {part}, noise {noise:.6g}, factor {factor:.6g}; weights are off by {off:.1e} of {size:.1e}")
