@@ -111,6 +111,22 @@ func TestHoldoutIsConditional(t *testing.T) {
 	}
 }
 
+// A headline is about what is certified, else about what is conditional, and about nothing else unless there is
+// no more.
+func TestHeadlinePromises(t *testing.T) {
+	all := []Guarantee{
+		{ID: GuaranteeCurve, Predictor: PredictorMean, Status: StatusVacuous, Bound: 0.1},
+		{ID: GuaranteeHoldout, Predictor: PredictorMean, Status: StatusConditional, Bound: 0.2},
+		{ID: GuaranteeMean, Predictor: PredictorMean, Status: StatusCertified, Bound: 0.3},
+	}
+	for i, want := range []struct{ about, best GuaranteeID }{{GuaranteeCurve, GuaranteeCurve}, {GuaranteeHoldout, GuaranteeHoldout}, {GuaranteeMean, GuaranteeHoldout}} {
+		c := Certificate{Guarantees: all[:i+1]}
+		if about, best := c.About(PredictorMean).ID, c.Best(PredictorMean).ID; about != want.about || best != want.best {
+			t.Errorf("of %d guarantees the headline is about %s, for who takes the maker's word %s: want %s and %s", i+1, about, best, want.about, want.best)
+		}
+	}
+}
+
 // Numbers in words are never on the wrong side of the number that they stand for.
 func TestWordsRoundOutward(t *testing.T) {
 	for _, v := range []struct {
