@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,14 +19,12 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
 // options are the choices of a user.
 type options struct {
 	data, out, only, page       string
 	start                       string
-	grid                        float64
 	reps, evaluations, inducing int
 	stored, write               bool
 }
@@ -77,7 +74,6 @@ func main() {
 	flags.IntVar(&o.evaluations, "evaluations", defaultEvaluations, "gradients of a minimisation, at most; of an evidence or of mini-batches, which are cheaper, up to three times as many")
 	flags.IntVar(&o.inducing, "inducing", defaultInducing, "inducing points of the sparse methods")
 	flags.StringVar(&o.start, "start", "", "only rows with this start of the search: published, pre-trained or mini-batch")
-	flags.Float64Var(&o.grid, "grid", 0, "step of the grid of ln θ; 0: 0.01, as in the paper")
 	flags.BoolVar(&o.stored, "stored", false, "compute nothing: of tables, show what is there")
 	flags.BoolVar(&o.write, "write", false, "put the results into the page and paper-results.csv beside it, in the place of the same rows; all does so")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "paper.md"), "the page")
@@ -110,7 +106,6 @@ func main() {
 
 // check finds what no experiment of the name can do.
 func (o options) check(name string) error {
-	steps := (pipeline.PaperGrid.Max - pipeline.PaperGrid.Min) / o.grid
 	switch {
 	case o.reps < 1 || o.evaluations < 1:
 		return fmt.Errorf("-reps %d -evaluations %d: want at least one of each", o.reps, o.evaluations)
@@ -118,12 +113,10 @@ func (o options) check(name string) error {
 		return fmt.Errorf("-inducing %d: want at least one", o.inducing)
 	case name == "inducing" && o.inducing < 5:
 		return fmt.Errorf("-inducing %d: want at least five, as the curves go by fifths", o.inducing)
-	case o.grid != 0 && !(steps >= 1 && math.Abs(steps-math.Round(steps)) < 1e-9):
-		return fmt.Errorf("-grid %v: want a step that divides the grid from %g to %g", o.grid, pipeline.PaperGrid.Min, pipeline.PaperGrid.Max)
 	case !slices.Contains([]string{"", published, pretrained, minibatch}, o.start):
 		return fmt.Errorf("-start %q: want %s, %s or %s", o.start, published, pretrained, minibatch)
-	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.grid != 0 || o.stored || o.inducing != defaultInducing):
-		return fmt.Errorf("%s is computed as a whole: -only, -start, -grid, -inducing and -stored are not for it", name)
+	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.stored || o.inducing != defaultInducing):
+		return fmt.Errorf("%s is computed as a whole: -only, -start, -inducing and -stored are not for it", name)
 	case (name == "inducing" || name == "discretisation") && o.write && o.only != "":
 		return fmt.Errorf("%s is written whole: -write is not for a part of it", name)
 	}

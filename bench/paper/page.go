@@ -84,7 +84,6 @@ func (o options) command(name string) string {
 	say(o.inducing != defaultInducing, "-inducing %d", o.inducing)
 	say(o.data != measured.Data(), "-data %s", o.data)
 	say(o.start != "", "-start %s", o.start)
-	say(o.grid != 0, "-grid %g", o.grid)
 	say(o.only != "", "-only '%s'", o.only)
 	return strings.Join(words, " ")
 }

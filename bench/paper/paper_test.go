@@ -194,19 +194,16 @@ func TestOptionsAreChecked(t *testing.T) {
 		change     func(*options)
 		want       string
 	}{
-		"no split":     {"boston", func(o *options) { o.reps = 0 }, "-reps 0"},
-		"no gradient":  {"boston", func(o *options) { o.evaluations = 0 }, "-evaluations 0"},
-		"no point":     {"sparse", func(o *options) { o.inducing = -5 }, "-inducing -5"},
-		"no fifth":     {"inducing", func(o *options) { o.inducing = 4 }, "-inducing 4"},
-		"negative":     {"boston", func(o *options) { o.grid = -1 }, "-grid -1"},
-		"past the end": {"boston", func(o *options) { o.grid = 7 }, "-grid 7"},
-		"NaN":          {"boston", func(o *options) { o.grid = math.NaN() }, "-grid NaN"},
-		"start":        {"sparse", func(o *options) { o.start = "there" }, `-start "there"`},
-		"no row":       {"boston", func(o *options) { o.only = "nothing" }, "there is no such row"},
-		"a part":       {"inducing", func(o *options) { o.write, o.only = true, "VFE" }, "written whole"},
-		"all":          {"all", func(o *options) { o.only = "FITC" }, "computed as a whole"},
-		"whole":        {"snelson", func(o *options) { o.only = "FITC" }, "computed as a whole"},
-		"no data":      {"boston", func(o *options) { o.data = filepath.Join(o.out, "none") }, "no row is computed"},
+		"no split":    {"boston", func(o *options) { o.reps = 0 }, "-reps 0"},
+		"no gradient": {"boston", func(o *options) { o.evaluations = 0 }, "-evaluations 0"},
+		"no point":    {"sparse", func(o *options) { o.inducing = -5 }, "-inducing -5"},
+		"no fifth":    {"inducing", func(o *options) { o.inducing = 4 }, "-inducing 4"},
+		"start":       {"sparse", func(o *options) { o.start = "there" }, `-start "there"`},
+		"no row":      {"boston", func(o *options) { o.only = "nothing" }, "there is no such row"},
+		"a part":      {"inducing", func(o *options) { o.write, o.only = true, "VFE" }, "written whole"},
+		"all":         {"all", func(o *options) { o.only = "FITC" }, "computed as a whole"},
+		"whole":       {"snelson", func(o *options) { o.only = "FITC" }, "computed as a whole"},
+		"no data":     {"boston", func(o *options) { o.data = filepath.Join(o.out, "none") }, "no row is computed"},
 		"a broken unit": {"boston", func(o *options) {
 			o.only = "ε 0.2 full-GP"
 			rows, err := o.chosen(tableRowsOf(t, *o))

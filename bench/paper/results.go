@@ -50,9 +50,6 @@ func readRows(text, table string) ([]row, error) {
 		if v := number("alpha"); !math.IsNaN(v) {
 			out.Alpha = v
 		}
-		if v := number("step"); !math.IsNaN(v) {
-			out.Step = v
-		}
 		for _, c := range columns {
 			out.ours[c.name] = estimate{number(c.name), number(c.name + "_se")}
 		}
@@ -63,23 +60,20 @@ func readRows(text, table string) ([]row, error) {
 
 // writeRows writes rows as readRows reads them.
 func writeRows(path string, rows []row) error {
-	records := [][]string{{"table", "dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "evaluations", "start", "step", "repetitions", "made"}}
+	records := [][]string{{"table", "dataset", "loss", "epsilon", "method", "ard", "alpha", "inducing", "evaluations", "start", "repetitions", "made"}}
 	for _, c := range columns {
 		records[0] = append(records[0], c.name, c.name+"_se")
 	}
 	for _, r := range rows {
-		alpha, step, ard := "", "", "no"
+		alpha, ard := "", "no"
 		if r.Alpha >= 0 {
 			alpha = written(r.Alpha)
-		}
-		if r.Step > 0 {
-			step = written(r.Step)
 		}
 		if r.ARD {
 			ard = "yes"
 		}
 		record := []string{
-			r.Table, r.Dataset, r.Loss, written(r.Epsilon), r.Method, ard, alpha, strconv.Itoa(r.Inducing), strconv.Itoa(r.Most), r.Start, step,
+			r.Table, r.Dataset, r.Loss, written(r.Epsilon), r.Method, ard, alpha, strconv.Itoa(r.Inducing), strconv.Itoa(r.Most), r.Start,
 			strconv.Itoa(r.reps), r.made,
 		}
 		for _, c := range columns {

@@ -97,7 +97,7 @@ func tableRows(table string, o options) ([]row, error) {
 	}
 	var all []row
 	for _, r := range rows {
-		r.Most, r.Start, r.Step = o.evaluations, published, o.grid
+		r.Most, r.Start = o.evaluations, published
 		cheap := min(3*o.evaluations, max(o.evaluations, model.DefaultEvaluations)) // each costs a third or two
 		if r.byEvidence() {
 			r.Most = cheap
@@ -122,8 +122,7 @@ func tableRows(table string, o options) ([]row, error) {
 		if !strings.HasPrefix(r.Method, "kl-") {
 			continue
 		}
-		r.Method, r.Step = freeForm, o.grid
-		r.Inducing = 0
+		r.Method, r.Inducing = freeForm, 0
 		all = append(all, r)
 		for _, m := range []int{1, more[r.Dataset]} {
 			if table == "sparse" && m > 0 && (m == 1 || r.ARD) {
@@ -297,9 +296,6 @@ func (r row) label() string {
 	}
 	if r.Start == pretrained || r.Start == minibatch {
 		words = append(words, r.Start)
-	}
-	if r.Step > 0 {
-		words = append(words, fmt.Sprintf("step %g", r.Step))
 	}
 	if r.Method == freeForm && r.Inducing > 0 {
 		words = append(words, fmt.Sprintf("M %d", r.Inducing))

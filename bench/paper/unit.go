@@ -33,7 +33,6 @@ type unit struct {
 	Most     int     `json:"evaluations"`
 	Seed     int     `json:"seed"`
 	Start    string  `json:"start,omitempty"` // of a method of the paper
-	Step     float64 `json:"step,omitempty"`  // of the grid, if not the paper's
 
 	// Of the experiment on discretisation: ln θ is rounded to so many digits within ±Limit.
 	Limit  int `json:"limit,omitempty"`
@@ -63,9 +62,6 @@ func (u unit) name() string {
 	if u.Limit > 0 {
 		grid = fmt.Sprintf("-l%d-r%d", u.Limit, u.Digits)
 	}
-	if u.Step > 0 {
-		grid = fmt.Sprintf("-g%g", u.Step)
-	}
 	if u.Start != "" {
 		grid += "-" + u.Start
 	}
@@ -87,9 +83,6 @@ func (u unit) grid() pipeline.GridDecl {
 	g := pipeline.PaperGrid
 	if u.Limit > 0 {
 		g.Min, g.Max, g.Step = -float64(u.Limit), float64(u.Limit), math.Pow10(-u.Digits)
-	}
-	if u.Step > 0 {
-		g.Step = u.Step
 	}
 	return g
 }
