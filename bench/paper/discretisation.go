@@ -85,9 +85,6 @@ func runDiscretisation(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if rows, err = here(rows); err != nil {
-		return err
-	}
 	last := rows[len(rows)-1]
 	var beside []row // with differences for numbers
 	for _, r := range rows {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -10,7 +9,7 @@ import (
 
 // runInducing draws the bound and the risk of the sparse methods over the number of inducing
 // points: -inducing, 500 in the paper, and four fifths of it and fewer. With as many points the
-// units are those of the table, and with -stored its stored rows.
+// units are those of the table.
 func runInducing(ctx context.Context, o options) error {
 	most := o.inducing
 	var rows []row
@@ -29,19 +28,6 @@ func runInducing(ctx context.Context, o options) error {
 	o.inducing = most
 	rows, err := o.made(ctx, rows)
 	if err != nil {
-		return err
-	}
-	known, err := o.results("sparse")
-	if err != nil {
-		return err
-	}
-	for i, r := range rows {
-		same := func(k row) bool { return k.unit == r.unit }
-		if at := slices.IndexFunc(known, same); at >= 0 && r.reps == 0 {
-			rows[i] = known[at]
-		}
-	}
-	if rows, err = here(rows); err != nil {
 		return err
 	}
 	for i := range rows {

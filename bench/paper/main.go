@@ -26,7 +26,7 @@ type options struct {
 	data, out, only, page       string
 	start                       string
 	reps, evaluations, inducing int
-	stored, write               bool
+	write                       bool
 }
 
 // Those of the published experiments.
@@ -74,7 +74,6 @@ func main() {
 	flags.IntVar(&o.evaluations, "evaluations", defaultEvaluations, "gradients of a minimisation, at most; of an evidence or of mini-batches, which are cheaper, up to three times as many")
 	flags.IntVar(&o.inducing, "inducing", defaultInducing, "inducing points of the sparse methods")
 	flags.StringVar(&o.start, "start", "", "only rows with this start of the search: published, pre-trained or mini-batch")
-	flags.BoolVar(&o.stored, "stored", false, "compute nothing: of tables, show what is there")
 	flags.BoolVar(&o.write, "write", false, "put the results into the page and paper-results.csv beside it, in the place of the same rows; all does so")
 	flags.StringVar(&o.page, "page", filepath.Join("docs", "paper.md"), "the page")
 	usage := "usage: paper " + strings.Join(append(names, "all"), "|") + " [flags]"
@@ -115,8 +114,8 @@ func (o options) check(name string) error {
 		return fmt.Errorf("-inducing %d: want at least five, as the curves go by fifths", o.inducing)
 	case !slices.Contains([]string{"", published, pretrained, minibatch}, o.start):
 		return fmt.Errorf("-start %q: want %s, %s or %s", o.start, published, pretrained, minibatch)
-	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.stored || o.inducing != defaultInducing):
-		return fmt.Errorf("%s is computed as a whole: -only, -start, -inducing and -stored are not for it", name)
+	case slices.Contains([]string{"snelson", "overfit", "all"}, name) && (o.only != "" || o.start != "" || o.inducing != defaultInducing):
+		return fmt.Errorf("%s is computed as a whole: -only, -start and -inducing are not for it", name)
 	case (name == "inducing" || name == "discretisation") && o.write && o.only != "":
 		return fmt.Errorf("%s is written whole: -write is not for a part of it", name)
 	}

@@ -158,16 +158,6 @@ func TestPublishedStart(t *testing.T) {
 	}
 }
 
-// Nothing is drawn of rows that are not there.
-func TestNothingStored(t *testing.T) {
-	for _, name := range []string{"boston", "sparse", "inducing", "exp-loss", "discretisation"} {
-		o := options{data: data(t), reps: 1, evaluations: 2, inducing: 20, stored: true, out: t.TempDir(), page: filepath.Join(t.TempDir(), "paper.md")}
-		if err := run(t.Context(), name, o); err == nil || err.Error() != "no row is computed" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // The page says what the paper's cells and the stored results say.
 func TestPageIsMadeFromWhatIsStored(t *testing.T) {
 	text, err := os.ReadFile(page)

@@ -146,9 +146,6 @@ func runTable(ctx context.Context, table string, o options) error {
 	for i := range rows {
 		rows[i].made = fmt.Sprintf("`%s`; %s", o.command(table), measured.Machine(rows[i].made))
 	}
-	if rows, err = here(rows); err != nil {
-		return err
-	}
 	return writeTable(table, rows, o)
 }
 
@@ -168,6 +165,9 @@ func (o options) made(ctx context.Context, rows []row) ([]row, error) {
 		}
 		return missing[r.Dataset]
 	})
+	if len(rows) == 0 {
+		return nil, errors.New("no row is computed")
+	}
 	err = complete(ctx, rows, o, func(u unit) (train, test measured.Dataset, err error) {
 		if _, ok := sets[u.Dataset]; !ok {
 			if sets[u.Dataset], err = readTable(ctx, o.data, u.Dataset); err != nil {
@@ -193,22 +193,8 @@ func (o options) chosen(rows []row) ([]row, error) {
 	return rows, nil
 }
 
-// here are the rows with at least one split.
-func here(rows []row) ([]row, error) {
-	rows = slices.DeleteFunc(rows, func(r row) bool {
-		if r.reps == 0 {
-			fmt.Fprintf(os.Stderr, "%s is not computed yet\n", r.label())
-		}
-		return r.reps == 0
-	})
-	if len(rows) == 0 {
-		return nil, errors.New("no row is computed")
-	}
-	return rows, nil
-}
-
-// complete computes the missing units of rows, on data that split gives, unless -stored is set, and
-// gathers their means.
+// complete computes the missing units of rows, on data that split gives, and gathers their
+// means.
 func complete(ctx context.Context, rows []row, o options, split func(unit) (train, test measured.Dataset, err error)) error {
 	units, searches := filepath.Join(o.out, "units"), filepath.Join(o.out, "searches")
 	for _, dir := range []string{units, searches} {
@@ -227,7 +213,7 @@ func complete(ctx context.Context, rows []row, o options, split func(unit) (trai
 				return err
 			} else if ok {
 				found[i] = append(found[i], f)
-			} else if !o.stored {
+			} else {
 				todo, of = append(todo, u), append(of, i)
 			}
 		}
