@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -12,7 +11,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 
-	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // changeDay is the day of the change in the picture.
@@ -81,13 +80,5 @@ func (f figure) plot() *plot.Plot {
 func save(p *plot.Plot, path string) error {
 	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 9*vg.Centimeter), vgimg.UseDPI(80))
 	p.Draw(draw.New(c))
-	file, err := durable.Create(durable.OS{}, path)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	if _, err := io.WriterTo(vgimg.PngCanvas{Canvas: c}).WriteTo(file); err != nil {
-		return err
-	}
-	return file.Commit()
+	return measured.SavePNG(path, c)
 }

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"gonum.org/v1/plot/vg/vgimg"
+
 	"github.com/pacsgp/pacsgp/internal/durable"
 )
 
@@ -112,6 +114,15 @@ func Peak(p *os.ProcessState) float64 {
 func Machine(instructions string) string {
 	return fmt.Sprintf("%s, %s/%s, %d processors, instruction set %s, %s",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), instructions, time.Now().UTC().Format(time.DateOnly))
+}
+
+// SavePNG writes a picture.
+func SavePNG(path string, picture *vgimg.Canvas) error {
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: picture}).WriteTo(&out); err != nil {
+		return err
+	}
+	return durable.WriteFile(durable.OS{}, path, out.Bytes())
 }
 
 // ReplaceSection replaces the text between the two lines of a page that name a section.

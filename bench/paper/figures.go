@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"path/filepath"
 
@@ -13,9 +11,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/pacsgp/pacsgp/internal/durable"
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 var (
@@ -29,38 +26,19 @@ func faint(c color.NRGBA) color.NRGBA {
 	return c
 }
 
-// saveBoth writes panels side by side as PNG and SVG.
-func saveBoth(path string, panels [][]*plot.Plot, width, height vg.Length) error {
-	drawOn := func(c vg.CanvasSizer) {
-		canvas := draw.New(c)
-		tiles := draw.Tiles{Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
-		cells := plot.Align(panels, tiles, canvas)
-		for i, line := range panels {
-			for j, p := range line {
-				if p != nil {
-					p.Draw(cells[i][j])
-				}
+// savePanels writes panels side by side as PNG.
+func savePanels(path string, panels [][]*plot.Plot, width, height vg.Length) error {
+	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
+	tiles := draw.Tiles{Rows: len(panels), Cols: len(panels[0]), PadX: vg.Points(14), PadY: vg.Points(14), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(6)}
+	cells := plot.Align(panels, tiles, draw.New(image))
+	for i, line := range panels {
+		for j, p := range line {
+			if p != nil {
+				p.Draw(cells[i][j])
 			}
 		}
 	}
-	image := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(150))
-	drawOn(image)
-	vector := vgsvg.New(width, height)
-	drawOn(vector)
-	return errors.Join(store(path+".png", vgimg.PngCanvas{Canvas: image}), store(path+".svg", vector))
-}
-
-// store writes a picture to a file.
-func store(path string, picture io.WriterTo) error {
-	file, err := durable.Create(durable.OS{}, path)
-	if err != nil {
-		return err
-	}
-	defer file.Abort()
-	if _, err := picture.WriteTo(file); err != nil {
-		return err
-	}
-	return file.Commit()
+	return measured.SavePNG(path+".png", image)
 }
 
 // The parts of panels are made without the plotter's constructors, which return errors about
@@ -182,7 +160,7 @@ func oneScale(panels [][]*plot.Plot) {
 func drawTable(name string, rows []row, out string) error {
 	if name == "boston" {
 		panels := [][]*plot.Plot{curves("boston", "ε", rows, func(r row) float64 { return r.Epsilon }, func(r row) string { return r.Method })}
-		return saveBoth(filepath.Join(out, name), panels, vg.Points(1150), vg.Points(260))
+		return savePanels(filepath.Join(out, name), panels, vg.Points(1150), vg.Points(260))
 	}
 	return drawBars(name, rows, out)
 }
@@ -203,7 +181,7 @@ func drawBars(name string, rows []row, out string) error {
 	for _, p := range line {
 		p.Y.Max = top
 	}
-	return saveBoth(filepath.Join(out, name), [][]*plot.Plot{line}, vg.Length(len(line))*vg.Points(230), vg.Points(300))
+	return savePanels(filepath.Join(out, name), [][]*plot.Plot{line}, vg.Length(len(line))*vg.Points(230), vg.Points(300))
 }
 
 // barPanel draws the bounds of one data set and tolerance; the first panel has the words.

@@ -24,7 +24,7 @@ func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, 
 	text := fmt.Sprintf("%s\n`%s`; %s", markdownTable(shown), o.command(name), measured.Machine(model.InstructionSet()))
 	return errors.Join(
 		writeCSV(filepath.Join(o.out, name+".csv"), records),
-		saveBoth(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)),
+		savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)),
 		o.onPage(name, text),
 	)
 }
