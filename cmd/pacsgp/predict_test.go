@@ -69,6 +69,15 @@ func TestPredict(t *testing.T) {
 		t.Errorf("root mean squared error %v on rows of a plane that spans 0 to 24", rms)
 	}
 
+	// Draws have other means, no predictive deviation, and the certificate that is about them.
+	succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output, "--gibbs")
+	for i, p := range predictions(t, output) {
+		if p.Mean == nil || *p.Mean == *good[i].Mean || p.Deviation == nil || p.Predictive != nil || p.Certificate == nil || *p.Certificate != a.id {
+			t.Fatalf("row %d: a draw is %+v", i, p)
+		}
+	}
+	pacsgp(t, "predict", a.model, a.certificate, a.lake, "-o", output, "--gibbs", "--interval", "0.9").says(t, exitUsage, "--gibbs")
+
 	// Without the target, in two files, with bad cells.
 	bad := map[int]string{11: "x1 is NaN", 12: "x2 is null", 60: "x1 is infinite", 599: "x1 is infinite; x2 is null"}
 	x1, x2 := make([]float64, n), make([]any, n)
