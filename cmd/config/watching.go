@@ -76,6 +76,18 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 	return last, err
 }
 
+// stands tells what the state says of the current model, before a row comes: a restart hides no alarm.
+func (w *Watching) stands(ctx context.Context, f *score.Follower, testOf func(*score.Predictor) (watch.Test, error)) {
+	by, err := f.Follow(ctx, func(pipeline.Model) error { return nil })
+	if err != nil { // the first row says why
+		return
+	}
+	w.Events.Adopted(by)
+	if t, err := testOf(by); err == nil {
+		w.Told(by, t)
+	}
+}
+
 // pointers are those of the file, or the artifact that arguments name.
 func (w *Watching) pointers(ctx context.Context, s *Scoring) (score.Pointers, func() error, error) {
 	if w.Files.Certificate == "" {
@@ -141,6 +153,7 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
 	out := watch.NewWriter(cfg)
+	w.stands(ctx, f, out.Test)
 	l := score.Loop[ingestlake.StoredColumns]{
 		Follower: f, Reader: ingestlake.NewUnpredicted(s.reading(ingestlake.UnpredictedConfig{Labels: true, Keep: s.Keep})), Writer: out, Events: w.Events, Has: files.has, AtOnce: 1, Due: watchedDue, Once: !w.Follow, After: time.After,
 	}
@@ -191,6 +204,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		maps.Copy(s.Log.Offsets, of.Ends())
 	}
 	out := watch.NewWriter(cfg)
+	w.stands(ctx, f, out.Test)
 	l := score.Loop[score.Records]{
 		Follower: f, Reader: rows, Writer: out, Events: w.Events, AtOnce: rows.Workers, Due: sinklog.TopicDue, Once: !w.Follow, After: time.After,
 	}

@@ -82,6 +82,36 @@ func TestWatchCountsNewRows(t *testing.T) {
 	pacsgp(t, args...).says(t, exitFailure, "began with a bound of 0.9")
 }
 
+// Started again, a watch shows the alarm at once, without a further row, until another model is current.
+func TestWatchStartsWithItsAlarm(t *testing.T) {
+	dir, pointers, _ := following(t, 2, 40)
+	point(t, dir, pointers[0])
+	path := filepath.Join(dir, "watch.yaml")
+	writeFile(t, path, []byte("model: out\nsource: {paths: [new]}\nstate: watch\nserve: {listen: '127.0.0.1:0'}\n"))
+	wrong := slices.Repeat([]float64{.5}, 40)
+	table{"x1": wrong, "x2": wrong, "y": slices.Repeat([]float64{1e9}, 40)}.write(t, filepath.Join(dir, "new", "wrong.parquet"))
+	for range 2 { // also without a new row
+		seen(t, exitNotCertified, "watch", "-c", path, "--json")
+	}
+	for i, want := range []float64{1, 0} {
+		point(t, dir, pointers[i])
+		r := startCommand(t, "watch", "-c", path, "--follow")
+		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
+		r.find(t, "(rows test the model)")
+		got := -1.
+		for range 200 {
+			if got = scrape(t, at)["pacsgp_watch_alarm"]; got == want && (want == 0 || strings.Contains(r.says(), "alarm, certificate")) {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		if got != want {
+			t.Errorf("model %d: the alarm is %v, want %v: %s", i, got, want, r.says())
+		}
+		r.end(t)
+	}
+}
+
 // Copies that come together count once, and so do rows of a file that grows. Whoever has no manifest
 // is told that rows of the sample would count.
 func TestWatchCountsNoRowTwice(t *testing.T) {
