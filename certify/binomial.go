@@ -62,6 +62,10 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 		bits  = 128     // of the sum: each of its steps errs by less than 2⁻¹²⁵
 		steps = 1 << 18 // a tail with more terms is not summed: false
 	)
+	// Where the terms stay above 2⁻⁸⁰ in all of the steps, the sum does not end: their least ratio is the last one's.
+	if least := float64(k-steps) * (1 - p) / (float64(n-k+steps+1) * p); k > steps+1 && (steps+1)*-math.Log2(least) <= 80 {
+		return false
+	}
 	short := func() *big.Float { return new(big.Float).SetPrec(bits) }
 	q := empty().Sub(exact(1), exact(p))
 	odds := short().Quo(q, exact(p))
