@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
-	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
 // collapsedFormat begins every state of a [Collapsed] and names its version.
@@ -134,29 +133,4 @@ func (c CollapsedConfig) fingerprint() string {
 	}
 	sum := sha256.Sum256(text)
 	return string(sum[:])
-}
-
-// MemoryOfCollapsed counts for m inducing points, d features (0 if the points are fixed), start
-// rows as in [MemoryOf], and up to the given number of evaluations, whose gradients a resumed
-// search replays.
-func MemoryOfCollapsed(family *kernel.Family, m, d, rows, evaluations, workers int) Memory {
-	number := func(counts ...int) (bytes int64) {
-		for _, n := range counts {
-			bytes += 8 * int64(n)
-		}
-		return bytes
-	}
-	square := m * m
-	// K_ZZ, its slopes, L, inverses and scratch; six of the fold; six of the evaluator.
-	trainer := number(18*square, 5*sweepBlock*m, (evaluations+2*remembered)*m*d, max(1, workers)*(3*sweepBlock*m/2+2*packedRows*min(m, packedDepth)))
-	start := MemoryOf(family, m, d, rows, workers)
-	return Memory{
-		Estimate: start.Estimate,
-		Start:    max(start.Start, trainer), // one after the other
-		Step:     trainer,
-		State:    number(square, evaluations*m*d, 2*m*d),
-		Result:   trainer + number(4*square),
-		Fit:      start.Fit,
-		Pass:     start.Pass,
-	}
 }

@@ -156,14 +156,6 @@ func (o *openTable) Notices() []string { return nil }
 // Files are none.
 func (o *openTable) Files() []File { return nil }
 
-// BatchRows is the table's.
-func (o *openTable) BatchRows() int { return cmp.Or(max(0, o.of.BatchRows), tableRows) }
-
-// Overhead is the memory of a copy of each column of a batch, and of the bits of one.
-func (o *openTable) Overhead(_ context.Context, readers int) (int64, error) {
-	return int64(readers) * int64(len(o.data)+1) * int64(o.BatchRows()) * 8, nil
-}
-
 // Open starts to read shard i.
 func (o *openTable) Open(ctx context.Context, i int) (Batches, error) {
 	if err := ctx.Err(); err != nil {
@@ -201,7 +193,7 @@ func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
 	case b.next == b.end:
 		return nil, io.EOF
 	}
-	n := min(b.of.BatchRows(), b.end-b.next)
+	n := min(cmp.Or(max(0, b.of.of.BatchRows), tableRows), b.end-b.next)
 	columns := make([][]float64, len(b.of.data))
 	for j, column := range b.of.data {
 		columns[j] = column[b.next : b.next+n : b.next+n]

@@ -14,9 +14,6 @@ type Sample struct {
 	Rows     int64
 	Bad      int64 // those known to be left out
 	Features int
-	Shards   int
-	Batch    int   // rows of a batch
-	Reader   int64 // bytes that reading holds beside batches: pages, dictionaries
 
 	Units *certify.UnitLedger // of a job by units, from [Job.CountUnits]
 }

@@ -165,22 +165,6 @@ func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
 	}
 }
 
-// memory is the memory of a candidate's trainer.
-func (t TrainDecl) memory(c model.Config, d, starts, workers int) model.Memory {
-	if t.Method == MethodFreeForm {
-		return model.MemoryOf(c.Kernel, c.Inducing, d, starts, workers)
-	}
-	m, gradient := int(min(int64(c.Inducing), c.N)), d
-	if t.Method.exact() {
-		m, gradient = starts, 0 // no gradient by Z
-	}
-	use := model.MemoryOfCollapsed(c.Kernel, m, gradient, starts, t.evaluations(c.N), workers)
-	if t.stochastic() {
-		use.Step += 16 * int64(c.Plan.Batch) * int64(d+1) // the trainer keeps a batch in slices that have grown
-	}
-	return use
-}
-
 // evaluations is the most gradients of a method of the paper on n rows.
 func (t TrainDecl) evaluations(n int64) int {
 	if t.Passes == 0 {

@@ -63,10 +63,6 @@ type Opened interface {
 	// Files are the data files, in the order of their rows; nil unless the rows come from
 	// files that stay.
 	Files() []File
-	// BatchRows is the largest number of rows of a batch.
-	BatchRows() int
-	// Overhead is the memory of that many readers beside batches, in bytes.
-	Overhead(ctx context.Context, readers int) (int64, error)
 }
 
 // A File is a data file by its footer.
@@ -91,13 +87,10 @@ func rewritten(before, now []File) string {
 }
 
 // SampleOf describes a sample before any row is read.
-func SampleOf(ctx context.Context, src Opened, workers int) (Sample, error) {
-	s := Sample{Features: len(src.Columns()) - 1, Batch: src.BatchRows()}
+func SampleOf(src Opened) Sample {
+	s := Sample{Features: len(src.Columns()) - 1}
 	for _, shard := range src.Shards() {
 		s.Rows += shard.Rows
-		s.Shards++
 	}
-	var err error
-	s.Reader, err = src.Overhead(ctx, max(1, min(workers, s.Shards)))
-	return s, err
+	return s
 }

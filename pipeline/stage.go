@@ -40,8 +40,6 @@ type RunConfig struct {
 	Resources Resources
 	Observer  Observer
 
-	// Afford refuses, before anything is written, a job that the machine cannot run.
-	Afford func(job Job, sample Sample) error
 	// Placed adds the place in the job's file to an error about its columns.
 	Placed func(err error, job Job) error
 	// Report stores a report for people, before the pointer moves.
@@ -137,22 +135,13 @@ func (s *stage) needs(fields ...string) error {
 	}, fields)
 }
 
-// begin opens the rows, asks Afford and the publisher, and holds the
-// output, in this order: a job without rows leaves no output behind.
+// begin opens the rows, asks the publisher, and holds the output, in this
+// order: a job without rows leaves no output behind.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
 	if s.first, err = s.open(ctx, nil, s.how.Observer.notice); err != nil {
 		return nil, err
 	}
 	s.last = s.first
-	sample, err := SampleOf(ctx, s.first, s.how.Resources.Workers)
-	if err != nil {
-		return nil, err
-	}
-	if s.how.Afford != nil {
-		if err := s.how.Afford(s.job, sample); err != nil {
-			return nil, err
-		}
-	}
 	if s.how.Publisher != nil {
 		if err := s.how.Publisher.Check(ctx); err != nil {
 			return nil, err

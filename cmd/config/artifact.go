@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
@@ -98,21 +97,9 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: it has %d bytes, more than a certificate (%d MiB), and is no model: %w", reference, size, MaxCertificate>>20, err)
 		}
 	}
-	if err := affordable(size, machine.Memory()); err != nil {
-		return nil, fmt.Errorf("%s: %w", reference, err)
-	}
 	data := make([]byte, size)
 	if _, err := f.ReadAt(data, 0); err != nil {
 		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
 	}
 	return data, nil
-}
-
-// affordable refuses a file whose bytes and values need more than the allowed memory; 0 means
-// unknown.
-func affordable(size, allowed int64) error {
-	if allowed > 0 && size > allowed/2 {
-		return fmt.Errorf("its %s and what they hold take twice as much memory, and the process may have %s", machine.Bytes(size), machine.Bytes(allowed))
-	}
-	return nil
 }

@@ -37,7 +37,6 @@ type ScheduledJob struct {
 	Retries  int               `yaml:"retries"`
 	Backoff  yamlfile.Duration `yaml:"backoff"`
 	Time     yamlfile.Duration `yaml:"time"`
-	Memory   yamlfile.Size     `yaml:"memory"`
 	Promote  Promotion         `yaml:"promote"`
 }
 
@@ -154,10 +153,9 @@ func (p Promotion) rule() watch.Promotion { return watch.Promotion{Within: float
 type ScheduledTask struct {
 	*schedule.Job // as a scheduler runs it
 
-	Task   Task
-	Out    *Output
-	Time   time.Duration // limit of a run; 0: none
-	Memory int64         // limit of a run; 0: the machine's
+	Task Task
+	Out  *Output
+	Time time.Duration // limit of a run; 0: none
 }
 
 // ReadSchedule reads a schedule file and all its jobs, and reports all faults. Outputs use the

@@ -31,7 +31,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 	case *Topic:
 		j.Topic = scheduledTopic{from, t.Output}
 	}
-	return &ScheduledTask{Job: j, Task: t, Out: out, Time: time.Duration(of.Time), Memory: int64(of.Memory)}
+	return &ScheduledTask{Job: j, Task: t, Out: out, Time: time.Duration(of.Time)}
 }
 
 // A scheduledLake is a lake whose rows are an [Origin].

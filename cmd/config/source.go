@@ -105,12 +105,9 @@ func MakeTemporary(from Origin, asked bool) {
 	}
 }
 
-// Opening is [pipeline.OpenData] with more about the rows.
-type Opening func(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error)
-
 // OpenData opens an origin for a check of a certificate.
-func OpenData(from Origin, res pipeline.Resources) Opening {
-	return func(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func OpenData(from Origin, res pipeline.Resources) pipeline.OpenData {
+	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
 		want.Decoders, want.Pages = res.Workers, res.PageMemory()
 		return from.Open(ctx, want)
 	}

@@ -45,8 +45,8 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := system{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
-		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout), limitMemory: limitMemory,
-		log: newLogging(), demo: theDemo, machine: program.This(),
+		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout),
+		log: newLogging(), demo: theDemo,
 	}
 	afterSignal(ctx, func() {
 		w.log.fail(os.Stderr, w.terminal > 0, fmt.Errorf("%w, and given up after %v: nothing half-written is left, a checkpoint from before stays", pipeline.ErrInterrupted, patience))
@@ -78,16 +78,6 @@ func spareMemory() {
 	}
 }
 
-// fileMemory is the memory of the pages of the program's file, in bytes, which the runtime does not count.
-const fileMemory = 34 << 20
-
-// limitMemory sets the soft limit of the memory of the process, unless the user does.
-func limitMemory(bytes int64) {
-	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
-		debug.SetMemoryLimit(max(1, bytes-fileMemory))
-	}
-}
-
 // A system is the environment of the command. Tests have one of their own.
 type system struct {
 	stdin          io.Reader
@@ -96,10 +86,8 @@ type system struct {
 	fs             durable.FS
 	terminal       int          // columns of the terminal behind stderr; 0: no terminal
 	style          report.Style // of standard output
-	limitMemory    func(bytes int64)
 	log            *logging
 	demo           demoSize
-	machine        program.Machine
 	change         func(*pipeline.Job) // of a test; or nil
 
 	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their

@@ -15,12 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -60,7 +58,6 @@ func TestMain(m *testing.M) {
 	k := &killer{order: o}
 	spareMemory()
 	w := testSystem(os.Stdout, os.Stderr, hooked(k.hook))
-	w.limitMemory = limitMemory
 	err := run(context.Background(), o.Args, w)
 	if err != nil {
 		explain(os.Stderr, err)
@@ -71,7 +68,7 @@ func TestMain(m *testing.M) {
 
 func testSystem(stdout, stderr io.Writer, fsys durable.FS) system {
 	return system{
-		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, limitMemory: func(int64) {}, log: newLogging(), machine: program.Machine{Memory: machine.Memory, Room: func(string) (int64, bool) { return 0, false }},
+		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, log: newLogging(),
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(string) (string, bool) { return "", false },
 		change: func(j *pipeline.Job) {

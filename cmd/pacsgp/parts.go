@@ -104,7 +104,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	if err := config.MayReplace(output, h.Files()); err != nil {
 		return err
 	}
-	prepared, err := program.Prepare(ctx, p, h, part.Of, w.machine)
+	prepared, err := program.Prepare(ctx, p, h)
 	if err != nil {
 		return err
 	}

@@ -8,12 +8,12 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/machine"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -98,10 +98,7 @@ func planOne(ctx context.Context, p config.Task, job pipeline.Job, spooled func(
 	for _, f := range src.Files() {
 		out.Files = append(out.Files, plannedFile{f.Path, f.Bytes, f.Rows, f.RowGroups})
 	}
-	sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
-	if err != nil {
-		return planned{}, err
-	}
+	sample := pipeline.SampleOf(src)
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return planned{}, err
 	}
@@ -178,7 +175,7 @@ func (p planned) print(w io.Writer) error {
 			_, _ = fmt.Fprintf(table, "… and %d more\t\t\t\n", len(p.Files)-i)
 			break
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", report.Escape(f.Path), f.Rows, f.RowGroups, machine.Bytes(f.Bytes))
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", report.Escape(f.Path), f.Rows, f.RowGroups, inBytes(f.Bytes))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -198,7 +195,7 @@ func (p planned) print(w io.Writer) error {
 	if u := p.Units; u != nil {
 		_, _ = fmt.Fprintf(w, "units      %s: %d reference, %d train (the N of the bound), %d hold-out\n", u.Counted(u.Reference+u.Train+u.Holdout), u.Reference, u.Train, u.Holdout)
 	}
-	_, _ = fmt.Fprintf(w, "time       about %s with M = %d, by the speed of this machine just now, without reading\n\n", machine.Seconds(p.Seconds), p.Inducing)
+	_, _ = fmt.Fprintf(w, "time       about %s with M = %d, by the speed of this machine just now, without reading\n\n", inTime(p.Seconds), p.Inducing)
 	_, _ = fmt.Fprintf(w, "What so many can certify, with delta %v:\n", p.Delta)
 	header := "  missed\tbound for a draw of Q\t"
 	if p.Holdout > 0 {
@@ -213,4 +210,33 @@ func (p planned) print(w io.Writer) error {
 		_, _ = fmt.Fprintln(table, line)
 	}
 	return table.Flush()
+}
+
+// inBytes is a size in words.
+func inBytes(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, suffix := float64(n)/unit, 0
+	for value >= unit && suffix < 3 {
+		value /= unit
+		suffix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[suffix])
+}
+
+// inTime is a time in words, to two digits.
+func inTime(s float64) string {
+	d := time.Duration(s * float64(time.Second))
+	switch {
+	case d < time.Second:
+		return "1s"
+	case d < 100*time.Second:
+		return d.Round(time.Second).String()
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.0fm", d.Minutes())
+	default:
+		return fmt.Sprintf("%.0fh", d.Hours())
+	}
 }

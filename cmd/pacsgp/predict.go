@@ -73,7 +73,7 @@ func predictCommand(w system) *cobra.Command {
 }
 
 func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res pipeline.Resources, asJSON bool) error {
-	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res, w.machine)
+	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	for _, text := range report.Cautions(p.Certificate) {
 		show.notice(text)
 	}
-	src, err := p.Open(ctx, from, res, w.machine)
+	src, err := p.Open(ctx, from, res)
 	if err != nil {
 		return err
 	}

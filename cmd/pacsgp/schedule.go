@@ -216,15 +216,6 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 		within, cancel = context.WithTimeout(ctx, j.Time)
 		defer cancel()
 	}
-	if j.Memory > 0 {
-		allowed := w.machine.Memory
-		w.machine.Memory = func() int64 {
-			if has := allowed(); has > 0 {
-				return min(has, j.Memory)
-			}
-			return j.Memory
-		}
-	}
 	w.log = w.log.named(as.Run)
 	show := newDisplay(w)
 	defer show.end()

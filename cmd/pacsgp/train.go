@@ -72,6 +72,6 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 	how := p.KeepingBadRows(w.fs, show.notice)
 	how.Run, how.Software, how.Observer = w.log.run, program.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
-	how.Afford, how.Report = program.Afford(w.machine, p.Resources, w.limitMemory), program.Report(out)
+	how.Report = program.Report(out)
 	return how
 }

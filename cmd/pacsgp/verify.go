@@ -102,11 +102,7 @@ func (v verification) run(ctx context.Context, w system) (*program.Verified, err
 	if err != nil {
 		return nil, err
 	}
-	instead := program.LessHere
-	if v.retrain {
-		instead += ", or leave out --retrain"
-	}
-	v.Resources, v.Afford = res, program.AffordCheck(w.machine, res, v.retrain, instead)
+	v.Resources = res
 	return v.Run(ctx, func(found *program.Verified, open pipeline.OpenData) (err error) {
 		if v.retrain {
 			err = v.again(ctx, w, found, open)

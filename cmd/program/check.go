@@ -21,10 +21,6 @@ type Check struct {
 	Trusted            string         // public keys; "": a signature is not asked for
 	Judge              pipeline.Judge // which guarantee the exit status speaks of; "": that for the mean
 	Resources          pipeline.Resources
-
-	// Afford, if not nil, refuses what the check needs: first without rows, and again, with a sample,
-	// before a row is read.
-	Afford func(c certify.Certificate, m pipeline.Model, rows *pipeline.Sample) error
 }
 
 // demanded refuses a certificate with another id or without a signature, where they are demanded,
@@ -38,23 +34,6 @@ func (k Check) demanded(ctx context.Context, c certify.Certificate, id string) (
 	}
 	by, err := config.SignedBy(ctx, k.Certificate, id, c, k.Trusted)
 	return []string{"certificate and model are signed with the trusted key " + by}, err
-}
-
-// affordable opens data, and refuses what their check needs.
-func (k Check) affordable(open config.Opening, c certify.Certificate, m pipeline.Model) pipeline.OpenData {
-	met := k.Afford == nil // the data are opened several times
-	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
-		src, err := open(ctx, want)
-		if err != nil || met {
-			return src, err
-		}
-		sample, err := pipeline.SampleOf(ctx, src, k.Resources.Workers)
-		if err != nil {
-			return nil, err
-		}
-		met = true
-		return src, k.Afford(c, m, &sample)
-	}
 }
 
 // Run checks the certificate. further, if not nil, is called while the rows can be opened.
@@ -71,9 +50,6 @@ func (k Check) Run(ctx context.Context, further func(*Verified, pipeline.OpenDat
 		return nil, err
 	}
 	signed, err := k.demanded(ctx, c, id)
-	if err == nil && k.Afford != nil {
-		err = k.Afford(c, m, nil)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +65,7 @@ func (k Check) Run(ctx context.Context, further func(*Verified, pipeline.OpenDat
 		if k.From, lines, doubt, err = config.Sampled(ctx, replayed, k.Manifest, k.Certificate, c, id); err != nil {
 			return nil, err
 		}
-		open = k.affordable(config.OpenData(k.From, k.Resources), c, m)
+		open = config.OpenData(k.From, k.Resources)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, k.Resources)
 	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {

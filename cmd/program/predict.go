@@ -25,8 +25,8 @@ type Predictor struct {
 }
 
 // ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
-// is that of an interval, 0 for none. What the check needs must be on the machine.
-func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res pipeline.Resources, on Machine) (p Predictor, err error) {
+// is that of an interval, 0 for none.
+func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res pipeline.Resources) (p Predictor, err error) {
 	if p.Model, p.Digest, err = config.ReadModel(ctx, model); err != nil {
 		return p, err
 	}
@@ -34,9 +34,6 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 		return p, err
 	}
 	if _, err := config.SignedBy(ctx, certificate, p.ID, p.Certificate, trusted); err != nil {
-		return p, err
-	}
-	if err := AffordCheck(on, res, false, "")(p.Certificate, p.Model, nil); err != nil {
 		return p, err
 	}
 	if _, err := pipeline.Verify(ctx, p.Certificate, p.Model, p.Digest, nil, res); err != nil {
@@ -47,18 +44,14 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 	return p, err
 }
 
-// Open opens rows to predict. What their prediction needs must be on the machine.
-func (p Predictor) Open(ctx context.Context, from config.Origin, res pipeline.Resources, on Machine) (pipeline.Opened, error) {
+// Open opens rows to predict.
+func (p Predictor) Open(ctx context.Context, from config.Origin, res pipeline.Resources) (pipeline.Opened, error) {
 	meta := p.Model.Meta
 	src, err := from.Open(ctx, pipeline.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
 		return nil, meta.Lacks(err)
 	}
-	sample, err := pipeline.SampleOf(ctx, src, res.Workers)
-	if err != nil {
-		return nil, err
-	}
-	return src, Needs{Reading: sample.Reader, Memory: pipeline.PredictMemory(p.Model, sample, res)}.Met(on, res.Memory, LessHere)
+	return src, nil
 }
 
 // Write writes the predictions of some shards of a source, nil for all, as a Parquet file. ready is

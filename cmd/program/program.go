@@ -35,20 +35,11 @@ func TrainForParts(ctx context.Context, p config.Task, out *config.Output, how p
 	return pipeline.TrainForParts(ctx, p.Job, p.Source, out, how)
 }
 
-// Prepare prepares the last pass of a task that is trained, in this many parts, unless it needs more
-// than there is.
-func Prepare(ctx context.Context, p config.Task, h config.Handover, parts int, m Machine) (*pipeline.Prepared, error) {
+// Prepare prepares the last pass of a task that is trained.
+func Prepare(ctx context.Context, p config.Task, h config.Handover) (*pipeline.Prepared, error) {
 	return h.Prepare(ctx, pipeline.Environment{
 		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			src, err := p.Job.Open(ctx, p.Source, features, p.Resources, nil)
-			if err != nil {
-				return nil, err
-			}
-			sample, err := pipeline.SampleOf(ctx, src, p.Resources.Workers)
-			if err != nil {
-				return nil, err
-			}
-			return src, passNeeds(p, sample, src.Shards(), parts).Met(m, p.Resources.Memory, Less)
+			return p.Job.Open(ctx, p.Source, features, p.Resources, nil)
 		},
 		Sink: h.Sink(), Resources: p.Resources,
 	})

@@ -26,7 +26,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
@@ -474,21 +473,4 @@ func TestMisplacedFlags(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.command, err, c.want)
 		}
 	}
-}
-
-// What this machine has no memory for is refused before rows are read, by drivers and by workers.
-func TestWhatDoesNotFitIsRefused(t *testing.T) {
-	d, _ := withHandover(t, job(t))
-	path := job(t)
-	out, lake := outputOf(t, path), filepath.Join(filepath.Dir(path), "lake")
-	before := here
-	defer func() { here = before }()
-	here = program.Machine{Memory: func() int64 { return 8 << 20 }, Room: before.Room}
-	_, predicts := predictInto(t, filepath.Join(t.TempDir(), "predictions"), out, lake)
-	for who, err := range map[string]error{"worker": d.certify(t.Context()), "driver": on(t, d.path).train(t.Context()), "predict": predicts} {
-		if err == nil || !strings.Contains(err.Error(), "the process may have 8.0 MiB") || !strings.Contains(err.Error(), "\nhint: ") {
-			t.Errorf("%s: %v", who, err)
-		}
-	}
-	d.nothingPublished(t)
 }

@@ -53,7 +53,6 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.KeepingBadRows(durable.OS{}, d.say)
 	d.how.Software, d.how.Report = program.Software(), program.Report(d.out)
-	d.how.Afford = program.Afford(here, task.Resources, func(int64) {}) // no limit: parts are in memory beside it
 	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
 	for _, text := range task.Notices() {
 		d.say(text)

@@ -113,9 +113,6 @@ type prepared struct {
 	pass *pipeline.Prepared // nil: not yet
 }
 
-// here is what this process may have. Tests change it.
-var here = program.This()
-
 // passes are those of this process: each is prepared once, not for each part.
 var passes sync.Map // of *prepared, by passOf
 
@@ -126,7 +123,7 @@ func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
 	p.Lock()
 	defer p.Unlock()
 	if p.pass == nil {
-		pass, err := t.prepare(ctx, part.Of)
+		pass, err := t.prepare(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +152,8 @@ func forget(pass passOf) {
 }
 
 // prepare reads job and handover, and the model of a last pass. Those of another program or training are
-// refused, and what needs more than this machine has.
-func (t passOf) prepare(ctx context.Context, parts int) (*pipeline.Prepared, error) {
+// refused.
+func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
 		return nil, err
@@ -168,7 +165,7 @@ func (t passOf) prepare(ctx context.Context, parts int) (*pipeline.Prepared, err
 	if h.Digest != t.Handover {
 		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, pipeline.ErrChanged, h.Digest, t.Handover)
 	}
-	return program.Prepare(ctx, task, h, parts, here)
+	return program.Prepare(ctx, task, h)
 }
 
 func readJob(ctx context.Context, path string) (config.Task, error) {

@@ -58,10 +58,10 @@ func (s Scoring) open(ctx context.Context, trusted string) (p predictor, err err
 	if err != nil {
 		return p, err
 	}
-	if p.by, err = program.ReadPredictor(ctx, s.Model, s.Certificate, trusted, s.Interval, resources(), here); err != nil {
+	if p.by, err = program.ReadPredictor(ctx, s.Model, s.Certificate, trusted, s.Interval, resources()); err != nil {
 		return p, err
 	}
-	p.rows, err = p.by.Open(ctx, from, resources(), here)
+	p.rows, err = p.by.Open(ctx, from, resources())
 	return p, err
 }
 

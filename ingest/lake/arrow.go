@@ -92,10 +92,14 @@ func (a *arrowBatch) release() {
 
 func (b *batches) startArrow(in *arrowipc.File) error {
 	b.arrow = &arrowBatch{columns: make([]arrow.Array, len(b.src.columns))}
-	err := guard(func() (err error) {
-		b.arrow.record, err = in.Read(b.file, b.shard.group.batch)
-		return err
-	})
+	// Stored and unpacked: packed columns of numbers have about a quarter of their size.
+	err := (&share{allowance: &b.tools.pages}).reserve(5 * b.shard.group.batch.Bytes)
+	if err == nil {
+		err = guard(func() (err error) {
+			b.arrow.record, err = in.Read(b.file, b.shard.group.batch)
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("lake: %s, record batch %d: %w", b.shard.file.path, b.shard.group.index, err)
 	}
@@ -125,7 +129,3 @@ func (b *batches) readArrow(j int, values []float64) error {
 		return nil
 	})
 }
-
-// arrowOverhead estimates the memory for a record batch, stored and unpacked. The unpacked size is
-// not in its description; packed columns of numbers have about a quarter of it.
-func (g group) arrowOverhead() int64 { return 5 * g.batch.Bytes }

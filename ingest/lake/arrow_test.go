@@ -154,9 +154,6 @@ func TestArrowFiles(t *testing.T) {
 		if told, err := src.Told(t.Context()); err != nil || told[0].UncountedRows != 25_000 {
 			t.Errorf("%s: told %+v, %v", name, told, err)
 		}
-		if n, err := src.Overhead(t.Context(), 2); err != nil || n <= 0 {
-			t.Errorf("%s: overhead %d, %v", name, n, err)
-		}
 		_ = b.Close()
 	}
 	for _, alone := range []string{"at", "comment"} {

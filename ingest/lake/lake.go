@@ -193,9 +193,6 @@ func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
 // Columns returns the names of the used columns: features, then the target.
 func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 
-// BatchRows returns the largest number of rows of a batch.
-func (s *Source) BatchRows() int { return s.batchRows }
-
 // Notices returns sentences on the files and columns that were left out, and why.
 func (s *Source) Notices() []string { return slices.Clone(s.notices) }
 
@@ -240,6 +237,7 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lake: %s: %w", sh.file.path, err), b.Close())
 	}
+	b.tools.pages.held.Store(0)
 	if sh.file.arrow {
 		err = b.startArrow(k.arrow)
 	} else {
@@ -252,7 +250,6 @@ func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 }
 
 func (b *batches) start(foot *footer) error {
-	b.tools.pages.held.Store(0)
 	for i := range b.tools.lanes {
 		b.tools.lanes[i].share = share{allowance: &b.tools.pages}
 	}

@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -40,16 +41,22 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 	for j, name := range s.columns {
 		sums[j].Told = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
-	err := s.eachShard(ctx, func(sh shard, foot *footer) error {
+	var file *dataFile
+	var foot *footer
+	for _, sh := range s.shards {
+		err := ctx.Err()
+		if sh.file != file && !sh.file.arrow && err == nil {
+			file = sh.file
+			foot, err = s.footer(ctx, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lake: %s: %w", sh.file.path, err)
+		}
 		for j := range sums {
 			if err := sums[j].add(sh.file, foot, sh.group); err != nil {
-				return fmt.Errorf("column %q: %w", sums[j].Column, err)
+				return nil, fmt.Errorf("lake: %s, row group %d, column %q: %w", sh.file.path, sh.group.index, sums[j].Column, err)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	told := make([]Told, len(sums))
 	for j, n := range sums {
@@ -106,4 +113,14 @@ func (n *telling) extend(lo, hi float64) {
 	}
 	n.groups, n.lo, n.hi = n.groups+1, lo, hi
 	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
+}
+
+// footer reads the footer of a Parquet file again.
+func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {
+	file, err := s.store.open(ctx, f.path)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.cache.find(f, file)
+	return k.foot, errors.Join(err, file.Close())
 }

@@ -124,11 +124,6 @@ func (b *Blob) ReadAt(p []byte, at int64) (int, error) {
 // A Part is a part of an object, from an offset to another one.
 type Part struct{ Start, End int64 }
 
-// PartsMemory bounds the memory of the readers of so many parts of so many bytes together.
-func PartsMemory(bytes int64, parts int) int64 {
-	return min(bytes+int64(parts)*nearBytes, int64(parts)*2*pieceBytes)
-}
-
 // Parts returns a reader of each part, for one goroutine. A part is read mostly in order. Parts next
 // to each other are fetched together, in pieces of up to 4 MiB: the first ones of each part at
 // once, the others while the one before is read.

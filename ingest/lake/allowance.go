@@ -1,0 +1,92 @@
+package lake
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// A cursorNeed is the memory of a cursor: its own bytes, and those of buffers shared in its lane.
+type cursorNeed struct{ own, shared int64 }
+
+// pageOverhead returns the memory for the current page of p: its bytes, levels, and what its values
+// are decoded to.
+func (c *column) pageOverhead(ch *chunk, p *pageReader) (n cursorNeed) {
+	h := &p.header
+	size, body := int64(h.Uncompressed), int64(p.size)+int64(p.size)/4
+	if h.Kind == format.DataPage || h.Kind == format.DataPageV2 {
+		if c.deep > 0 {
+			n.own += int64(h.Values)
+		}
+		switch h.Encoding {
+		case format.Plain:
+			if c.kind == kindBoolean {
+				n.own += int64(h.Values)
+			}
+		case format.RLEDictionary, format.PlainDictionary: //nolint:staticcheck // older writers use the deprecated name
+			n.own += 4*int64(h.Values) + size // a copy with its last group made whole
+		default:
+			n.own += int64(max(c.width, 1)) * int64(h.Values)
+		}
+	}
+	if ch.codec == format.Uncompressed {
+		n.own += body
+		return n
+	}
+	n.own += size
+	n.shared = body + historyOf(ch.codec, size)
+	return n
+}
+
+// historyOf returns the memory of a codec beside a page of a size.
+func historyOf(codec format.CompressionCodec, size int64) int64 {
+	switch codec {
+	case format.Gzip:
+		return 64 << 10
+	case format.Zstd:
+		return 1 << 20 // a block, its literals, tables
+	case format.Brotli:
+		return 1<<20 + min(2*size, 1<<24) // its ring grows by doubling
+	default:
+		return 0
+	}
+}
+
+// An allowance bounds the memory of the pages of a row group while it is read.
+type allowance struct {
+	most int64 // bytes; 0 means no limit
+	held atomic.Int64
+}
+
+// A share is the part of an allowance that the cursors of a lane use. Their pages share buffers.
+type share struct {
+	*allowance
+
+	shared int64 // bytes of the shared buffers
+}
+
+// reserve adds bytes to those in use. Too many are an error.
+func (s *share) reserve(bytes int64) error {
+	if s == nil || s.most == 0 {
+		return nil
+	}
+	if held := s.held.Add(max(bytes, 0)); held > s.most {
+		return fmt.Errorf("its pages need %d MiB of memory to be read, and a reader has %d: give more memory, read with fewer workers, or write smaller pages", held>>20+1, s.most>>20)
+	}
+	return nil
+}
+
+// reservePage reserves memory for the current page, in place of the page before.
+func (c *walker[V]) reservePage() error {
+	if c.most > 0 && int64(c.pages.size) > c.most {
+		return c.tooLarge(int64(c.pages.size))
+	}
+	if c.allowed == nil {
+		return nil
+	}
+	need := c.col.pageOverhead(&c.chunk, &c.pages)
+	more := max(0, need.own-c.reserved) + max(0, need.shared-c.allowed.shared)
+	c.reserved, c.allowed.shared = max(c.reserved, need.own), max(c.allowed.shared, need.shared)
+	return c.allowed.reserve(more)
+}
