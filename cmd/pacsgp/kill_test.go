@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -87,11 +86,11 @@ func dies(t *testing.T, o order) (survived bool, when string) {
 	return err == nil, fmt.Sprintf("operation %d: %s", o.At, lastLine(log))
 }
 
-// published returns the artifacts in an output directory, and these files, by name.
-func published(t *testing.T, out string, also ...string) map[string]string {
+// published returns the artifacts in an output directory, by name.
+func published(t *testing.T, out string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, pattern := range append([]string{"model-*", "certificate-*", "log.json"}, also...) {
+	for _, pattern := range []string{"model-*", "certificate-*", "log.json"} {
 		names, err := filepath.Glob(filepath.Join(out, pattern))
 		fatal.If(t, err)
 		for _, name := range names {
@@ -102,19 +101,15 @@ func published(t *testing.T, out string, also ...string) map[string]string {
 }
 
 // complete checks an output directory after a run that came to its end: these
-// artifacts and no other, one attempt, no checkpoint and nothing unfinished. Files beside
-// them may be there.
-func complete(t *testing.T, when, out string, want map[string]string, beside ...string) {
+// artifacts and no other, one attempt, no checkpoint and nothing unfinished.
+func complete(t *testing.T, when, out string, want map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, published(t, out, slices.Collect(maps.Keys(want))...)); diff != "" {
+	if diff := cmp.Diff(want, published(t, out)); diff != "" {
 		t.Errorf("%s: other artifacts than those of an uninterrupted run (-want +got):\n%.2000s", when, diff)
 	}
-	known := maps.Clone(want)
-	for _, name := range append([]string{".lock", sinklake.RunFile, sinklake.PlotFile}, beside...) {
-		known[name] = ""
-	}
+	known := []string{".lock", sinklake.RunFile, sinklake.PlotFile, sinklake.CurrentFile}
 	for _, name := range names(t, out) {
-		if _, ok := known[name]; !ok && !strings.HasPrefix(name, "run-") && name != sinklake.CurrentFile && !strings.HasPrefix(name, "manifest-") {
+		if _, ok := want[name]; !ok && !slices.Contains(known, name) && !strings.HasPrefix(name, "run-") && !strings.HasPrefix(name, "manifest-") {
 			t.Errorf("%s: %s is left over", when, name)
 		}
 	}
@@ -143,10 +138,6 @@ func whole(t *testing.T, when, out string, want map[string]string) {
 			}
 		case name == sinklake.CurrentFile:
 			pointsToWhole(t, when, out)
-		case name == sinklake.HandoverFile && want[name] == "":
-			if _, err := pipeline.ParseHandover(data); err != nil {
-				fault = err.Error()
-			}
 		case name == sinklake.PlotFile:
 			if _, err := png.Decode(bytes.NewReader(data)); err != nil {
 				fault = err.Error()
@@ -250,36 +241,4 @@ func TestKilledAtEveryOperationThenResumed(t *testing.T) {
 func lastLine(log []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	return lines[len(lines)-1]
-}
-
-// Every command that writes may die at any operation: what is seen is whole, and the
-// same command then gives the same bytes and clears up.
-func TestWritersKilledThenRunAgain(t *testing.T) {
-	t.Parallel()
-	repeats(t)
-	all := writers(t)
-	for i, name := range slices.Sorted(maps.Keys(all)) {
-		t.Run(name, func(t *testing.T) {
-			w, ways := all[name], []string{howBefore, howAfter, howHalf}
-			stride := 3 * w.stride
-			if w.file {
-				stride = 1
-			}
-			if testing.Short() {
-				stride, ways = stride*25, ways[i%3:][:1]
-			}
-			for _, how := range ways {
-				for at, survived := 1, false; !survived; at += stride {
-					out := t.TempDir()
-					var when string
-					survived, when = dies(t, order{Args: w.args(out), At: at, How: how})
-					whole(t, when, out, w.want)
-					succeed(t, w.args(out)...)
-					if !w.file { // it owns no directory that it could clear up
-						w.complete(t, when, out)
-					}
-				}
-			}
-		})
-	}
 }

@@ -19,12 +19,8 @@ func TestFailedPublicationsLeaveNothingOpen(t *testing.T) {
 		count int    // of the requests that fail; −1: all
 		with  *kerr.Error
 	}{
-		{kmsg.AddPartitionsToTxn, "", -1, kerr.PolicyViolation},
 		{kmsg.AddPartitionsToTxn, "", -1, kerr.RequestTimedOut}, // it may be done
-		{kmsg.AddPartitionsToTxn, "pacsgp-current", -1, kerr.PolicyViolation},
-		{kmsg.Produce, "", -1, kerr.PolicyViolation},
 		{kmsg.Produce, "pacsgp-current", -1, kerr.PolicyViolation},
-		{kmsg.AddOffsetsToTxn, "", -1, kerr.PolicyViolation},
 		{kmsg.TxnOffsetCommit, "", -1, kerr.PolicyViolation},
 		{kmsg.EndTxn, "", 1, kerr.PolicyViolation},
 	} {

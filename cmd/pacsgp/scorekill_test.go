@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,6 +44,20 @@ func TestScoreOfATopicKilled(t *testing.T) {
 			t.Fatalf("killed at request %d of %d", at, requests)
 		}
 	}
+}
+
+// some are a few of the numbers from 1 to n, drawn by a seed; with -soak all.
+func some(n, few int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i + 1
+	}
+	if *soak {
+		return all
+	}
+	rng := rand.New(rand.NewPCG(4, 5))
+	rng.Shuffle(n, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return slices.Sorted(slices.Values(all[:min(n, few)]))
 }
 
 // killScore runs score up to this request, as runTo does, and kills it then or a moment later.

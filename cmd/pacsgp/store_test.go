@@ -3,85 +3,81 @@ package main
 import (
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/objects/objectstest"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// TestStore does the same jobs on files and on the same files in a real store: all that comes out
-// is the same to the byte, also if the store is slow, and after it was killed in the middle. No
-// output has the credentials.
+// A job on rows in a real store publishes there what it publishes from files to a folder, to the byte,
+// also after the store was killed in the middle, when it has published nothing. Commands read rows
+// and artifacts there. Nothing has the credentials.
 func TestStore(t *testing.T) {
 	repeats(t)
-	g := objectstest.NewGateway(t)
-	near, stored := heldOut(t), heldOutJob()
-	dir := near.dir
-	for _, path := range found(t, dir, "lake", "*") {
+	g, near := objectstest.NewGateway(t), trained(t)
+	for _, path := range found(t, near.lake, "*") {
 		g.Put(t, "lake/"+filepath.Base(path), readFile(t, path))
 	}
-	lake := "s3://" + objectstest.Bucket + "/lake"
-	stored["source"] = "{paths: ['" + lake + "']}"
+	lake, out := "s3://"+objectstest.Bucket+"/lake", "s3://"+objectstest.Bucket+"/a/out"
+	folder := filepath.Join(g.Folder(), "a", "out")
+	job := tiny(jobFile{"source": "{paths: ['" + lake + "']}"}).write(t, near.dir)
 	var answered atomic.Int64
 	objectstest.Environment(t, g.Through(t, func(n int64) { answered.Store(n) }))
-	far := retrained(t, dir, stored)
+	said := succeed(t, "train", "-c", job, "-o", out)
 	trained := answered.Load()
-	same(t, near, far)
-	for _, args := range [][]string{{"verify", "MODEL", "CERTIFICATE", "LAKE"}, {"plan", "-c", "JOB"}} {
-		call := func(a artifact, lake string, job jobFile) answer {
-			words := strings.NewReplacer("MODEL", a.model, "CERTIFICATE", a.certificate, "LAKE", lake, "JOB", tiny(job).write(t, dir))
-			var all []string
-			for _, arg := range args {
-				all = append(all, words.Replace(arg))
-			}
-			return pacsgp(t, all...)
-		}
-		a, b := call(near, near.lake, heldOutJob()), call(far, lake, stored)
-		if args[0] != "plan" && (a.stdout != strings.NewReplacer(lake, near.lake, far.out, near.out).Replace(b.stdout) || a.stdout == "") || a.status != b.status {
-			t.Errorf("%s: status %d, on disk %d, or other words:\n%s\non disk:\n%s\n%s", args[0], b.status, a.status, b.stdout, a.stdout, b.message)
-		}
+	alike(t, near.out, folder)
+	r := record(t, folder)
+	said.says(t, 0, out+"/"+r.Model)
+
+	far, predicted := filepath.Join(near.dir, "far.parquet"), filepath.Join(near.dir, "near.parquet")
+	for _, args := range [][]string{
+		{"plan", "-c", job},
+		{"verify", out, lake, "--judge", "draw"},
+		{"verify", out + "/" + r.Model, out + "/" + r.Certificate, lake, "--judge", "draw"},
+		{"inspect", out},
+		{"inspect", out + "/" + r.Model},
+		{"train", "-c", job, "-o", out},
+		{"predict", out, lake, "-o", far},
+		{"predict", near.out, near.lake, "-o", predicted},
+	} {
+		succeed(t, args...)
 	}
-	p, q := filepath.Join(dir, "p.parquet"), filepath.Join(dir, "q.parquet")
-	succeed(t, "predict", near.model, near.certificate, near.lake, "-o", p)
-	succeed(t, "predict", far.model, far.certificate, lake, "-o", q)
-	if string(readFile(t, p)) != string(readFile(t, q)) {
+	if string(readFile(t, far)) != string(readFile(t, predicted)) {
 		t.Error("predict: other bytes than on disk")
 	}
-	writeFile(t, filepath.Join(dir, "score.yaml"), []byte("source: {paths: ['"+lake+"']}\nmodel: '"+far.out+"'\noutput: scored\n"))
-	succeed(t, "score", filepath.Join(dir, "score.yaml"), "--once")
-	if n := len(found(t, dir, "scored", "s3", objectstest.Bucket, "lake", "*.parquet")); n != 1 {
-		t.Errorf("%d files of predictions, want 1", n)
+	score := filepath.Join(near.dir, "score.yaml")
+	writeFile(t, score, []byte("source: {paths: ['"+lake+"']}\nmodel: '"+out+"'\noutput: scored\n"))
+	succeed(t, "score", score, "--once")
+	if n := len(found(t, near.dir, "scored", "s3", objectstest.Bucket, "lake", "*.parquet")); n != 3 {
+		t.Errorf("%d files of predictions, want 3", n)
 	}
-	slow := func(int64) { time.Sleep(2 * time.Millisecond) }
-	objectstest.Environment(t, g.Through(t, slow))
-	same(t, near, retrained(t, dir, stored))
+	pacsgp(t, "verify", strings.Replace(out, "//", "/", 1)).says(t, exitFailure, "only s3://BUCKET/PATH")
 
 	var once sync.Once
-	endpoint := g.Through(t, func(n int64) {
+	objectstest.Environment(t, g.Through(t, func(n int64) {
 		if n > trained/2 {
 			once.Do(g.Kill)
 		}
-	})
-	objectstest.Environment(t, endpoint)
-	out := t.TempDir()
-	killed := pacsgp(t, "train", "-c", tiny(stored).write(t, dir), "-o", out)
-	killed.says(t, exitFailure, lake+"/")
-	if left := append(found(t, out, "certificate-*"), found(t, out, "current.json")...); len(left) > 0 {
+	}))
+	out, folder = strings.Replace(out, "/a/", "/b/", 1), filepath.Join(g.Folder(), "b", "out")
+	killed := pacsgp(t, "train", "-c", job, "-o", out)
+	killed.says(t, exitFailure, "s3://"+objectstest.Bucket+"/")
+	if left := append(found(t, folder, "certificate-*.json"), found(t, folder, "current.json")...); len(left) > 0 {
 		t.Errorf("a run that lost its store has published %s", left)
 	}
 	g.Start(t)
-	again := pacsgp(t, "train", "-c", tiny(stored).write(t, dir), "-o", out)
-	if again.status != 0 {
-		t.Fatalf("status %d: %s", again.status, again.message)
+	again := succeed(t, "train", "-c", job, "-o", out)
+	alike(t, near.out, folder)
+	for _, a := range []answer{said, killed, again} {
+		secret(t, a.stdout+a.log+a.message)
 	}
-	same(t, near, artifact{model: found(t, out, "model-*")[0], certificate: found(t, out, "certificate-*.json")[0]})
-	secret(t, killed.message+killed.log+again.log)
-	fatal.If(t, filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+	fatal.If(t, filepath.WalkDir(g.Folder(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			secret(t, string(readFile(t, path)))
 		}
@@ -89,35 +85,51 @@ func TestStore(t *testing.T) {
 	}))
 }
 
-// An object that is written again between the passes of a run ends it, even if its rows are the same.
-func TestStoreIsPinnedForTheRun(t *testing.T) {
+// alike demands that two outputs have the same artifacts, to the byte, and that both are current.
+func alike(t *testing.T, near, far string) {
+	t.Helper()
+	a, b := record(t, near), record(t, far)
+	for _, name := range []string{a.Model, a.Certificate, a.Row, sinklake.LogFile} {
+		data, err := os.ReadFile(filepath.Join(far, name))
+		if err != nil || string(data) != string(readFile(t, filepath.Join(near, name))) {
+			t.Errorf("%s: other bytes than on disk, %v", name, err)
+		}
+	}
+	if a.ID != b.ID || !strings.Contains(string(readFile(t, filepath.Join(far, sinklake.CurrentFile))), a.ID) {
+		t.Errorf("certificate %s is published on disk, %s in the store, or it is not current", a.ID, b.ID)
+	}
+}
+
+// A store that ignores the conditions of writes is no output, nor are other stores, secrets in an
+// address, a place in the data, and a job of another command.
+func TestStoresThatAreNoOutput(t *testing.T) {
 	s, dir := objectstest.New(t), t.TempDir()
 	smallLake(t, dir)
-	key := ""
-	for _, path := range found(t, dir, "lake", "*") {
-		key = "lake/" + filepath.Base(path)
-		s.Put(key, readFile(t, path))
-	}
-	job := tiny(jobFile{"source": "{paths: ['" + s.Address("lake") + "']}"}).write(t, dir)
-	succeed(t, "train", "-c", job, "-o", filepath.Join(dir, "one"))
-	var once sync.Once
-	listed := 0
 	s.Break(func(_ http.ResponseWriter, r *http.Request, _ int) bool {
-		if listed += len(r.URL.Query()["list-type"]); listed > 2 { // two pages are the first listing
-			once.Do(func() { s.Retag(key) })
+		if r.Method == http.MethodPut {
+			r.Header.Del("If-None-Match")
 		}
 		return false
 	})
-	got := pacsgp(t, "train", "-c", job, "-o", filepath.Join(dir, "two"))
-	got.says(t, exitFailure, s.Address(key)+" was written again")
-}
-
-// same demands that two artifacts have the same bytes, by their names.
-func same(t *testing.T, near, far artifact) {
-	t.Helper()
-	if filepath.Base(near.model) != filepath.Base(far.model) || filepath.Base(near.certificate) != filepath.Base(far.certificate) {
-		t.Errorf("on disk %s and %s, in the store %s and %s", filepath.Base(near.model), filepath.Base(near.certificate), filepath.Base(far.model), filepath.Base(far.certificate))
+	out := s.Address("out")
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out).says(t, exitFailure, "without regard to If-None-Match or If-Match")
+	if names := s.Keys(); len(names) != 1 {
+		t.Errorf("it has left %q, want .lock alone", names)
 	}
+	for output, want := range map[string]string{
+		"https://me:hunter2@host/out": "without a user or a query", "s3://me:hunter2@rows/out": "without a user or a query", s.Address("lake/out"): "lake",
+	} {
+		job := tiny(jobFile{"source": "{paths: ['" + s.Address("lake") + "']}", "output": "'" + output + "'"}).write(t, dir)
+		a := pacsgp(t, "train", "-c", job)
+		a.says(t, exitConfig, want)
+		secret(t, a.message)
+		if strings.Contains(a.message, "hunter2") {
+			t.Errorf("the message has a secret: %s", a.message)
+		}
+	}
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir), "-o", out, "--no-pass").says(t, exitUsage, "want a path of this machine")
+	piped := tiny(jobFile{"source": `{paths: "-"}`, "features": "[x1]"}).write(t, dir)
+	pacsgp(t, "train", "-c", piped, "-o", out).says(t, exitConfig, "only a job of files")
 }
 
 func secret(t *testing.T, text string) {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
-	"maps"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -21,23 +19,6 @@ type Gate struct {
 	told atomic.Pointer[func(key int16)]
 }
 
-// StartGated starts a broker of the test's own that is reached through a gate.
-func StartGated(t testing.TB, o Options) (*Server, *Gate) {
-	t.Helper()
-	skipShort(t)
-	l, g := listen(t)
-	t.Cleanup(func() { _ = l.Close() }) // also where Start skips the test
-	s := Start(t, g.advertised(o))
-	g.to = s.Address
-	var serving sync.WaitGroup
-	t.Cleanup(func() {
-		_ = l.Close()
-		serving.Wait()
-	})
-	serving.Go(func() { g.serve(l) })
-	return s, g
-}
-
 // listen returns a gate that is not served yet, and its listener.
 func listen(t testing.TB) (net.Listener, *Gate) {
 	t.Helper()
@@ -46,16 +27,6 @@ func listen(t testing.TB) (net.Listener, *Gate) {
 		t.Fatal(err)
 	}
 	return l, &Gate{Address: l.Addr().String()}
-}
-
-// advertised adds to the options of a broker that clients come through the gate.
-func (g *Gate) advertised(o Options) Options {
-	o.Properties = maps.Clone(o.Properties)
-	if o.Properties == nil {
-		o.Properties = map[string]string{}
-	}
-	o.Properties["advertised.listeners"] = "PLAINTEXT://" + g.Address
-	return o
 }
 
 // serve lets connections through until the listener is closed.
