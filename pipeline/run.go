@@ -136,7 +136,7 @@ func (p PlotRows) residuals(fitted bool) Residuals {
 		f.Column += off * off / n
 	}
 	f.Column = math.Sqrt(f.Column)
-	if total > 0 {
+	if total > 0x1p-80*middle*middle { // and not the rounding of the mean alone
 		f.R2 = 1 - squares/total
 	}
 	return f
