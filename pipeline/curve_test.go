@@ -34,7 +34,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 	for i, s := range g.Curve.Steps {
 		beyond := int64(0)
 		for _, e := range off {
-			if e > s.Tolerance {
+			if e+p.certificate.Accuracy.Tau > s.Tolerance {
 				beyond++
 			}
 		}

@@ -70,11 +70,12 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	}, nil
 }
 
-// accuracyPart is τ as a share of the tolerance.
-const accuracyPart = 0x1p-20
+// accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
+// noise, whose weights are large, without predictions that are proven.
+const accuracyPart = 0x1p-12
 
 // accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
-// exact mean. It is so small a part of the tolerance that subtracting it costs nothing.
+// exact mean. It is so small a part of the tolerance that subtracting it costs next to nothing.
 func accuracy(l certify.Loss, target Affine) float64 {
 	switch l.Kind.Tolerances() {
 	case certify.OneTolerance:

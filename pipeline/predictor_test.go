@@ -87,3 +87,26 @@ func TestPredictorOffTheData(t *testing.T) {
 		t.Errorf("among the rows the deviation is %v, of a prior's %v", near.Deviation, prior)
 	}
 }
+
+// A function without noise and a tolerance of some ten-thousandths of its spread: every row has a prediction, for the
+// errors that are proven of its mean are below τ.
+func TestPredictionsWithoutNoise(t *testing.T) {
+	columns := waves(600, 0, 5)
+	for i, a := range columns[0] {
+		columns[2][i] = math.Sin(2*a) + columns[1][i]
+	}
+	p := publish(t, newLake(columns, 600), func(j *pipeline.Job) {
+		withHoldout(0.2)(j)
+		j.Loss.EpsilonStd, j.Train.Objective, j.Inducing = 5e-5, "elbo", []int{100}
+	})
+	ready, err := pipeline.NewReady(p.result.Model, 1)
+	fatal.If(t, err)
+	defer ready.Close()
+	for i := range columns[0] {
+		row, err := ready.Row([]float64{columns[0][i], columns[1][i]})
+		fatal.If(t, err)
+		if !(row.PredictiveDeviation > 0) || row.Reason != "" {
+			t.Fatalf("row %d: %+v", i, row)
+		}
+	}
+}

@@ -93,7 +93,7 @@ class Model:
 
     def tau(self):
         """How near to the exact mean a reader's prediction has to be, in raw units (format.md, 5.3)."""
-        return tolerance(self.loss, self.target) * 2.0 ** -20
+        return tolerance(self.loss, self.target) * 2.0 ** -12
 
 
 def tolerance(loss, target):
