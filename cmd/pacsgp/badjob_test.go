@@ -15,40 +15,6 @@ import (
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// An output directory that the source would find the model in is refused before
-// anything is written: the last pass and every later job would read it as rows.
-func TestOutputInsideSource(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	fatal.If(t, os.Symlink("lake", filepath.Join(dir, "link")))
-	before := names(t, filepath.Join(dir, "lake"))
-	for _, c := range []struct{ paths, output, words string }{
-		{"lake/", "lake/out", "job.yaml:4:9: output: " + filepath.Join(dir, "lake", "out") + " is inside the source " + filepath.Join(dir, "lake") + ", whose subdirectories are read"},
-		{"lake", "lake/", "a name that begins with _ or ."},
-		{"lake", "link/a/b", "is inside the source"},
-		{"link", "lake/out", "is inside the source"},
-		{".", "out", "is inside the source"},
-		{"lake/*.parquet", "lake", "would find the model in"},
-		{"lake/*", "lake/out", "would find the model in"},
-	} {
-		job := tiny(jobFile{"source": "{paths: ['" + c.paths + "']}", "output": c.output}).write(t, dir)
-		for _, command := range []string{"plan", "train"} {
-			pacsgp(t, command, "-c", job).says(t, exitConfig, c.words)
-		}
-		if after := names(t, filepath.Join(dir, "lake")); len(after) != len(before) {
-			t.Errorf("output %s: the lake holds %q", c.output, after)
-		}
-	}
-	job := tiny(nil).write(t, dir)
-	flag := pacsgp(t, "train", "-c", job, "-o", filepath.Join(dir, "lake", "out"))
-	flag.says(t, exitConfig, "output: ", "is inside the source")
-	for _, output := range []string{"lake/_out", "lake/.runs/1", "lake-2"} {
-		succeed(t, "plan", "-c", tiny(jobFile{"output": output}).write(t, dir))
-	}
-	succeed(t, "train", "-c", tiny(jobFile{"output": "lake/_out"}).write(t, dir))
-	succeed(t, "plan", "-c", job)
-}
-
 func TestOutputInUse(t *testing.T) {
 	dir := t.TempDir()
 	smallLake(t, dir)

@@ -20,7 +20,7 @@ import (
 // The examples, and the files in the manifests of Kubernetes, are ones that commands take.
 func TestExamplesAreTaken(t *testing.T) {
 	examples := filepath.Join("..", "..", "examples")
-	files := []string{filepath.Join(examples, "stream.yaml"), filepath.Join(examples, "demo.yaml"), filepath.Join(examples, "choose.yaml")}
+	files := []string{filepath.Join(examples, "stream.yaml"), filepath.Join(examples, "demo.yaml"), filepath.Join(examples, "choose.yaml"), filepath.Join(examples, "schedule", "schedule.yaml"), filepath.Join(examples, "schedule", "schedule-topic.yaml")}
 	for _, name := range []string{"kubernetes.yaml", "kubernetes-schedule.yaml", "kubernetes-score.yaml"} {
 		dir, jobs := t.TempDir(), 0
 		for text := range bytes.SplitSeq(readFile(t, filepath.Join(examples, "operations", name)), []byte("\n---\n")) {

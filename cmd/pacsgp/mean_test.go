@@ -25,7 +25,7 @@ a, b = rng.uniform(-3, 3, (2, 3000))
 os.mkdir(sys.argv[1])
 pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + 0.3 * b + rng.normal(0, 0.1, 3000)}), sys.argv[1] + "/rows.parquet")
 `, in("rows"))
-	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\n"
+	job := string(readFile(t, in("job.yaml"))) + "\ninducing: 20\ntrain: {passes: 5}\n"
 	for form, of := range map[string]struct{ job, fitted string }{
 		"one": {job, "no hold-out row"}, "two": {strings.Replace(job, "# outside", "outside", 1), "outside rows alone"},
 	} {

@@ -40,18 +40,3 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 	loss = "{kind: squared, epsilon: 100}" // a bound that stands alone
 	train("4", "one", 5, "Use 5 of these rows")
 }
-
-// A damaged log is told in the first second, and nothing is trained.
-func TestDamagedLogStopsTheJob(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	log := filepath.Join(dir, "out", "log.json")
-	job := tiny(nil).write(t, dir)
-	succeed(t, "train", "-c", job)
-	writeFile(t, log, readFile(t, log)[1:])
-	a := pacsgp(t, "train", "-c", tiny(jobFile{"loss": "{epsilon: 0.6}"}).write(t, dir))
-	a.says(t, exitFailure, log, "restore it from a copy, or choose another output")
-	if strings.Contains(a.log, `"`+string(pipeline.PhaseTrain)+`"`) {
-		t.Error("the job has trained")
-	}
-}

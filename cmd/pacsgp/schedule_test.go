@@ -97,13 +97,6 @@ func TestTwoSchedulersOnOneRecord(t *testing.T) {
 	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "in use by another process", "hint: one scheduler has the record")
 }
 
-func TestScheduleFaults(t *testing.T) {
-	dir := t.TempDir()
-	pacsgp(t, "schedule", "-c", writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: []"), "--once").says(t, exitConfig, ":5:15: jobs[0].triggers: there is none")
-	pacsgp(t, "schedule").says(t, exitUsage, "name the schedule file")
-	pacsgp(t, "schedule", "-c", tiny(nil).write(t, dir)).says(t, exitConfig, "job.yaml: it is a job file, and a schedule file is wanted")
-}
-
 // Runs, promotion by the rule and by hand, rollback, and verification of all on the last day.
 func TestPromotedByTheRule(t *testing.T) {
 	dir := t.TempDir()
@@ -168,13 +161,14 @@ func TestPromotedByTheRule(t *testing.T) {
 	}
 }
 
-// The schedules of the examples are some: of the demo's job, and of one on a topic.
-func TestExamplesOfSchedules(t *testing.T) {
-	for name, which := range map[string]schedule.Which{"schedule.yaml": schedule.FilesAll, "schedule-topic.yaml": schedule.FilesNew} {
-		path := filepath.Join("..", "..", "examples", "schedule", name)
-		_, jobs, err := loadSchedule(t.Context(), path, testSystem(discard{}, discard{}, plain()))
-		if err != nil || len(jobs) != 1 || !jobs[0].Job.Job.Repeated || jobs[0].Files.Which != which {
-			t.Errorf("%s: %+v, %v", name, jobs, err)
-		}
-	}
+// A scheduler that goes on says at once what has failed, as something that a quiet log has.
+func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"features": "[x1, x2]", "target": "none"}).write(t, dir)))
+	schedule := filepath.Join(dir, "schedule.yaml")
+	writeFile(t, schedule, []byte("record: schedule.db\npoll: 1h\njobs:\n  - {name: a, job: job.yaml, triggers: [{rows: 1}]}\n"))
+	service := startCommand(t, "-q", "schedule", "-c", schedule)
+	service.find(t, "(a: run 1 .*failed)")
+	service.end(t)
 }
