@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -102,4 +103,38 @@ func ReadArtifact(ctx context.Context, reference string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: it has changed while it was read: %w", reference, err)
 	}
 	return data, nil
+}
+
+// TrustedKeys is what the flag --trusted means.
+const TrustedKeys = "public keys, a file or a folder of some: demand a signature by one of them"
+
+// Trust is the value of that flag. A variable of a script that is not set would trust anybody.
+type Trust string
+
+// String is the path.
+func (t *Trust) String() string { return string(*t) }
+
+// Type is that of a flag.
+func (*Trust) Type() string { return "string" }
+
+// Set sets the path.
+func (t *Trust) Set(path string) error {
+	if path == "" {
+		return errors.New("want public keys; leave the flag out to demand no signature")
+	}
+	*t = Trust(path)
+	return nil
+}
+
+// ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after
+// them. An output directory stands for what is current in it.
+func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
+	model, certificate, folder, err := CurrentPaths(ctx, args[0])
+	if folder || err != nil {
+		return model, certificate, args[1:], err
+	}
+	if len(args) < 2 {
+		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], CurrentFile))
+	}
+	return args[0], args[1], args[2:], MayBeModel(args[0])
 }

@@ -74,3 +74,39 @@ type trainedModel struct {
 func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, error) {
 	return t.from.Trained(ctx)
 }
+
+// TrainForParts trains a task up to the last pass, whose parts others make.
+func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunConfig) error {
+	if _, piped := p.Source.(*Stdin); piped {
+		return Argument(errors.New("a last pass in parts: they read the rows themselves, and a stream is read once: name files or a topic"))
+	}
+	if err := Local(p.Output); err != nil {
+		return err
+	}
+	return pipeline.TrainForParts(ctx, p.Job, p.Source, out, how)
+}
+
+// Prepare prepares the last pass of a task that is trained.
+func Prepare(ctx context.Context, p Task, h Handover) (*pipeline.Prepared, error) {
+	return h.Prepare(ctx, pipeline.Environment{
+		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
+			return p.Job.Open(ctx, p.Source, features, p.Resources, nil)
+		},
+		Sink: h.Sink(), Resources: p.Resources,
+	})
+}
+
+// Certify merges the parts of the last pass of a task that is trained, which are files, and publishes
+// model and certificate.
+func Certify(ctx context.Context, p Task, h Handover, parts []string, out *Output, how pipeline.RunConfig) (o *pipeline.Outcome, err error) {
+	all, release, err := MergePasses(parts)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	m, err := h.Trained(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.CertifyParts(ctx, h.Handover, m, all, p.Job, p.Source, out, how)
+}

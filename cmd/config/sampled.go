@@ -44,23 +44,16 @@ func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 
-// Sampled finds the files of a certificate's sample among the data, by the named manifest or the
-// one beside the certificate; without one it returns the data. lines are its findings, doubt a
+// Sampled finds the files of a certificate's sample among the data, by the manifest beside
+// the certificate; without one it returns the data. lines are its findings, doubt a
 // finding that matters if the data are other rows.
-func Sampled(ctx context.Context, data Origin, named, certificate string, c certify.Certificate, id string) (from Origin, lines []string, doubt, err error) {
+func Sampled(ctx context.Context, data Origin, certificate string, c certify.Certificate, id string) (from Origin, lines []string, doubt, err error) {
 	lake, ok := data.(Lake)
 	if !ok {
-		if named != "" {
-			err = Argument(errors.New("--manifest: it lists files, and the rows come from elsewhere"))
-		}
-		return data, nil, nil, err
+		return data, nil, nil, nil
 	}
-	path := named
-	if path == "" {
-		path = objects.Join(objects.Dir(certificate), sinklake.ManifestName(id))
-	}
-	list, err := sinklake.ReadManifest(nil, path, c, id)
-	if named == "" && errors.Is(err, fs.ErrNotExist) {
+	list, err := sinklake.ReadManifest(nil, objects.Join(objects.Dir(certificate), sinklake.ManifestName(id)), c, id)
+	if errors.Is(err, fs.ErrNotExist) {
 		return data, nil, nil, nil
 	}
 	if err != nil {

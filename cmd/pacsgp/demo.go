@@ -14,7 +14,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -94,7 +93,7 @@ func demo(ctx context.Context, w system, output string, seed uint64, noise float
 	}
 	say("\nVerifying the artifact against the lake, and training again without the hold-out rows …\n")
 	model, certificate := filepath.Join(p.Output, o.Record.Model), filepath.Join(p.Output, o.Record.Certificate)
-	v, err := verification{Check: program.Check{Model: model, Certificate: certificate, ID: o.Record.ID, From: p.Source, Judge: p.Require.Judge}, retrain: true}.run(ctx, w)
+	v, err := verification{model: model, certificate: certificate, id: o.Record.ID, from: p.Source, judge: p.Require.Judge, retrain: true}.run(ctx, w)
 	if err != nil {
 		return err
 	}

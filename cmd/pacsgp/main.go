@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
@@ -154,7 +153,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
 			"certificate (vacuous, above what the job requires, or only indicative), 78 bad configuration,\n" +
 			"130 interrupted.",
-		Version:       program.Version(),
+		Version:       config.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -104,7 +103,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 	if err := config.MayReplace(output, h.Files()); err != nil {
 		return err
 	}
-	prepared, err := program.Prepare(ctx, p, h)
+	prepared, err := config.Prepare(ctx, p, h)
 	if err != nil {
 		return err
 	}
@@ -138,7 +137,7 @@ func certifyParts(ctx context.Context, w system, p config.Task, parts []string) 
 		return nil, err
 	}
 	out := p.Place(w.fs)
-	found, err := program.Certify(ctx, p, h, parts, out, howTo(w, show, p, out, nil))
+	found, err := config.Certify(ctx, p, h, parts, out, howTo(w, show, p, out, nil))
 	if err != nil {
 		return nil, err
 	}

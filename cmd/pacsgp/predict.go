@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -38,7 +37,7 @@ func predictCommand(w system) *cobra.Command {
 			if output == "" {
 				return config.Argument(errors.New("-o: name the file to write"))
 			}
-			model, certificate, rest, err := program.ArtifactPaths(cmd.Context(), args)
+			model, certificate, rest, err := config.ArtifactPaths(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -66,14 +65,14 @@ func predictCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a draw from Q")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
-	cmd.Flags().Var((*program.Trust)(&trusted), "trusted", program.TrustedKeys)
+	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
 func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res pipeline.Resources, asJSON bool) error {
-	p, err := program.ReadPredictor(ctx, model, certificate, trusted, share, res)
+	p, err := config.ReadPredictor(ctx, model, certificate, trusted, share, res)
 	if err != nil {
 		return err
 	}
@@ -98,14 +97,14 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	if asJSON {
 		return printJSON(w.stdout, struct {
-			Doubts   []string          `json:"doubts"`
-			Output   string            `json:"output"`
-			Rows     int64             `json:"rows"`
-			Refused  int64             `json:"rows_without_prediction"`
-			Vague    int64             `json:"rows_without_deviation"` // that have a prediction
-			Far      int64             `json:"rows_far"`               // from the reference rows, that have a prediction
-			ID       string            `json:"certificate"`            // "" if nothing is certified about the predictions
-			Interval *program.Interval `json:"interval,omitempty"`
+			Doubts   []string         `json:"doubts"`
+			Output   string           `json:"output"`
+			Rows     int64            `json:"rows"`
+			Refused  int64            `json:"rows_without_prediction"`
+			Vague    int64            `json:"rows_without_deviation"` // that have a prediction
+			Far      int64            `json:"rows_far"`               // from the reference rows, that have a prediction
+			ID       string           `json:"certificate"`            // "" if nothing is certified about the predictions
+			Interval *config.Interval `json:"interval,omitempty"`
 		}{append([]string{}, p.Certificate.Doubts()...), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})
 	}
 	for _, text := range p.Notices(n) {
@@ -129,7 +128,7 @@ func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output st
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
 // that were read.
-func writePredictions(ctx context.Context, w system, p program.Predictor, src pipeline.Source, workers int, output string, read []string) (n program.RowCounts, err error) {
+func writePredictions(ctx context.Context, w system, p config.Predictor, src pipeline.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
 	ready, err := pipeline.NewReady(p.Model, workers)
 	if err != nil {
 		return n, err

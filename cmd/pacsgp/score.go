@@ -9,7 +9,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -35,7 +34,7 @@ func scoreCommand(w system) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&path, "config", "c", "", "the score file (YAML)")
-	f.Var((*program.Trust)(&trusted), "trusted", program.TrustedKeys)
+	f.Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
 	f.BoolVar(&once, "once", false, "predict what is there now, and end; status 1 if a file could not be predicted")
 	return cmd
 }

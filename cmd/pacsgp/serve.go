@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/serving"
 	"github.com/pacsgp/pacsgp/sink/console"
 )
@@ -47,7 +46,7 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "pacsgp_build_info", Help: "1, with the version as a label."}, []string{"version"})
-	info.WithLabelValues(program.Version()).Set(1)
+	info.WithLabelValues(config.Version()).Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }

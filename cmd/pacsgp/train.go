@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -49,7 +48,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 	defer show.end()
 	how := howTo(w, show, p, out, nil)
 	if noPass {
-		if err := program.TrainForParts(ctx, p, out, how); err != nil {
+		if err := config.TrainForParts(ctx, p, out, how); err != nil {
 			return nil, err
 		}
 		_, err := fmt.Fprintf(w.stdout, "%s: trained, nothing is certified yet: go on with pacsgp pass for each part, then pacsgp certify\n", filepath.Join(p.Output, config.HandoverFile))
@@ -70,8 +69,8 @@ func howTo(w system, show *display, p config.Task, out *config.Output, watch fun
 		show.notice(text)
 	}
 	how := p.KeepingBadRows(w.fs, show.notice)
-	how.Run, how.Software, how.Observer = w.log.run, program.Software(), show.observer(watch)
+	how.Run, how.Software, how.Observer = w.log.run, config.Software(), show.observer(watch)
 	how.Observer.Spooled = show.spooled
-	how.Report = program.Report(out)
+	how.Report = config.Report(out)
 	return how
 }

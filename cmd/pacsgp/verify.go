@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -58,37 +59,42 @@ func verifyCommand(w system) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
-	cmd.Flags().StringVar(&v.Manifest, "manifest", "", "the list of the sample's files among the data (default: the one beside the certificate)")
-	cmd.Flags().Var((*program.Trust)(&v.Trusted), "trusted", program.TrustedKeys)
-	cmd.Flags().StringVar(&v.ID, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.Judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
+	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
+	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
+	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
 	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
 	return cmd
 }
 
-// A verification is a check with what this command adds to it.
+// A verification says which certificate to check, and against which rows.
 type verification struct {
-	program.Check
-	retrain  bool
-	ancestor string // reference of the model that training began with; "": none
+	model, certificate string         // their references
+	id                 string         // that the certificate must have; "": any
+	from               config.Origin  // nil: no rows are read
+	trusted            string         // public keys; "": a signature is not asked for
+	judge              pipeline.Judge // which guarantee the exit status speaks of
+	retrain            bool
+	ancestor           string // reference of the model that training began with; "": none
 	budget
 }
 
 // read reads the arguments: artifacts, then data, in whose place a job file may stand.
 func (v *verification) read(ctx context.Context, w system, args []string, job string) (err error) {
-	if v.Model, v.Certificate, args, err = program.ArtifactPaths(ctx, args); err != nil {
+	if v.model, v.certificate, args, err = config.ArtifactPaths(ctx, args); err != nil {
 		return err
 	}
-	v.From, err = dataOf(ctx, w, args, job)
+	v.from, err = dataOf(ctx, w, args, job)
 	return err
 }
 
 // together refuses options that do not go together.
 func (v *verification) together() error {
 	switch {
-	case v.retrain && v.From == nil:
+	case v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw:
+		return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
+	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
 	case v.ancestor != "" && !v.retrain:
 		return config.Argument(errors.New("--ancestor: it is for --retrain"))
@@ -96,23 +102,77 @@ func (v *verification) together() error {
 	return nil
 }
 
-// run checks a certificate.
-func (v verification) run(ctx context.Context, w system) (*program.Verified, error) {
+// demanded refuses a certificate with another id or without a signature, where they are demanded,
+// and says which trusted key has signed it.
+func (v verification) demanded(ctx context.Context, c certify.Certificate, id string) ([]string, error) {
+	if v.id != "" && v.id != id {
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, id, v.id)
+	}
+	if v.trusted == "" {
+		return nil, nil
+	}
+	by, err := config.SignedBy(ctx, v.certificate, id, c, v.trusted)
+	return []string{"certificate and model are signed with the trusted key " + by}, err
+}
+
+// run checks the certificate, and trains again where that is asked for.
+func (v verification) run(ctx context.Context, w system) (out *verified, err error) {
 	res, err := v.resources()
 	if err != nil {
 		return nil, err
 	}
-	v.Resources = res
-	return v.Run(ctx, func(found *program.Verified, open pipeline.OpenData) (err error) {
-		if v.retrain {
-			err = v.again(ctx, w, found, open)
+	m, digest, err := config.ReadModel(ctx, v.model)
+	if err != nil {
+		return nil, err
+	}
+	c, id, err := config.ReadCertificate(ctx, v.certificate)
+	if err != nil {
+		return nil, err
+	}
+	signed, err := v.demanded(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	var open pipeline.OpenData
+	var lines []string
+	var doubt error
+	if v.from != nil {
+		replayed, fault := v.from.Replay(c)
+		if fault != nil {
+			return nil, fault
 		}
-		return err
-	})
+		defer func() { err = errors.Join(err, replayed.Release(false)) }()
+		if v.from, lines, doubt, err = config.Sampled(ctx, replayed, v.certificate, c, id); err != nil {
+			return nil, err
+		}
+		open = config.OpenData(v.from, res)
+	}
+	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
+	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {
+		err = fmt.Errorf("%w; %w", err, doubt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found.Checked = slices.Concat(signed, lines, found.Checked)
+	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Judge: v.judge}
+	if v.from != nil {
+		checked, unplaced, err := config.CheckPlaces(ctx, v.from, c.Sample.Segments, res)
+		if err != nil {
+			return nil, err
+		}
+		if out.unplaced = unplaced; checked != "" {
+			found.Checked = append(found.Checked, checked)
+		}
+	}
+	if v.retrain {
+		err = v.again(ctx, w, out, open, res)
+	}
+	return out, err
 }
 
 // again repeats the training.
-func (v verification) again(ctx context.Context, w system, out *program.Verified, open pipeline.OpenData) error {
+func (v verification) again(ctx context.Context, w system, out *verified, open pipeline.OpenData, res pipeline.Resources) error {
 	show := newDisplay(w)
 	defer show.end()
 	var ancestor *pipeline.Model
@@ -123,7 +183,7 @@ func (v verification) again(ctx context.Context, w system, out *program.Verified
 		}
 		ancestor = &began
 	}
-	err := out.Found.Retrain(ctx, open, modelDigest, ancestor, program.Software(), v.Resources, show.observer())
+	err := out.Found.Retrain(ctx, open, modelDigest, ancestor, config.Software(), res, show.observer())
 	if errors.Is(err, pipeline.ErrNotRepeatable) {
 		out.Unrepeated, err = err, nil
 	}
@@ -153,7 +213,7 @@ type verdictGuarantee struct {
 	pipeline.Verdict
 }
 
-func documentOf(v *program.Verified) verdictDocument {
+func documentOf(v *verified) verdictDocument {
 	d := verdictDocument{
 		Doubts: append([]string{}, v.Certificate.Doubts()...), Verdict: v.Verdict(), Evidence: v.Found.Evidence,
 		Retrained: v.Found.Retrained, NotChecked: append([]string{}, v.NotChecked()...),

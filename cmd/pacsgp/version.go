@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/cmd/program"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/model"
 )
 
 // versionLine says all of it.
 func versionLine() string {
 	return fmt.Sprintf("%s %s %s/%s, instruction set %s\n",
-		program.Software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
+		config.Software(), runtime.Version(), runtime.GOOS, runtime.GOARCH, model.InstructionSet())
 }
 
 func versionCommand(w system) *cobra.Command {

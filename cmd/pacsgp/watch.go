@@ -10,7 +10,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -68,7 +67,7 @@ func watchFile(ctx context.Context, w system, path string, args []string) (c con
 	case len(args) == 0:
 		return c, config.Argument(errors.New("want (DIR | MODEL CERTIFICATE) DATA ..., or a watch file by -c"))
 	}
-	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = program.ArtifactPaths(ctx, args); err != nil {
+	if c.Files.Model, c.Files.Certificate, c.Source.Paths, err = config.ArtifactPaths(ctx, args); err != nil {
 		return c, err
 	}
 	_, err = config.OriginOf(c.Source.Paths)

@@ -21,7 +21,6 @@ import (
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -52,7 +51,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	}
 	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.KeepingBadRows(durable.OS{}, d.say)
-	d.how.Software, d.how.Report = program.Software(), program.Report(d.out)
+	d.how.Software, d.how.Report = config.Software(), config.Report(d.out)
 	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
 	for _, text := range task.Notices() {
 		d.say(text)
@@ -73,7 +72,7 @@ func (d *driver) run() pipeline.RunConfig {
 func (d *driver) train(ctx context.Context) error {
 	how := d.run()
 	how.FirstPass = d.firstPass
-	if err := program.TrainForParts(ctx, d.task, d.out, how); err != nil {
+	if err := config.TrainForParts(ctx, d.task, d.out, how); err != nil {
 		if ctx.Err() != nil && !errors.Is(err, pipeline.ErrInterrupted) {
 			err = fmt.Errorf("%w: %w", pipeline.ErrInterrupted, err)
 		}
@@ -120,7 +119,7 @@ func (d *driver) certify(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("nothing is published (pacsgp-beam certify goes on without training again): %w", err)
 	}
-	o, err := program.Certify(ctx, d.task, h, files, d.out, d.run())
+	o, err := config.Certify(ctx, d.task, h, files, d.out, d.run())
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	beamregister "github.com/apache/beam/sdks/v2/go/pkg/beam/register"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -165,7 +164,7 @@ func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 	if h.Digest != t.Handover {
 		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, pipeline.ErrChanged, h.Digest, t.Handover)
 	}
-	return program.Prepare(ctx, task, h)
+	return config.Prepare(ctx, task, h)
 }
 
 func readJob(ctx context.Context, path string) (config.Task, error) {

@@ -18,7 +18,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/internal/objects"
@@ -30,9 +29,9 @@ import (
 var (
 	outputFlag   = flag.String("o", "", "of predict: the folder to write")
 	intervalFlag = flag.Float64("interval", 0, "of predict: write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
-	trustedFlag  = func() *program.Trust {
-		var t program.Trust
-		flag.Var(&t, "trusted", "of predict: "+program.TrustedKeys)
+	trustedFlag  = func() *config.Trust {
+		var t config.Trust
+		flag.Var(&t, "trusted", "of predict: "+config.TrustedKeys)
 		return &t
 	}()
 )
@@ -51,7 +50,7 @@ type record struct {
 	Of     json.RawMessage `json:"of"`     // what they follow from
 	Shards int             `json:"shards"` // each in a file
 	Files  string          `json:"files"`  // SHA-256 of their names, in order
-	program.RowCounts
+	config.RowCounts
 }
 
 const shardFormat = "pacsgp-predicted/1"
@@ -180,7 +179,7 @@ func absolute(paths ...*string) (err error) {
 
 // artifacts are model, certificate and data that arguments name.
 func artifacts(ctx context.Context, args []string) (model, certificate string, data []string, err error) {
-	if model, certificate, data, err = program.ArtifactPaths(ctx, args); err != nil {
+	if model, certificate, data, err = config.ArtifactPaths(ctx, args); err != nil {
 		return "", "", nil, err
 	}
 	if len(data) == 0 {

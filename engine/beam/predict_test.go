@@ -18,7 +18,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -368,7 +367,7 @@ func TestRecordOfPredictions(t *testing.T) {
 	var said map[string]any
 	fatal.If(t, json.Unmarshal([]byte(folderOf(t, folder)[recordName]), &said))
 	of, _ := said["of"].(map[string]any)
-	_, id, err := config.ReadCertificate(t.Context(), func() string { _, path, _, _ := program.ArtifactPaths(t.Context(), []string{out}); return path }())
+	_, id, err := config.ReadCertificate(t.Context(), func() string { _, path, _, _ := config.ArtifactPaths(t.Context(), []string{out}); return path }())
 	if fatal.If(t, err); of["certificate"] != id || said["shards"] != 4.0 || said["rows"] != 36_000.0 || said["rows_without_prediction"] != 8.0 {
 		t.Errorf("the record says %v", said)
 	}

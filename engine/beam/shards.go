@@ -15,7 +15,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/cmd/program"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -32,7 +31,7 @@ type Scoring struct {
 
 // A predictor is a model with rows to predict.
 type predictor struct {
-	by   program.Predictor
+	by   config.Predictor
 	rows pipeline.Opened
 }
 
@@ -58,7 +57,7 @@ func (s Scoring) open(ctx context.Context, trusted string) (p predictor, err err
 	if err != nil {
 		return p, err
 	}
-	if p.by, err = program.ReadPredictor(ctx, s.Model, s.Certificate, trusted, s.Interval, resources()); err != nil {
+	if p.by, err = config.ReadPredictor(ctx, s.Model, s.Certificate, trusted, s.Interval, resources()); err != nil {
 		return p, err
 	}
 	p.rows, err = p.by.Open(ctx, from, resources())
@@ -81,7 +80,7 @@ func (s Scoring) follows(p predictor) (string, error) {
 		Certificate string  `json:"certificate"`
 		Interval    float64 `json:"interval"`
 		Files       string  `json:"files"`
-	}{program.Software() + ", arithmetic " + model.Arithmetic, p.by.Digest, p.by.ID, s.Interval, fmt.Sprintf("%x", files.Sum(nil))})
+	}{config.Software() + ", arithmetic " + model.Arithmetic, p.by.Digest, p.by.ID, s.Interval, fmt.Sprintf("%x", files.Sum(nil))})
 	return string(text), err
 }
 
@@ -120,7 +119,7 @@ func (s Scoring) ready(ctx context.Context) (*readied, error) {
 type shard struct {
 	Number int    `json:"shard"`
 	File   string `json:"file"` // its name has the digest of its bytes
-	program.RowCounts
+	config.RowCounts
 }
 
 // shardFile is the name of the predictions of a shard.

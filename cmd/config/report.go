@@ -1,4 +1,4 @@
-package program
+package config
 
 import (
 	"bytes"
@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 // Report puts the plot and the record of a run into an output.
-func Report(out *config.Output) func(*pipeline.Outcome) error {
+func Report(out *Output) func(*pipeline.Outcome) error {
 	return func(o *pipeline.Outcome) error {
 		var plot bytes.Buffer
 		if err := figure(o.Result).WritePNG(&plot); err != nil {

@@ -1,4 +1,4 @@
-package program
+package main
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
-// A Verified certificate does not contradict its model nor, where they were read
+// A verified certificate does not contradict its model nor, where they were read
 // again, its rows.
-type Verified struct {
+type verified struct {
 	Certificate certify.Certificate
 	ID          string
 	Found       *pipeline.Verification
@@ -22,12 +22,12 @@ type Verified struct {
 }
 
 // conditional reports whether a guarantee rests on the maker's word about hold-out rows.
-func (v *Verified) conditional() bool {
+func (v *verified) conditional() bool {
 	return slices.ContainsFunc(v.Certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout })
 }
 
 // NotChecked lists the unchecked premises of the guarantees.
-func (v *Verified) NotChecked() []string {
+func (v *verified) NotChecked() []string {
 	open := v.Found.NotChecked()
 	if v.Unrepeated != nil && v.conditional() {
 		open[0] += ": " + v.Unrepeated.Error()
@@ -39,13 +39,13 @@ func (v *Verified) NotChecked() []string {
 }
 
 // said is the guarantee for the judged predictor.
-func (v *Verified) said() certify.Guarantee {
+func (v *verified) said() certify.Guarantee {
 	return v.Certificate.About(v.Judge.Predictor())
 }
 
 // Uncertified is an error unless all that was asked for was done, the rows were read, and the guarantee for
 // the judged predictor is certified, under the assumptions that NotChecked lists.
-func (v *Verified) Uncertified() error {
+func (v *verified) Uncertified() error {
 	said := v.said()
 	switch {
 	case v.Unrepeated != nil:
@@ -60,7 +60,7 @@ func (v *Verified) Uncertified() error {
 }
 
 // Verdict is the result in a line.
-func (v *Verified) Verdict() string {
+func (v *verified) Verdict() string {
 	switch {
 	case !v.Found.Evidence:
 		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
@@ -78,7 +78,7 @@ func (v *Verified) Verdict() string {
 }
 
 // Print prints the checks, the verdict and, with statement, the certificate. paper is for colours.
-func (v *Verified) Print(out, paper io.Writer, style report.Style, statement bool) error {
+func (v *verified) Print(out, paper io.Writer, style report.Style, statement bool) error {
 	c := v.Certificate
 	for _, line := range v.Found.Checked {
 		report.WriteWrapped(out, "ok: ", line, style)
@@ -109,7 +109,7 @@ func (v *Verified) Print(out, paper io.Writer, style report.Style, statement boo
 }
 
 // Status is the status of a guarantee after these checks.
-func (v *Verified) Status(g certify.Guarantee) certify.Status {
+func (v *verified) Status(g certify.Guarantee) certify.Status {
 	if g.Status.Promises() && !v.Found.Evidence {
 		return report.Claimed
 	}

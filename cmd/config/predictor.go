@@ -1,4 +1,4 @@
-package program
+package config
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -27,13 +26,13 @@ type Predictor struct {
 // ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
 // is that of an interval, 0 for none.
 func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res pipeline.Resources) (p Predictor, err error) {
-	if p.Model, p.Digest, err = config.ReadModel(ctx, model); err != nil {
+	if p.Model, p.Digest, err = ReadModel(ctx, model); err != nil {
 		return p, err
 	}
-	if p.Certificate, p.ID, err = config.ReadCertificate(ctx, certificate); err != nil {
+	if p.Certificate, p.ID, err = ReadCertificate(ctx, certificate); err != nil {
 		return p, err
 	}
-	if _, err := config.SignedBy(ctx, certificate, p.ID, p.Certificate, trusted); err != nil {
+	if _, err := SignedBy(ctx, certificate, p.ID, p.Certificate, trusted); err != nil {
 		return p, err
 	}
 	if _, err := pipeline.Verify(ctx, p.Certificate, p.Model, p.Digest, nil, res); err != nil {
@@ -45,7 +44,7 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 }
 
 // Open opens rows to predict.
-func (p Predictor) Open(ctx context.Context, from config.Origin, res pipeline.Resources) (pipeline.Opened, error) {
+func (p Predictor) Open(ctx context.Context, from Origin, res pipeline.Resources) (pipeline.Opened, error) {
 	meta := p.Model.Meta
 	src, err := from.Open(ctx, pipeline.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
@@ -144,4 +143,42 @@ func (p Predictor) Notices(n RowCounts) (said []string) {
 // Words say where predictions are, and what they are.
 func (p Predictor) Words(output string, n RowCounts) string {
 	return fmt.Sprintf("%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.Rows, "row"), n.Refused, p.Interval.words())
+}
+
+// An Interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
+// fresh rows. nil: none is asked for.
+type Interval struct {
+	Share     float64 `json:"covers"`
+	Tolerance float64 `json:"tolerance"` // raw units of the target
+	Statement string  `json:"statement"` // with what confidence, and on which conditions
+}
+
+// newInterval is that for a share; nil for 0.
+func newInterval(c certify.Certificate, share float64) (*Interval, error) {
+	if share == 0 {
+		return nil, nil
+	}
+	if !(0 < share && share < 1) {
+		return nil, Argument(fmt.Errorf("--interval: %v is no share of fresh rows between 0 and 1, such as 0.9", share))
+	}
+	g, ok := c.Guarantee(certify.GuaranteeCurve)
+	switch {
+	case !ok:
+		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
+	case !g.Status.Promises():
+		return nil, pipeline.NotCertified("--interval: the curve is %s", g.Status)
+	}
+	tolerance, ok := g.Curve.Within(share)
+	if !ok {
+		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
+	}
+	return &Interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
+}
+
+// words say what the columns are.
+func (v *Interval) words() string {
+	if v == nil {
+		return ""
+	}
+	return v.Statement + "\n"
 }
