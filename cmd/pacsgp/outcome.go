@@ -40,9 +40,6 @@ func (o *outcome) end(w system, asJSON bool) error {
 func (o *outcome) report(w system) error {
 	c, r := o.Result.Certificate, o.Record
 	report.WriteSummary(w.paper, c, w.style, report.Maker)
-	if err := asFirstUse(w, c); err != nil {
-		return err
-	}
 	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
 	retrain := ""
 	if len(c.Conditional()) > 0 {
@@ -71,29 +68,6 @@ func printJSON(w io.Writer, document any) error {
 	text, err := json.MarshalIndent(document, "", "  ")
 	if err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", text)
-	}
-	return err
-}
-
-// asFirstUse says what the uses of the held-out rows before this one cost: the bound without them. A bound that stands
-// alone has no evidence beside it from which another could follow.
-func asFirstUse(w system, c certify.Certificate) error {
-	held, _ := c.HeldOut()
-	if l := c.Delta.Looks; l == nil || l.Ended || held.EmpiricalRisk == (certify.Risk{}) {
-		return nil
-	}
-	ev, err := c.Evidence()
-	if err != nil {
-		return err
-	}
-	ev.Delta.Looks = nil
-	first, err := certify.Certify(ev)
-	if err != nil {
-		return err
-	}
-	alone, paid := certify.PercentUp(first.Best(certify.PredictorMean).Bound), certify.PercentUp(c.Best(certify.PredictorMean).Bound)
-	if alone != paid {
-		_, err = fmt.Fprintf(w.stdout, "Reuse        as the first use of these held-out rows the bound of the mean would be %s, not %s\n", alone, paid)
 	}
 	return err
 }

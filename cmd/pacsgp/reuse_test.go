@@ -33,7 +33,7 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 	train("0", "one", 1, "First use of these rows by the log of this output, which knows identical rows alone.")
 	interrupted(t, `"`+string(pipeline.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
 	interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
-	train("3", "one", 4, "Use 3 of these rows by the log of this output, which knows identical rows alone. Reuse as the first use of these held-out rows the bound of the mean would be ")
+	train("3", "one", 4, "Use 3 of these rows by the log of this output, which knows identical rows alone.")
 	train("1", "one", 2, "Use 2 of these rows")
 	train("2", "one", 3, "Use 4 of these rows")
 	train("3", "two", 1, "First use of these rows")
