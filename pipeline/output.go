@@ -140,9 +140,6 @@ type Scheduled struct {
 	Due      *time.Time     `json:"due,omitempty"`    // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
-// TriggerLook is the trigger in the record of a job that cannot run, whatever is due.
-const TriggerLook = "look"
-
 // Missing says which files are gone, "" without one.
 func (s *Scheduled) Missing() string {
 	const most = 3

@@ -105,7 +105,6 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		}
 	}()
 	r, err = s.look(ctx, j, now)
-	s.note(ctx, j, err, now)
 	var of recordError
 	switch {
 	case err == nil || errors.Is(err, pipeline.ErrConfig) || errors.As(err, &of):
@@ -116,46 +115,6 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		s.lookFailed(j, fmt.Errorf("%s: %w", j.Name, err))
 		return r, nil
 	}
-}
-
-// note keeps a record in the output that a job cannot run, one for each reason, so that the console
-// has it, and closes it when the job can run. If it cannot be written, the log has the reason all
-// the same.
-func (s *Scheduler) note(ctx context.Context, j *Job, fault error, now time.Time) {
-	var of recordError
-	if ctx.Err() != nil || errors.As(fault, &of) || errors.Is(fault, pipeline.ErrHeld) || errors.Is(fault, errTaken) || j.complete() != nil {
-		return
-	}
-	last, err := j.noted()
-	if err != nil || last == nil && fault == nil || last != nil && fault != nil && last.Fault == pipeline.Shortened(fault.Error()) {
-		return
-	}
-	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
-		if err := j.endNote(now); err != nil || fault == nil {
-			return nil, err
-		}
-		run := &pipeline.Scheduled{Trigger: pipeline.TriggerLook, Moment: now, Try: j.Retries + 1} // the last: there is no retry
-		return s.endUntrained(j, run, pipeline.StateFailed, fault, now)
-	})
-}
-
-// noted is the newest record of the job if it says that the job cannot run, else nil.
-func (j *Job) noted() (*pipeline.RunState, error) {
-	last, err := j.last(anyRun)
-	if last == nil || last.Scheduled.Trigger != pipeline.TriggerLook || last.State != pipeline.StateFailed {
-		return nil, err
-	}
-	return last, err
-}
-
-// endNote closes it.
-func (j *Job) endNote(now time.Time) error {
-	last, err := j.noted()
-	if last == nil || err != nil {
-		return err
-	}
-	last.Scheduled.Why = "it could not run until then: " + last.Fault
-	return last.End(j.Output, pipeline.StateNothing, nil, "", now)
 }
 
 // A recordError is a failure of the scheduler's record.
@@ -284,7 +243,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 func (j *Job) noteDue(state *State, now time.Time) {
 	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
 		r, err := j.last(anyRun)
-		if err != nil || r == nil || r.Ended == nil || r.Scheduled.Trigger == pipeline.TriggerLook {
+		if err != nil || r == nil || r.Ended == nil {
 			return nil, err
 		}
 		r.Scheduled.Due = j.due(state, now)

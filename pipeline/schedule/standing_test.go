@@ -94,43 +94,6 @@ func TestDueBehindAChange(t *testing.T) {
 	}
 }
 
-// A job that cannot run has a record with the reason, one for each, until it can.
-func TestRecordOfAJobThatCannotRun(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
-	s.at(someDay)
-	output := s.job.Output
-	for i, c := range []struct {
-		delta  float64
-		output pipeline.Output
-		runs   int
-		fault  string
-		exit   int
-	}{
-		{.2, output, 2, "another job than its first run had", pipeline.ExitConfig},
-		{.2, output, 2, "another job than its first run had", pipeline.ExitConfig},
-		{0, unreadable{output}, 3, "sequences.json is damaged", pipeline.ExitFailure},
-		{0, output, 3, "", 0},
-		{.2, output, 4, "another job than its first run had", pipeline.ExitConfig},
-	} {
-		s.job.Job.Delta, s.job.Output = c.delta, c.output
-		_, _ = s.Look(t.Context(), s.job, someDay.Add(time.Duration(i+1)*time.Hour))
-		at, err := s.job.Standing()
-		if err != nil || len(s.runs()) != c.runs || at.Last.Scheduled.Trigger != pipeline.TriggerLook || !strings.Contains(at.Fault(), c.fault) || (at.Fault() == "") != (c.fault == "") {
-			t.Fatalf("look %d: %d runs, the last is %+v, %v", i, len(s.runs()), at.Last, err)
-		}
-		if exit := at.Last.Exit; c.fault != "" && (exit == nil || *exit != c.exit || at.Last.Scheduled.Due != nil) || c.fault == "" && exit != nil {
-			t.Errorf("look %d: %+v", i, at.Last)
-		}
-	}
-	// Of one that is served alone too.
-	s = newStage(t, declared(func(*schedule.Job) {}))
-	s.at(someDay)
-	fatal.If(t, s.store.PutSequence("waves", pipeline.Sequence{Identity: "another"}))
-	if err := s.Serve(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, pipeline.ErrConfig) || len(s.runs()) != 1 {
-		t.Errorf("%v, %d runs", err, len(s.runs()))
-	}
-}
-
 // A job that was changed stops no other one.
 func TestAFaultStopsOneJob(t *testing.T) {
 	files := func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }
