@@ -5,8 +5,7 @@ import "github.com/pacsgp/pacsgp/ingest/synth"
 // A Generator makes the rows of a demo.
 type Generator = synth.Generator
 
-// NewGenerator returns a generator of a function drawn by a seed, with noise of this standard
-// deviation.
-func NewGenerator(seed uint64, noise float64) (*Generator, error) {
-	return synth.New(synth.Config{Seed: seed, Noise: noise})
+// NewGenerator returns the generator of the demo: noise of a tenth of the function's deviation.
+func NewGenerator() (*Generator, error) {
+	return synth.New(synth.Config{Seed: 1, Noise: 0.1})
 }

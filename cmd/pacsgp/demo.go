@@ -37,8 +37,6 @@ var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 
 func demoCommand(w system) *cobra.Command {
 	var output string
-	var seed uint64
-	var noise float64
 	var produce string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -50,23 +48,21 @@ func demoCommand(w system) *cobra.Command {
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if produce != "" {
-				return demoProduce(cmd.Context(), w, strings.Split(produce, ","), seed, noise)
+				return demoProduce(cmd.Context(), w, strings.Split(produce, ","))
 			}
-			return demo(cmd.Context(), w, output, seed, noise)
+			return demo(cmd.Context(), w, output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
 	cmd.Flags().StringVar(&produce, "produce", "", "only produce the rows, to the topic "+demoTopic+" of these brokers, as docker-compose.yml does")
-	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the generator: another function and other rows")
-	cmd.Flags().Float64Var(&noise, "noise", 0.1, "standard deviation of the noise; the function's is about 1")
 	return cmd
 }
 
-func demo(ctx context.Context, w system, output string, seed uint64, noise float64) error {
+func demo(ctx context.Context, w system, output string) error {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w.stdout, format, args...) }
-	generator, err := config.NewGenerator(seed, noise)
+	generator, err := config.NewGenerator()
 	if err != nil {
-		return config.Argument(err)
+		return err
 	}
 	path := filepath.Join(output, "lake")
 	say("Writing %s in %s to %s …\n", certify.Count(w.demo.rows, "row"), certify.Count(w.demo.files, "Parquet file"), path)
@@ -132,10 +128,10 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 
 // demoProduce makes the topic of rows on brokers and fills it, unless it exists: its rows would
 // be there twice.
-func demoProduce(ctx context.Context, w system, brokers []string, seed uint64, noise float64) (err error) {
-	generator, err := config.NewGenerator(seed, noise)
+func demoProduce(ctx context.Context, w system, brokers []string) (err error) {
+	generator, err := config.NewGenerator()
 	if err != nil {
-		return config.Argument(err)
+		return err
 	}
 	client, err := broker.NewClient(broker.Config{Brokers: brokers})
 	if err != nil {
