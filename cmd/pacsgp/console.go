@@ -34,7 +34,6 @@ func consoleCommand(w system) *cobra.Command {
 	f.StringVar(&s.TokenFile, "token-file", "", "a file with the token that is asked for, of 16 characters or more")
 	f.StringVar(&s.Certificate, "tls-cert", "", "the certificate chain of the server (PEM)")
 	f.StringVar(&s.Key, "tls-key", "", "its key (PEM)")
-	f.StringSliceVar(&s.Hosts, "host", nil, "other names under which the console is reached, as that of a proxy")
 	return cmd
 }
 

@@ -15,14 +15,14 @@ const sessionCookie = "pacsgp-console"
 
 // A guard decides which requests are admitted.
 type guard struct {
-	hosts  []string // names of this server; others are refused: a page elsewhere could let its own name point here
+	hosts  []string // names of this server; without a token others are refused: a page elsewhere could let its own name point here
 	token  string   // "": everybody is admitted
 	secure bool     // whether there is TLS
 }
 
-// guard knows the server as loopback, by the host that it listens on, and by its other names.
+// guard knows the server as loopback, and by the host that it listens on.
 func (c Config) guard(token string) guard {
-	g := guard{append([]string{"localhost", "127.0.0.1", "::1"}, c.Hosts...), token, c.Certificate != ""}
+	g := guard{[]string{"localhost", "127.0.0.1", "::1"}, token, c.Certificate != ""}
 	if host, _, err := net.SplitHostPort(c.Address); err == nil && host != "" {
 		if ip := net.ParseIP(host); ip == nil || !ip.IsUnspecified() {
 			g.hosts = append(g.hosts, host)
@@ -46,8 +46,8 @@ func (g guard) wrap(pages http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		login := r.URL.Path == "/login"
 		switch {
-		case !g.knows(r.Host):
-			http.Error(w, "not known under that name; --host of pacsgp console adds names", http.StatusMisdirectedRequest)
+		case g.token == "" && !g.knows(r.Host):
+			http.Error(w, "not known under that name: without a token only localhost and the address that is listened on are", http.StatusMisdirectedRequest)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead && (r.Method != http.MethodPost || !login):
 			h.Set("Allow", "GET, HEAD")
 			http.Error(w, "pages are only read", http.StatusMethodNotAllowed)

@@ -24,10 +24,9 @@ import (
 // Config says where the server listens, who is admitted, and what is served. All but
 // Address and Pages may be left out.
 type Config struct {
-	Address          string   // host:port
-	Hosts            []string // other names under which browsers reach it
-	TokenFile        string   // holds the token that requests carry, as in Authorization: Bearer TOKEN; "": none
-	Certificate, Key string   // PEM files; "": no TLS
+	Address          string // host:port
+	TokenFile        string // holds the token that requests carry, as in Authorization: Bearer TOKEN; "": none
+	Certificate, Key string // PEM files; "": no TLS
 
 	// Registry is served at /metrics.
 	Registry *prometheus.Registry
