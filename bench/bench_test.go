@@ -9,10 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
@@ -60,30 +58,6 @@ func TestMissedTargetsAreSaid(t *testing.T) {
 	want := "| a | b | c |\n| --- | --- | --- |\n| **0.50** | 0.90 | – |\n\n**Missed** (in bold): first: 0.50 of 0.8.\n"
 	if got := table.String(); got != want {
 		t.Errorf("table is\n%s\nwant\n%s", got, want)
-	}
-}
-
-// Each measure has its section of the page, and replacing one leaves the rest.
-func TestSectionsOfThePage(t *testing.T) {
-	before, err := os.ReadFile(filepath.Join("..", "docs", "results.md"))
-	fatal.If(t, err)
-	path := filepath.Join(t.TempDir(), "page.md")
-	fatal.If(t, os.WriteFile(path, before, 0o600))
-	for _, m := range measures {
-		if err := measured.ReplaceSection(path, "bench "+m.name, "the text of "+m.name); err != nil {
-			t.Error(err)
-		}
-	}
-	after, err := os.ReadFile(path)
-	fatal.If(t, err)
-	for _, m := range measures {
-		if n := strings.Count(string(after), "the text of "+m.name+"\n"); n != 1 {
-			t.Errorf("the text of %s stands %d times on the page", m.name, n)
-		}
-	}
-	head, _, _ := strings.Cut(string(before), "## Side by side")
-	if !strings.HasPrefix(string(after), head) {
-		t.Error("what stands before the section has changed")
 	}
 }
 

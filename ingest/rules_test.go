@@ -139,18 +139,6 @@ func ExampleSelect() {
 	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text"] <nil>
 }
 
-func BenchmarkCheck(b *testing.B) {
-	values := make([]float64, 8192)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for i := range values {
-		values[i] = rng.NormFloat64()
-	}
-	b.SetBytes(8 * 8192)
-	for b.Loop() {
-		ingest.Check(values)
-	}
-}
-
 // Columns whose names differ by case only are told, where both are used.
 func TestSelectTellsNamesThatDifferByCase(t *testing.T) {
 	table := ingest.Table{Name: "a.parquet", Columns: []ingest.Column{{Name: "Month"}, {Name: "month"}, {Name: "x"}, {Name: "y"}}}

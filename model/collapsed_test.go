@@ -359,30 +359,6 @@ func TestCollapsedStartsFromGivenPoints(t *testing.T) {
 	}
 }
 
-// What is impossible is refused with its reason.
-func TestCollapsedConfigIsChecked(t *testing.T) {
-	rows := testRows(40, 2, 12)
-	for name, change := range map[string]func(*CollapsedConfig){
-		"alpha":           func(c *CollapsedConfig) { c.Alpha = 1.5 },
-		"alpha, NaN":      func(c *CollapsedConfig) { c.Alpha = math.NaN() },
-		"VFE with alpha":  func(c *CollapsedConfig) { c.Objective, c.Alpha = EvidenceBound, 0.5 },
-		"objective":       func(c *CollapsedConfig) { c.Objective = 9 },
-		"evaluations":     func(c *CollapsedConfig) { c.Evaluations = -1 },
-		"batch":           func(c *CollapsedConfig) { c.Batch = -1 },
-		"exact, batch":    func(c *CollapsedConfig) { c.Exact, c.Batch = true, 10 },
-		"start":           func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0}}} },
-		"start, NaN":      func(c *CollapsedConfig) { c.Starts = []Start{{Theta: []float64{0, 0, 0}, LnNoise: math.NaN()}} },
-		"posterior":       func(c *CollapsedConfig) { a := -0.1; c.PosteriorAlpha = &a },
-		"exact, few rows": func(c *CollapsedConfig) { c.Exact, c.N = true, 41 },
-	} {
-		cfg := CollapsedConfig{Config: testConfig(t, rows, true)}
-		change(&cfg)
-		if _, err := NewCollapsed(cfg, rows); !errors.Is(err, ErrConfig) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // Coordinates keep their limits, find a value again, and have the slopes of differences.
 func TestCoordinates(t *testing.T) {
 	for _, c := range []struct {

@@ -327,21 +327,3 @@ func ExamplePosterior_KL() {
 	fmt.Printf("%.6f\n", p.KL())
 	// Output: 0.168144
 }
-
-func BenchmarkPredict(b *testing.B) {
-	for _, m := range []int{100, 500} {
-		b.Run(fmt.Sprintf("m=%d", m), func(b *testing.B) {
-			p := randomPosterior(b, m, 8, 1)
-			rows := testRows(1024, 8, 1)
-			r, err := NewPredictor(p, 1)
-			fatal.If(b, err)
-			defer r.Close()
-			mean, variance := make([]float64, rows.Len()), make([]float64, rows.Len())
-			b.ReportAllocs()
-			b.SetBytes(int64(8 * len(rows.X)))
-			for b.Loop() {
-				fatal.If(b, r.Predict(rows.X, mean, variance))
-			}
-		})
-	}
-}

@@ -66,28 +66,6 @@ func TestGridKeepsTheFunction(t *testing.T) {
 	})
 }
 
-// Half of a natural-gradient step is the step of half the rate.
-func TestHalfwayIsHalfTheStep(t *testing.T) {
-	c, rows := smallRun(t, 300)
-	c.Plan.Joint = -1
-	at := func(rate float64) *Trainer {
-		tr := newTestTrainer(t, c, rows)
-		tr.rate = rate / settleMore
-		onePass(t, tr, rows, 1000)
-		return tr
-	}
-	half, whole := at(0.1), at(0.2)
-	fatal.If(t, whole.halfway())
-	for i := range half.mean {
-		if !(math.Abs(half.mean[i]-whole.mean[i]) <= 1e-9*(1+math.Abs(half.mean[i]))) {
-			t.Errorf("m[%d] = %g halfway, %g with half the rate", i, whole.mean[i], half.mean[i])
-		}
-	}
-	if off := rmsOff(half.precision.Data, whole.precision.Data); !(off <= 1e-9) {
-		t.Errorf("the precisions differ by %g", off)
-	}
-}
-
 // A state that is spoiled on its way to the grid is replaced by that of the lowest bound.
 // A run that ends far above that says so.
 func TestGridThatHarmsIsTakenBack(t *testing.T) {

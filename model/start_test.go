@@ -76,33 +76,3 @@ func TestHeavyTailsDoNotSpoilTheStart(t *testing.T) {
 		t.Errorf("training starts at a risk of %g, where %d of %d targets are far away", p.Risk, lost, rows.Len())
 	}
 }
-
-// Start values try sizes from a sixteenth of the most on, but no fewer than fewestInducing.
-func TestDoublings(t *testing.T) {
-	for most, want := range map[int][]int{812: {50, 101, 203, 406, 812}, 121: {30, 60, 121}, 40: {40}, 1: {1}} {
-		if got := Doublings(most); !slices.Equal(got, want) {
-			t.Errorf("Doublings(%d) = %v, want %v", most, got, want)
-		}
-	}
-}
-
-// The evaluations of start values are told one by one, up to the most: to all of it with a given number
-// of inducing points.
-func TestStartValuesTellProgress(t *testing.T) {
-	rows := testRows(200, 2, 3)
-	for _, inducing := range []int{0, 20} {
-		c := testConfig(t, rows, false)
-		var told []int
-		c.Inducing, c.Starting = inducing, func(done, most int) {
-			if told = append(told, done); done != len(told) || done > most || inducing > 0 && most != estimateSteps+len(noiseCandidates) {
-				t.Fatalf("M = %d: told of %d evaluations of %d after %d", inducing, done, most, len(told)-1)
-			}
-		}
-		tr, err := NewTrainer(c, rows)
-		fatal.If(t, err)
-		tr.Close()
-		if len(told) < estimateSteps+len(noiseCandidates) {
-			t.Errorf("M = %d: told of %d evaluations", inducing, len(told))
-		}
-	}
-}

@@ -201,54 +201,6 @@ func TestReportedBoundIsThatOfTheResult(t *testing.T) {
 	}
 }
 
-// Settle ends the joint phase at once, and a second call the run after one
-// more pass.
-func TestSettleShortensTheRun(t *testing.T) {
-	c, rows := smallRun(t, 200)
-	tr := newTestTrainer(t, c, rows)
-	onePass(t, tr, rows, 100)
-	tr.Settle()
-	if tr.Progress().Phase != Settle {
-		t.Fatalf("phase %v after Settle", tr.Progress().Phase)
-	}
-	tr.Settle()
-	onePass(t, tr, rows, 100)
-	if !tr.Done() {
-		t.Error("not done one pass after the second Settle")
-	}
-	tr.Settle() // harmless
-	if _, _, err := tr.Result(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStepsOutOfTurnAreErrors(t *testing.T) {
-	c, rows := smallRun(t, 50)
-	tr := newTestTrainer(t, c, rows)
-	if err := tr.End(); err == nil {
-		t.Error("End without Begin succeeds")
-	}
-	if err := tr.Add(rows.X, rows.Y); err == nil {
-		t.Error("Add without Begin succeeds")
-	}
-	if _, _, err := tr.Result(); err == nil {
-		t.Error("Result of an unfinished run succeeds")
-	}
-	fatal.If(t, tr.Begin())
-	if _, err := tr.MarshalBinary(); err == nil {
-		t.Error("MarshalBinary inside a pass succeeds")
-	}
-	if err := tr.Begin(); err == nil {
-		t.Error("Begin twice succeeds")
-	}
-	if err := tr.Add(rows.X[1:], rows.Y); err == nil {
-		t.Error("Add with a missing value succeeds")
-	}
-	if err := tr.End(); err == nil {
-		t.Error("End of an empty pass succeeds")
-	}
-}
-
 func TestNaNInTheRowsIsAnError(t *testing.T) {
 	c, rows := smallRun(t, 50)
 	for _, spoil := range []func(r *Rows){func(r *Rows) { r.Y[3] = math.NaN() }, func(r *Rows) { r.X[5] = math.NaN() }} {
@@ -329,16 +281,6 @@ func TestNoiseIsNotExplained(t *testing.T) {
 	}
 }
 
-func BenchmarkJointStep(b *testing.B) {
-	rows := testRows(2000, 4, 1)
-	c := testConfig(b, rows, true)
-	c.Inducing, c.Plan.Joint = 200, 1<<30
-	tr := newTestTrainer(b, c, rows)
-	for b.Loop() {
-		onePass(b, tr, rows, 8192)
-	}
-}
-
 // A mean that has gone far away is taken back to where the bound was lowest,
 // and the run ends no higher than that.
 func TestLostPosteriorIsTakenBack(t *testing.T) {
@@ -391,29 +333,5 @@ func TestFlatBoundEndsTheJointPhase(t *testing.T) {
 	drive(t, again, rows, 1000, nil)
 	if !bytes.Equal(finalState(t, again), finalState(t, tr)) {
 		t.Error("resumed while it winds down, the run ends in other bits")
-	}
-}
-
-// The most steps that there will be only ever fall, to those that were made; and the evidence bound is flat at
-// the lowest rates only.
-func TestMostStepsOnlyFall(t *testing.T) {
-	for _, elbo := range []bool{false, true} {
-		c, rows := smallRun(t, 200)
-		c.ELBO, c.Plan.Joint, c.Plan.Batch = elbo, 400, 200
-		tr := newTestTrainer(t, c, rows)
-		most := tr.Progress().Steps
-		drive(t, tr, rows, 1000, func() {
-			p := tr.Progress()
-			if p.Steps > most || p.Steps < p.Step {
-				t.Errorf("elbo %t: step %d of at most %d, and of at most %d before", elbo, p.Step, p.Steps, most)
-			}
-			most = p.Steps
-			if elbo && tr.flatAt > 0 && tr.slowed > evidenceSlowest {
-				t.Errorf("step %d: the evidence bound is taken for flat at %g of its rates", p.Step, tr.slowed)
-			}
-		})
-		if p := tr.Progress(); p.Steps != p.Step || elbo && tr.flatAt == 0 {
-			t.Errorf("elbo %t: done at step %d of %d, flat at %d", elbo, p.Step, p.Steps, tr.flatAt)
-		}
 	}
 }

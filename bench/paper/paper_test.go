@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/bench/measured"
-	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -100,38 +98,6 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// The rows of sarcos come from a user's folder, as the page describes it.
-func TestSarcosOfAUser(t *testing.T) {
-	o := options{data: t.TempDir(), reps: 1, evaluations: 2, inducing: 10, start: published, page: page, only: "sarcos ε 0.6 kl-PAC-SGP( exp loss)?$"}
-	g, err := synth.New(synth.Config{Seed: 3, Noise: 0.1, Features: 21})
-	fatal.If(t, err)
-	fatal.If(t, g.WriteLake(t.Context(), filepath.Join(o.data, "sarcos"), 2, 0, 300))
-	for name, file := range map[string]string{"sparse": "sparse.csv", "exp-loss": "exp.csv"} {
-		o.out = t.TempDir()
-		fatal.If(t, run(t.Context(), name, o))
-		if records := table(t, filepath.Join(o.out, file)); len(records) != 2 || records[1][1] != "sarcos" {
-			t.Errorf("%s: %v", name, records)
-		}
-	}
-}
-
-// Data that cannot be used are refused.
-func TestStandardisedRefuses(t *testing.T) {
-	for want, c := range map[string]struct {
-		names   []string
-		columns [][]float64
-	}{
-		"0 rows":               {[]string{"x", "y"}, [][]float64{{}, {}}},
-		"1 rows":               {[]string{"x", "y"}, [][]float64{{1}, {2}}},
-		"there is no column y": {[]string{"x"}, [][]float64{{1, 2}}},
-		"y has one value":      {[]string{"x", "y"}, [][]float64{{1, 2}, {3, 3}}},
-	} {
-		if _, err := standardised(measured.Dataset{Names: c.names, Columns: c.columns}, "y"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
 func table(t *testing.T, path string) [][]string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -145,7 +111,7 @@ func table(t *testing.T, path string) [][]string {
 // The published start alone ends where the paper's does. With logarithms as coordinates of the search
 // the second split ended at 0.596.
 func TestPublishedStart(t *testing.T) {
-	o := options{data: data(t), reps: 2, evaluations: 1000, inducing: defaultInducing, out: t.TempDir(), only: "ε 0.4 kl"}
+	o := options{data: data(t), reps: 2, evaluations: 150, inducing: defaultInducing, out: t.TempDir(), only: "ε 0.4 kl"}
 	fatal.If(t, run(t.Context(), "boston", o))
 	records := table(t, filepath.Join(o.out, "boston.csv"))
 	at := slices.Index(records[0], "B")
@@ -171,47 +137,6 @@ func TestPageIsMadeFromWhatIsStored(t *testing.T) {
 			t.Errorf("the section %s is not what the stored results give:\n%s", name, section)
 		}
 	}
-}
-
-// What no experiment can do is refused before anything is computed.
-func TestOptionsAreChecked(t *testing.T) {
-	for name, c := range map[string]struct {
-		experiment string
-		change     func(*options)
-		want       string
-	}{
-		"no split":    {"boston", func(o *options) { o.reps = 0 }, "-reps 0"},
-		"no gradient": {"boston", func(o *options) { o.evaluations = 0 }, "-evaluations 0"},
-		"no point":    {"sparse", func(o *options) { o.inducing = -5 }, "-inducing -5"},
-		"no fifth":    {"inducing", func(o *options) { o.inducing = 4 }, "-inducing 4"},
-		"start":       {"sparse", func(o *options) { o.start = "there" }, `-start "there"`},
-		"no row":      {"boston", func(o *options) { o.only = "nothing" }, "there is no such row"},
-		"a part":      {"inducing", func(o *options) { o.write, o.only = true, "VFE" }, "written whole"},
-		"all":         {"all", func(o *options) { o.only = "FITC" }, "computed as a whole"},
-		"whole":       {"snelson", func(o *options) { o.only = "FITC" }, "computed as a whole"},
-		"no data":     {"boston", func(o *options) { o.data = filepath.Join(o.out, "none") }, "no row is computed"},
-		"a broken unit": {"boston", func(o *options) {
-			o.only = "ε 0.2 full-GP"
-			rows, err := o.chosen(tableRowsOf(t, *o))
-			fatal.If(t, err)
-			path := filepath.Join(o.out, "units", rows[0].name())
-			fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o750))
-			fatal.If(t, os.WriteFile(path, []byte("{"), 0o600))
-		}, "full-GP-iso-a-1-m0-e1000-published-0.json: unexpected end"},
-	} {
-		o := options{data: data(t), reps: 1, evaluations: defaultEvaluations, inducing: defaultInducing, page: page, out: t.TempDir()}
-		c.change(&o)
-		if err := run(t.Context(), c.experiment, o); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-	}
-}
-
-func tableRowsOf(t *testing.T, o options) []row {
-	t.Helper()
-	rows, err := tableRows("boston", o)
-	fatal.If(t, err)
-	return rows
 }
 
 // Results of some rows leave those of others in their place.
@@ -251,19 +176,6 @@ func TestPageHasTheLongestSearch(t *testing.T) {
 	for _, made := range []string{"published1000", "published100", "pre-trained100"} {
 		if !strings.Contains(text, made) {
 			t.Errorf("%s is not named:\n%s", made, text)
-		}
-	}
-}
-
-// The page has a place for the result of each experiment, so that all of them can be written.
-func TestPageHasAPlaceForEach(t *testing.T) {
-	text, err := os.ReadFile(page)
-	fatal.If(t, err)
-	for _, name := range []string{"boston", "sparse", "exp", "inducing", "snelson", "overfit", "discretisation"} {
-		written := filepath.Join(t.TempDir(), "paper.md")
-		fatal.If(t, os.WriteFile(written, text, 0o600))
-		if err := measured.ReplaceSection(written, "paper "+name, "nothing"); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -28,38 +28,23 @@ parallelism: {default: 2}
 `
 
 // onFlink starts Flink in Beam's job server, and has the pipelines of this test run there, by
-// processes of this program. It returns the process of Java.
+// processes of this program. It returns the process of Java, and skips the test if there is no Flink.
 func onFlink(t testing.TB) *os.Process {
-	t.Helper()
-	dir := flinkFolder(t, flinkConfiguration)
-	endpoint, server := jobServer(t, dir, "[local]")
-	workers{runner: "flink", endpoint: endpoint}.use(t)
-	return server
-}
-
-// flinkFolder is a folder with a configuration of Flink. It skips the test if there is no Flink.
-func flinkFolder(t testing.TB, configuration string) string {
 	t.Helper()
 	if os.Getenv("PACSGP_FLINK") == "" {
 		t.Skip("no Flink: .ci/nightly runs it, and PACSGP_FLINK=$(.ci/flink)")
 	}
-	dir := t.TempDir()
-	fatal.If(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(configuration), 0o600))
-	return dir
-}
-
-// jobServer starts Beam's job server for the Flink at an address.
-func jobServer(t testing.TB, dir, flink string) (endpoint string, server *os.Process) {
-	t.Helper()
-	ports := freePorts(t, 3)
-	server = java(t, dir, "org.apache.beam.runners.flink.FlinkJobServerDriver", "--job-host=localhost", "--job-port="+ports[0], "--artifact-port="+ports[1],
-		"--expansion-port="+ports[2], "--artifacts-dir="+dir, "--flink-master="+flink, "--flink-conf-dir="+dir)
-	endpoint = "localhost:" + ports[0]
+	dir, ports := t.TempDir(), freePorts(t, 3)
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(flinkConfiguration), 0o600))
+	server := java(t, dir, "org.apache.beam.runners.flink.FlinkJobServerDriver", "--job-host=localhost", "--job-port="+ports[0], "--artifact-port="+ports[1],
+		"--expansion-port="+ports[2], "--artifacts-dir="+dir, "--flink-master=[local]", "--flink-conf-dir="+dir)
+	endpoint := "localhost:" + ports[0]
 	await(t, "the job server", func() bool {
 		c, err := net.Dial("tcp", endpoint)
 		return err == nil && c.Close() == nil
 	})
-	return endpoint, server
+	workers{runner: "flink", endpoint: endpoint}.use(t)
+	return server
 }
 
 // java starts a class of Flink's jars, until the end of the test.

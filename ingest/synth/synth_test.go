@@ -158,13 +158,3 @@ func ExampleGenerator_Rows() {
 	fmt.Printf("%q, mean of y² %.2f\n", g.Columns(), square/20000)
 	// Output: ["x1" "x2" "x3" "y"], mean of y² 0.69
 }
-
-func BenchmarkRows(b *testing.B) {
-	g := newGenerator(b, synth.Config{Seed: 1, Noise: 0.1})
-	columns := g.Rows(0, 100)
-	b.ReportAllocs()
-	for b.Loop() {
-		g.RowsTo(columns, 0)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/row")
-}

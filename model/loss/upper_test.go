@@ -108,6 +108,9 @@ func wantNear(t *testing.T, near map[loss.Kind]int, rows int) {
 func TestPointsAreAboveTheExactLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	rows, near := 20_000, map[loss.Kind]int{}
+	if testing.Short() {
+		rows = 4000
+	}
 	for i := range rows {
 		l := randomLaw(rng)
 		kind := kinds[i%len(kinds)]

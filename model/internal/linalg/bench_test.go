@@ -168,33 +168,3 @@ func BenchmarkFunctions(b *testing.B) {
 		run(b, "NormCDFPDF", func() { NormCDFPDF(y, z, x) })
 	})
 }
-
-func BenchmarkKernel(b *testing.B) {
-	benchSets(b, func(b *testing.B) {
-		for name, f := range allProfiles {
-			for _, slopes := range []bool{false, true} {
-				if slopes && f.SlopeIsValue {
-					continue
-				}
-				for _, d := range []int{8, 26} {
-					x, z, c, s := randNormal(512, d), randNormal(500, d), NewMat(512, 500), Mat{}
-					if slopes {
-						s = NewMat(512, 500)
-					}
-					inv := make([]float64, d)
-					for i := range inv {
-						inv[i] = 0.5
-					}
-					b.Run(fmt.Sprintf("%s/slopes=%t/d=%d", name, slopes, d), func(b *testing.B) {
-						p := NewPool(1)
-						defer p.Close()
-						for b.Loop() {
-							p.Kernel(f, x, z, nil, inv, 1, c, s)
-						}
-						b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/(512*500), "ns/element")
-					})
-				}
-			}
-		}
-	})
-}
