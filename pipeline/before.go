@@ -81,7 +81,7 @@ func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*
 	o.concluded(s.how)
 	current, damaged := s.out.Current()
 	missing := damaged != nil || current == nil
-	if o.Record.Exit == 0 && !s.how.LeavePointer && (missing || *r.Exit != 0) { // the limit has changed since
+	if o.Record.Exit == 0 && s.how.Conclude == nil && (missing || *r.Exit != 0) { // the limit has changed since
 		err = PointTo(s.out, c, best, s.how.Judge, time.Now())
 	}
 	return o, err

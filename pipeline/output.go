@@ -18,7 +18,7 @@ type Output interface {
 	Sink
 	RunLog
 	Pointer
-	Numbers
+	Notes
 	Logs
 	Handovers
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
@@ -26,6 +26,9 @@ type Output interface {
 	// process has the lease, the error is [ErrHeld]. An output may do without: then a write of
 	// what another process has written since it was read is ErrHeld.
 	Hold() (release func() error, err error)
+	// Numbered returns the ids of the certificates of a sequence, by number. It reads all certificates
+	// of the output; a damaged one is an error.
+	Numbered(ctx context.Context, name string) (map[int64]string, error)
 	// GetCertificate reads a published certificate.
 	GetCertificate(ctx context.Context, id string) (certify.Certificate, error)
 	// PutManifest stores the manifest of a certificate.
@@ -46,6 +49,14 @@ type Checkpoint interface {
 	Checkpoints
 	// Where names the place, and reports whether a checkpoint is there.
 	Where() (place string, there bool)
+}
+
+// Notes keeps the states of services that run jobs in the output, each a small document.
+type Notes interface {
+	// Note is a document, nil if there is none, and where it is, for messages.
+	Note(name string) (text []byte, where string, err error)
+	// PutNote replaces a document as a whole, durably.
+	PutNote(name string, text []byte) error
 }
 
 // A RunLog keeps a record of each run, from its beginning.
@@ -168,10 +179,19 @@ const (
 // RunStateFormat is the format of the records of runs.
 const RunStateFormat = "pacsgp-run-state/1"
 
-// BeginRun records the beginning of a run, after all others. First it closes the record of a
-// killed run: the caller holds the output, so that no other run is at work. of is nil without a
-// schedule.
+// BeginRun records the beginning of a run, after all others. The caller holds the output. of is nil
+// without a schedule.
 func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
+	r, err := NewRun(out, run, job, now, of)
+	if err != nil {
+		return nil, err
+	}
+	return r, out.PutRun(r)
+}
+
+// NewRun is [BeginRun] without writing the record. It closes the record of a killed run: the caller
+// holds the output, so that no other run is at work.
+func NewRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
 	identity, err := job.Digest()
 	if err != nil {
 		return nil, err
@@ -191,24 +211,27 @@ func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*R
 		}
 		break
 	}
-	r := &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}, Scheduled: of}
-	return r, out.PutRun(r)
-}
-
-// failed closes the record of a run that ended with an error, if there is one. A record
-// that cannot be written is closed by the next run.
-func (r *RunState) failed(out Output, err error) {
-	if err != nil {
-		_ = r.End(out, StateFailed, nil, Shortened(err.Error()), time.Now())
-	}
+	return &RunState{Format: RunStateFormat, Run: run, State: StateRunning, Job: identity.String(), Began: now.UTC(), Artifacts: []ArtifactRef{}, Scheduled: of}, nil
 }
 
 // End closes a record: with the exit status of a finished run, or with the fault of one
 // that failed.
 func (r *RunState) End(out Output, s State, exit *int, fault string, now time.Time) error {
-	now = now.UTC()
-	r.State, r.Ended, r.Exit, r.Fault = s, &now, exit, fault
-	return out.PutRun(r)
+	r.State, r.Exit, r.Fault, r.Ended = s, exit, fault, nil
+	return r.close(out, now)
+}
+
+// close writes the end of a record, whose time now is unless it has one. If it cannot be written the
+// record has no end.
+func (r *RunState) close(out Output, now time.Time) error {
+	if now = now.UTC(); r.Ended == nil {
+		r.Ended = &now
+	}
+	err := out.PutRun(r)
+	if err != nil {
+		r.Ended = nil
+	}
+	return err
 }
 
 // PointTo moves the pointer of an output to one of its artifacts, unless it is there

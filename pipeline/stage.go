@@ -21,7 +21,9 @@ type RunConfig struct {
 	Folder   string // that manifests name files relative to
 	Software string // names the program in the certificate
 
-	LeavePointer bool // the run does not move the pointer
+	// Conclude completes the record of the run before its end is written, and decides about the pointer.
+	// o is nil if the run has failed. nil: the pointer moves to each result with status 0.
+	Conclude func(ctx context.Context, r *RunState, o *Outcome, fault error)
 
 	// FirstPass has the parts of the first pass made for the handover in the output, and lends them, merged,
 	// to use. [TrainForParts] calls it where the rows are files and the job allows parts; nil: it reads all
@@ -85,19 +87,19 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 	if o, err := s.finishedBefore(ctx); o != nil || err != nil {
 		return o, err
 	}
+	finished := false
+	defer func() {
+		if !finished && s.state != nil {
+			_ = s.end(ctx, nil, err) // if it cannot be written, the next run closes it
+		}
+	}()
 	if err := s.record(); err != nil {
 		return nil, err
 	}
-	finished := false
-	defer func() {
-		if !finished {
-			s.state.failed(out, err)
-		}
-	}()
 	if o, err = s.run(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.finish(o); err != nil {
+	if err := s.end(ctx, o, nil); err != nil {
 		return nil, err
 	}
 	finished = true
@@ -209,11 +211,9 @@ func (s *stage) record() (err error) {
 			return err
 		}
 	}
-	err = s.out.DropHandover()
-	if err == nil {
+	if err = s.out.DropHandover(); err == nil {
 		_, err = s.out.Log() // damage is found before hours of reading
 	}
-	s.state.failed(s.out, err)
 	return err
 }
 
@@ -324,18 +324,25 @@ func (s *stage) interruption() error {
 	return fmt.Errorf("%w: the same command goes on from the checkpoint %s", ErrInterrupted, place)
 }
 
-// finish moves the pointer if the exit status is 0 and the run may move it, and records the end
-// of the run.
-func (s *stage) finish(o *Outcome) error {
-	best := ArtifactRef{o.Result.ID, o.Result.ModelDigest}
-	s.state.Artifacts = []ArtifactRef{best}
-	if o.Record.Exit == 0 && !s.how.LeavePointer {
-		if err := PointTo(s.out, o.Result.Certificate, best, s.how.Judge, time.Now()); err != nil {
+// end writes the end of the run, once: before it the pointer moves, if it does. o is nil if the run
+// has failed.
+func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
+	r := s.state
+	if o == nil {
+		r.State, r.Exit, r.Fault, r.Record = StateFailed, nil, Shortened(fault.Error()), nil
+	} else {
+		r.State, r.Exit, r.Fault, r.Record = StateFinished, &o.Record.Exit, o.Record.Fault, &o.Record
+		r.Artifacts = []ArtifactRef{{o.Result.ID, o.Result.ModelDigest}}
+	}
+	switch {
+	case s.how.Conclude != nil:
+		s.how.Conclude(ctx, r, o, fault)
+	case o != nil && *r.Exit == 0:
+		if err := PointTo(s.out, o.Result.Certificate, r.Artifacts[0], s.how.Judge, time.Now()); err != nil {
 			return err
 		}
 	}
-	s.state.Record = &o.Record
-	return s.state.End(s.out, StateFinished, &o.Record.Exit, o.Record.Fault, time.Now())
+	return r.close(s.out, time.Now())
 }
 
 // tidy removes old runs, and the checkpoint of this one, which is too late to interrupt.

@@ -85,10 +85,10 @@ func (t *trial) demand(states, current string) {
 // The pointer moves with status 0 only, and where it may.
 func TestTrainInMemory(t *testing.T) {
 	w := newTrial(t)
-	w.how.LeavePointer = true
+	w.how.Conclude = func(context.Context, *pipeline.RunState, *pipeline.Outcome, error) {}
 	o, _ := w.done(job(t, tiny))
 	w.demand("finished", "")
-	w.how.LeavePointer, w.how.Limit = false, 1e-9
+	w.how.Conclude, w.how.Limit = nil, 1e-9
 	if o, _ := w.done(job(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above what the job requires") {
 		t.Errorf("above the limit: status %d, %q", o.Record.Exit, o.Record.Fault)
 	}
@@ -129,13 +129,13 @@ func TestTrainAgainOnTheSameFile(t *testing.T) {
 	w := newTrial(t)
 	f := &filed{w.rows, pipeline.File{Path: "a.parquet", Bytes: 10, Rows: 600, RowGroups: 1, Modified: time.Now().Add(-time.Hour)}}
 	w.rows = f
-	w.how.LeavePointer = true
+	w.how.Conclude = func(context.Context, *pipeline.RunState, *pipeline.Outcome, error) {}
 	o, _ := w.done(job(t, tiny))
 	w.demand("finished", "")
 	if _, err := w.out.GetManifest(o.Result.Certificate, o.Result.ID); err != nil {
 		t.Error(err)
 	}
-	w.how.LeavePointer = false
+	w.how.Conclude = nil
 	again, steps := w.done(job(t, tiny))
 	if steps != 0 || again.Result.ID != o.Result.ID {
 		t.Errorf("%d steps gave the certificate %s, want none and %s", steps, again.Result.ID, o.Result.ID)

@@ -19,10 +19,14 @@ func TrainForParts(ctx context.Context, job Job, rows Rows, out Output, how RunC
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	defer func() {
+		if err != nil && s.state != nil {
+			_ = s.end(ctx, nil, err)
+		}
+	}()
 	if err := s.record(); err != nil {
 		return err
 	}
-	defer func() { s.state.failed(out, err) }()
 	env := s.environment()
 	if how.FirstPass != nil && s.first.Files() != nil {
 		env.FirstPass = func(ctx context.Context, h *Handover, _ []Shard, use func(*Pass) error) error {
@@ -68,7 +72,7 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 	finished := false
 	defer func() {
 		if !finished {
-			s.state.failed(out, err)
+			_ = s.end(ctx, nil, err)
 		}
 	}()
 	if _, err := out.PutModel(ctx, m); err != nil {
@@ -88,7 +92,7 @@ func CertifyParts(ctx context.Context, h *Handover, m Model, all *Pass, job Job,
 	if err := s.close(o); err != nil {
 		return nil, err
 	}
-	if err := s.finish(o); err != nil {
+	if err := s.end(ctx, o, nil); err != nil {
 		return nil, err
 	}
 	finished = true

@@ -28,8 +28,6 @@ func kindIn(t *yamlfile.File) string {
 		return KindWatch
 	case t.Has("model"):
 		return KindScore
-	case t.Has("record"):
-		return KindSchedule
 	default:
 		return ""
 	}

@@ -117,7 +117,7 @@ func (f wrongFile) messages(t *testing.T) string {
 	case KindSchedule:
 		text, job, _ := strings.Cut(text, "job.yaml:\n")
 		tiny(changes(job)).write(t, dir)
-		text = "record: schedule.db\njobs:\n  - name: waves\n    job: job.yaml\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+		text = "jobs:\n  - name: waves\n    job: job.yaml\n    " + strings.ReplaceAll(text, "\n", "\n    ")
 		_, _, faults, err = checkSchedule(t.Context(), writeFile(t, filepath.Join(dir, "schedule.yaml"), text), with(f.variables))
 	case KindScore:
 		_, faults, err = checkScore(t.Context(), writeFile(t, filepath.Join(dir, "score.yaml"), text), with(f.variables))

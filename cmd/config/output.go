@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -87,7 +88,7 @@ func (p Task) Into(job pipeline.Job, rows pipeline.Rows, out pipeline.Output) (T
 
 // Notices are remarks about the output before a run.
 func (p Task) Notices() (said []string) {
-	if _, err := os.Stat(filepath.Join(p.Output, sinklake.SequencesFile)); err == nil && p.Job.Sequence() == nil {
+	if _, err := os.Stat(filepath.Join(p.Output, schedule.StateFile)); err == nil && p.Job.Sequence() == nil {
 		said = append(said, fmt.Sprintf("%s is the output of a schedule: this certificate is none of its sequence, and %s moves past its rule", p.Output, CurrentFile))
 	}
 	if topic, ok := p.Source.(*Topic); ok {

@@ -17,15 +17,13 @@ import (
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
-	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // A ScheduleFile is a schedule file: one YAML document.
 type ScheduleFile struct {
-	Record string            `yaml:"record"`
-	Poll   yamlfile.Duration `yaml:"poll"`
-	Serve  Serve             `yaml:"serve"`
-	Jobs   []ScheduledJob    `yaml:"jobs"`
+	Poll  yamlfile.Duration `yaml:"poll"`
+	Serve Serve             `yaml:"serve"`
+	Jobs  []ScheduledJob    `yaml:"jobs"`
 }
 
 // A ScheduledJob is a job as a schedule file declares it.
@@ -175,11 +173,6 @@ func ReadSchedule(ctx context.Context, path string, env Environment, fsys durabl
 	return c, jobs, nil
 }
 
-// OpenRecord locks the record of the schedule for this process, until it is closed.
-func (c ScheduleFile) OpenRecord(fsys durable.FS) (*sinklake.Record, error) {
-	return sinklake.OpenRecord(c.Record, fsys)
-}
-
 // Every is the time between two looks at what is due.
 func (c ScheduleFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
@@ -195,9 +188,8 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	}
 	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
-	relativePaths(folder, []*string{&c.Record}, c.Serve.files())
+	relativePaths(folder, c.Serve.files())
 	c.Serve.check(&faults)
-	faults.Unless(c.Record != "" && !isRemote(c.Record), "record", "name the folder for the record")
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")
 	var tasks []Task

@@ -23,7 +23,7 @@ type schema map[string]any
 func Schema(kind string) map[string]any {
 	switch kind {
 	case KindSchedule:
-		return schemaOf[ScheduleFile](pageOf(kind), "record", "jobs")
+		return schemaOf[ScheduleFile](pageOf(kind), "jobs")
 	case KindScore:
 		return schemaOf[ScoreFile](pageOf(kind), "model", "source", "output")
 	case KindWatch:

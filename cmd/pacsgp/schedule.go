@@ -24,9 +24,8 @@ func scheduleCommand(w system) *cobra.Command {
 		Use:   "schedule schedule.yaml",
 		Short: "Train jobs on a schedule, and keep the pointer on the certified one",
 		Long: "Run jobs when they are due (by time, by new rows or files, by the lag of a topic) and move\n" +
-			"the pointer of their outputs by the declared rule. The record keeps the last runs, and with\n" +
-			"them the missed ones; one scheduler at a time holds it. docs/schedule.md explains the\n" +
-			"schedule file.\n\n" +
+			"the pointer of their outputs by the declared rule. Each output keeps what is known of its job,\n" +
+			"so that a killed scheduler goes on where it was. docs/schedule.md explains the schedule file.\n\n" +
 			"With --once the command runs the jobs that are due and ends, for another scheduler such as\n" +
 			"cron. Its exit status is the worst of the runs: 78 (bad configuration) before 1, and 1\n" +
 			"before 3.",
@@ -45,11 +44,7 @@ func scheduleCommand(w system) *cobra.Command {
 			if list {
 				return listRuns(cmd.Context(), w, jobs)
 			}
-			record, err := c.OpenRecord(w.fs)
-			if err != nil {
-				return err
-			}
-			return errors.Join(runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: once, metrics: metrics}), record.Close())
+			return runSchedule(cmd.Context(), w, c, jobs, realClock{}, rounds{once: once, metrics: metrics})
 		},
 	}
 	cmd.PersistentFlags().StringVarP(&path, "config", "c", "", "the schedule file (YAML)")
@@ -67,14 +62,20 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 		Use:   "run JOB",
 		Short: "Run a job of a schedule now",
 		Long: "Run a job of a schedule now, due or not, under the next number of its sequence; a retry does\n" +
-			"not wait. What triggers ask for stays due. The record is needed: end a scheduler that has it.\n" +
+			"not wait. What triggers ask for stays due.\n" +
 			"The choice of the moment is yours: if it depends on values in the rows, the certificate is\n" +
 			"worth less than it says.",
 		Args: exactly(1, "JOB, a name in the schedule file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withJob(cmd.Context(), w, *path, args[0], func(c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) error {
-				return runSchedule(cmd.Context(), w, c, jobs, record, realClock{}, rounds{once: true, now: true})
-			})
+			c, jobs, err := loadSchedule(cmd.Context(), *path, w)
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(jobs, func(j *config.ScheduledTask) bool { return j.Name == args[0] })
+			if i < 0 {
+				return config.Argument(fmt.Errorf("JOB: %q is no job of %s", args[0], *path))
+			}
+			return runSchedule(cmd.Context(), w, c, jobs[i:i+1], realClock{}, rounds{once: true, now: true})
 		},
 	}
 }
@@ -144,7 +145,7 @@ type rounds struct {
 }
 
 // runSchedule runs the scheduler until ctx is done, or for one round.
-func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record, clock schedule.Clock, how rounds) (err error) {
+func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*config.ScheduledTask, clock schedule.Clock, how rounds) (err error) {
 	show := newDisplay(w)
 	m := newScheduleMetrics(jobs)
 	var outputs []string
@@ -157,7 +158,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	s := newScheduler(w, c, jobs, record)
+	s := newScheduler(w, c, jobs)
 	quiet := true
 	s.Now = how.now
 	s.Say = func(text string) {
@@ -198,9 +199,9 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 }
 
 // newScheduler returns a silent scheduler with the training of the command.
-func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask, record schedule.Record) *schedule.Scheduler {
+func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask) *schedule.Scheduler {
 	return &schedule.Scheduler{
-		Record: record, Poll: c.Every(),
+		Poll: c.Every(),
 		Train: func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
 			return trainScheduled(ctx, w, of, job, rows, how)
@@ -221,11 +222,18 @@ func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job 
 	defer show.end()
 	p, out := j.Task.Into(job, rows, j.Out)
 	how := howTo(w, show, p, out, as.Observer.Progress)
-	how.Publisher, how.Begun, how.Certified, how.LeavePointer = p.Publisher(), as.Begun, as.Certified, as.LeavePointer
-	o, err := pipeline.Train(within, job, rows, out, how)
-	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", j.Time)
+	late := func(err error) error {
+		if err != nil && within.Err() != nil && ctx.Err() == nil {
+			return fmt.Errorf("it has taken longer than the %v that the schedule gives it; tried again, it goes on from its checkpoint", j.Time)
+		}
+		return err
 	}
+	how.Publisher, how.Begun, how.Certified = p.Publisher(), as.Begun, as.Certified
+	how.Conclude = func(ctx context.Context, r *pipeline.RunState, o *pipeline.Outcome, fault error) {
+		as.Conclude(ctx, r, o, late(fault))
+	}
+	o, err := pipeline.Train(within, job, rows, out, how)
+	err = late(err)
 	if errors.Is(err, pipeline.ErrInterrupted) && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -264,21 +272,4 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	}
 	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
 	return err
-}
-
-// withJob calls do with one job of a schedule, and holds the schedule's record meanwhile.
-func withJob(ctx context.Context, w system, path, name string, do func(config.ScheduleFile, []*config.ScheduledTask, schedule.Record) error) error {
-	c, jobs, err := loadSchedule(ctx, path, w)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(jobs, func(j *config.ScheduledTask) bool { return j.Name == name })
-	if i < 0 {
-		return config.Argument(fmt.Errorf("JOB: %q is no job of %s", name, path))
-	}
-	record, err := c.OpenRecord(w.fs)
-	if err != nil {
-		return err
-	}
-	return errors.Join(do(c, jobs[i:i+1], record), record.Close())
 }

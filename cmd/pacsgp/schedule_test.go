@@ -23,7 +23,7 @@ import (
 func writeSchedule(t *testing.T, dir, job string, keys ...string) string {
 	t.Helper()
 	path := filepath.Join(dir, "schedule.yaml")
-	text := fmt.Sprintf("record: schedule.db\njobs:\n  - name: waves\n    job: %s\n", filepath.Base(job))
+	text := fmt.Sprintf("jobs:\n  - name: waves\n    job: %s\n", filepath.Base(job))
 	for _, k := range keys {
 		text += "    " + k + "\n"
 	}
@@ -34,11 +34,9 @@ func writeSchedule(t *testing.T, dir, job string, keys ...string) string {
 // A stage is a schedule of one job whose time is told.
 type stage struct {
 	*schedule.Scheduler
-	job    *config.ScheduledTask
-	record *sinklake.Record
-	step   func(effect func() error) error // takes each step of the record; tests end the process there
-	said   []string
-	lake   string
+	job  *config.ScheduledTask
+	said []string
+	lake string
 }
 
 func onStage(t *testing.T, path string) *stage {
@@ -51,21 +49,9 @@ func onDisk(t *testing.T, path string, fsys durable.FS) *stage {
 	w := testSystem(discard{}, discard{}, fsys)
 	c, jobs, err := loadSchedule(t.Context(), path, w)
 	fatal.If(t, err)
-	record, err := sinklake.OpenRecord(c.Record, fsys)
-	fatal.If(t, err)
-	t.Cleanup(func() { _ = record.Close() })
-	s := &stage{lake: filepath.Join(filepath.Dir(path), "lake"), job: jobs[0], record: record, step: func(effect func() error) error { return effect() }}
-	s.Scheduler = newScheduler(w, c, jobs, s)
+	s := &stage{lake: filepath.Join(filepath.Dir(path), "lake"), job: jobs[0], Scheduler: newScheduler(w, c, jobs)}
 	s.Poll, s.Say = time.Minute, func(text string) { s.said = append(s.said, text) }
 	return s
-}
-
-// Job is what the record knows of a job.
-func (s *stage) Job(name string) (*schedule.State, error) { return s.record.Job(name) }
-
-// PutJob is a step.
-func (s *stage) PutJob(name string, known *schedule.State) error {
-	return s.step(func() error { return s.record.PutJob(name, known) })
 }
 
 type discard struct{}
@@ -88,14 +74,6 @@ func addFile(t *testing.T, dir, name string, first, rows int64) {
 }
 
 var someDay = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-
-func TestTwoSchedulersOnOneRecord(t *testing.T) {
-	dir := t.TempDir()
-	smallLake(t, dir)
-	path := writeSchedule(t, dir, tiny(nil).write(t, dir), "triggers: [{every: 24h}]")
-	onStage(t, path) // has the record until the test ends
-	pacsgp(t, "schedule", "-c", path, "--once").says(t, exitFailure, "in use by another process", "hint: one scheduler has the record")
-}
 
 // Runs, promotion by the rule and by hand, rollback, and verification of all on the last day.
 func TestPromotedByTheRule(t *testing.T) {
@@ -167,7 +145,7 @@ func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
 	smallLake(t, dir)
 	writeFile(t, filepath.Join(dir, "job.yaml"), readFile(t, tiny(jobFile{"features": "[x1, x2]", "target": "none"}).write(t, dir)))
 	schedule := filepath.Join(dir, "schedule.yaml")
-	writeFile(t, schedule, []byte("record: schedule.db\npoll: 1h\njobs:\n  - {name: a, job: job.yaml, triggers: [{rows: 1}]}\n"))
+	writeFile(t, schedule, []byte("poll: 1h\njobs:\n  - {name: a, job: job.yaml, triggers: [{rows: 1}]}\n"))
 	service := startCommand(t, "-q", "schedule", "-c", schedule)
 	service.find(t, "(a: run 1 .*failed)")
 	service.end(t)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/serving/servingtest"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -41,7 +40,6 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	if run := s.at(t, someDay.Add(time.Hour)); run == nil || run.Scheduled.Number != 1 || run.State != pipeline.StateFinished {
 		t.Fatalf("%+v", run)
 	}
-	fatal.If(t, s.record.Close())
 	createTopic(t, address, "others", 3)
 	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: rows", "topic: others", 1)))
 	s = onStage(t, path)

@@ -40,16 +40,14 @@ func Example() {
 	// Output: conditional: the mean is off by more than 0.6 in at most 2 % of fresh rows
 }
 
-// A job that is trained again whenever a file has come. The record keeps what is known between
-// runs; Serve, in the place of Look, looks for ever.
+// A job that is trained again whenever a file has come. Its output keeps what is known between runs;
+// Serve, in the place of Look, looks for ever.
 func Example_schedule() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)
 	rows := must(synth.New(synth.Config{Noise: 0.1, Features: 1}))
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, Repeated: true}.WithDefaults())
-	record := must(sinklake.OpenRecord(folder+"/record", nil))
-	defer record.Close()
-	s := schedule.Scheduler{Record: record}
+	var s schedule.Scheduler
 	waves := &schedule.Job{
 		Name: "waves", Job: job, Output: sinklake.NewOutput(folder+"/out", nil), Lake: lake.Listing{Paths: lake.Rows{folder + "/lake"}, Folder: folder},
 		Files: schedule.Files{Which: schedule.FilesAll}, Triggers: []schedule.Trigger{{Key: "file", Files: 1}},

@@ -73,12 +73,11 @@ func testHold(t *testing.T, open func(*testing.T) pipeline.Output) {
 		if err != nil {
 			return
 		}
-		at, err := other.Sequence("night")
-		must(t, "Sequence", err)
-		at.Taken++
-		must(t, "PutSequence", one.PutSequence("night", at))
-		if other.PutSequence("night", at) == nil {
-			t.Fatalf("%s: another holder takes the same number", when)
+		_, _, err = other.Note("night.json")
+		must(t, "Note", err)
+		must(t, "PutNote", one.PutNote("night.json", []byte(when)))
+		if other.PutNote("night.json", []byte("2")) == nil {
+			t.Fatalf("%s: another holder reserves the same number", when)
 		}
 		must(t, "release", release())
 	}
@@ -266,17 +265,14 @@ func testRetain(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 }
 
-// A sequence stays, and so does the record of the run with its last number.
+// A note stays, and so does the record of the run with the last number of a sequence.
 func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	if at, err := o.Sequence("night"); err != nil || at.Taken != 0 || at.Topic != nil {
-		t.Errorf("of a sequence that is not known: %+v, %v", at, err)
+	if text, where, err := o.Note("night.json"); text != nil || where == "" || err != nil {
+		t.Errorf("of a note that is not there: %q at %q, %v", text, where, err)
 	}
-	w := pipeline.TopicWindow{Topic: "rows", Partitions: []pipeline.WindowPart{{Partition: 1, First: 2, End: 5}}}
-	for name, at := range map[string]pipeline.Sequence{
-		"night": {Identity: "a", Numbers: map[string]int64{"b": 2}, Taken: 3, Topic: (*pipeline.Windows)(nil).With(w)}, "day": {Taken: 1},
-	} {
-		must(t, "PutSequence", o.PutSequence(name, at))
+	for _, text := range []string{"first", "{}"} {
+		must(t, "PutNote", o.PutNote("night.json", []byte(text)))
 	}
 	scheduled := func(n int, number int64) *pipeline.RunState {
 		r := state(n, pipeline.StateFailed)
@@ -288,9 +284,8 @@ func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 	must(t, "Retain", o.Retain(1))
 	o = next(t)
-	at, err := o.Sequence("night")
-	if err != nil || at.Identity != "a" || at.Taken != 3 || at.Numbers["b"] != 2 || at.Topic.Ends[1] != 5 || at.Topic.Window.Offsets() != 3 {
-		t.Errorf("Sequence: %+v, %v", at, err)
+	if text, _, err := o.Note("night.json"); string(text) != "{}" || err != nil {
+		t.Errorf("Note: %q, %v", text, err)
 	}
 	all, err := o.Runs()
 	must(t, "Runs", err)

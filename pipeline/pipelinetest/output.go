@@ -1,6 +1,7 @@
 package pipelinetest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -172,21 +173,17 @@ func (s *Store) Point(to pipeline.Current) error {
 	return nil
 }
 
-// Sequence returns a copy of the sequence.
-func (s *Store) Sequence(name string) (at pipeline.Sequence, err error) {
-	return at, copied(&at, s.sequences[name])
+// Note returns a copy of the document.
+func (s *Store) Note(name string) ([]byte, string, error) {
+	return bytes.Clone(s.notes[name]), name, nil
 }
 
-// PutSequence keeps a copy.
-func (s *Store) PutSequence(name string, at pipeline.Sequence) error {
-	var kept pipeline.Sequence
-	if err := copied(&kept, at); err != nil {
-		return err
+// PutNote keeps a copy.
+func (s *Store) PutNote(name string, text []byte) error {
+	if s.notes == nil {
+		s.notes = map[string][]byte{}
 	}
-	if s.sequences == nil {
-		s.sequences = map[string]pipeline.Sequence{}
-	}
-	s.sequences[name] = kept
+	s.notes[name] = bytes.Clone(text)
 	return nil
 }
 

@@ -27,7 +27,7 @@ type Store struct {
 	checkpoints map[pipeline.Digest]*Store   // by job
 	runs        []pipeline.RunState          // the newest first
 	current     *pipeline.Current
-	sequences   map[string]pipeline.Sequence
+	notes       map[string][]byte
 	log         pipeline.Log
 }
 

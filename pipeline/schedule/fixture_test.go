@@ -30,13 +30,12 @@ var (
 type stage struct {
 	*schedule.Scheduler
 
-	t      *testing.T
-	job    *schedule.Job
-	lake   *lake
-	log    *topic
-	store  *pipelinetest.Store // outlives schedulers
-	record record              // too
-	op     func(effect func() error) error
+	t     *testing.T
+	job   *schedule.Job
+	lake  *lake
+	log   *topic
+	store *pipelinetest.Store // outlives schedulers
+	op    func(effect func() error) error
 
 	trains int
 	fail   error   // what the next trainings say; nil: nothing
@@ -66,7 +65,7 @@ func hourly(t *testing.T) schedule.Trigger {
 
 func newStage(t *testing.T, j *schedule.Job) *stage {
 	t.Helper()
-	s := &stage{t: t, job: j, store: &pipelinetest.Store{}, record: record{}, kl: 61.25}
+	s := &stage{t: t, job: j, store: &pipelinetest.Store{}, kl: 61.25}
 	switch {
 	case j.Topic != nil:
 		s.log = j.Topic.(*topic)
@@ -88,7 +87,7 @@ func (s *stage) anew() {
 	job.Output = &output{&pipelinetest.Output{Store: s.store}, s}
 	s.job = &job
 	s.Scheduler = &schedule.Scheduler{
-		Record: stepped{s}, Poll: time.Minute, Say: func(text string) { s.said = append(s.said, text) },
+		Poll: time.Minute, Say: func(text string) { s.said = append(s.said, text) },
 		Train: func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			return s.train(ctx, job, rows, how)
 		},
@@ -144,10 +143,28 @@ func (s *stage) at(now time.Time) *pipeline.RunState {
 	return r
 }
 
+// reserved is the last number of the sequence.
+func (s *stage) reserved() int64 {
+	var state schedule.State
+	text, _, _ := s.store.Note(schedule.StateFile)
+	if text == nil {
+		return 0
+	}
+	if err := json.Unmarshal(text, &state); err != nil {
+		s.t.Fatal(err)
+	}
+	if state.Run == nil {
+		return 0
+	}
+	return state.Run.Sequence
+}
+
 // runs are all runs, the first one first.
-func (s *stage) runs() []*pipeline.RunState {
+func (s *stage) runs() []*pipeline.RunState { return s.runsOf(s.store) }
+
+func (s *stage) runsOf(store *pipelinetest.Store) []*pipeline.RunState {
 	s.t.Helper()
-	all, err := s.store.Runs()
+	all, err := store.Runs()
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -186,8 +203,8 @@ func (o *output) PutRun(r *pipeline.RunState) error {
 	return o.s.op(func() error { return o.Output.PutRun(r) })
 }
 
-func (o *output) PutSequence(name string, at pipeline.Sequence) error {
-	return o.s.op(func() error { return o.Output.PutSequence(name, at) })
+func (o *output) PutNote(name string, text []byte) error {
+	return o.s.op(func() error { return o.Output.PutNote(name, text) })
 }
 
 func (o *output) Current() (*pipeline.Current, error) {
@@ -204,29 +221,6 @@ func (o *output) Point(to pipeline.Current) error {
 func (o *output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
 	err = o.s.op(func() error { id, err = o.Output.PutCertificate(ctx, c); return err })
 	return id, err
-}
-
-// A record is one in memory.
-type record map[string][]byte
-
-// stepped is the record, each change of which is a step.
-type stepped struct{ s *stage }
-
-func (r stepped) Job(name string) (*schedule.State, error) {
-	known := &schedule.State{}
-	text, ok := r.s.record[name]
-	if !ok {
-		return known, nil
-	}
-	return known, json.Unmarshal(text, known)
-}
-
-func (r stepped) PutJob(name string, known *schedule.State) error {
-	return r.s.op(func() error {
-		text, err := json.Marshal(known)
-		r.s.record[name] = text
-		return err
-	})
 }
 
 // taken are the rows of a run: their number and a name for them.

@@ -86,7 +86,7 @@ func manifestFiles(files []File) []pipeline.ManifestFile {
 // filesAt are the files of a run at its moment, however late it begins: those of the run before
 // in their order, then new ones in the order of the lake. So a row keeps its ordinal, and with it
 // its role, as long as no earlier file is removed.
-func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.ManifestFile, state *State, moment time.Time) ([]File, error) {
+func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time.Time) ([]File, error) {
 	fresh := map[string]bool{}
 	for _, f := range state.unused(manifestFiles(all)) {
 		fresh[versionOf(f)] = true
@@ -109,8 +109,8 @@ func (j *Job) filesAt(ctx context.Context, all []File, before []pipeline.Manifes
 		}
 	}
 	place := map[string]int{} // below 0 for files of the run before, 0 for new ones
-	for i, f := range before {
-		place[versionOf(f)] = i - len(before)
+	for i, f := range state.files() {
+		place[versionOf(f)] = i - len(state.files())
 	}
 	slices.SortStableFunc(some, func(a, b File) int { return place[versionOf(a.ManifestFile)] - place[versionOf(b.ManifestFile)] })
 	return some, nil

@@ -52,30 +52,39 @@ func TestNumberThatCannotBeNoted(t *testing.T) {
 	}
 }
 
-// A certificate whose run cannot be read has an order of files that nobody knows: without it
-// rows of the next sample would change their roles.
+// A certificate whose run cannot be read, of which nothing has the order of files: without it rows of
+// the next sample would change their roles.
 func TestOrderThatIsNotKnown(t *testing.T) {
-	for _, listed := range []string{"as done", "as begun", "nowhere"} {
+	s := onFiles(t, asDeclared)
+	s.at(someDay)
+	s.lake.add("a", 60)
+	s.at(someDay.Add(time.Hour))
+	kept := s.store
+	s.store = &pipelinetest.Store{Certificates: kept.Certificates}
+	fatal.If(t, s.store.PutRun(s.runsOf(kept)[0])) // that of the second is damaged
+	s.anew()
+	s.lake.add("0", 60)
+	if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "the run with number 2 of its sequence") {
+		t.Errorf("%+v; %q", r, s.said)
+	}
+	text, _, err := kept.Note(schedule.StateFile)
+	fatal.If(t, err)
+	fatal.If(t, s.store.PutNote(schedule.StateFile, text))
+	if r := s.at(someDay.Add(3 * time.Hour)); r == nil || r.Scheduled.Sequence != 2 || sampled(r) != "bcda" || len(s.certificates()) != 2 {
+		t.Errorf("with the state: %+v; %q", r, s.said)
+	}
+}
+
+// A state that is damaged, or of another format, stops the job, and is not replaced.
+func TestDamagedState(t *testing.T) {
+	for _, text := range []string{"{", "", "{}", "null", `{"format":"pacsgp-schedule/1","job":"waves","run":{"sequence":9223372036854775807}}`} {
 		s := onFiles(t, asDeclared)
-		s.at(someDay)
-		s.lake.add("a", 60)
-		s.at(someDay.Add(time.Hour))
-		at, err := s.store.Sequence("waves")
-		fatal.If(t, err)
-		lost := &pipelinetest.Store{Certificates: s.store.Certificates}
-		fatal.If(t, lost.PutRun(s.runs()[0])) // that of the second is damaged
-		switch listed {
-		case "as begun":
-			at.Numbers = map[string]int64{"what it took": 2}
-			fallthrough
-		case "as done":
-			fatal.If(t, lost.PutSequence("waves", at))
+		fatal.If(t, s.store.PutNote(schedule.StateFile, []byte(text)))
+		if r := s.at(someDay); r != nil || !strings.Contains(fmt.Sprint(s.said), schedule.StateFile+": ") {
+			t.Errorf("%q: %+v; %q", text, r, s.said)
 		}
-		s.store = lost
-		s.anew()
-		s.lake.add("0", 60)
-		if r := s.at(someDay.Add(2 * time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 2 of the sequence is not in the output") {
-			t.Errorf("listed %s: %+v; %q", listed, r, s.said)
+		if left, _, err := s.store.Note(schedule.StateFile); string(left) != text || err != nil {
+			t.Errorf("%q: it is %q now, %v", text, left, err)
 		}
 	}
 }
@@ -85,8 +94,8 @@ func (s *stage) finishes(then func()) {
 	s.Train = func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		o, err := s.train(ctx, job, rows, how)
 		fatal.If(s.t, err)
-		how.Begun.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
-		err = how.Begun.End(s.job.Output, pipeline.StateFinished, new(int), "", someDay)
+		how.Conclude(ctx, how.Begun, o, nil)
+		err = s.job.Output.PutRun(how.Begun)
 		then()
 		return o, err
 	}
@@ -103,31 +112,15 @@ func (o stopping) Current() (*pipeline.Current, error) {
 	return o.Output.Current()
 }
 
-// A scheduler that is told to end when training has, or while it compares, decides when it is
-// started again what becomes current, and does not train again.
+// A scheduler that is told to end while it compares two certificates decides all the same what is current.
 func TestStoppedBehindTraining(t *testing.T) {
-	for _, compares := range []bool{false, true} {
-		s := onFiles(t, asDeclared)
-		s.at(someDay)
-		s.lake.add("e", 60)
-		ctx, stop := context.WithCancel(t.Context())
-		s.finishes(func() {
-			if !compares {
-				stop()
-			}
-		})
-		if compares {
-			s.job.Output = stopping{s.job.Output, stop}
-		}
-		if _, err := s.Look(ctx, s.job, someDay.Add(time.Hour)); !errors.Is(err, context.Canceled) {
-			t.Errorf("compares %v: %v", compares, err)
-		}
-		stop()
-		s.anew()
-		r := s.at(someDay.Add(2 * time.Hour))
-		if r == nil || r.State != pipeline.StateFinished || !r.Scheduled.Current || s.trains != 2 || len(s.runs()) != 2 {
-			t.Errorf("compares %v: %d trainings, %+v", compares, s.trains, r)
-		}
+	s := onFiles(t, asDeclared)
+	s.at(someDay)
+	s.lake.add("e", 60)
+	ctx, stop := context.WithCancel(t.Context())
+	s.job.Output = stopping{s.job.Output, stop}
+	if r, err := s.Look(ctx, s.job, someDay.Add(time.Hour)); err != nil || r.State != pipeline.StateFinished || !r.Scheduled.Current || s.trains != 2 {
+		t.Errorf("%d trainings, %+v, %v", s.trains, r, err)
 	}
 }
 

@@ -23,7 +23,7 @@ type Job struct {
 	Promote  watch.Promotion
 
 	Judge    pipeline.Judge     // "" means the mean
-	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, LeavePointer and Judge
+	How      pipeline.RunConfig // the scheduler sets Run, Begun, Certified, Conclude and Judge
 	Software string             // on which the bytes of a certificate depend, beside job and rows
 	// Elsewhere says that certificates are also published outside the output, which then does
 	// not show the result of a run.
@@ -96,40 +96,8 @@ type Topic interface {
 // ErrAway says that brokers do not answer now.
 var ErrAway = errors.New("it does not answer")
 
-// A Record keeps the states of a scheduler's jobs. It belongs to one scheduler at a time.
-type Record interface {
-	// Job is the state of a job, empty if it is new.
-	Job(name string) (*State, error)
-	// PutJob replaces it, durably.
-	PutJob(name string, s *State) error
-}
-
 // A Clock tells the time and waits.
 type Clock interface {
 	Now() time.Time
 	After(d time.Duration) <-chan time.Time
-}
-
-// A State is what a scheduler remembers of a job beside its output.
-type State struct {
-	Last  map[string]time.Time `json:"last"`           // last moment with a run, by trigger
-	Open  string               `json:"open,omitempty"` // the run at work
-	Retry *Retry               `json:"retry,omitempty"`
-	Done  string               `json:"done,omitempty"` // digest of the rows of the last finished run
-
-	Unchosen  int       `json:"unchosen,omitempty"`    // consecutive runs whose files, or window, could not be chosen
-	NotBefore time.Time `json:"not_before,omitzero"`   // earliest next count of rows, files and offsets
-	Fault     string    `json:"fault,omitempty"`       // reason for the wait
-	Used      []string  `json:"taken_files,omitempty"` // files of finished runs: see contentOf
-}
-
-// A Retry is a run to be tried again.
-type Retry struct {
-	At      time.Time `json:"at"`
-	Tries   int       `json:"tries"` // failed ones
-	Kills   int       `json:"kills,omitempty"`
-	Trigger string    `json:"trigger"`
-	Moment  time.Time `json:"moment"`
-
-	Files []pipeline.ManifestFile `json:"files,omitempty"` // the same in all tries
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -15,142 +14,128 @@ import (
 type lot struct {
 	rows      pipeline.Rows
 	digest    string
-	number    string // key of its number in the sequence
+	number    string // of rows and program: what its number is of
 	none      bool   // no new row since the run before
 	certified string // id of the certificate with its number, if there is one already
-	job       pipeline.Job
 }
 
-// begin chooses the files of a run, or its window, takes its number in the sequence, records
-// the run, runs it, and records its end. A run that dies before its record is still due.
-func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, seen pipeline.Sequence, run *pipeline.Scheduled, now time.Time) (r *pipeline.RunState, err error) {
-	at, err := j.sequence()
-	if err == nil && at.Taken != seen.Taken {
-		err = errTaken
-	}
+// begin chooses the files of a run, or its window, reserves its number, records its beginning, runs it,
+// and records its end: each is one durable write. A run that dies before its record is still due.
+func (s *Scheduler) begin(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
+	run.Due = j.due(state, now)
+	last, err := j.last(anyRun)
 	if err != nil {
 		return nil, err
 	}
-	state.Retry, run.Due = nil, j.due(state, now)
-	of, err := s.choose(ctx, j, state, at, run)
-	if err == nil && !of.none {
-		if err = s.number(ctx, j, &at, run, &of); err == nil {
-			of.job = j.Job.Numbered(j.Name, run.Sequence)
+	run.Job, run.Number = j.Name, 1
+	for _, of := range []*pipeline.Scheduled{state.Run, of(last)} {
+		if of != nil {
+			run.Number = max(run.Number, of.Number+1)
 		}
+	}
+	rows, err := s.choose(ctx, j, state, run)
+	if err == nil && !rows.none {
+		err = s.reserve(ctx, j, state, run, &rows)
 	}
 	switch {
 	case ctx.Err() != nil: // the run is still due
 		return nil, ctx.Err()
 	case err != nil:
-		return s.endUnchosen(j, state, run, err, now)
+		r, err := s.endUntrained(j, run, pipeline.StateFailed, err, now)
+		return r, errors.Join(err, j.put(state))
+	case rows.none:
+		r, err := s.endWithoutRows(j, last, run, now)
+		return r, errors.Join(err, j.put(state))
 	}
-	state.Unchosen, state.NotBefore, state.Fault = 0, time.Time{}, ""
-	if of.none {
-		if r, err = s.endWithoutRows(j, run, now); err != nil {
-			return nil, err
-		}
-		return r, s.put(j, state)
-	}
-	if state.Open, err = j.name(run, now); err != nil {
-		return nil, err
-	}
-	state.Retry = sameTry(run, now) // if it dies before its record
-	if err := s.put(j, state); err != nil {
-		return nil, err
-	}
-	if r, err = pipeline.BeginRun(j.Output, state.Open, j.Job, now, run); err != nil {
-		return nil, err
-	}
-	return r, s.train(ctx, j, state, r, of, now)
-}
-
-// endUnchosen records a run whose files, or window, could not be chosen. Rows, files and offsets
-// are counted again after a pause.
-func (s *Scheduler) endUnchosen(j *Job, state *State, run *pipeline.Scheduled, fault error, now time.Time) (*pipeline.RunState, error) {
-	files := run.Files
-	run.Window, run.Files = nil, nil
-	r, err := s.endUntrained(j, run, pipeline.StateFailed, fault, now)
+	r, err := pipeline.BeginRun(j.Output, j.name(run, now), j.Job, now, run)
 	if err != nil {
 		return nil, err
 	}
-	if state.Retry = nextTry(j, r, now); state.Retry != nil {
-		state.Retry.Files = files
-	}
-	state.NotBefore = now.Add(min(longestBackoff, j.backoff(state.Unchosen)))
-	state.Unchosen, state.Fault = state.Unchosen+1, r.Fault
-	s.tell(true, Words(r))
-	return r, s.put(j, state)
+	return r, s.train(ctx, j, r, rows, now)
 }
 
-// name numbers a run among those of its job, and names its record.
-func (j *Job) name(run *pipeline.Scheduled, now time.Time) (string, error) {
-	run.Job, run.Number = j.Name, 1
+// of is the scheduler's part of a record, nil without one.
+func of(r *pipeline.RunState) *pipeline.Scheduled {
+	if r == nil {
+		return nil
+	}
+	return r.Scheduled
+}
+
+// name names the record of a run.
+func (j *Job) name(run *pipeline.Scheduled, now time.Time) string {
+	return hexOf(j.Name, run.Number, now)[:12]
+}
+
+// endUntrained records a run that ends before training.
+func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
+	run.Window = nil
 	if run.Files == nil {
 		run.Files = []pipeline.ManifestFile{}
 	}
-	last, err := j.last(anyRun)
-	if last != nil {
-		run.Number = last.Scheduled.Number + 1
-	}
-	return hexOf(j.Name, run.Number, now)[:12], err
-}
-
-// endUntrained records a run that ended before training.
-func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
-	name, err := j.name(run, now)
+	r, err := pipeline.NewRun(j.Output, j.name(run, now), j.Job, now, run)
 	if err != nil {
 		return nil, err
 	}
-	r, err := pipeline.BeginRun(j.Output, name, j.Job, now, run)
-	if err != nil {
-		return nil, err
+	if r.State = as; fault != nil {
+		exit := pipeline.ExitStatus(fault)
+		r.Exit, r.Fault = &exit, pipeline.Shortened(fault.Error())
 	}
-	if fault == nil {
-		return r, s.end(j, r, as, nil, "", now)
-	}
-	exit := pipeline.ExitStatus(fault)
-	return r, s.end(j, r, as, &exit, pipeline.Shortened(fault.Error()), now)
+	return r, s.end(j, r, now)
 }
 
-// end records the end of a run.
-func (s *Scheduler) end(j *Job, r *pipeline.RunState, as pipeline.State, exit *int, fault string, at time.Time) error {
-	r.Exit, at = exit, at.UTC()
-	if retry := nextTry(j, r, at); as == pipeline.StateFailed && retry != nil {
-		r.Scheduled.Due = &retry.At
-	} else if as == pipeline.StateInterrupted || as == pipeline.StateFailed && exit == nil {
-		r.Scheduled.Due = &at // to be resumed
-	}
-	err := r.End(j.Output, as, exit, fault, at)
-	if s.Ended != nil {
-		s.Ended(j, r)
-	}
+// end records the end of a run, whose state is set.
+func (s *Scheduler) end(j *Job, r *pipeline.RunState, at time.Time) error {
+	j.dated(r, at)
+	err := r.End(j.Output, r.State, r.Exit, r.Fault, at)
+	s.ended(j, r)
 	return err
 }
 
-// endWithoutRows records a run without a new row. Consecutive ones of one trigger share a record.
-func (s *Scheduler) endWithoutRows(j *Job, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
-	run.Why = "there is no new row since the run before"
-	s.tell(false, j.Name+": "+run.Why)
-	r, err := j.last(anyRun)
-	if err != nil {
-		return nil, err
+// dated says in the record of a run that has ended when its next try is due.
+func (j *Job) dated(r *pipeline.RunState, at time.Time) {
+	at = at.UTC()
+	r.Ended = &at
+	switch next := j.again(r); {
+	case next == nil:
+	case next.Try > r.Scheduled.Try:
+		due := at.Add(j.backoff(r.Scheduled.Try - 1))
+		r.Scheduled.Due = &due
+	case r.Exit != nil: // another process has its window
+		due := at.Add(j.Backoff)
+		r.Scheduled.Due = &due
+	default:
+		r.Scheduled.Due = &at
 	}
-	if r == nil || r.State != pipeline.StateNothing || r.Scheduled.Sequence > 0 || r.Scheduled.Trigger != run.Trigger {
-		run.Files, run.Window = nil, nil
+}
+
+// ended tells of the end of a run.
+func (s *Scheduler) ended(j *Job, r *pipeline.RunState) {
+	if s.Ended != nil {
+		s.Ended(j, r)
+	}
+	s.tell(r.Exit != nil && *r.Exit != 0, Words(r))
+}
+
+// endWithoutRows records a run without a new row. Consecutive ones of one trigger share a record.
+func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipeline.Scheduled, now time.Time) (*pipeline.RunState, error) {
+	run.Why = "there is no new row since the run before"
+	if last == nil || last.State != pipeline.StateNothing || last.Scheduled.Sequence > 0 || last.Scheduled.Trigger != run.Trigger {
+		run.Files = nil
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
-	r.Scheduled.Missed += 1 + run.Missed
-	r.Scheduled.Moment, r.Scheduled.Due, r.Scheduled.Gone = run.Moment, run.Due, run.Gone
-	return r, s.end(j, r, pipeline.StateNothing, nil, "", now)
+	last.Scheduled.Missed += 1 + run.Missed
+	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Gone = run.Moment, run.Due, run.Gone
+	return last, s.end(j, last, now)
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipeline.Sequence, run *pipeline.Scheduled) (lot, error) {
+func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled) (lot, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
-		if at.Topic.Window != nil { // still without a certificate
-			w = *at.Topic.Window
-		} else if w, err = j.Topic.Next(ctx, at.Topic, 0); err != nil {
+		if state.Topic.Window != nil { // still without a certificate
+			w = *state.Topic.Window
+		} else if w, err = j.Topic.Next(ctx, state.Topic, 0); err != nil {
 			return lot{}, err
 		}
 		run.Window = &w
@@ -167,11 +152,8 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	if !chosen {
 		files, err = sameFiles(all, run.Files)
 	} else {
-		var before []pipeline.ManifestFile
-		if before, err = j.order(ctx, at); err == nil {
-			files, err = j.filesAt(ctx, all, before, state, run.Moment)
-			run.Gone = j.removed(all, before, run.Moment)
-		}
+		files, err = j.filesAt(ctx, all, state, run.Moment)
+		run.Gone = j.removed(all, state.files(), run.Moment)
 	}
 	if err != nil {
 		return lot{}, err
@@ -181,7 +163,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, at pipelin
 	}
 	run.Files = manifestFiles(files)
 	of := j.lotOf(run)
-	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.Done == of.digest
+	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
 			if chosen { // a retry chooses anew: the files are to be mended
@@ -204,144 +186,102 @@ func (j *Job) lotOf(of *pipeline.Scheduled) lot {
 	return lot{digest: digest, number: hexOf(digest, j.Software)}
 }
 
-// train trains a run that began at now, and records its end. The record may have a later begin,
-// if a clock was put back.
-func (s *Scheduler) train(ctx context.Context, j *Job, state *State, r *pipeline.RunState, of lot, now time.Time) error {
-	how := j.How
-	how.Run, how.Begun, how.Certified, how.LeavePointer, how.Judge = r.Run, r, of.certified, true, j.Judge
+// train trains a run that began at now. Its end is recorded once, whoever does it. The record may have
+// a later begin, if a clock was put back.
+func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of lot, now time.Time) error {
+	how, began := j.How, time.Now()
+	conclude := func(o *pipeline.Outcome, fault error) {
+		at := now.Add(time.Since(began))
+		s.conclude(ctx, j, r, of, o, fault, at)
+		j.dated(r, at)
+	}
+	how.Run, how.Begun, how.Certified, how.Judge = r.Run, r, of.certified, j.Judge
+	how.Conclude = func(_ context.Context, _ *pipeline.RunState, o *pipeline.Outcome, fault error) { conclude(o, fault) }
 	train := s.Train
 	if train == nil {
 		train = func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			return pipeline.Train(ctx, job, rows, j.Output, how)
 		}
 	}
-	began := time.Now()
-	o, err := train(ctx, j, of.job, of.rows, how)
-	ended := now.Add(time.Since(began))
-	if ctx.Err() != nil && r.State == pipeline.StateFinished { // recoverOpen decides its promotion
-		return ctx.Err()
-	}
-	if ctx.Err() != nil {
-		err := s.end(j, r, pipeline.StateInterrupted, nil, "the scheduler was stopped", ended)
-		return errors.Join(ctx.Err(), err, s.closeRun(j, state, r, sameTry(r.Scheduled, ended)))
-	}
-	if err != nil && o != nil && r.State == pipeline.StateFinished { // old files could not be removed
-		s.tell(true, fmt.Sprintf("%s: %v", j.Name, err))
-		err = nil
-	}
-	if err != nil && !errors.Is(err, pipeline.ErrHeld) {
-		o, err = s.publishedBefore(ctx, j, of.certified, o, err)
-	}
-	if err != nil {
-		return s.endFailed(j, state, r, err, ended)
-	}
-	r.Artifacts = []pipeline.ArtifactRef{{ID: o.Result.ID, Model: o.Result.ModelDigest}}
-	r.Exit, r.Fault = new(int), ""
-	if verdict := how.Verdict(o.Result.Certificate); verdict != nil {
-		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
-	}
-	r.State, r.Scheduled.Kills = pipeline.StateFinished, 0
-	return s.endFinished(ctx, j, state, r, ended)
-}
-
-// endFailed records a run without a certificate.
-func (s *Scheduler) endFailed(j *Job, state *State, r *pipeline.RunState, fault error, ended time.Time) error {
-	exit := pipeline.ExitStatus(fault)
-	end := func() error {
-		return s.end(j, r, pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error()), ended)
-	}
+	o, fault := train(ctx, j, j.Job.Numbered(j.Name, r.Scheduled.Sequence), of.rows, how)
 	var err error
 	switch {
-	case errors.Is(fault, pipeline.ErrHeld): // another process has the window: recoverOpen must not see a failure
-		if err = s.closeRun(j, state, r, sameTry(r.Scheduled, ended.Add(j.Backoff))); err == nil {
-			err = end()
-		}
-	case errors.Is(fault, pipeline.ErrNoRows):
-		r.Scheduled.Why = "its offsets are transaction markers or aborted records: there is no row"
-		err = s.end(j, r, pipeline.StateNothing, nil, "", ended)
-		err = errors.Join(err, s.closeRun(j, state, r, nil))
-	default:
-		err = end()
-		err = errors.Join(err, s.closeRun(j, state, r, nextTry(j, r, ended)))
+	case r.Ended == nil:
+		conclude(o, fault)
+		err = j.Output.PutRun(r)
+	case fault != nil && r.State == pipeline.StateFinished: // old files could not be removed
+		s.tell(true, fmt.Sprintf("%s: %v", j.Name, fault))
 	}
-	s.tell(r.Exit != nil, Words(r))
+	s.ended(j, r)
+	if err == nil && j.closes(r) {
+		s.discard(j, r)
+	}
+	if r.State == pipeline.StateInterrupted {
+		err = errors.Join(ctx.Err(), err)
+	}
 	return err
 }
 
-// endFinished decides whether a run's certificate becomes current, and records the end.
-func (s *Scheduler) endFinished(ctx context.Context, j *Job, state *State, r *pipeline.RunState, ended time.Time) error {
-	if of := r.Scheduled; *r.Exit == 0 && of.Why == "" {
-		d, fault := j.challenge(ctx, Certificate(r), ended)
-		if fault != nil && ctx.Err() != nil {
-			return ctx.Err() // recoverOpen decides it
-		}
-		of.Current, of.Why = d.Moves, d.Why
-		if fault != nil {
-			why := pipeline.Shortened(fault.Error())
-			if !strings.Contains(why, "hint: ") {
-				why += " (hint: mend that, then pacsgp promote makes it current)"
-			}
-			*r.Exit, of.Why = pipeline.ExitFailure, "its promotion could not be decided: "+why
-		}
+// conclude completes the record of a run that has ended, before this is written, and moves the pointer
+// if its certificate becomes current.
+func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, of lot, o *pipeline.Outcome, fault error, at time.Time) {
+	held := errors.Is(fault, pipeline.ErrHeld) // another process has the window: nothing has failed
+	if o == nil && ctx.Err() == nil && !held {
+		o, fault = s.publishedBefore(ctx, j, of.certified, fault)
 	}
-	err := s.end(j, r, pipeline.StateFinished, r.Exit, r.Fault, ended)
-	s.tell(*r.Exit != 0, Words(r))
-	return errors.Join(err, s.closeRun(j, state, r, nil))
+	if o != nil {
+		s.promote(context.WithoutCancel(ctx), j, r, o.Result, at)
+		return
+	}
+	exit := pipeline.ExitStatus(fault)
+	r.State, r.Exit, r.Fault = pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error())
+	switch {
+	case ctx.Err() != nil:
+		r.State, r.Exit, r.Fault = pipeline.StateInterrupted, nil, "the scheduler was stopped"
+	case held:
+		r.State = pipeline.StateInterrupted
+	case errors.Is(fault, pipeline.ErrNoRows):
+		r.State, r.Exit, r.Fault = pipeline.StateNothing, nil, ""
+		r.Scheduled.Why = "its offsets are transaction markers or aborted records: there is no row"
+	}
+}
+
+// promote completes the record of a run with a certificate.
+func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, of *pipeline.Result, at time.Time) {
+	how := j.How
+	how.Judge = j.Judge
+	r.State, r.Exit, r.Fault, r.Scheduled.Kills = pipeline.StateFinished, new(int), "", 0
+	r.Artifacts = []pipeline.ArtifactRef{{ID: of.ID, Model: of.ModelDigest}}
+	if verdict := how.Verdict(of.Certificate); verdict != nil {
+		*r.Exit, r.Fault = pipeline.ExitStatus(verdict), verdict.Error()
+		return
+	}
+	d, fault := j.challenge(ctx, of.ID, at)
+	r.Scheduled.Current, r.Scheduled.Why = d.Moves, d.Why
+	if fault != nil {
+		why := pipeline.Shortened(fault.Error())
+		if !strings.Contains(why, "hint: ") {
+			why += " (hint: mend that, then pacsgp promote makes it current)"
+		}
+		*r.Exit, r.Scheduled.Why = pipeline.ExitFailure, "its promotion could not be decided: "+why
+	}
 }
 
 // publishedBefore is the outcome of a failed run if an earlier try has published a certificate
 // with its number: a number has only one.
-func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, o *pipeline.Outcome, fault error) (*pipeline.Outcome, error) {
+func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, fault error) (*pipeline.Outcome, error) {
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
-		return o, fault
+		return nil, fault
 	}
 	c, err := j.contender(ctx, id)
 	if err == nil {
 		err = j.verify(ctx, c)
 	}
 	if err != nil { // it is not of a run
-		return o, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
+		return nil, errors.Join(fault, fmt.Errorf("certificate %s of an earlier try: %w", id, err))
 	}
 	s.tell(false, fmt.Sprintf("certificate %.12s… of an earlier try remains, although this try failed: %v", id, fault))
 	return &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: c.Model.Digest}}, nil
-}
-
-// closeRun records what follows from the end of a run, and that no run is open.
-func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *Retry) error {
-	of, rows := r.Scheduled, j.lotOf(r.Scheduled)
-	state.Open, state.Retry = "", retry
-	if r.State == pipeline.StateFailed {
-		state.Done = ""
-	}
-	if r.State == pipeline.StateFinished {
-		state.Done = rows.digest
-		state.use(of.Files)
-	}
-	at, err := j.sequence()
-	if err != nil {
-		return err
-	}
-	// A certified number is used up: the same files get another one.
-	usedUp := r.State == pipeline.StateFinished
-	if w := of.Window; w != nil && retry == nil {
-		usedUp = true
-		if at.Topic != nil && at.Topic.Window != nil && j.Topic.Digest(*at.Topic.Window) == rows.digest {
-			at.Topic = at.Topic.Without()
-			if err := j.Topic.Discard(*w); err != nil {
-				s.tell(false, fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
-			}
-		}
-	}
-	if usedUp {
-		if at.Numbers[rows.number] == of.Sequence { // else of a later run
-			at.Numbers = maps.Clone(at.Numbers)
-			delete(at.Numbers, rows.number)
-		}
-		if err := j.Output.PutSequence(j.Name, at); err != nil {
-			return err
-		}
-	}
-	return s.put(j, state)
 }
 
 // backoff is the pause after a failure that follows some others: each is twice as long as the one
@@ -349,60 +289,22 @@ func (s *Scheduler) closeRun(j *Job, state *State, r *pipeline.RunState, retry *
 func (j *Job) backoff(failures int) time.Duration {
 	const most = 365 * 24 * time.Hour
 	wait := min(j.Backoff, most)
-	for range min(failures, 16) {
+	for range min(failures, mostDoublings) {
 		wait = min(2*wait, most)
 	}
 	return wait
 }
 
-// nextTry is the retry of a failed run, or nil: a retry mends no fault of the job.
-func nextTry(j *Job, r *pipeline.RunState, now time.Time) *Retry {
-	of := r.Scheduled
-	if of.Try > j.Retries || r.Exit == nil || *r.Exit != pipeline.ExitFailure {
-		return nil
-	}
-	return &Retry{At: now.Add(j.backoff(of.Try - 1)), Tries: of.Try, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
-}
-
-// sameTry repeats a try of a run that has not failed itself.
-func sameTry(of *pipeline.Scheduled, at time.Time) *Retry {
-	return &Retry{At: at, Tries: of.Try - 1, Kills: of.Kills, Trigger: of.Trigger, Moment: of.Moment, Files: of.Files}
-}
-
 // mostKills bounds how many times in a row a run is resumed after its scheduler was killed.
 const mostKills = 5
 
-// recoverOpen closes the run that a killed scheduler left open; its next try resumes from the
-// checkpoint. A finished one is recorded as finished, and returned.
-func (s *Scheduler) recoverOpen(ctx context.Context, j *Job, state *State, now time.Time) (*pipeline.RunState, error) {
-	r, err := j.last(func(r *pipeline.RunState) bool { return r.Run == state.Open })
-	switch {
-	case err != nil:
-		return nil, err
-	case r == nil: // its record was never written, or is gone
-		state.Open = ""
-		return nil, s.put(j, state)
-	case r.State == pipeline.StateFinished && r.Exit != nil:
-		if r.Ended == nil { // a damaged record
-			r.Ended = &now
-		}
-		return r, s.endFinished(ctx, j, state, r, *r.Ended)
-	case r.State == pipeline.StateInterrupted:
-		return nil, s.closeRun(j, state, r, sameTry(r.Scheduled, now))
-	case r.State == pipeline.StateNothing || r.State == pipeline.StateFailed && r.Exit != nil:
-		return nil, s.closeRun(j, state, r, nextTry(j, r, now))
+// endKilled ends the run that a killed scheduler left open.
+func (s *Scheduler) endKilled(j *Job, r *pipeline.RunState, now time.Time) error {
+	r.State, r.Fault = pipeline.StateFailed, "the scheduler ended during the run"
+	if r.Scheduled.Kills++; r.Scheduled.Kills > mostKills {
+		r.Fault = fmt.Sprintf("the scheduler ended during the run %d times in a row (hint: does it have enough memory?)", r.Scheduled.Kills)
+		exit := pipeline.ExitFailure
+		r.Exit, r.Scheduled.Kills = &exit, 0
 	}
-	if r.Scheduled.Kills++; r.Scheduled.Kills <= mostKills {
-		if err := s.end(j, r, pipeline.StateFailed, nil, "the scheduler ended during the run", now); err != nil {
-			return nil, err
-		}
-		return nil, s.closeRun(j, state, r, sameTry(r.Scheduled, now))
-	}
-	fault := fmt.Sprintf("the scheduler ended during the run %d times in a row (hint: does it have enough memory?)", r.Scheduled.Kills)
-	r.Scheduled.Kills = 0
-	exit := pipeline.ExitFailure
-	if err := s.end(j, r, pipeline.StateFailed, &exit, fault, now); err != nil {
-		return nil, err
-	}
-	return nil, s.closeRun(j, state, r, nextTry(j, r, now))
+	return s.end(j, r, now)
 }

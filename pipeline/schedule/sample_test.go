@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -130,11 +131,14 @@ func TestLatestOfTheTriggersThatAreDue(t *testing.T) {
 		want string
 	}{{hourly(t), "bcde"}, {schedule.Trigger{Key: "files 1", Files: 1}, "bcdef"}} {
 		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "early", Moments: early}, c.last} }))
-		s.record["waves"] = fmt.Appendf(nil, `{"last":{"early":%q,%q:%q}}`, someDay.Format(time.RFC3339), c.last.Key, someDay.Format(time.RFC3339))
+		identity, err := s.job.Job.Digest()
+		fatal.If(t, err)
+		fatal.If(t, s.store.PutNote(schedule.StateFile, fmt.Appendf(nil, `{"format":"pacsgp-schedule/1","job":"waves","identity":%q,"last":{"early":%q,%q:%q}}`,
+			identity, someDay.Format(time.RFC3339), c.last.Key, someDay.Format(time.RFC3339))))
 		s.addAt("e", someDay.Add(2*time.Hour+45*time.Minute))
 		s.addAt("f", someDay.Add(3*time.Hour+5*time.Minute))
 		now := someDay.Add(3*time.Hour + 10*time.Minute)
-		err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: now})
+		err = s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: now})
 		if err != nil || s.trains != 1 || s.paths() != c.want {
 			t.Errorf("%s: %d runs, the last one takes %q, want %q; %v", c.last.Key, s.trains, s.paths(), c.want, err)
 		}

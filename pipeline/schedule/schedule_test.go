@@ -13,7 +13,6 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -268,24 +267,6 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 	}
 }
 
-// A run whose record has gone is begun anew; without the files of the run before, the next
-// sample would have another order, and is refused.
-func TestRunsThatHaveGone(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
-	fatal.If(t, (stepped{s}).PutJob("waves", &schedule.State{Open: "abc", Retry: &schedule.Retry{Trigger: "lag 7", Moment: someDay}}))
-	if r := s.at(someDay); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Trigger != "lag 7" {
-		t.Errorf("%+v", r)
-	}
-	at, err := s.store.Sequence("waves")
-	fatal.If(t, err)
-	s.store = &pipelinetest.Store{}
-	fatal.If(t, s.store.PutSequence("waves", at))
-	s.anew()
-	if r := s.at(someDay.Add(time.Hour)); r != nil || !strings.Contains(fmt.Sprint(s.said), "number 1 of the sequence is not in the output") {
-		t.Errorf("%+v, %q", r, s.said)
-	}
-}
-
 // However many runs come behind it, the run that has chosen files last keeps its record.
 func TestFilesOfTheRunThatBeganLastStay(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
@@ -304,7 +285,6 @@ func TestFilesOfTheRunThatBeganLastStay(t *testing.T) {
 func TestChangedJobIsRefused(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 	s.at(someDay)
-	s.record = record{}
 	s.job.Job.Delta = 0.2
 	s.anew()
 	err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})

@@ -14,11 +14,10 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A Scheduler decides when to run which job, from its record and the time of a look.
-// It has no clock and starts no goroutine. Only Record and Poll are required.
+// A Scheduler decides when to run which job, from what the jobs' outputs have of them and the time of a
+// look. It has no clock and starts no goroutine. Only Poll is required.
 type Scheduler struct {
-	Record Record
-	Poll   time.Duration // between two looks at what is due
+	Poll time.Duration // between two looks at what is due
 
 	Now bool // jobs run at once, due or not, and retries do not wait
 
@@ -35,11 +34,10 @@ type Scheduler struct {
 	Lagged func(j *Job, offsets int64) // called with the offsets of a job's topic behind its last window
 
 	lookFault error // why the last look did not find out whether its job is due
-	recovered bool  // the last look only ended a run of an earlier scheduler
 }
 
-// errTaken says that another scheduler was faster.
-var errTaken = errors.New("another scheduler has just taken a number of its sequence; the next look tries again")
+// errHold says that a look has something to write, for which the output is to be held.
+var errHold = errors.New("schedule: something is due")
 
 // complete reports what a job lacks, before it takes a number.
 func (j *Job) complete() error {
@@ -61,22 +59,6 @@ func (j *Job) complete() error {
 	return errors.Join(faults...)
 }
 
-// sequence reads a job's sequence from its output. It refuses a changed job.
-func (j *Job) sequence() (pipeline.Sequence, error) {
-	if err := j.complete(); err != nil {
-		return pipeline.Sequence{}, err
-	}
-	at, err := j.Output.Sequence(j.Name)
-	if err != nil {
-		return at, err
-	}
-	identity, err := j.Job.Digest()
-	if err == nil && at.Identity != "" && at.Identity != identity.String() {
-		err = fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", pipeline.ErrConfig, j.Name)
-	}
-	return at, err
-}
-
 // holding calls do and holds an output meanwhile.
 func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 	release, err := o.Hold()
@@ -88,10 +70,10 @@ func holding[T any](o pipeline.Output, do func() (T, error)) (v T, err error) {
 }
 
 // Look runs what is due of a job by now, and returns the record of the run, nil without one. It
-// fails if the scheduler's record fails, or for a changed or incomplete job. Failures of a run
-// are in its record; those of the job's output are messages.
+// fails for a changed or incomplete job. Failures of a run are in its record; those of the job's output
+// are messages.
 func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipeline.RunState, err error) {
-	s.recovered, s.lookFault, j.Judge = false, nil, cmp.Or(j.Judge, pipeline.JudgeMean)
+	s.lookFault, j.Judge = nil, cmp.Or(j.Judge, pipeline.JudgeMean)
 	defer func() {
 		if j.looked = now; ctx.Err() != nil {
 			return
@@ -104,10 +86,12 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 			s.Seen(j, fault)
 		}
 	}()
-	r, err = s.look(ctx, j, now)
-	var of recordError
+	r, err = s.look(ctx, j, false, now)
+	if errors.Is(err, errHold) { // of two schedulers that see it one has the output
+		r, err = holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
+	}
 	switch {
-	case err == nil || errors.Is(err, pipeline.ErrConfig) || errors.As(err, &of):
+	case err == nil || errors.Is(err, pipeline.ErrConfig):
 		return r, err
 	case ctx.Err() != nil:
 		return r, ctx.Err()
@@ -117,74 +101,40 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 	}
 }
 
-// A recordError is a failure of the scheduler's record.
-type recordError struct{ error }
-
-func (e recordError) Unwrap() error { return e.error }
-
-// state reads the state of a job.
-func (s *Scheduler) state(j *Job) (*State, error) {
-	state, err := s.Record.Job(j.Name)
-	if err != nil {
-		return nil, recordError{err}
+// look runs what is due. Without a hold it is [errHold] if there is something to write.
+func (s *Scheduler) look(ctx context.Context, j *Job, held bool, now time.Time) (*pipeline.RunState, error) {
+	state, err := j.state(ctx)
+	if err == nil {
+		err = s.settle(j, state, held, now)
 	}
-	if state.Last == nil {
-		state.Last = map[string]time.Time{}
+	if err == nil && j.Topic != nil && state.Topic == nil {
+		if err = s.firstSeen(ctx, j, state, held); state.Topic == nil && err == nil {
+			return nil, nil
+		}
 	}
-	return state, nil
-}
-
-// put writes the state of a job.
-func (s *Scheduler) put(j *Job, state *State) error {
-	if err := s.Record.PutJob(j.Name, state); err != nil {
-		return recordError{err}
-	}
-	return nil
-}
-
-func (s *Scheduler) look(ctx context.Context, j *Job, now time.Time) (*pipeline.RunState, error) {
-	state, err := s.state(j)
 	if err != nil {
 		return nil, err
 	}
-	at, err := j.sequence()
+	run, err := s.next(ctx, j, state, held, now)
 	switch {
-	case errors.Is(err, pipeline.ErrConfig) || ctx.Err() != nil:
-		return nil, errors.Join(err, ctx.Err())
-	case err != nil:
-		return nil, fmt.Errorf("which numbers of its sequence are taken cannot be told: %w", err)
-	}
-	if state.Open != "" {
-		r, err := holding(j.Output, func() (*pipeline.RunState, error) { return s.recoverOpen(ctx, j, state, now) })
-		if r != nil || err != nil {
-			s.recovered = err == nil
-			return r, err
-		}
-		if at, err = j.sequence(); err != nil {
-			return nil, err
-		}
-	}
-	if j.Topic != nil && at.Topic == nil {
-		if at.Topic, err = s.firstSeen(ctx, j); at.Topic == nil || err != nil {
-			return nil, err
-		}
-	}
-	run, err := s.next(ctx, j, state, at, now)
-	if err != nil || run == nil {
+	case err != nil || run == nil:
 		return nil, err
+	case !held:
+		return nil, errHold
+	default:
+		return s.begin(ctx, j, state, run, now)
 	}
-	return holding(j.Output, func() (*pipeline.RunState, error) { return s.begin(ctx, j, state, at, run, now) })
 }
 
 // next is the run that is to begin now: a retry, a frozen window, or a run that is due.
-func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
-	if r := state.Retry; r != nil {
-		if longest := j.backoff(r.Tries-1) + mostSkew; !s.Now && now.Before(r.At) && r.At.Before(now.Add(longest)) {
+func (s *Scheduler) next(ctx context.Context, j *Job, state *State, held bool, now time.Time) (*pipeline.Scheduled, error) {
+	if r := state.again; r != nil {
+		if longest := j.backoff(r.Try-2) + mostSkew; !s.Now && now.Before(*r.Due) && r.Due.Before(now.Add(longest)) {
 			return nil, nil
 		}
-		return &pipeline.Scheduled{Trigger: r.Trigger, Moment: r.Moment, Try: r.Tries + 1, Kills: r.Kills, Files: r.Files}, nil
+		return r, nil
 	}
-	if at.Topic != nil && at.Topic.Window != nil { // of a scheduler with another record
+	if j.Topic != nil && state.Topic.Window != nil { // it could not be begun with
 		if !s.Now && s.backsOff(j, state, now) {
 			return nil, nil
 		}
@@ -193,12 +143,13 @@ func (s *Scheduler) next(ctx context.Context, j *Job, state *State, at pipeline.
 	if s.Now {
 		return &pipeline.Scheduled{Trigger: "by hand", Moment: now, Try: 1}, nil
 	}
-	return s.due(ctx, j, state, at, now)
+	return s.due(ctx, j, state, held, now)
 }
 
-// due returns the run that the triggers ask for, or nil. It covers all moments of all triggers up to now, so that it has the latest one: runs neither
-// overlap nor queue, and nothing due waits for the next look.
-func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (found *pipeline.Scheduled, err error) {
+// due returns the run that the triggers ask for, or nil. It covers all moments of all triggers up to
+// now, so that it has the latest one: runs neither overlap nor queue, and nothing due waits for the next
+// look.
+func (s *Scheduler) due(ctx context.Context, j *Job, state *State, held bool, now time.Time) (found *pipeline.Scheduled, err error) {
 	begun := false
 	for _, t := range j.Triggers {
 		if t.Moments == nil {
@@ -221,7 +172,7 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 	if found != nil && j.Topic != nil { // a window ends when its run begins
 		return found, nil
 	}
-	run, err := s.dueByData(ctx, j, state, at, now)
+	run, err := s.dueByData(ctx, j, state, now)
 	switch {
 	case err != nil:
 		return nil, err
@@ -231,24 +182,24 @@ func (s *Scheduler) due(ctx context.Context, j *Job, state *State, at pipeline.S
 	case run != nil:
 		return run, nil
 	}
-	if begun {
-		err = s.put(j, state)
-		j.noteDue(state, now)
+	if begun && !held {
+		return nil, errHold
 	}
-	return found, err
+	if begun {
+		err = errors.Join(j.put(state), j.noteDue(state, now))
+	}
+	return nil, err
 }
 
-// noteDue corrects when the job runs next in its newest record: its triggers have changed. It is
-// for the console: without it the record is as before.
-func (j *Job) noteDue(state *State, now time.Time) {
-	_, _ = holding(j.Output, func() (*pipeline.RunState, error) {
-		r, err := j.last(anyRun)
-		if err != nil || r == nil || r.Ended == nil {
-			return nil, err
-		}
-		r.Scheduled.Due = j.due(state, now)
-		return r, j.Output.PutRun(r)
-	})
+// noteDue corrects when the job runs next in its newest record, which the console shows: its triggers
+// have changed.
+func (j *Job) noteDue(state *State, now time.Time) error {
+	r, err := j.last(anyRun)
+	if err != nil || r == nil || r.Ended == nil {
+		return err
+	}
+	r.Scheduled.Due = j.due(state, now)
+	return j.Output.PutRun(r)
 }
 
 // due is the first moment of a job behind those that had a run, of new triggers behind now; nil
@@ -277,21 +228,21 @@ const longestBackoff = time.Hour
 
 // backsOff reports whether it is too early for a look after a failed one.
 func (s *Scheduler) backsOff(j *Job, state *State, now time.Time) bool {
-	if !now.Before(state.NotBefore) || !state.NotBefore.Before(now.Add(2*longestBackoff)) {
+	if !now.Before(state.notBefore) || !state.notBefore.Before(now.Add(2*longestBackoff)) {
 		return false
 	}
-	s.lookFault = fmt.Errorf("%s: the last look has failed: %s; the next one is at %s", j.Name, state.Fault, state.NotBefore.Format(time.RFC3339))
+	s.lookFault = fmt.Errorf("%s: the last look has failed: %s; the next one is at %s", j.Name, state.fault, state.notBefore.Format(time.RFC3339))
 	return true
 }
 
 // dueByData asks the triggers that count rows, files and offsets. A moment depends on the number
 // of rows and their times only, not on their values.
-func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
+func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, now time.Time) (*pipeline.Scheduled, error) {
 	if s.backsOff(j, state, now) {
 		return nil, nil
 	}
 	if j.Topic != nil {
-		return s.dueByLag(ctx, j, at, now)
+		return s.dueByLag(ctx, j, state.Topic, now)
 	}
 	if !slices.ContainsFunc(j.Triggers, func(t Trigger) bool { return t.Rows > 0 || t.Files > 0 }) {
 		return nil, nil
@@ -301,11 +252,7 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, at pipe
 		s.lookFailed(j, fmt.Errorf("%s: the lake cannot be listed: %w", j.Name, err))
 		return nil, ctx.Err()
 	}
-	before, err := j.order(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	fresh := newSince(all, before)
+	fresh := newSince(all, state.files())
 	if j.Files.Which == FilesNew { // earlier runs may have used what the run before did not
 		fresh = state.unused(fresh)
 	}
@@ -320,25 +267,6 @@ func (s *Scheduler) dueByData(ctx context.Context, j *Job, state *State, at pipe
 	}
 	return nil, nil
 }
-
-// last is the newest run of the job that satisfies a condition, nil if there is none.
-func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
-	all, err := j.Output.Runs()
-	if err != nil {
-		return nil, err
-	}
-	for r := range all {
-		if r.Scheduled != nil && r.Scheduled.Job == j.Name && is(r) {
-			return r, nil
-		}
-	}
-	return nil, nil
-}
-
-func anyRun(*pipeline.RunState) bool { return true }
-
-// numbered reports whether a run has taken a number.
-func numbered(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 }
 
 // lookFailed warns, once, that it is not known whether a job is due.
 func (s *Scheduler) lookFailed(j *Job, err error) {

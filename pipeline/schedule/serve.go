@@ -12,7 +12,7 @@ import (
 // run, and stops no other one; if all jobs were changed, that is an error. Runs do not overlap: a
 // machine that trains two models at a time trains each at half the speed.
 func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
-	if err := allChanged(jobs); err != nil {
+	if err := allChanged(ctx, jobs); err != nil {
 		for _, j := range jobs {
 			_, _ = s.Look(ctx, j, clock.Now()) // records the reasons
 		}
@@ -43,22 +43,17 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var exits []int
 	failed := func(exit int, err error) { exits, said = append(exits, exit), append(said, err) }
 	for _, j := range jobs {
-		for s.recovered = true; s.recovered; {
-			run, err := s.Look(ctx, j, clock.Now())
-			switch {
-			case ctx.Err() != nil:
-				return errors.Join(append(said, ctx.Err())...)
-			case err != nil:
-				failed(pipeline.ExitStatus(err), err)
-			case s.lookFault != nil:
-				failed(pipeline.ExitFailure, s.lookFault)
-			}
-			if run == nil {
-				continue
-			}
-			if run.Exit != nil && *run.Exit != 0 {
-				failed(*run.Exit, errors.New(Words(run)))
-			}
+		run, err := s.Look(ctx, j, clock.Now())
+		switch {
+		case ctx.Err() != nil:
+			return errors.Join(append(said, ctx.Err())...)
+		case err != nil:
+			failed(pipeline.ExitStatus(err), err)
+		case s.lookFault != nil:
+			failed(pipeline.ExitFailure, s.lookFault)
+		}
+		if run != nil && run.Exit != nil && *run.Exit != 0 {
+			failed(*run.Exit, errors.New(Words(run)))
 		}
 	}
 	if said == nil {
@@ -68,10 +63,10 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // allChanged refuses jobs that all differ from their first runs.
-func allChanged(jobs []*Job) error {
+func allChanged(ctx context.Context, jobs []*Job) error {
 	var faults []error
 	for _, j := range jobs {
-		_, err := j.sequence()
+		_, err := j.state(ctx)
 		if !errors.Is(err, pipeline.ErrConfig) {
 			return nil // Look reports other faults
 		}

@@ -61,11 +61,11 @@ func TestEveryEndIsTold(t *testing.T) {
 	}
 }
 
-// An unreadable output has no numbers.
+// An unreadable output has no state.
 type unreadable struct{ pipeline.Output }
 
-func (unreadable) Sequence(string) (pipeline.Sequence, error) {
-	return pipeline.Sequence{}, errors.New("sequences.json is damaged")
+func (unreadable) Note(name string) ([]byte, string, error) {
+	return nil, name, errors.New("it is damaged")
 }
 
 // A run by hand before the first look says when the job is due.

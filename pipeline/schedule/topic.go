@@ -16,60 +16,48 @@ import (
 // lookPatience bounds the wait for brokers at a look.
 const lookPatience = 10 * time.Second
 
-// firstSeen records where the first window of a job without a sequence begins: at the end of its
-// certificates if only the sequence was lost, or at the latest offset if the job says so. It is
-// nil, with a warning, if that is unknown.
-func (s *Scheduler) firstSeen(ctx context.Context, j *Job) (*pipeline.Windows, error) {
-	ends, err := j.certifiedEnds(ctx)
-	if err != nil {
-		return nil, err
+// firstSeen records where the first window of a job begins: at the latest offset if the job says so. It
+// is nil, with a warning, if that is unknown.
+func (s *Scheduler) firstSeen(ctx context.Context, j *Job, state *State, held bool) error {
+	if !held {
+		return errHold
 	}
-	first := &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}
-	if ends == nil && j.Topic.AtLatest() {
+	first := &pipeline.Windows{Topic: j.Topic.Name()}
+	if j.Topic.AtLatest() {
 		w, err := j.Topic.Next(ctx, first, lookPatience)
 		if err != nil {
 			s.lookFailed(j, fmt.Errorf("%s: where its first window begins is not known: %w", j.Name, err))
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		first = first.With(w).Without()
 	}
-	return holding(j.Output, func() (*pipeline.Windows, error) {
-		at, err := j.sequence()
-		if err != nil || at.Topic != nil { // another scheduler was faster
-			return at.Topic, err
-		}
-		at.Topic = first
-		return first, j.Output.PutSequence(j.Name, at)
-	})
+	state.Topic = first
+	return j.put(state)
 }
 
-// certifiedEnds are the ends of the job's certified windows, nil if there is none.
-func (j *Job) certifiedEnds(ctx context.Context) (map[int]int64, error) {
+// certifiedWindows is how far the job's certificates have cut the topic.
+func (j *Job) certifiedWindows(ctx context.Context) (*pipeline.Windows, error) {
 	all, err := j.Output.Numbered(ctx, j.Name)
 	if err != nil {
 		return nil, err
 	}
-	var ends map[int]int64
+	ends := map[int]int64{}
 	for _, id := range all {
 		c, err := j.Output.GetCertificate(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		for _, g := range c.Sample.Segments {
-			if g.Topic != j.Topic.Name() {
-				continue
+			if g.Topic == j.Topic.Name() {
+				ends[int(g.Partition)] = max(ends[int(g.Partition)], g.End)
 			}
-			if ends == nil {
-				ends = map[int]int64{}
-			}
-			ends[int(g.Partition)] = max(ends[int(g.Partition)], g.End)
 		}
 	}
-	return ends, nil
+	return &pipeline.Windows{Topic: j.Topic.Name(), Ends: ends}, nil
 }
 
 // dueByLag asks the triggers that count offsets.
-func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, now time.Time) (*pipeline.Scheduled, error) {
+func (s *Scheduler) dueByLag(ctx context.Context, j *Job, before *pipeline.Windows, now time.Time) (*pipeline.Scheduled, error) {
 	var trigger *Trigger
 	for i := range j.Triggers {
 		if j.Triggers[i].Offsets > 0 && (trigger == nil || j.Triggers[i].Offsets < trigger.Offsets) {
@@ -79,7 +67,7 @@ func (s *Scheduler) dueByLag(ctx context.Context, j *Job, at pipeline.Sequence, 
 	if trigger == nil && s.Lagged == nil {
 		return nil, nil
 	}
-	w, err := j.Topic.Next(ctx, at.Topic, lookPatience)
+	w, err := j.Topic.Next(ctx, before, lookPatience)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

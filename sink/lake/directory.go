@@ -39,24 +39,32 @@ type Directory struct {
 // job. It returns [pipeline.ErrHeld] while another job works there. A nil FS means [durable.OS].
 func Open(path string, fsys durable.FS) (*Directory, error) {
 	fsys = objects.FilesOf(fsys, path)
-	if err := fsys.MkdirAll(path); err != nil {
-		return nil, durable.Explain(path, 0, err)
-	}
-	lock, err := fsys.Lock(objects.Join(path, lockName))
-	if errors.Is(err, durable.ErrLocked) {
-		return nil, fmt.Errorf("lake: %s: %w (hint: wait for the other process, or choose another output directory)", path, pipeline.ErrHeld)
-	}
-	if errors.Is(err, fs.ErrNotExist) { // MkdirAll accepted the link
-		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", path)
-	}
+	lock, err := lockIn(fsys, path, lockName, "wait for the other process, or choose another output directory")
 	if err != nil {
-		return nil, durable.Explain(path, 0, err)
+		return nil, err
 	}
-	d := &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*durable.Pending{}}
-	if err := durable.Sweep(fsys, path); err != nil {
+	return &Directory{fs: fsys, path: path, lock: lock, staged: map[string]*durable.Pending{}}, nil
+}
+
+// lockIn makes a folder if it is absent, takes a lock in it, and removes unfinished files of killed
+// processes. The hint is for users while another process has the lock.
+func lockIn(fsys durable.FS, folder, name, hint string) (io.Closer, error) {
+	if err := fsys.MkdirAll(folder); err != nil {
+		return nil, durable.Explain(folder, 0, err)
+	}
+	lock, err := fsys.Lock(objects.Join(folder, name))
+	switch {
+	case errors.Is(err, durable.ErrLocked):
+		return nil, fmt.Errorf("lake: %s: %w (hint: %s)", folder, pipeline.ErrHeld, hint)
+	case errors.Is(err, fs.ErrNotExist): // MkdirAll accepted the link
+		return nil, fmt.Errorf("lake: %s is a link to a folder that does not exist; make it, or choose another output directory", folder)
+	case err != nil:
+		return nil, durable.Explain(folder, 0, err)
+	}
+	if err := durable.Sweep(fsys, folder); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return d, nil
+	return lock, nil
 }
 
 // Close removes the models without a certificate, and unlocks the directory. The lock file

@@ -448,20 +448,3 @@ func TestCurrentPathsOfNoDirectory(t *testing.T) {
 		t.Errorf("a directory that is missing: %v", err)
 	}
 }
-
-// A list of numbers that is damaged is an error of every question, and is not replaced.
-func TestDamagedNumbers(t *testing.T) {
-	for _, text := range []string{"{", "", "{}", "null", `{"format":"pacsgp-sequences/1","sequences":null}`, `{"format":"pacsgp-sequences/1","sequences":{"first":{"taken":9223372036854775807}}}`, `{"format":"pacsgp-sequences/1","sequences":{"first":{"numbers":{"a":3},"taken":2}}}`} {
-		dir := t.TempDir()
-		path := filepath.Join(dir, lake.SequencesFile)
-		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-		o := lake.NewOutput(dir, nil)
-		_, err := o.Sequence("first")
-		if err == nil || !strings.Contains(err.Error(), path) || o.PutSequence("first", pipeline.Sequence{}) == nil {
-			t.Errorf("%q: %v", text, err)
-		}
-		if left, err := os.ReadFile(path); err != nil || string(left) != text {
-			t.Errorf("%q: it is %q now, %v", text, left, err)
-		}
-	}
-}

@@ -18,7 +18,7 @@
 //	current.json                   which certificate and model are current
 //	run-<began>-<run>.json         the record of each run: running, failed or finished
 //	run.json                       the report of the latest run that finished
-//	sequences.json                 the numbers that certificates of each sequence have used
+//	schedule.json                  what a schedule keeps of its job: see [schedule.State]
 //	log.json                       the different jobs that were begun
 //	checkpoint-<sha256>            state of an unfinished training, by the digest of its configuration
 //	.lock                          locked while a job works in the directory

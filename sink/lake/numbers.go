@@ -9,63 +9,23 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/objects"
-	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// SequencesFile has the numbers that the certificates of each sequence have used, and the offsets
-// that windows of topics have reached.
-const SequencesFile = "sequences.json"
+// maxNote bounds a note, whose longest part is a line for each file of a run.
+const maxNote = 256 << 20
 
-const (
-	sequencesFormat = "pacsgp-sequences/1"
-	maxSequences    = 16 << 20
-)
-
-type sequences struct {
-	Format    string                       `json:"format"`
-	Sequences map[string]pipeline.Sequence `json:"sequences"`
-}
-
-// sequences reads the file. An absent file has no sequences.
-func (o *Output) sequences() (sequences, error) {
-	path := objects.Join(o.path, SequencesFile)
-	var all sequences
-	err := readJSON(o.fs, path, maxSequences, &all)
+// Note reads a note, nil if there is none, and returns its path.
+func (o *Output) Note(name string) (text []byte, where string, err error) {
+	where = objects.Join(o.path, name)
+	text, err = readAtMost(o.fs, where, maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
-		return sequences{sequencesFormat, map[string]pipeline.Sequence{}}, nil
+		return nil, where, nil
 	}
-	if err == nil && all.Format != sequencesFormat {
-		err = fmt.Errorf("its format is %q, this program knows %q", all.Format, sequencesFormat)
-	}
-	if err == nil && all.Sequences == nil {
-		err = errors.New("it has no sequences")
-	}
-	for name, s := range all.Sequences {
-		if fault := s.Check(); fault != nil && err == nil {
-			err = fmt.Errorf("%q: %w", name, fault)
-		}
-	}
-	if err != nil {
-		return all, fmt.Errorf("%s: %w (hint: it says which numbers the certificates of this output have taken; restore it from a copy, or give the job another name and output)", path, err)
-	}
-	return all, nil
+	return text, where, err
 }
 
-// Sequence returns the state of a sequence, zero for a new one.
-func (o *Output) Sequence(name string) (pipeline.Sequence, error) {
-	all, err := o.sequences()
-	return all.Sequences[name], err
-}
-
-// PutSequence replaces the state of a sequence.
-func (o *Output) PutSequence(name string, s pipeline.Sequence) error {
-	all, err := o.sequences()
-	if err != nil {
-		return err
-	}
-	all.Sequences[name] = s
-	return o.putJSON(SequencesFile, all)
-}
+// PutNote replaces a note.
+func (o *Output) PutNote(name string, text []byte) error { return o.Put(name, text) }
 
 // Numbered returns the ids of the certificates of a sequence, by number.
 func (o *Output) Numbered(ctx context.Context, name string) (map[int64]string, error) {

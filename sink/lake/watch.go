@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
@@ -26,23 +25,17 @@ type Watched struct {
 
 var _ watch.Store = (*Watched)(nil)
 
-// OpenWatch makes the folder if it is absent, locks it until Close, and reads the state, an empty
-// one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A nil FS means
-// [durable.OS].
+// OpenWatch makes the folder, which may be an output, if it is absent, locks the state until Close, and
+// reads it, an empty one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A
+// nil FS means [durable.OS].
 func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
 	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, WatchFile)}
-	if err := w.fs.MkdirAll(folder); err != nil {
-		return nil, nil, durable.Explain(folder, 0, err)
-	}
-	w.lock, err = w.fs.Lock(filepath.Join(folder, lockName))
-	if errors.Is(err, durable.ErrLocked) {
-		return nil, nil, fmt.Errorf("%s: %w (hint: another process counts there; end it, or name another folder for the state)", folder, pipeline.ErrHeld)
-	}
+	w.lock, err = lockIn(w.fs, folder, ".watch.lock", "another process counts there; end it, or name another folder for the state")
 	if err != nil {
-		return nil, nil, durable.Explain(folder, 0, err)
+		return nil, nil, err
 	}
 	s = &watch.State{}
-	err = readJSON(w.fs, w.path, maxState, s)
+	err = readJSON(w.fs, w.path, maxNote, s)
 	if errors.Is(err, fs.ErrNotExist) {
 		s, err = &watch.State{Format: watch.Format}, nil
 	} else if err == nil {
@@ -50,10 +43,6 @@ func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err 
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w (hint: it is damaged: restore it from a copy, or count anew in another folder)", w.path, err)
-	} else {
-		err = durable.Sweep(w.fs, folder)
-	}
-	if err != nil {
 		return nil, nil, errors.Join(err, w.lock.Close())
 	}
 	return w, s, nil

@@ -120,17 +120,8 @@ type windowFolder struct {
 // Output returns the folder as an output.
 func (f *windowFolder) Output() pipeline.Output { return f.out }
 
-const maxNote = 1 << 20
-
 // Note reads a file, nil if there is none, and returns its path.
-func (f *windowFolder) Note(name string) (text []byte, where string, err error) {
-	where = filepath.Join(f.out.path, name)
-	text, err = durable.ReadSmall(where, "a note", maxNote)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, where, nil
-	}
-	return text, where, err
-}
+func (f *windowFolder) Note(name string) ([]byte, string, error) { return f.out.Note(name) }
 
 // PutNote writes a file.
 func (f *windowFolder) PutNote(name string, text []byte) error {

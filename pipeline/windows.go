@@ -1,51 +1,13 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"maps"
 
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// Numbers keeps the sequences of an output. The certificates of a sequence share delta by
-// their numbers: each number is taken once, durably, before anything is known of the bound
-// of its certificate.
-type Numbers interface {
-	// Sequence is the state of a sequence, zero for an unknown one. Damage is an error.
-	Sequence(name string) (Sequence, error)
-	// PutSequence replaces the state, durably.
-	PutSequence(name string, s Sequence) error
-	// Numbered returns the ids of the certificates of a sequence, by number. It reads all
-	// certificates of the output; a damaged one is an error.
-	Numbered(ctx context.Context, name string) (map[int64]string, error)
-}
-
-// A Sequence is the state of the certificates of one name, which share delta by their numbers.
-type Sequence struct {
-	Identity string           `json:"identity"` // digest of its job
-	Numbers  map[string]int64 `json:"numbers"`  // of runs without a certificate, by a digest of their rows
-	Taken    int64            `json:"taken"`    // the largest number taken so far
-	Topic    *Windows         `json:"topic,omitempty"`
-}
-
-// maxTaken bounds the numbers of a sequence, far beyond any real one.
-const maxTaken = 1 << 52
-
-// Check refuses numbers that were never taken.
-func (s Sequence) Check() error {
-	if s.Taken < 0 || s.Taken > maxTaken {
-		return fmt.Errorf("%d is no number of a sequence", s.Taken)
-	}
-	for _, number := range s.Numbers {
-		if number < 1 || number > s.Taken {
-			return fmt.Errorf("number %d of a sequence was never taken: %d were", number, s.Taken)
-		}
-	}
-	return nil
-}
-
-// Windows is how far the windows of a sequence have cut a topic.
+// Windows is how far the windows of a job have cut a topic.
 type Windows struct {
 	Topic    string        `json:"topic"`
 	Identity TopicIdentity `json:"identity"`

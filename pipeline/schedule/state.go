@@ -1,0 +1,310 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// StateFile is the note of an output with the state of its job.
+const StateFile = "schedule.json"
+
+const stateFormat = "pacsgp-schedule/1"
+
+// A State is what an output keeps of its job beside the records of runs. It is written when a run
+// reserves its number; what follows from the end of that run is in its record.
+type State struct {
+	Format   string               `json:"format"`
+	Job      string               `json:"job"`                  // name
+	Identity string               `json:"identity"`             // digest of the job
+	Last     map[string]time.Time `json:"last"`                 // last moment with a run, by trigger
+	Run      *pipeline.Scheduled  `json:"run,omitempty"`        // with the last number that was reserved
+	For      string               `json:"for,omitempty"`        // rows and program of that number, unless it is used up
+	Used     []string             `json:"used_files,omitempty"` // of finished runs: see contentOf
+	Topic    *pipeline.Windows    `json:"topic,omitempty"`
+
+	again     *pipeline.Scheduled // begins at its Due, whatever the triggers say
+	done      string              // digest of the rows of the last numbered run, if it has finished
+	unchosen  int                 // runs since, whose files, or window, could not be chosen
+	notBefore time.Time           // earliest next count of rows, files and offsets
+	fault     string              // reason for the wait
+}
+
+// maxNumber bounds the numbers of a sequence, far beyond any real one.
+const maxNumber = 1 << 52
+
+// number is the last number that was reserved.
+func (s *State) number() int64 {
+	if s.Run == nil {
+		return 0
+	}
+	return s.Run.Sequence
+}
+
+// files are those of the last run with a number, in their order.
+func (s *State) files() []pipeline.ManifestFile {
+	if s.Run == nil {
+		return nil
+	}
+	return s.Run.Files
+}
+
+// state reads the state of a job from its output. It refuses a changed job.
+func (j *Job) state(ctx context.Context) (*State, error) {
+	if err := j.complete(); err != nil {
+		return nil, err
+	}
+	identity, err := j.Job.Digest()
+	if err != nil {
+		return nil, err
+	}
+	text, where, err := j.Output.Note(StateFile)
+	if err == nil && text == nil {
+		return j.rebuilt(ctx, identity.String())
+	}
+	s := &State{}
+	if err == nil {
+		err = json.Unmarshal(text, s)
+	}
+	switch k := s.number(); {
+	case err != nil:
+	case s.Format != stateFormat:
+		err = fmt.Errorf("its format is %q, this program knows %q", s.Format, stateFormat)
+	case s.Last == nil || s.Run != nil && (k < 1 || k > maxNumber):
+		err = fmt.Errorf("%d is no number of a sequence, or there are no moments", k)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w (hint: it says which numbers are reserved; restore it from a copy, or give the job another name and output)", where, err)
+	}
+	if s.Job != j.Name {
+		return nil, fmt.Errorf("%w: jobs: the output of %s is that of the job %s, by %s (hint: give it another output)", pipeline.ErrConfig, j.Name, s.Job, where)
+	}
+	return s, j.same(s.Identity, identity.String())
+}
+
+// same refuses another job than that of earlier runs.
+func (j *Job) same(before, now string) error {
+	if before != now {
+		return fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", pipeline.ErrConfig, j.Name)
+	}
+	return nil
+}
+
+// rebuilt is a state without moments, after what the output has of the job: that of a new one, or of
+// one whose state is lost.
+func (j *Job) rebuilt(ctx context.Context, identity string) (*State, error) {
+	s := &State{Format: stateFormat, Job: j.Name, Identity: identity, Last: map[string]time.Time{}}
+	r, err := j.last(func(r *pipeline.RunState) bool { return r.Scheduled.Sequence > 0 })
+	if err != nil {
+		return nil, err
+	}
+	if r != nil {
+		if err := j.same(r.Job, identity); err != nil {
+			return nil, err
+		}
+		s.Run = r.Scheduled
+	}
+	_, certified, err := j.certified(ctx)
+	if err == nil && certified > s.number() && j.Topic != nil { // windows need no order of files
+		s.Run = &pipeline.Scheduled{Job: j.Name, Sequence: certified, Files: []pipeline.ManifestFile{}}
+	} else if err == nil && certified > s.number() {
+		err = fmt.Errorf("%s is not in the output, and neither is the record of the run with number %d of its sequence, which has the order of its files (hint: restore one of them from a copy, or give the job another name and output)", StateFile, certified)
+	}
+	if err != nil || j.Topic == nil || s.Run == nil {
+		return s, err
+	}
+	s.Topic, err = j.certifiedWindows(ctx)
+	if s.Run.Window != nil {
+		s.Topic = s.Topic.With(*s.Run.Window)
+	}
+	return s, err
+}
+
+// put writes the state, which the caller holds the output for.
+func (j *Job) put(s *State) error {
+	text, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return err
+	}
+	return j.Output.PutNote(StateFile, append(text, '\n'))
+}
+
+// certified are the ids of the certificates by their numbers, and the largest number.
+func (j *Job) certified(ctx context.Context) (ids map[int64]string, most int64, err error) {
+	ids, err = j.Output.Numbered(ctx, j.Name)
+	for k := range ids {
+		most = max(most, k)
+	}
+	return ids, most, err
+}
+
+// runs are the records of the runs of the job, the newest first.
+func (j *Job) runs() (iter.Seq[*pipeline.RunState], error) {
+	all, err := j.Output.Runs()
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(*pipeline.RunState) bool) {
+		for r := range all {
+			if r.Scheduled == nil || r.Scheduled.Job != j.Name {
+				continue
+			}
+			if r.Ended == nil && r.State != pipeline.StateRunning { // a damaged record
+				r.Ended = &r.Began
+			}
+			if !yield(r) {
+				return
+			}
+		}
+	}, nil
+}
+
+// last is the newest run of the job that satisfies a condition, nil if there is none.
+func (j *Job) last(is func(*pipeline.RunState) bool) (*pipeline.RunState, error) {
+	all, err := j.runs()
+	if err != nil {
+		return nil, err
+	}
+	for r := range all {
+		if is(r) {
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+func anyRun(*pipeline.RunState) bool { return true }
+
+// mostDoublings bounds how many failures make a pause longer.
+const mostDoublings = 16
+
+// settle completes the state by what the records of runs say. The run that a killed scheduler left
+// open ends here; its next try resumes from the checkpoint.
+func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error {
+	all, err := j.runs()
+	if err != nil {
+		return err
+	}
+	var last, numbered *pipeline.RunState // the newest one, and the one with the last number
+	counts := true
+	for r := range all {
+		if last == nil {
+			last = r
+		}
+		if counts = counts && r.State == pipeline.StateFailed && r.Scheduled.Sequence == 0; counts {
+			state.unchosen++
+		}
+		if state.Run != nil && r.Scheduled.Number == state.Run.Number {
+			numbered = r
+		}
+		if (!counts || state.unchosen == mostDoublings) && (state.Run == nil || r.Scheduled.Number <= state.Run.Number) {
+			break
+		}
+	}
+	switch {
+	case state.Run != nil && state.Run.Number > 0 && (last == nil || last.Scheduled.Number < state.Run.Number): // it was killed before its record
+		state.again = repeated(state.Run, now)
+		return nil
+	case last == nil:
+		return nil
+	case last.State == pipeline.StateRunning && !held:
+		return errHold
+	case last.State == pipeline.StateRunning:
+		if err := s.endKilled(j, last, now); err != nil {
+			return err
+		}
+	}
+	if state.unchosen > 0 {
+		state.notBefore, state.fault = last.Ended.Add(min(longestBackoff, j.backoff(state.unchosen-1))), last.Fault
+	}
+	state.again = j.again(last)
+	if numbered == nil {
+		return nil
+	}
+	if numbered.State == pipeline.StateFinished {
+		state.done = j.lotOf(numbered.Scheduled).digest
+		state.use(numbered.Scheduled.Files)
+		state.For = "" // the same rows get another number
+	}
+	if j.closes(numbered) {
+		state.Topic, state.For = state.Topic.Without(), ""
+		if j.looked.IsZero() { // a killed scheduler may not have removed it
+			s.discard(j, numbered)
+		}
+	}
+	return nil
+}
+
+// repeated is a try of a run once more.
+func repeated(of *pipeline.Scheduled, at time.Time) *pipeline.Scheduled {
+	return &pipeline.Scheduled{Trigger: of.Trigger, Moment: of.Moment, Try: of.Try, Kills: of.Kills, Files: of.Files, Due: &at}
+}
+
+// again is the run that repeats a try that has not failed itself, or tries again what has failed, at its
+// Due; nil: neither. A retry mends no fault of the job.
+func (j *Job) again(r *pipeline.RunState) *pipeline.Scheduled {
+	of, due := r.Scheduled, *r.Ended
+	if of.Due != nil && (r.State == pipeline.StateInterrupted || r.Exit != nil) {
+		due = *of.Due
+	}
+	next := repeated(of, due)
+	switch {
+	case r.State == pipeline.StateInterrupted || r.State == pipeline.StateFailed && r.Exit == nil:
+		return next
+	case r.State == pipeline.StateFailed && *r.Exit == pipeline.ExitFailure && of.Try <= j.Retries:
+		next.Try, next.Kills = of.Try+1, 0
+		return next
+	default:
+		return nil
+	}
+}
+
+// closes reports whether the end of a run closes its window: it has a certificate, or is given up.
+func (j *Job) closes(r *pipeline.RunState) bool {
+	return r.Scheduled.Window != nil && j.again(r) == nil
+}
+
+// discard removes the spool of a run's window.
+func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
+	if err := j.Topic.Discard(*r.Scheduled.Window); err != nil {
+		s.tell(false, fmt.Sprintf("%s: the spool of its last window stays: %v", j.Name, err))
+	}
+}
+
+// reserve gives a run its number in the sequence, before any bound is known. A number is for one
+// certificate: a try on the same rows by the same program has that of the try before.
+func (s *Scheduler) reserve(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of *lot) error {
+	ids, most, err := j.certified(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := j.runs()
+	if err != nil {
+		return err
+	}
+	for r := range all {
+		most = max(most, r.Scheduled.Sequence)
+	}
+	number := state.number()
+	if most > number {
+		return fmt.Errorf("a run or a certificate of the output has number %d of sequence %q, and %s ends at %d: it is older (hint: restore the newest one, or give the job another name and output)", most, j.Name, StateFile, number)
+	}
+	if state.For != of.number {
+		number++
+	}
+	next := *state
+	run.Sequence = number
+	next.Run, next.For, of.certified = run, of.number, ids[number]
+	if run.Window != nil {
+		next.Topic = state.Topic.With(*run.Window)
+	}
+	if err := j.put(&next); err != nil {
+		run.Sequence = 0 // no record may name a number that is not reserved
+		return err
+	}
+	return nil
+}
