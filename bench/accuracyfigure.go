@@ -8,6 +8,9 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/pacsgp/pacsgp/bench/measured"
 )
 
 // A promise is what hold-out rows promise of a model, and what happens on rows kept apart: the mean
@@ -66,4 +69,11 @@ type bar struct{}
 // DrawGlyph implements draw.GlyphDrawer.
 func (bar) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: vg.Points(2)}, at.X, at.Y-s.Radius, at.X, at.Y+s.Radius)
+}
+
+// save writes a picture.
+func save(p *plot.Plot, path string) error {
+	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 9*vg.Centimeter), vgimg.UseDPI(80))
+	p.Draw(draw.New(c))
+	return measured.SavePNG(path, c)
 }

@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,intervals,training,svgp,gradient,parquet,store,scale,alarm] [-rounds 5] [-write]
+//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale] [-rounds 5] [-write]
 package main
 
 import (
@@ -21,25 +21,21 @@ import (
 
 // A measure makes one part of the page.
 type measure struct {
-	name  string
-	peers bool // beside others, in rounds on a machine that is named
-	run   func(context.Context, *bench) (string, error)
+	name string
+	run  func(context.Context, *bench) (string, error)
 }
 
 var measures = []measure{
-	{"kernels", true, kernels},
-	{"functions", true, functions},
-	{"lastpass", true, lastPass},
-	{"whole", true, whole},
-	{"accuracy", true, accuracy},
-	{"intervals", true, intervals},
-	{"training", true, training},
-	{"svgp", true, svgp},
-	{"gradient", true, gradient},
-	{"parquet", true, parquet},
-	{"store", true, store},
-	{"scale", true, scale},
-	{"alarm", false, alarm},
+	{"kernels", kernels},
+	{"functions", functions},
+	{"lastpass", lastPass},
+	{"whole", whole},
+	{"accuracy", accuracy},
+	{"svgp", svgp},
+	{"gradient", gradient},
+	{"parquet", parquet},
+	{"store", store},
+	{"scale", scale},
 }
 
 // A bench is shared by all measures.
@@ -85,11 +81,9 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 	if err := os.MkdirAll(b.work, 0o755); err != nil {
 		return err
 	}
-	about := ""
-	if slices.ContainsFunc(chosen, func(m measure) bool { return m.peers }) {
-		if about, err = b.prepare(ctx); err != nil {
-			return err
-		}
+	about, err := b.prepare(ctx)
+	if err != nil {
+		return err
 	}
 	var failed error
 	for _, m := range chosen {
@@ -99,9 +93,7 @@ func (b *bench) run(ctx context.Context, only, page string, write bool) error {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.name, err))
 			continue
 		}
-		if m.peers {
-			text += "\n" + about
-		}
+		text += "\n" + about
 		fmt.Fprintf(os.Stdout, "%s\n", text)
 		if write {
 			failed = errors.Join(failed, measured.ReplaceSection(page, "bench "+m.name, text))
