@@ -245,6 +245,9 @@ func TestCoverage(t *testing.T) {
 				kind.change(j)
 			})
 			runs := simulations(t, *coverageRuns)
+			if testing.Short() {
+				runs = min(runs, 4) // they show that it runs: the night has 400
+			}
 			outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, _ int) (outcome, error) {
 				return certifyDraw(ctx, kind.law, rows, j, rng)
 			})

@@ -70,6 +70,7 @@ func corpusCases(t *testing.T) (all []corpusCase) {
 
 // The artifacts of the corpus verify in both programs, which predict the same numbers from them.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	for _, c := range corpusCases(t) {
 		if made, err := filepath.Match(*makeCorpus, c.name); err == nil && made {
 			makeCase(t, c)
@@ -178,6 +179,7 @@ func makeCase(t *testing.T, c corpusCase) {
 
 // Numbers of certificates that are changed by hand are refused by both programs.
 func TestCorpusForgeries(t *testing.T) {
+	t.Parallel()
 	of := map[string]corpusCase{}
 	for _, c := range corpusCases(t) {
 		of[c.name] = c
@@ -225,6 +227,7 @@ func TestCorpusForgeries(t *testing.T) {
 
 // The verifier in Python refuses hostile files in place of the rows.
 func TestPythonRefusesHostileFiles(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "ingest", "lake", "testdata", "hostile", "*.parquet"))
 	fatal.If(t, err)
 	var calls [][]string

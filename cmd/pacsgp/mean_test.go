@@ -12,6 +12,7 @@ import (
 
 // The example of boosted trees, in both forms, from Parquet to a certificate that both verifiers take.
 func TestExampleOfBoostedTrees(t *testing.T) {
+	t.Parallel()
 	needScikitLearn(t)
 	dir := t.TempDir()
 	for _, name := range []string{"job.yaml", "boost.py"} {

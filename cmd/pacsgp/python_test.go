@@ -98,6 +98,7 @@ func TestPythonExample(t *testing.T) {
 // A model in memory predicts as the command does, for arrays, tables and rows with text and gaps, and
 // needs neither SciPy nor scikit-learn. What does not belong together is refused.
 func TestPythonModel(t *testing.T) {
+	t.Parallel()
 	verifytest.Need(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -12,6 +12,7 @@ import (
 // Delays of flights have heavy tails, and their files follow the calendar: full
 // steps of q would send its mean far away, to bounds near 1.
 func TestHeavyTailsDoNotRunAway(t *testing.T) {
+	t.Parallel()
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {
 		data = filepath.Join("..", "..", "..", "shared", "data")
