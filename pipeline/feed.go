@@ -24,8 +24,13 @@ type feed struct {
 	x, y    []float64 // all train rows, or nil
 }
 
+// newStream is a feed that keeps nothing, for one pass.
+func newStream(src Source, s *Survey, res Resources) *feed {
+	return &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: res.Workers}
+}
+
 func newFeed(ctx context.Context, src Source, s *Survey, res Resources) (*feed, error) {
-	f := &feed{src: src, roles: s.Roles, scale: s.scaler(), readers: res.Workers}
+	f := newStream(src, s, res)
 	n, d := s.Roles.Train(), f.scale.inputs
 	if n*int64(d+1)*8 > res.Memory {
 		return f, nil

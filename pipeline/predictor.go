@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
@@ -18,7 +19,8 @@ import (
 
 // predictor completes a fitted model.
 func (t *training) predictor(ctx context.Context, m *Model) error {
-	f, err := t.feed.fit(ctx, m.Posterior, t.survey.Roles.Train(), t.env.Resources.Workers)
+	t.env.Observer.progress(Progress{Phase: PhasePredictor, Elapsed: Seconds(time.Since(t.began))})
+	f, err := t.feed.fit(ctx, m.Posterior, t.survey.Roles.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
 	if err != nil {
 		return err
 	}
@@ -37,14 +39,22 @@ func (t *training) predictor(ctx context.Context, m *Model) error {
 	return nil
 }
 
-// fit adds up all train rows, and finds least squares at the features of a posterior.
-func (f *feed) fit(ctx context.Context, p *model.Posterior, rows int64, workers int) (*model.Fit, error) {
+// fit adds up all train rows, and finds least squares at the features of a posterior. It tells of the rows that
+// are added, unless told is nil.
+func (f *feed) fit(ctx context.Context, p *model.Posterior, rows int64, workers int, told func(done, most int64)) (*model.Fit, error) {
 	sums, err := model.NewRegression(p, rows, workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}
 	defer sums.Close()
-	if err := f.rows(ctx, nil, sums.Add); err != nil {
+	added := int64(0)
+	err = f.full(ctx, func(x, y []float64) error {
+		if added += int64(len(y)); told != nil {
+			told(added, rows)
+		}
+		return sums.Add(x, y)
+	})
+	if err != nil {
 		return nil, err
 	}
 	found, err := sums.Fit()
@@ -64,11 +74,7 @@ const (
 
 // predictor demands that the predictor of a model follows from Q and the rows that are not held out.
 func (v *Verification) predictor(ctx context.Context, src Source, s *Survey, m Model, job Job, res Resources) error {
-	rows, err := newFeed(ctx, src, s, res)
-	if err != nil {
-		return err
-	}
-	f, err := rows.fit(ctx, m.Posterior, s.Roles.Train(), res.Workers)
+	f, err := newStream(src, s, res).fit(ctx, m.Posterior, s.Roles.Train(), res.Workers, nil)
 	if err != nil {
 		return err
 	}

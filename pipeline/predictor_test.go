@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // The predictor follows from Q and the rows: verification refuses another one, whatever a certificate for it
@@ -108,5 +109,19 @@ func TestPredictionsWithoutNoise(t *testing.T) {
 		if !(row.PredictiveDeviation > 0) || row.Reason != "" {
 			t.Fatalf("row %d: %+v", i, row)
 		}
+	}
+}
+
+// The predictor's pass gathers rows that lie scattered among others, also where they are read again, and tells of
+// them.
+func TestPredictorTellsOfItsRows(t *testing.T) {
+	l := newLake(waves(500, 0.2, 4), 200, 300)
+	var told [][2]int64
+	env := l.environment(&pipelinetest.Store{})
+	env.Resources = pipeline.Resources{Workers: 2, Memory: 1}
+	env.Observer.Fitting = func(done, most int64) { told = append(told, [2]int64{done, most}) }
+	r := run(t, job(t, withHoldout(0.3)), env)
+	if n := r.Certificate.Ledger.Train; !slices.Equal(told, [][2]int64{{n, n}}) {
+		t.Errorf("of %d train rows it told %v", n, told)
 	}
 }

@@ -27,11 +27,12 @@ type Phase string
 
 // The phases, in order.
 const (
-	PhaseSurvey   Phase = "survey" // the first pass: digest, roles, scaling
-	PhaseStart    Phase = "start values"
-	PhaseTrain    Phase = "train"     // fitting Q
-	PhaseLastPass Phase = "last pass" // exact risk and digest from the reopened source
-	PhasePublish  Phase = "publish"
+	PhaseSurvey    Phase = "survey" // the first pass: digest, roles, scaling
+	PhaseStart     Phase = "start values"
+	PhaseTrain     Phase = "train"     // fitting Q
+	PhasePredictor Phase = "predictor" // least squares on all train rows
+	PhaseLastPass  Phase = "last pass" // exact risk and digest from the reopened source
+	PhasePublish   Phase = "publish"
 )
 
 // Progress is one observation of a run.
@@ -57,6 +58,8 @@ type Observer struct {
 
 	// Starting gets the evaluations of start values that are done, and the most that there will be.
 	Starting func(done, most int)
+	// Fitting gets the train rows that the predictor has seen, and their number.
+	Fitting func(done, most int64)
 }
 
 func (o Observer) progress(p Progress) {

@@ -67,7 +67,7 @@ const stepEvery = time.Second
 
 // observer shows progress; watch gets each step as well.
 func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
-	return pipeline.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Progress: func(p pipeline.Progress) {
+	return pipeline.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p pipeline.Progress) {
 		d.progress(p)
 		for _, also := range watch {
 			if also != nil {
@@ -126,6 +126,12 @@ func (d *display) starting(done, most int) {
 	d.counted(string(pipeline.PhaseStart), words, int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
 }
 
+// fitting shows the progress of the predictor.
+func (d *display) fitting(done, most int64) {
+	words := fmt.Sprintf("%d of %s", done, certify.Count(most, "row"))
+	d.counted(string(pipeline.PhasePredictor), words, done, most, slog.Int64("step", done), slog.Int64("steps", most))
+}
+
 // counted shows a number, and its largest value or -1.
 func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 	d.spooling.Lock()
@@ -156,6 +162,8 @@ func phaseWords(phase pipeline.Phase) string {
 		return "first pass: digest, roles, scaling"
 	case pipeline.PhaseStart:
 		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
+	case pipeline.PhasePredictor:
+		return "predictor: least squares on all train rows"
 	case pipeline.PhaseLastPass:
 		return "last pass: rows and model read again, exact risk"
 	case pipeline.PhaseTrain, pipeline.PhasePublish:
