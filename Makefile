@@ -34,7 +34,7 @@ build: ## the static binary ./pacsgp
 beam: ## the binary ./pacsgp-beam, a module of its own; .ci/module checks and tests it
 	CGO_ENABLED=0 go -C engine/beam build -trimpath -o ../../pacsgp-beam $(ARGS) .
 
-demo: ## from generated rows to a verified certificate, in a minute
+demo: ## from generated rows to a verified certificate, in a quarter of a minute
 	go run ./cmd/pacsgp demo $(ARGS)
 
 ci: ## all that must hold before a change lands; 8 minutes on two cores
