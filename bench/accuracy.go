@@ -118,8 +118,6 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		return "", err
 	}
 	t := newTable("set", "", "hold-out bound", "risk", "bound of a draw", "RMSE", "coverage of 95 % intervals", "half-width", "processor s")
-	var sets []string
-	var promises [][]promise
 	for _, set := range accuracySets {
 		found := map[string][]accurate{}
 		for seed := range b.rounds {
@@ -133,10 +131,6 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 		for _, name := range accuratePeers {
 			t.accuracy(set[0], name, found[name])
 		}
-		sets, promises = append(sets, set[0]), append(promises, promisesOf(found))
-	}
-	if err := save(promisePlot(sets, promises), filepath.Join(b.docs, "promises.png")); err != nil {
-		return "", err
 	}
 	return fmt.Sprintf("Means of %d splits: 80 %% of the rows, at most %d of them, for the job, the rest kept apart; M = %d, ε = %g standard deviations of the target, δ = %g. RMSE and half-widths are in such deviations. "+
 		"Peers hold out as large a share as ours, at random, and get the limit of Clopper and Pearson; the exact process has at most 3,000 rows, boosting the intervals of split conformal prediction.\n\n%s",

@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/results.md, section "Side by side". README.md lists the measures.
 //
-//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale] [-rounds 5] [-write]
+//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale,sweep] [-rounds 5] [-write]
 package main
 
 import (
@@ -36,6 +36,7 @@ var measures = []measure{
 	{"parquet", parquet},
 	{"store", store},
 	{"scale", scale},
+	{"sweep", sweep},
 }
 
 // A bench is shared by all measures.

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/pacsgp/pacsgp/bench/measured"
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+)
+
+// sweepSets are sets that are no series, with their targets and the largest numbers of keys, the slowest last.
+var sweepSets = []struct {
+	name, target string
+	keys         int
+}{
+	{"boston", "MEDV", 10},
+	{"concrete", "y", 10},
+	{"powerplant", "y", 10},
+	{"kin8nm", "y", 10},
+	{"pol", "y", 10},
+	{"bike", "y", 10},
+	{"keggdirected", "y", 4},
+	{"kin40k", "y", 4},
+}
+
+// sweepObjectives have the largest numbers of keys.
+var sweepObjectives = []struct {
+	name string
+	keys int
+}{{"bound", 10}, {"elbo", 3}}
+
+// A swept is one run: what its certificate says, and what happens on rows kept apart.
+type swept struct {
+	draw, held promise
+	rmse       float64 // in deviations of the target over the job's rows, as the half-width of intervals
+	coverage   float64 // of intervals of 1.96 predictive deviations
+	half       float64
+	missing    int // rows without a prediction or a deviation
+}
+
+// sweep trains default jobs with one key after another, by both objectives.
+func sweep(ctx context.Context, b *bench) (string, error) {
+	t := newTable("set", "objective", "keys", "bound of a draw: median", "worst ÷ median", "draws miss", "hold-out bound", "predictions miss", "RMSE", "coverage of 95 % intervals", "half-width")
+	var sets []string
+	var promises [][]promise
+	for _, set := range sweepSets {
+		rows, err := measured.ReadDataset(ctx, filepath.Join(b.data, set.name))
+		if err != nil {
+			return "", err
+		}
+		var all []promise
+		for _, objective := range sweepObjectives {
+			var found []swept
+			for key := range min(b.rounds, set.keys, objective.keys) {
+				s, err := sweepRun(ctx, rows, set.target, objective.name, key)
+				if err != nil {
+					return "", fmt.Errorf("%s, %s, key %d: %w", set.name, objective.name, key, err)
+				}
+				b.logf("%s %s %d: %+v", set.name, objective.name, key, s)
+				found = append(found, s)
+			}
+			all = append(all, t.swept(set.name, objective.name, found)...)
+		}
+		sets, promises = append(sets, set.name), append(promises, all)
+	}
+	if err := save(promisePlot(sets, promises), filepath.Join(b.docs, "promises.png")); err != nil {
+		return "", err
+	}
+	return "Default jobs, ε = 0.6 standard deviations of the target over the job's rows, δ = 0.01, `duplicates: keep`: a key each, which chooses the fifth of the rows that is kept apart (the columns miss, RMSE, coverage and half-width) and the roles of the others. " +
+		"Medians over the keys; RMSE and half-widths in such deviations.\n\n" + t.String(), nil
+}
+
+// swept adds the line of an objective, and returns its promises: of a draw, of predictions.
+func (t *table) swept(set, objective string, found []swept) []promise {
+	middle := func(of func(swept) float64) float64 {
+		values := make([]float64, len(found))
+		for i, s := range found {
+			values[i] = of(s)
+		}
+		slices.Sort(values)
+		return (values[len(values)/2] + values[(len(values)-1)/2]) / 2
+	}
+	draw := promise{middle(func(s swept) float64 { return s.draw.bound }), middle(func(s swept) float64 { return s.draw.risk })}
+	held := promise{middle(func(s swept) float64 { return s.held.bound }), middle(func(s swept) float64 { return s.held.risk })}
+	worst := 0.0
+	for _, s := range found {
+		worst = max(worst, s.draw.bound)
+	}
+	t.row(set, objective, strconv.Itoa(len(found)), number(draw.bound, "%.4f"), number(worst/draw.bound, "%.2f"), number(draw.risk, "%.4f"), number(held.bound, "%.4f"), fmt.Sprintf("%.4f", held.risk),
+		number(middle(func(s swept) float64 { return s.rmse }), "%.3f"), number(100*middle(func(s swept) float64 { return s.coverage }), "%.1f %%"), number(middle(func(s swept) float64 { return s.half }), "%.3f"))
+	return []promise{draw, held}
+}
+
+// sweepRun trains on four fifths of the rows, and predicts the others.
+func sweepRun(ctx context.Context, rows measured.Dataset, target, objective string, key int) (s swept, err error) {
+	order := rand.New(rand.NewPCG(uint64(key), 2)).Perm(rows.Rows()) //nolint:gosec // the same rows each time
+	fifth := len(order) / 5
+	own, apart := rows.Pick(order[fifth:]), rows.Pick(order[:fifth])
+	at := slices.Index(rows.Names, target)
+	scale := deviation(own.Columns[at])
+	job, err := pipeline.Job{
+		Target: target, Delta: 0.01, Loss: pipeline.LossDecl{Epsilon: 0.6 * scale}, Roles: pipeline.RolesDecl{Key: strconv.Itoa(key)},
+		Copies: pipeline.CopiesDecl{Policy: certify.CopiesKept}, Train: pipeline.TrainDecl{Objective: objective},
+	}.WithDefaults()
+	if err != nil {
+		return s, err
+	}
+	table, err := pipeline.Columns(own.Names, own.Columns)
+	if err != nil {
+		return s, err
+	}
+	o, err := pipeline.Train(ctx, job, table, &pipelinetest.Output{Store: &pipelinetest.Store{}}, pipeline.RunConfig{Software: "bench"})
+	if err != nil {
+		return s, err
+	}
+	m, c := o.Result.Model, o.Result.Certificate
+	s.draw.bound, s.held.bound = c.About(certify.PredictorDraw).Bound, c.Best(certify.PredictorMean).Bound
+	if table, err = pipeline.Columns(apart.Names, apart.Columns); err != nil {
+		return s, err
+	}
+	src, err := table.Data(ctx, pipeline.Choice{Features: m.Meta.Inputs()})
+	if err != nil {
+		return s, err
+	}
+	y, n, epsilon := apart.Columns[at], float64(fifth), 0.6*scale
+	err = pipeline.Predict(ctx, src, m, 2, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			off, half := math.Abs(y[p.Ordinal]-p.Mean), 1.96*p.PredictiveDeviation
+			if p.Reason != "" || !(half > 0) {
+				s.missing++
+				continue
+			}
+			s.rmse, s.half = s.rmse+off*off/n, s.half+half/scale/n
+			if off > epsilon {
+				s.held.risk += 1 / n
+			}
+			if off <= half {
+				s.coverage += 1 / n
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	s.rmse = math.Sqrt(s.rmse) / scale
+	return s, pipeline.Predict(ctx, src, m.Draws(), 2, func(batch []pipeline.Prediction) error {
+		for _, p := range batch {
+			off, wide := y[p.Ordinal]-p.Mean, math.Sqrt2*p.Deviation
+			s.draw.risk += 0.5 * (math.Erfc((epsilon-off)/wide) + math.Erfc((epsilon+off)/wide)) / n
+		}
+		return nil
+	})
+}
+
+func deviation(y []float64) float64 {
+	sum, squares := 0.0, 0.0
+	for _, v := range y {
+		sum += v
+		squares += v * v
+	}
+	n := float64(len(y))
+	return math.Sqrt(squares/n - sum/n*(sum/n))
+}
