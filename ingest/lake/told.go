@@ -16,30 +16,14 @@ type Told struct {
 	UncountedRows int64   // rows of row groups whose footer does not count their nulls
 	Least, Most   float64 // of all values; NaN if a footer does not tell
 	TooLong       string  // a row group with a number beyond [ingest.MaxInteger]; "" if none is known
-	// Ordered says that row groups are in the order of the column, as they usually are if it is a
-	// time.
-	Ordered bool
 }
-
-// A telling adds up the statistics of row groups.
-type telling struct {
-	Told
-
-	lo, hi  float64 // of the last row group
-	groups  int     // row groups with values
-	rising  int     // those whose values are not below those of the row group before
-	falling int     // those whose values are not above them
-}
-
-// leastOrdered is the least number of row groups that show an order.
-const leastOrdered = 4
 
 // Told returns the statistics of each used column by the footers, which it reads again. In Parquet
 // NaN is not null and not counted.
 func (s *Source) Told(ctx context.Context) ([]Told, error) {
-	sums := make([]telling, len(s.columns))
+	sums := make([]Told, len(s.columns))
 	for j, name := range s.columns {
-		sums[j].Told = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
+		sums[j] = Told{Column: name, Least: math.Inf(1), Most: math.Inf(-1)}
 	}
 	var file *dataFile
 	var foot *footer
@@ -58,16 +42,11 @@ func (s *Source) Told(ctx context.Context) ([]Told, error) {
 			}
 		}
 	}
-	told := make([]Told, len(sums))
-	for j, n := range sums {
-		n.Ordered = n.groups >= leastOrdered && n.Least < n.Most && max(n.rising, n.falling) == n.groups-1
-		told[j] = n.Told
-	}
-	return told, nil
+	return sums, nil
 }
 
 // add adds a row group.
-func (n *telling) add(file *dataFile, foot *footer, g group) error {
+func (n *Told) add(file *dataFile, foot *footer, g group) error {
 	c := file.column(n.Column)
 	if c.leaf < 0 {
 		key := file.key(n.Column)
@@ -104,16 +83,7 @@ func (n *telling) add(file *dataFile, foot *footer, g group) error {
 }
 
 // extend adds the bounds of a row group's values; NaN means unknown.
-func (n *telling) extend(lo, hi float64) {
-	if n.groups > 0 && lo >= n.hi {
-		n.rising++
-	}
-	if n.groups > 0 && hi <= n.lo {
-		n.falling++
-	}
-	n.groups, n.lo, n.hi = n.groups+1, lo, hi
-	n.Least, n.Most = min(n.Least, lo), max(n.Most, hi)
-}
+func (n *Told) extend(lo, hi float64) { n.Least, n.Most = min(n.Least, lo), max(n.Most, hi) }
 
 // footer reads the footer of a Parquet file again.
 func (s *Source) footer(ctx context.Context, f *dataFile) (*footer, error) {
