@@ -127,14 +127,6 @@ func called(t testing.TB, w system, args ...string) answer {
 	return a
 }
 
-// pacsgpFed calls the command with this on standard input.
-func pacsgpFed(t *testing.T, stdin string, args ...string) answer {
-	t.Helper()
-	w := testSystem(nil, nil, plain())
-	w.stdin = strings.NewReader(stdin)
-	return called(t, w, args...)
-}
-
 // succeed calls the command, which has to end with status 0.
 func succeed(t testing.TB, args ...string) answer {
 	t.Helper()

@@ -25,8 +25,9 @@ type tests func() int
 // Run runs them.
 func (t tests) Run() int { return t() }
 
-// The scripts in testdata/script; each begins in a folder of its own, with three Parquet files
-// of 180 rows in lake and a job.yaml of a fraction of a second, unless it has its own.
+// The scripts in testdata/script; each begins in a folder of its own, with 180 rows in three Parquet
+// files in lake and as lines of JSON in rows.json, and a job.yaml of a fraction of a second, unless
+// it has its own.
 //
 //	status N command …   the command ends with this exit status
 func TestScripts(t *testing.T) {
@@ -38,6 +39,11 @@ func TestScripts(t *testing.T) {
 			if _, err := os.Stat(job); errors.Is(err, os.ErrNotExist) {
 				tiny(nil).write(t, e.WorkDir)
 			}
+			var rows []byte
+			for _, r := range recordsOf(t, "", 0, 180) {
+				rows = append(append(rows, r.Value...), '\n')
+			}
+			writeFile(t, filepath.Join(e.WorkDir, "rows.json"), rows)
 			return smallRows(t).WriteLake(t.Context(), filepath.Join(e.WorkDir, "lake"), 3, 0, 180)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": wantStatus},

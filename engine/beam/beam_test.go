@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
@@ -449,28 +448,4 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 		}
 	}
 	d.nothingPublished(t)
-}
-
-// Flags stand anywhere among the other arguments.
-func TestFlagsStandAnywhere(t *testing.T) {
-	defer func(before int) { *jobopts.Parallelism = before }(*jobopts.Parallelism)
-	names, err := parse([]string{"train", "--parallelism", "3", "job.yaml", "-parallelism=4"})
-	if diff := cmp.Diff([]string{"train", "job.yaml"}, names); diff != "" || err != nil || *jobopts.Parallelism != 4 {
-		t.Errorf("%v, %d, (-want +got):\n%s", err, *jobopts.Parallelism, diff)
-	}
-}
-
-// A flag of another command is refused.
-func TestMisplacedFlags(t *testing.T) {
-	for _, c := range []struct{ command, flag, want string }{
-		{"predict", "o", ""},
-		{"train", "o", "-o is a flag of predict, not of train"},
-	} {
-		given := flag.NewFlagSet("", flag.ContinueOnError)
-		given.String(c.flag, "", "")
-		fatal.If(t, given.Set(c.flag, "x"))
-		if err := misplaced([]string{c.command, "job.yaml"}, given); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
-			t.Errorf("%s: %v, want %q", c.command, err, c.want)
-		}
-	}
 }
