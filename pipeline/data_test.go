@@ -133,12 +133,6 @@ func swap(columns [][]float64, i, j int) {
 	}
 }
 
-func TestTrainRowIsNoReferenceRow(t *testing.T) {
-	if r := pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows(); slices.Contains(r, trainRow) || slices.Contains(r, trainRow+1) {
-		t.Errorf("rows %d and %d are to be train rows; reference rows are %v", trainRow, trainRow+1, r)
-	}
-}
-
 // A damagedSink reads back another model than was put.
 type damagedSink struct {
 	*pipelinetest.Store
@@ -186,22 +180,6 @@ func TestDamagedModelsAreNotCertified(t *testing.T) {
 				t.Errorf("error %v, %d certificates: want an error and none", err, len(store.Certificates))
 			}
 		})
-	}
-}
-
-// A byte of the stored model that flips after training is noticed.
-func TestModelBytesThatChangeAreRefused(t *testing.T) {
-	var store pipelinetest.Store
-	env := newLake(waves(200, 0.1, 45)).environment(&store)
-	env.Observer.Progress = func(p pipeline.Progress) {
-		if p.Phase == pipeline.PhaseLastPass {
-			for _, bytes := range store.Models {
-				bytes[len(bytes)/2] ^= 4
-			}
-		}
-	}
-	if _, err := pipeline.Run(t.Context(), job(t, tiny), env); err == nil || len(store.Certificates) > 0 {
-		t.Errorf("error %v, %d certificates: want an error and none", err, len(store.Certificates))
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // A rare fill value in honest rows costs these rows and not the certificate, whether it
 // meets a reference row, an inducing point or the target.
 func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
-	clean := publish(t, newLake(waves(1500, 0.1, 4), 1500), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+	clean := publish(t, newLake(waves(700, 0.1, 4), 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
 	want, _ := clean.certificate.Guarantee(certify.GuaranteeDraw)
 	for name, column := range map[string]int{"feature": 0, "target": 2} {
 		steps := []int{97, 700}
@@ -18,11 +18,11 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 			steps = steps[:1]
 		}
 		for _, step := range steps {
-			columns := waves(1500, 0.1, 4)
+			columns := waves(700, 0.1, 4)
 			for i := 0; i < len(columns[column]); i += step {
 				columns[column][i] = 1e9
 			}
-			p := publish(t, newLake(columns, 1500), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+			p := publish(t, newLake(columns, 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
 			got, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
 			if got.Status != certify.StatusCertified || !(got.Bound <= want.Bound+2.5/float64(step)+0.02) {
 				t.Errorf("%s, every %d: %s, bound %.4f; without fill values %.4f", name, step, got.Status, got.Bound, want.Bound)

@@ -98,7 +98,7 @@ func TestFirstPassInParts(t *testing.T) {
 			}
 			made := 0
 			wantDocument, wantNotices, wantLog := by(nil)
-			document, notices, log := by(inParts(t, l, 5, nil, &made))
+			document, notices, log := by(inParts(t, l, 3, nil, &made))
 			if !bytes.Equal(document, wantDocument) || made != c.passes {
 				t.Errorf("%d passes, want %d; or another certificate", made, c.passes)
 			}

@@ -74,18 +74,18 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			settings := func(j *pipeline.Job) { withHoldout(0.3)(j); change(j) }
-			columns := waves(900, 0.2, 4)
-			one := publish(t, newLake(columns, 400, 500), settings)
+			columns := waves(400, 0.2, 4)
+			one := publish(t, newLake(columns, 150, 250), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
-			r, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
+			r, err := pipeline.NewRolesWithHoldout("pacsgp", 400, 0.3, pipeline.OrdinalSet{})
 			fatal.If(t, err)
 			rng := rand.New(rand.NewPCG(1, 1))
-			for _, i := range r.HoldoutRows(900) {
+			for _, i := range r.HoldoutRows(400) {
 				for c := range other {
 					other[c][i] = 10 * rng.NormFloat64()
 				}
 			}
-			two := publish(t, newLake(other, 400, 500), settings)
+			two := publish(t, newLake(other, 150, 250), settings)
 			if !reflect.DeepEqual(one.result.Model, two.result.Model) {
 				t.Error("the model is another one")
 			}
