@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,21 +24,6 @@ func grown(t *testing.T) (dir string, a trainedArtifact) {
 }
 
 type trainedArtifact struct{ model, certificate, manifest string }
-
-func TestSampleIsFoundInALakeThatHasGrown(t *testing.T) {
-	dir, a := grown(t)
-	lake := filepath.Join(dir, "lake")
-	said := succeed(t, "verify", a.model, a.certificate, lake, "--judge", "draw")
-	if !strings.Contains(strings.Join(strings.Fields(said.stdout), " "), "not in the sample are 1 file of them") {
-		t.Errorf("verify does not say which files are left out: %s", said.stdout)
-	}
-	moved := filepath.Join(dir, "elsewhere", "deep")
-	fatal.If(t, os.MkdirAll(filepath.Dir(moved), 0o755))
-	fatal.If(t, os.Rename(lake, moved))
-	succeed(t, "verify", a.model, a.certificate, moved, "--judge", "draw")
-	fatal.If(t, os.Remove(a.manifest))
-	pacsgp(t, "verify", a.model, a.certificate, moved).says(t, exitFailure, "the data have 240 rows")
-}
 
 // A manifest is believed in nothing.
 func TestManifestThatLiesIsRefused(t *testing.T) {
