@@ -84,7 +84,7 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output: %w (hint: each member of a group needs an output of its own)", err), disconnect())
 	}
-	m.folders = sinklake.NewWindows(fsys, m.Output, m.Stream.Kept(), m.Sign)
+	m.folders = sinklake.NewWindows(fsys, m.Output, m.Sign)
 	return func() error { return errors.Join(lock.Close(), disconnect()) }, nil
 }
 

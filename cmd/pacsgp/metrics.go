@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
@@ -113,6 +115,15 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 		m.rows.WithLabelValues(outcome).Add(float64(n))
 	}
 	m.published.WithLabelValues(string(status)).Inc()
+	m.shows(c, time.Now())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
+	delete(m.closed, w.N)
+}
+
+// shows shows the last certificate.
+func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	for _, of := range []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw} {
 		m.bound.WithLabelValues(string(of)).Set(of.Of(c).Bound)
 	}
@@ -120,11 +131,25 @@ func (m *metrics) Published(w *stream.Window, c certify.Certificate, status cert
 	if s := c.Delta.Sequence; s != nil {
 		m.number.Set(float64(s.Number))
 	}
-	m.publishedAt.Set(float64(time.Now().UnixMilli()) / 1000)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.latency.Observe(time.Since(m.closed[w.N]).Seconds())
-	delete(m.closed, w.N)
+	m.publishedAt.Set(unixSeconds(at))
+}
+
+// stands shows the last certificate of an output, which an earlier process has published.
+func (m *metrics) stands(ctx context.Context, out *config.Output) error {
+	runs, err := out.Runs()
+	if err != nil {
+		return err
+	}
+	for r := range runs {
+		if r.State == pipeline.StateFinished && r.Ended != nil && len(r.Artifacts) > 0 {
+			c, err := out.GetCertificate(ctx, r.Artifacts[0].ID)
+			if err == nil {
+				m.shows(c, *r.Ended)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // waits shows why rows cannot be read, or that they can.

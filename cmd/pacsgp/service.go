@@ -77,6 +77,9 @@ func (s *service) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
+	if err := s.metrics.stands(ctx, config.OutputIn(s.Output, s.w.fs)); err != nil && ctx.Err() == nil {
+		s.show.notice(err.Error())
+	}
 	unserve, err := serve(ctx, s.Serve, asked{s.metrics.registry, s.metrics.ready, []string{s.Output}}, s.show.event)
 	if err != nil {
 		return err
@@ -110,6 +113,7 @@ func (s *service) train(ctx context.Context, job pipeline.Job, rows pipeline.Row
 	defer show.end()
 	p, to := s.Into(job, rows, out)
 	how := howTo(s.w, show, p, to, s.metrics.progress)
-	how.Ancestor, how.Publisher, how.Certified = of.Ancestor, of.Publisher, of.Certified
+	how.Ancestor, how.Publisher, how.Certified, how.Conclude = of.Ancestor, of.Publisher, of.Certified, of.Conclude
+	how.Keep = s.Stream.Kept()
 	return pipeline.Train(ctx, job, rows, to, how)
 }

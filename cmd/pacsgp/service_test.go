@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,16 +17,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
-
-// Names of the folders of windows: those at work, and those that are done.
-const (
-	openWindow = "_window-"
-	doneWindow = "window-"
-)
-
-func windowNumber(n int64) string { return fmt.Sprintf("%012d", n) }
 
 // serviceJob writes the job of a stream on the small topic, windows of 120 rows.
 func serviceJob(t testing.TB, address, dir string, change jobFile) string {
@@ -201,10 +193,10 @@ func TestService(t *testing.T) {
 	r.find(t, "(published certificate number 4)") // its folder is moved behind that
 	r.end(t)
 	out := filepath.Join(dir, "out")
-	if kept := names(t, out); !slices.Equal(windowNames(kept), []string{doneWindow + windowNumber(3), doneWindow + windowNumber(4)}) {
-		t.Errorf("%q is kept, want the last two windows", kept)
+	if kept, err := filepath.Glob(filepath.Join(out, "certificate-*.json")); err != nil || len(kept) > 3 || len(kept) < 2 { // the last two, and what is current
+		t.Errorf("%q is kept, %v", kept, err)
 	}
-	pacsgp(t, "inspect", filepath.Join(out, doneWindow+windowNumber(4), record(t, filepath.Join(out, doneWindow+windowNumber(4))).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
+	pacsgp(t, "inspect", filepath.Join(out, record(t, out).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
 	pulled := filepath.Join(dir, "pulled")
 	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
 
@@ -232,18 +224,28 @@ func TestService(t *testing.T) {
 			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
 		}
 	}
-	folder := filepath.Join(out, doneWindow+windowNumber(7))
-	newest := record(t, folder)
-	verify := []string{"verify", filepath.Join(folder, newest.Model), filepath.Join(folder, newest.Certificate), "--source", job, "--judge", "draw"}
+	newest := record(t, out)
+	verify := []string{"verify", filepath.Join(out, newest.Model), filepath.Join(out, newest.Certificate), "--source", job, "--judge", "draw"}
 	pacsgp(t, verify...).says(t, 0, "were read again from the log", "verified: ")
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
-	pacsgp(t, append(verify, "--ancestor", filepath.Join(folder, "ancestor.parquet"))...).says(t, 0, "trained again from the configuration")
-}
-
-// windowNames are the names of the folders of windows.
-func windowNames(all []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !strings.HasPrefix(name, doneWindow) })
+	parent := all[6].Declared.Training.Ancestor.Model
+	pacsgp(t, append(verify, "--ancestor", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
+	// What is current is what the topics say, and another process shows the last certificate at once.
+	fatal.If(t, os.RemoveAll(pulled))
+	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
+	if _, err := os.Stat(filepath.Join(pulled, "certificate-"+current(t, out).ID+".json")); err != nil {
+		t.Errorf("current is %+v: %v", current(t, out), err)
+	}
+	m := newMetrics(func() int64 { return 0 }, 1)
+	fatal.If(t, m.stands(t.Context(), config.OutputIn(out, nil)))
+	families, err := m.registry.Gather()
+	fatal.If(t, err)
+	for _, f := range families {
+		if f.GetName() == "pacsgp_certificate_number" && f.GetMetric()[0].GetGauge().GetValue() != 7 {
+			t.Errorf("the last certificate is not shown: %v", f)
+		}
+	}
 }
 
 // TestServiceIsRefused: what the group will never take ends the stream with a reason.

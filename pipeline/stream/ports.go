@@ -104,29 +104,24 @@ type Pointer struct {
 // An Artifact is a certificate and its model as the bytes of their files.
 type Artifact struct{ Document, Model []byte }
 
-// Folders keep the windows of one place.
+// Folders keep the windows of one place, and what is made of them.
 type Folders interface {
 	// Left are the numbers of unfinished windows of earlier processes, ascending.
 	Left() ([]int64, error)
 	// Folder is the folder of window n, which need not exist.
 	Folder(n int64) Folder
-	// Published reads an artifact, if one of the folders still has it.
-	Published(ctx context.Context, id string) (Artifact, error)
+	// Output is where all windows are published to, with the log of window n.
+	Output(n int64) pipeline.Output
+	// Put puts an artifact into the output, which is held. Its hashes are checked.
+	Put(ctx context.Context, out pipeline.Output, a Artifact) error
 }
 
-// A Folder keeps what belongs to one window.
+// A Folder keeps what belongs to one unfinished window.
 type Folder interface {
-	// Output is where its artifact is published to.
-	Output() pipeline.Output
 	// Note reads a note, nil if there is none; where is its place for messages.
 	Note(name string) (text []byte, where string, err error)
 	// PutNote writes a note, durably and whole.
 	PutNote(name string, text []byte) error
-	// Model decodes the model in a note; digest is the SHA-256 of its bytes. A missing one is
-	// [io/fs.ErrNotExist].
-	Model(name string) (m pipeline.Model, digest string, err error)
-	// Done moves the folder to the place for the number of its certificate.
-	Done(k int64) error
 	// Remove removes it with its contents.
 	Remove() error
 }

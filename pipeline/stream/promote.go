@@ -15,6 +15,7 @@ type deciding struct {
 
 	work *work
 	full *Window
+	out  pipeline.Output
 	why  string // why it does not at some place; "": it does
 }
 
@@ -27,7 +28,7 @@ func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict erro
 			return err
 		}
 		for _, at := range places {
-			why, err := d.work.stays(ctx, at, d.full, r)
+			why, err := d.stays(ctx, at, r)
 			if err != nil {
 				return err
 			}
@@ -40,11 +41,12 @@ func (d *deciding) Publish(ctx context.Context, r *pipeline.Result, verdict erro
 }
 
 // stays says why a result does not replace the certificate that is current at a place; "": it does.
-func (w *work) stays(ctx context.Context, at Place, full *Window, r *pipeline.Result) (why string, err error) {
-	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != full.Of {
+func (d *deciding) stays(ctx context.Context, at Place, r *pipeline.Result) (why string, err error) {
+	w := d.work
+	if w.Promote.Within == 0 || at.Current.ID == "" || at.Current.Of != d.full.Of {
 		return "", nil
 	}
-	current, _, err := w.artifact(ctx, w.Log, at.Current.ID)
+	current, err := w.certificate(ctx, w.Log, d.out, at.Current.ID)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
 		w.notice(fmt.Sprintf("certificate %.12s…, which is current, is compared with no other: %v", at.Current.ID, unfit))
 		return "", nil
@@ -52,9 +54,9 @@ func (w *work) stays(ctx context.Context, at Place, full *Window, r *pipeline.Re
 	if err != nil {
 		return "", err
 	}
-	d, err := w.Promote.Decide(current, r.Certificate, w.How.Judge)
-	if d.Moves {
+	decision, err := w.Promote.Decide(current, r.Certificate, w.How.Judge)
+	if decision.Moves {
 		return "", err
 	}
-	return d.Why, err
+	return decision.Why, err
 }

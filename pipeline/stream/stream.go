@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,7 +19,7 @@ type Stream struct {
 	Name     string       // of the sequence of its certificates
 	Topic    string
 	Software string             // on which the bytes of a certificate depend, beside job and rows
-	How      pipeline.RunConfig // without Ancestor, Publisher and Certified
+	How      pipeline.RunConfig // without Ancestor, Publisher, Certified and Conclude
 	Folders  Folders
 	Events   Events
 	Promote  watch.Promotion
@@ -43,11 +44,30 @@ const manyWindows = 1 << 16
 
 // windows fills and certifies windows, from the group's position on.
 func (s *Stream) windows(ctx context.Context, t Tenure) error {
+	if err := s.begin(ctx, t.Log); err != nil {
+		return err
+	}
 	both, ctx := errgroup.WithContext(ctx)
 	w := &work{Stream: s, Tenure: t, full: make(chan *Window, manyWindows)}
 	both.Go(func() error { return w.fill(ctx) })
 	both.Go(func() error { return w.certifyAll(ctx) })
 	return both.Wait()
+}
+
+// begin points the output to what is current, as it was left by whoever had the partitions before.
+func (s *Stream) begin(ctx context.Context, log Log) (err error) {
+	out := s.Folders.Output(0)
+	release, err := out.Hold()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	_, _, err = s.follow(ctx, log, out)
+	if unfit, ok := errors.AsType[unfitError](err); ok {
+		s.notice(unfit.Error())
+		return nil
+	}
+	return err
 }
 
 // A work is the work of two goroutines in a tenure, until they are overtaken.
@@ -118,7 +138,7 @@ func (w *work) certifyAll(ctx context.Context) error {
 }
 
 // certify makes the artifact of a window and publishes it.
-func (w *work) certify(ctx context.Context, full *Window) error {
+func (w *work) certify(ctx context.Context, full *Window) (err error) {
 	folder, publisher := w.Folders.Folder(full.N), w.Log.Publisher(full)
 	if full.Count() == 0 { // it has no records
 		if err := publisher.Publish(ctx, nil, nil); err != nil {
@@ -126,35 +146,41 @@ func (w *work) certify(ctx context.Context, full *Window) error {
 		}
 		return errors.Join(full.Rows.Release(true), folder.Remove())
 	}
-	k, err := w.number(ctx, w.Log, full)
+	out := w.Folders.Output(full.N)
+	release, err := out.Hold()
 	if err != nil {
 		return err
 	}
-	how := w.How
-	if how.Ancestor, err = w.ancestor(ctx, w.Log, full); err != nil {
-		return err
-	}
-	if err := w.keepNumber(k, full); err != nil {
-		return err
-	}
-	numbers, err := folder.Output().Numbered(ctx, w.Name)
+	defer func() { err = errors.Join(err, release()) }()
+	reserved, err := w.reserve(ctx, w.Log, full, out)
 	if err != nil {
 		return err
 	}
-	how.Certified = numbers[k] // by a process that was killed
-	decides := &deciding{publisher, w, full, ""}
-	how.Publisher = decides
+	k, how := reserved.Number, w.How
+	numbers, err := out.Numbered(ctx, w.Name)
+	if err != nil {
+		return err
+	}
+	decides := &deciding{publisher, w, full, out, ""}
+	how.Ancestor, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // by a process that was killed
+	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
+		if o != nil && *r.Exit == 0 && decides.why == "" {
+			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Judge, time.Now()); err != nil {
+				w.notice(err.Error()) // the topics have the pointer, which the next window follows
+			}
+		}
+	}
 	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {
 		train = pipeline.Train
 	}
-	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, folder.Output(), how)
+	o, err := train(ctx, w.Job.Numbered(w.Name, k), full.Rows, out, how)
 	if err != nil {
 		return untrained(ctx, full, k, err)
 	}
 	w.tell(full, k, o, decides.why)
-	return folder.Done(k)
+	return folder.Remove()
 }
 
 // untrained is the fault of a window. Rows that cannot be trained stop the stream for good.

@@ -12,7 +12,6 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
-	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // TestWindowsFollowOneAnother: windows of one process, and of the next, follow one another, and
@@ -29,7 +28,7 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 	fatal.If(t, w.process(t, nil))
 	w.each(t, 5)
 	for i, c := range w.published {
-		if a := c.Declared.Training.Ancestor; i == 0 && a != nil || i > 0 && (a == nil || a.Model != hexOf(modelOf(int64(i)))) {
+		if a := c.Declared.Training.Ancestor; i == 0 && a != nil || i > 0 && (a == nil || a.Model != digestOf(int64(i))) {
 			t.Errorf("window %d begins with %+v", i+1, a)
 		}
 	}
@@ -56,12 +55,12 @@ func TestStreamKilledAtEachChange(t *testing.T) {
 			if how.lost {
 				w.disk = newDisk()
 			}
-			w.stores = map[int64]*pipelinetest.Store{} // their locks go with the process
 			if err := w.process(t, nil); err != nil {
 				t.Fatalf("killed at %d %+v, the next one says %v", at, how, err)
 			}
-			if w.each(t, 3); string(w.artifacts[w.current.ID].Model) != string(modelOf(w.published[2].Delta.Sequence.Number)) {
-				t.Error("the last certificate is not current")
+			w.each(t, 3)
+			if p, err := w.store.Current(); err != nil || p == nil || p.ID != w.current.ID || p.Model != digestOf(w.published[2].Delta.Sequence.Number) {
+				t.Errorf("the last certificate is not current: %+v, %v", p, err)
 			}
 			if t.Failed() {
 				t.Fatalf("killed at %d %+v: %q", at, how, w.said)
@@ -174,7 +173,7 @@ func TestNumbersBelongToJobs(t *testing.T) {
 			fault := errors.New("it does not train")
 			err := w.process(t, func(s *Stream) {
 				s.Train = func(_ context.Context, job pipeline.Job, _ pipeline.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
-					if text := string(w.notes[1][numberNote]); text == "" || job.Sequence().Number != 1 {
+					if text := string(w.notes[1][windowNote]); text == "" || job.Sequence().Number != 1 {
 						t.Errorf("certificate %d is trained, and %q is noted", job.Sequence().Number, text)
 					}
 					return nil, fault
@@ -205,18 +204,18 @@ func TestNumbersBelongToSegments(t *testing.T) {
 	w.each(t, 2)
 }
 
-// kept are folders that are never done.
+// kept are folders that are never removed.
 type kept struct{ *world }
 
 func (k kept) Folder(n int64) Folder { return keptFolder{folder{k.world, n}} }
 
 type keptFolder struct{ folder }
 
-func (keptFolder) Done(int64) error { return errKilled }
+func (keptFolder) Remove() error { return errKilled }
 
-// TestAncestor: a window begins with what is current, unless that may have seen rows of it, or
-// is of another stream, or cannot be had; and keeps what was noted for it.
-func TestAncestor(t *testing.T) {
+// TestParent: a window begins with what is current, unless that may have seen rows of it, or is of
+// another stream, or cannot be had; and keeps what was noted for it.
+func TestParent(t *testing.T) {
 	anew := func(text string) map[bool]string { return map[bool]string{false: "training begins anew: " + text} }
 	with := map[bool]string{true: ""}
 	for name, c := range map[string]struct {
@@ -230,20 +229,14 @@ func TestAncestor(t *testing.T) {
 		"of another topic":   {func(w *world) { w.topic.Topic = "two" }, anew("rows of this window may have trained")},
 		"has seen the rows":  {func(w *world) { w.committed = 0 }, anew("the model of certificate")},
 		"another model": {func(w *world) {
-			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, []byte("another")}
-		}, anew("the model of certificate")},
+			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, modelText(9)}
+		}, anew("certificate")},
 		"another certificate": {func(w *world) {
 			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{[]byte("another"), nil}
-		}, anew("certificate")},
+		}, anew("the certificate")},
 		"of another stream": {func(w *world) { w.relabel() }, anew("the certificate")},
-		"none was noted": {func(w *world) {
-			w.notes[2] = map[string][]byte{ancestorNote: []byte("null")}
-		}, map[bool]string{false: ""}},
 		"noted for other rows": {func(w *world) {
-			w.notes[2] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[{"topic":"rows","partition":0,"first":0,"end":1000}],"of":{"cluster":"cluster","topic":"one"}}`)}
-		}, with},
-		"noted for another topic": {func(w *world) {
-			w.notes[2] = map[string][]byte{ancestorNote: []byte(`{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"zero"}}`)}
+			w.notes[2] = map[string][]byte{windowNote: []byte(`{"number":1,"for":"b"}`)}
 		}, with},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,10 +249,29 @@ func TestAncestor(t *testing.T) {
 			fatal.If(t, err)
 			a := w.published[1].Declared.Training.Ancestor
 			text, ok := c.want[a != nil]
-			if !ok || text != "" && !w.says(text) || a != nil && a.Model != hexOf(modelOf(1)) {
+			if !ok || text != "" && !w.says(text) || a != nil && a.Model != digestOf(1) {
 				t.Errorf("it begins with %+v: %q, want %v", a, w.said, c.want)
 			}
 		})
+	}
+}
+
+// TestOutputFollowsTheLog: what the output says is current is what the log says, though another member
+// has made it, or the last certificate has not become current.
+func TestOutputFollowsTheLog(t *testing.T) {
+	w := newWorld(windowRows)
+	fatal.If(t, w.process(t, nil))
+	first := w.current
+	w.grow(windowRows)
+	fatal.If(t, w.process(t, nil))
+	w.current, w.disk = first, newDisk()
+	fatal.If(t, w.process(t, nil))
+	p, err := w.store.Current()
+	if err != nil || p == nil || p.ID != first.ID || p.Model != digestOf(1) {
+		t.Errorf("current is %+v, %v", p, err)
+	}
+	if _, err := w.store.GetModel(t.Context(), digestOf(1)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -274,7 +286,7 @@ func (w *world) relabel() {
 		panic(err)
 	}
 	w.current.ID = hexOf(document)
-	w.artifacts[w.current.ID] = Artifact{document, modelOf(1)}
+	w.artifacts[w.current.ID] = Artifact{document, modelText(1)}
 }
 
 // second are folders that begin with number 2.
@@ -285,32 +297,11 @@ func (s second) Left() ([]int64, error) {
 	return append([]int64{2}, left...)[:1], err
 }
 
-// TestDamagedNotes: a note that cannot be read ends the stream, and says where it is. A noted
-// ancestor without its model, left of a folder that was being removed when the process was
-// killed, is none.
-func TestDamagedNotes(t *testing.T) {
-	const ancestor = `{"certificate":"a","model":"b","rows":[],"of":{"cluster":"cluster","topic":"one"}}`
-	for _, c := range []struct {
-		notes map[string]string
-		want  string
-	}{
-		{map[string]string{numberNote: "{}"}, numberNote + ": it holds no number (hint: remove it, and the window gets a new one)"},
-		{map[string]string{ancestorNote: "{", ancestorModel: "c"}, "ancestor.json: "},
-		{map[string]string{ancestorNote: ancestor, ancestorModel: "c"}, "the SHA-256 of the model beside ancestor.json is not b (hint: remove ancestor.json"},
-		{map[string]string{ancestorNote: ancestor}, ""},
-	} {
-		w := newWorld(windowRows)
-		w.notes[1] = map[string][]byte{}
-		for name, text := range c.notes {
-			w.notes[1][name] = []byte(text)
-		}
-		err := w.process(t, nil)
-		switch {
-		case c.want != "" && (err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), c.want)):
-			t.Errorf("%q: it says %v, want %s", c.notes, err, c.want)
-		case c.want == "":
-			fatal.If(t, err)
-			w.each(t, 1)
-		}
+// TestDamagedNote: a note that cannot be read ends the stream, and says where it is.
+func TestDamagedNote(t *testing.T) {
+	w := newWorld(windowRows)
+	w.notes[1] = map[string][]byte{windowNote: []byte("{}")}
+	if err := w.process(t, nil); err == nil || len(w.published) > 0 || !strings.HasPrefix(err.Error(), windowNote+": it holds no number (hint: remove it, and the window gets a new one)") {
+		t.Errorf("it says %v", err)
 	}
 }

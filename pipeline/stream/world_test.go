@@ -45,8 +45,7 @@ type world struct {
 type disk struct {
 	spools map[int64]*spool
 	notes  map[int64]map[string][]byte
-	stores map[int64]*pipelinetest.Store
-	done   map[int64]string // ids of certificates, by their numbers
+	store  *pipelinetest.Store
 }
 
 // A spool is the rows of a window.
@@ -68,7 +67,7 @@ func newWorld(rows int64) *world {
 }
 
 func newDisk() disk {
-	return disk{map[int64]*spool{}, map[int64]map[string][]byte{}, map[int64]*pipelinetest.Store{}, map[int64]string{}}
+	return disk{map[int64]*spool{}, map[int64]map[string][]byte{}, &pipelinetest.Store{}}
 }
 
 var errKilled = errors.New("killed")
@@ -207,8 +206,19 @@ func (w *world) Places(context.Context, *Window) ([]Place, error) {
 	return []Place{{"name", w.current}}, nil
 }
 
-// modelOf is what stands for the model of a number.
-func modelOf(k int64) []byte { return fmt.Append(nil, "model ", k) }
+// modelOf is the model of a number, modelText stands for its bytes on topics.
+func modelOf(k int64) pipeline.Model { return pipelinetest.SmallModel(1 / float64(k+1)) }
+
+func modelText(k int64) []byte { return fmt.Append(nil, k) }
+
+// digestOf is the digest of the model of a number.
+func digestOf(k int64) string {
+	sum, err := (&pipelinetest.Store{}).PutModel(context.Background(), modelOf(k))
+	if err != nil {
+		panic(err)
+	}
+	return sum
+}
 
 // Left are the folders that are there.
 func (w *world) Left() ([]int64, error) {
@@ -224,39 +234,38 @@ func (w *world) Left() ([]int64, error) {
 	return slices.Sorted(maps.Keys(left)), nil
 }
 
-// Published reads what is done on this disk.
-func (w *world) Published(_ context.Context, id string) (Artifact, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, found := range w.done {
-		if found == id {
-			return w.artifacts[id], nil
-		}
-	}
-	return Artifact{}, errors.New("it is not kept")
-}
-
 // train stands for a training: it publishes a certificate that says what it was made of.
 func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
-	release, err := out.Hold()
-	if err != nil {
-		return nil, err
-	}
-	of := rows.(spooledRows)
+	of, k := rows.(spooledRows), job.Sequence().Number
 	if w.inTraining != nil {
 		w.inTraining()
 	}
-	text := modelOf(job.Sequence().Number)
-	c := certificateOf(job.Sequence(), hexOf(text), of.g, how.Ancestor)
-	document, err := certify.Marshal(c)
+	sum, err := out.PutModel(ctx, modelOf(k))
 	if err != nil {
 		return nil, err
 	}
-	r := &pipeline.Result{Certificate: c, ID: hexOf(document)}
-	if err := errors.Join(how.Publisher.Publish(ctx, r, nil), release()); err != nil {
+	c := certificateOf(job.Sequence(), sum, of.g, how.Ancestor)
+	id, err := out.PutCertificate(ctx, c)
+	if err != nil {
 		return nil, err
 	}
-	return &pipeline.Outcome{Result: r}, rows.Release(true)
+	if how.Certified != "" && how.Certified != id {
+		return nil, errors.New("another certificate")
+	}
+	o := &pipeline.Outcome{Result: &pipeline.Result{Certificate: c, ID: id, ModelDigest: sum}}
+	if err := how.Publisher.Publish(ctx, o.Result, nil); err != nil {
+		return nil, err
+	}
+	r, err := pipeline.NewRun(out, id[:12], job, time.Now(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.State, r.Exit, r.Artifacts = pipeline.StateFinished, new(int), []pipeline.ArtifactRef{{ID: id, Model: sum}}
+	how.Conclude(ctx, r, o, nil)
+	if err := out.PutRun(r); err != nil {
+		return nil, err
+	}
+	return o, errors.Join(out.Retain(2), rows.Release(true))
 }
 
 // certificateOf is one of a window.

@@ -3,7 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"strconv"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -57,7 +57,7 @@ func (p publisher) put(r *pipeline.Result) error {
 	}
 	document, err := certify.Marshal(r.Certificate)
 	p.w.published = append(p.w.published, r.Certificate)
-	p.w.artifacts[r.ID] = Artifact{document, modelOf(r.Certificate.Delta.Sequence.Number)}
+	p.w.artifacts[r.ID] = Artifact{document, modelText(r.Certificate.Delta.Sequence.Number)}
 	return err
 }
 
@@ -71,18 +71,49 @@ func (p publisher) point(r *pipeline.Result, points []string) error {
 // Folder is that of a window.
 func (w *world) Folder(n int64) Folder { return folder{w, n} }
 
+// Output is the store, each change of which is one of the world.
+func (w *world) Output(int64) pipeline.Output {
+	return output{&pipelinetest.Output{Store: w.store}, w}
+}
+
+// Put puts the model that a text stands for.
+func (w *world) Put(ctx context.Context, out pipeline.Output, a Artifact) error {
+	k, err := strconv.ParseInt(string(a.Model), 10, 64)
+	if err != nil {
+		return err
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return err
+	}
+	if sum, err := out.PutModel(ctx, modelOf(k)); err != nil || sum != c.Model.Digest {
+		return errors.Join(err, errors.New("another model"))
+	}
+	_, err = out.PutCertificate(ctx, c)
+	return err
+}
+
+type output struct {
+	*pipelinetest.Output
+	w *world
+}
+
+func (o output) PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error) {
+	err = o.w.change(func() error { id, err = o.Output.PutCertificate(ctx, c); return err })
+	return id, err
+}
+
+func (o output) PutRun(r *pipeline.RunState) error {
+	return o.w.change(func() error { return o.Output.PutRun(r) })
+}
+
+func (o output) Point(to pipeline.Current) error {
+	return o.w.change(func() error { return o.Output.Point(to) })
+}
+
 type folder struct {
 	w *world
 	n int64
-}
-
-func (f folder) Output() pipeline.Output {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
-	if f.w.stores[f.n] == nil {
-		f.w.stores[f.n] = &pipelinetest.Store{}
-	}
-	return &pipelinetest.Output{Store: f.w.stores[f.n]}
 }
 
 func (f folder) Note(name string) ([]byte, string, error) {
@@ -97,22 +128,6 @@ func (f folder) PutNote(name string, text []byte) error {
 			f.w.notes[f.n] = map[string][]byte{}
 		}
 		f.w.notes[f.n][name] = text
-		return nil
-	})
-}
-
-func (f folder) Model(name string) (pipeline.Model, string, error) {
-	text, _, err := f.Note(name)
-	if text == nil {
-		err = errors.Join(err, fs.ErrNotExist)
-	}
-	return pipelinetest.SmallModel(0.5), hexOf(text), err
-}
-
-func (f folder) Done(k int64) error {
-	return f.w.change(func() error {
-		delete(f.w.notes, f.n)
-		f.w.done[k] = f.w.current.ID
 		return nil
 	})
 }

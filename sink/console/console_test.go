@@ -143,22 +143,18 @@ func TestPageOfAnOutput(t *testing.T) {
 	}
 }
 
-// Several outputs are a list, the worst first; the windows of a stream are one output.
+// Several outputs are a list, the worst first.
 func TestListOfOutputs(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a"), nil)
 	put(t, filepath.Join(dir, "b"), nil)
 	fatal.If(t, os.Remove(filepath.Join(dir, "b", model)))
-	put(t, filepath.Join(dir, "stream", "window-000000000001"), func(ev *certify.Evidence) { ev.KL = 200 })
-	latest := put(t, filepath.Join(dir, "stream", "window-000000000002"), nil)
+	put(t, filepath.Join(dir, "c"), nil)
 	write(t, filepath.Join(dir, "_hidden", lake.CurrentFile), []byte("{}"))
 	_, page := get(t, handled(dir), "/")
 	links := regexp.MustCompile(`/output\?folder=([^"]*)"`).FindAllStringSubmatch(page, -1)
 	if len(links) != 3 || !strings.HasSuffix(links[0][1], "b") || !strings.Contains(page, "is missing") {
 		t.Errorf("%q in %s", links, page)
-	}
-	if _, page := get(t, handled(dir), "/output?folder="+filepath.Join(dir, "stream")); !strings.Contains(page, latest) {
-		t.Errorf("the latest window is not current: %s", page)
 	}
 	if _, page := get(t, handled(t.TempDir()), "/"); !strings.Contains(page, "no model yet") {
 		t.Errorf("an empty folder: %s", page)

@@ -29,7 +29,7 @@ const (
 	maxRuns  = 20
 )
 
-// An output is what the files of an output, or of a stream with the outputs of its windows, show.
+// An output is what the files of an output show.
 type output struct {
 	Folder  string
 	Name    string // of the schedule's job, or the target, or the folder
@@ -87,8 +87,7 @@ func find(roots []string) (folders, notices []string) {
 				is = true
 			}
 		}
-		windows := lake.Published(folder)
-		if is || len(windows) > 0 {
+		if is {
 			folders = append(folders, folder)
 		}
 		for _, path := range below {
@@ -96,9 +95,7 @@ func find(roots []string) (folders, notices []string) {
 				notices = append(notices, folder+": not all folders were looked into")
 				return
 			}
-			if !slices.Contains(windows, path) {
-				in(path, depth+1)
-			}
+			in(path, depth+1)
 		}
 	}
 	for _, root := range roots {
@@ -111,26 +108,21 @@ func find(roots []string) (folders, notices []string) {
 // read reads an output. now decides what is overdue.
 func read(folder string, now time.Time) *output {
 	o := &output{Folder: folder, Name: filepath.Base(folder)}
-	at := lake.Latest(folder)
-	current, err := lake.ReadPointer(nil, at)
+	current, err := lake.ReadPointer(nil, folder)
 	switch {
 	case err != nil:
-		o.find(bad, "Which model is current cannot be told: "+err.Error(), "pacsgp promote ID "+report.Shell(at)+" writes the pointer again.")
+		o.find(bad, "Which model is current cannot be told: "+err.Error(), "pacsgp promote ID "+report.Shell(folder)+" writes the pointer again.")
 	case current != nil:
 		o.Current = *current
-		if err := o.promise(at); err != nil {
-			o.find(bad, "The current certificate cannot be read: "+err.Error(), "Restore it from a copy, or make another one current: pacsgp promote ID "+report.Shell(at))
+		if err := o.promise(folder); err != nil {
+			o.find(bad, "The current certificate cannot be read: "+err.Error(), "Restore it from a copy, or make another one current: pacsgp promote ID "+report.Shell(folder))
 		}
-		if err := lake.Damaged(at); err != nil {
-			o.find(bad, "The current model cannot be used: "+err.Error(), "Restore the file from a copy, or make another model current: pacsgp promote ID "+report.Shell(at))
-		}
-	}
-	for _, each := range slices.Backward(append([]string{folder}, lake.Published(folder)...)) {
-		if len(o.Runs) < maxRuns {
-			o.addRuns(each)
+		if err := lake.Damaged(folder); err != nil {
+			o.find(bad, "The current model cannot be used: "+err.Error(), "Restore the file from a copy, or make another model current: pacsgp promote ID "+report.Shell(folder))
 		}
 	}
-	if path := filepath.Join(at, lake.PlotFile); exists(path) {
+	o.addRuns(folder)
+	if path := filepath.Join(folder, lake.PlotFile); exists(path) {
 		o.Plot = path
 	}
 	o.Test = watched(folder, o.Current.ID)

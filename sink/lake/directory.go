@@ -29,6 +29,7 @@ type Directory struct {
 	path string
 	lock io.Closer
 	key  *sign.Key // nil: certificates are not signed
+	log  string    // name of the log, if it is another one
 
 	// staged are the models without a certificate, by digest. Their files are whole, durable and
 	// hidden.
@@ -106,7 +107,7 @@ func (d *Directory) stage(name string, data []byte) (*durable.Pending, error) {
 
 // sync makes the names in the directory durable. Errors mention name.
 func (d *Directory) sync(name string) error {
-	if err := durable.SyncDir(d.fs, d.path); err != nil {
+	if err := durable.SyncDir(d.fs, objects.Dir(d.Path(name))); err != nil {
 		return durable.Explain(d.Path(name), 0, err)
 	}
 	return nil

@@ -7,40 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 )
-
-// Latest returns the folder with the pointer of an output: the output itself, or that of the latest
-// window of a stream that has a pointer.
-func Latest(folder string) string {
-	if _, err := os.Stat(filepath.Join(folder, CurrentFile)); err == nil || objects.IsAddress(folder) {
-		return folder
-	}
-	for _, window := range slices.Backward(Published(folder)) {
-		if _, err := os.Stat(filepath.Join(window, CurrentFile)); err == nil {
-			return window
-		}
-	}
-	return folder
-}
-
-// Published returns the folders of the published windows of a stream, the latest last.
-func Published(folder string) (windows []string) {
-	entries, _ := os.ReadDir(folder) // a folder that cannot be read has none
-	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), donePrefix) {
-			windows = append(windows, filepath.Join(folder, e.Name()))
-		}
-	}
-	slices.SortStableFunc(windows, func(a, b string) int { return len(a) - len(b) })
-	return windows
-}
 
 // Damaged returns why the current model of an output cannot be used; nil if it can, or if there is none.
 // It reads the whole file of the model. Outputs in a store are not checked.
@@ -48,7 +19,6 @@ func Damaged(folder string) error {
 	if objects.IsAddress(folder) {
 		return nil
 	}
-	folder = Latest(folder)
 	p, err := ReadPointer(nil, folder)
 	if err != nil || p == nil {
 		return err

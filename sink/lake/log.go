@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type logDocument struct {
 // Log reads the log of the directory. An absent one is empty.
 func (d *Directory) Log() (pipeline.Log, error) {
 	var log logDocument
-	err := readJSON(d.fs, d.Path(LogFile), maxLog, &log)
+	path := d.Path(cmp.Or(d.log, LogFile))
+	err := readJSON(d.fs, path, maxLog, &log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return log.Log, nil
 	}
@@ -33,7 +35,7 @@ func (d *Directory) Log() (pipeline.Log, error) {
 		err = fmt.Errorf("its format is %q, this program knows %q", log.Format, logFormat)
 	}
 	if err != nil {
-		return log.Log, fmt.Errorf("%s: %w (hint: it counts what was tried on the same rows: restore it from a copy, or choose another output)", d.Path(LogFile), err)
+		return log.Log, fmt.Errorf("%s: %w (hint: it counts what was tried on the same rows: restore it from a copy, or choose another output)", path, err)
 	}
 	return log.Log, nil
 }
@@ -44,5 +46,9 @@ func (d *Directory) PutLog(l pipeline.Log) error {
 	if err != nil {
 		return err
 	}
-	return d.Put(LogFile, append(text, '\n'))
+	p, err := d.stage(cmp.Or(d.log, LogFile), append(text, '\n'))
+	if p == nil {
+		return err
+	}
+	return p.Commit()
 }

@@ -43,7 +43,8 @@ type Output struct {
 
 	fs    durable.FS
 	path  string
-	holds int // calls of Hold that are not released
+	log   string // name of the log, if it is another one
+	holds int    // calls of Hold that are not released
 }
 
 var _ pipeline.Output = (*Output)(nil)
@@ -67,7 +68,7 @@ func (o *Output) Hold() (release func() error, err error) {
 		if o.Directory, err = Open(o.path, o.fs); err != nil {
 			return nil, err
 		}
-		o.key = key
+		o.key, o.Directory.log = key, o.log
 	}
 	o.holds++
 	return func() error {

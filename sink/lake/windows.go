@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
@@ -19,87 +20,72 @@ import (
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
-// Names in the output of a stream. The folder of an open window, with its spool, has a number that
-// counts on this disk; the folder of a published one has the number of its certificate.
-const (
-	openPrefix = "_window-"
-	donePrefix = "window-"
-)
+// openPrefix begins the name of the folder of an open window, with its spool and its log. Its number
+// counts on this disk.
+const openPrefix = "_window-"
 
-// Windows are the folders of a stream's windows in a directory, which must exist.
+// Windows are the open windows of a stream in a directory, which must exist and is the output of all.
 type Windows struct {
 	fs   durable.FS
 	path string
-	keep int // number of published windows to keep
 	sign sign.KeyFile
 }
 
 var (
 	_ stream.Folders = (*Windows)(nil)
-	_ stream.Folder  = (*windowFolder)(nil)
+	_ stream.Folder  = windowFolder{}
 )
 
-// NewWindows returns the windows of a directory, which keeps so many published ones. Their
-// certificates are signed with a key.
-func NewWindows(fsys durable.FS, path string, keep int, key sign.KeyFile) *Windows {
-	return &Windows{fsys, path, keep, key}
+// NewWindows returns the windows of a directory. Their certificates are signed with a key.
+func NewWindows(fsys durable.FS, path string, key sign.KeyFile) *Windows {
+	return &Windows{fsys, path, key}
 }
 
 // Open returns the path of the open window n.
-func (w *Windows) Open(n int64) string { return filepath.Join(w.path, openPrefix+numbered(n)) }
+func (w *Windows) Open(n int64) string { return filepath.Join(w.path, openName(n)) }
 
-// done returns the path of the published window k.
-func (w *Windows) done(k int64) string { return filepath.Join(w.path, donePrefix+numbered(k)) }
+// openName has twelve digits, so that names sort by the number.
+func openName(n int64) string { return fmt.Sprintf("%s%012d", openPrefix, n) }
+
+// Output returns the directory as an output. The log of window n is in its folder: windows share no rows.
+func (w *Windows) Output(n int64) pipeline.Output {
+	out := NewOutput(w.path, w.fs)
+	out.Sign, out.log = w.sign, filepath.Join(openName(n), LogFile)
+	return out
+}
+
+// Put writes an artifact into an output.
+func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifact) error {
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return err
+	}
+	m, err := sink.DecodeModel(a.Model)
+	if err != nil {
+		return err
+	}
+	sum, err := out.PutModel(ctx, m)
+	if err == nil && sum != c.Model.Digest {
+		err = fmt.Errorf("%w: its model has another SHA-256 than the certificate says", pipeline.ErrRefused)
+	}
+	if err == nil {
+		_, err = out.PutCertificate(ctx, c)
+	}
+	return err
+}
+
+var openNumber = regexp.MustCompile(`^[0-9]{12,}$`)
 
 // Left returns the numbers of the open windows, ascending.
-func (w *Windows) Left() ([]int64, error) { return w.numbers(openPrefix) }
-
-// Folder returns the folder of the open window n.
-func (w *Windows) Folder(n int64) stream.Folder {
-	out := NewOutput(w.Open(n), w.fs)
-	out.Sign = w.sign
-	return &windowFolder{out, w}
-}
-
-// Published reads the artifact of a kept window: [fs.ErrNotExist] if no kept window has it.
-func (w *Windows) Published(ctx context.Context, id string) (a stream.Artifact, err error) {
-	kept, err := w.numbers(donePrefix)
-	if err != nil {
-		return a, err
-	}
-	for _, k := range kept {
-		c, document, err := readCertificate(ctx, w.fs, filepath.Join(w.done(k), CertificateName(id)))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return a, err
-		}
-		a.Document = document
-		path := filepath.Join(w.done(k), ModelName(c.Model.Digest))
-		if a.Model, err = readAtMost(w.fs, path, sink.MaxModelBytes); err == nil && sink.DigestOf(a.Model) != c.Model.Digest {
-			err = fmt.Errorf("lake: %s: its SHA-256 is not in its name", path)
-		}
-		return a, err
-	}
-	return a, fs.ErrNotExist
-}
-
-// numbered returns a number with twelve digits, so that names sort by it.
-func numbered(n int64) string { return fmt.Sprintf("%012d", n) }
-
-var numberedName = regexp.MustCompile(`^[0-9]{12,}$`)
-
-// numbers returns the numbers in the names of folders with this prefix, ascending.
-func (w *Windows) numbers(prefix string) ([]int64, error) {
+func (w *Windows) Left() ([]int64, error) {
 	entries, err := os.ReadDir(w.path)
 	if err != nil {
 		return nil, err
 	}
 	var all []int64
 	for _, e := range entries {
-		text, ok := strings.CutPrefix(e.Name(), prefix)
-		if !ok || !e.IsDir() || !numberedName.MatchString(text) {
+		text, ok := strings.CutPrefix(e.Name(), openPrefix)
+		if !ok || !e.IsDir() || !openNumber.MatchString(text) {
 			continue
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -112,61 +98,31 @@ func (w *Windows) numbers(prefix string) ([]int64, error) {
 	return all, nil
 }
 
-type windowFolder struct {
-	out     *Output
-	windows *Windows
-}
+// Folder returns the folder of the open window n.
+func (w *Windows) Folder(n int64) stream.Folder { return windowFolder{w.fs, w.Open(n)} }
 
-// Output returns the folder as an output.
-func (f *windowFolder) Output() pipeline.Output { return f.out }
+type windowFolder struct {
+	fs   durable.FS
+	path string
+}
 
 // Note reads a file, nil if there is none, and returns its path.
-func (f *windowFolder) Note(name string) ([]byte, string, error) { return f.out.Note(name) }
+func (f windowFolder) Note(name string) (text []byte, where string, err error) {
+	where = filepath.Join(f.path, name)
+	text, err = readAtMost(f.fs, where, maxNote)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, where, nil
+	}
+	return text, where, err
+}
 
 // PutNote writes a file.
-func (f *windowFolder) PutNote(name string, text []byte) error {
-	release, err := f.out.Hold()
-	if err != nil {
+func (f windowFolder) PutNote(name string, text []byte) error {
+	if err := f.fs.MkdirAll(f.path); err != nil {
 		return err
 	}
-	return errors.Join(f.out.Put(name, text), release())
-}
-
-// Model decodes a file.
-func (f *windowFolder) Model(name string) (m pipeline.Model, digest string, err error) {
-	path := filepath.Join(f.out.path, name)
-	data, err := readAtMost(f.out.fs, path, sink.MaxModelBytes)
-	if err == nil {
-		m, err = sink.DecodeModel(data)
-	}
-	if err != nil {
-		return m, "", fmt.Errorf("lake: %s: %w", path, err)
-	}
-	return m, sink.DigestOf(data), nil
-}
-
-// Done renames the folder durably to that of the published window k, and removes the oldest
-// published windows.
-func (f *windowFolder) Done(k int64) error {
-	w := f.windows
-	if err := w.fs.Rename(f.out.path, w.done(k)); err != nil {
-		return err
-	}
-	if err := durable.SyncDir(w.fs, w.path); err != nil {
-		return err
-	}
-	kept, err := w.numbers(donePrefix)
-	if err != nil {
-		return err
-	}
-	for len(kept) > w.keep {
-		if err := os.RemoveAll(w.done(kept[0])); err != nil {
-			return err
-		}
-		kept = kept[1:]
-	}
-	return nil
+	return durable.WriteFile(f.fs, filepath.Join(f.path, name), text)
 }
 
 // Remove removes the folder and its content.
-func (f *windowFolder) Remove() error { return os.RemoveAll(f.out.path) }
+func (f windowFolder) Remove() error { return os.RemoveAll(f.path) }

@@ -1,0 +1,210 @@
+package stream
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline"
+)
+
+// windowNote is the name of the note about a window.
+const windowNote = "window.json"
+
+// A reservation is the number of a window's certificate and the model that its training begins with,
+// noted before training so that a resumed window has the same.
+type reservation struct {
+	Number int64             `json:"number"`
+	For    string            `json:"for"`              // see [Stream.identity]
+	Parent *certify.Ancestor `json:"parent,omitempty"` // without one training begins from the start
+
+	from *pipeline.Ancestor // with its model
+}
+
+// reserve is the reservation of a window: the noted one, or a new one, whose number is durable in the
+// log. A number that was noted for something else may belong to a certificate whose bound is known.
+func (s *Stream) reserve(ctx context.Context, log Log, w *Window, out pipeline.Output) (r reservation, err error) {
+	of, err := s.identity(w)
+	if err != nil {
+		return r, err
+	}
+	folder := s.Folders.Folder(w.N)
+	text, where, err := folder.Note(windowNote)
+	if err != nil {
+		return r, err
+	}
+	if text != nil {
+		if err := json.Unmarshal(text, &r); err != nil || r.Number < 1 {
+			return r, fmt.Errorf("%s: it holds no number (hint: remove it, and the window gets a new one)", where)
+		}
+		if r.For == of && s.load(ctx, &r, out) == nil {
+			return r, nil
+		}
+	}
+	r = reservation{For: of}
+	if s.Job.Train.WarmStart {
+		if r.Parent, err = s.parent(ctx, log, w, out); err != nil {
+			return r, err
+		}
+	}
+	if err := s.load(ctx, &r, out); err != nil {
+		return r, err
+	}
+	if r.Number, err = log.TakeNumber(ctx); err != nil {
+		return r, err
+	}
+	if text, err = json.Marshal(r); err != nil {
+		return r, err
+	}
+	return r, folder.PutNote(windowNote, text)
+}
+
+// load reads the parent's model, if there is one.
+func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) error {
+	if r.Parent == nil {
+		return nil
+	}
+	m, err := out.GetModel(ctx, r.Parent.Model)
+	r.from = &pipeline.Ancestor{Ancestor: *r.Parent, From: m}
+	return err
+}
+
+// identity is the SHA-256 of all that the certificate of a window follows from, beside its parent:
+// topic, segments, job, program and instruction set. Two certificates that can differ have two numbers.
+func (s *Stream) identity(w *Window) (string, error) {
+	job, err := s.Job.Digest()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal([]any{w.Of, w.Segments, job.String(), s.Software})
+	return hexOf(text), err
+}
+
+// parent is the current model, unless it or an ancestor has seen rows of the window. A replaced topic
+// may have the same rows at other offsets.
+func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Ancestor, error) {
+	pointer, c, err := s.follow(ctx, log, out)
+	said := certify.Ancestor{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
+	anew := ""
+	switch unfit, ok := errors.AsType[unfitError](err); {
+	case ok:
+		anew = unfit.Error()
+	case err != nil || pointer.ID == "":
+		return nil, err
+	case pointer.Of != w.Of:
+		anew = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": that is about another topic of the name " + s.Topic + ", which was made anew or is on another cluster"
+	case s.seen(said.Rows, w):
+		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
+	}
+	if anew != "" {
+		s.notice("training begins anew: " + anew)
+		return nil, nil
+	}
+	return &said, nil
+}
+
+// An unfitError says why an artifact cannot be used.
+type unfitError struct{ error }
+
+// follow points the output to the current model of the stream, which it fetches if it is not there:
+// another member, or this one on another disk, has made it. The pointer is zero if nothing is current.
+// A model that is missing or damaged, or not of this stream, is an [unfitError].
+func (s *Stream) follow(ctx context.Context, log Log, out pipeline.Output) (pointer Pointer, c certify.Certificate, err error) {
+	pointer, err = log.Current(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return Pointer{}, c, nil
+	}
+	if err != nil {
+		return pointer, c, err
+	}
+	if c, err = out.GetCertificate(ctx, pointer.ID); err == nil {
+		_, err = out.GetModel(ctx, c.Model.Digest)
+	}
+	if err != nil && ctx.Err() == nil {
+		c, err = s.fetch(ctx, log, out, pointer.ID)
+	}
+	if err == nil {
+		err = s.own(c, pointer.ID)
+	}
+	if err == nil {
+		err = pipeline.PointTo(out, c, pipeline.ArtifactRef{ID: pointer.ID, Model: c.Model.Digest}, s.How.Judge, time.Now())
+	}
+	return pointer, c, err
+}
+
+// fetch puts an artifact of the log into the output, with a record, so that it goes when it is old.
+func (s *Stream) fetch(ctx context.Context, log Log, out pipeline.Output, id string) (c certify.Certificate, err error) {
+	a, err := log.Pull(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return c, unfitError{err}
+	}
+	if err != nil {
+		return c, err
+	}
+	if hexOf(a.Document) != id {
+		return c, unfitError{fmt.Errorf("the certificate %s has the SHA-256 %s", id, hexOf(a.Document))}
+	}
+	if c, err = certify.Parse(a.Document); err == nil {
+		err = s.Folders.Put(ctx, out, a)
+	}
+	if err != nil {
+		return c, unfitError{fmt.Errorf("certificate %s: %w", id, err)}
+	}
+	now := time.Now()
+	r, err := pipeline.NewRun(out, id[:12], s.Job, now, nil)
+	if err != nil {
+		return c, err
+	}
+	r.Artifacts = []pipeline.ArtifactRef{{ID: id, Model: c.Model.Digest}}
+	return c, r.End(out, pipeline.StateNothing, nil, "its model was published before by another member, or from another disk", now)
+}
+
+// own refuses a certificate of another stream.
+func (s *Stream) own(c certify.Certificate, id string) error {
+	if c.Delta.Sequence == nil || c.Delta.Sequence.Name != s.Name {
+		return unfitError{fmt.Errorf("the certificate %s, which is current, is not of this stream", id)}
+	}
+	return nil
+}
+
+// certificate reads a certificate of this stream from the output or the log.
+func (s *Stream) certificate(ctx context.Context, log Log, out pipeline.Output, id string) (certify.Certificate, error) {
+	c, err := out.GetCertificate(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		var a Artifact
+		if a, err = log.Pull(ctx, id); err == nil && hexOf(a.Document) != id {
+			err = ErrNotFound
+		}
+		if errors.Is(err, ErrNotFound) {
+			return c, unfitError{err}
+		}
+		if err == nil {
+			c, err = certify.Parse(a.Document)
+		}
+	}
+	if err == nil {
+		err = s.own(c, id)
+	}
+	return c, err
+}
+
+// seen reports whether spans of the topic reach into a window.
+func (s *Stream) seen(rows []certify.Span, w *Window) bool {
+	for _, r := range rows {
+		if begin, ok := w.Firsts[int(r.Partition)]; ok && r.Topic == s.Topic && r.End > begin {
+			return true
+		}
+	}
+	return false
+}
+
+// hexOf is the SHA-256 of some bytes, in hexadecimal.
+func hexOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
