@@ -13,6 +13,9 @@ import (
 // steps of q would send its mean far away, to bounds near 1.
 func TestHeavyTailsDoNotRunAway(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("two passes over half a million flights: the nightly suite makes them")
+	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {
 		data = filepath.Join("..", "..", "..", "shared", "data")
