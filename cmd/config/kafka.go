@@ -123,7 +123,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 
 // spooledColumns are the features and the target of a job.
 func spooledColumns(job pipeline.Job, what string, faults *yamlfile.Faults) (columns []string) {
-	faults.Unless(job.Features != nil, "features", "name them, for "+what+" do not say which members they all have")
+	faults.Unless(job.Features != nil, "features", "name them, for %s do not say which members they all have", what)
 	for _, name := range slices.Concat(job.Features, job.Beside(), []string{job.Target}) {
 		if !slices.Contains(columns, name) {
 			columns = append(columns, name)

@@ -216,7 +216,7 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 		}
 		j.suits(at, p, &faults)
 		if other, taken := outputs[p.Output]; taken {
-			faults.Add(at+".job", "its output is that of "+other+"; a pointer is of one job")
+			faults.Add(at+".job", "its output is that of %s; a pointer is of one job", other)
 		}
 		outputs[p.Output] = at
 		p.Job.Repeated = true
@@ -292,6 +292,6 @@ func (j *ScheduledJob) suits(at string, p Task, faults *yamlfile.Faults) {
 		{"stream", p.Stream.declared()},
 		{"serve", p.Serve.Declared()},
 	} {
-		faults.Unless(!c.given, at+".job", c.key+": it is for pacsgp stream, and a schedule does not use it: leave it out")
+		faults.Unless(!c.given, at+".job", "%s: it is for pacsgp stream, and a schedule does not use it: leave it out", c.key)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -65,21 +63,10 @@ func (t *File) add(key string, err error) {
 			continue
 		}
 		f.Text = at.GetMessage()
-		if names := t.from.of(at.GetToken()); names != "" && !strings.HasPrefix(f.Text, "want ") {
+		if names := t.Variables(key); names != "" && !strings.HasPrefix(f.Text, "want ") {
 			f.Text = t.Kind.Refused(names)
 		}
 		t.tell(f, at.GetToken())
-	}
-}
-
-// own names the key of faults of variables in its value, which were found before there
-// were keys.
-func (t *File) own(key string, node ast.Node) {
-	at := node.GetToken().Position
-	for i, f := range t.Faults {
-		if f.Key == "" && f.Line == at.Line && f.Column == at.Column {
-			t.Faults[i].Key = key
-		}
 	}
 }
 
@@ -87,13 +74,11 @@ func (t *File) own(key string, node ast.Node) {
 // none.
 type Faults struct{ all []found }
 
-// A found fault is one of a value. Its format is the program's own words; its arguments may
-// show values.
+// A found fault is one of a value.
 type found struct {
-	keys   []string // that it is about first, and others whose values its arguments may show
-	format string
-	args   []any
-	shown  bool // no value of the file is among the arguments
+	keys  []string // that it is about first, and others whose values it may show
+	text  string
+	shows bool // it may show values
 }
 
 // Add notes a fault of a key. The format shows no value: values are arguments, which are
@@ -110,13 +95,13 @@ func (f *Faults) Unless(ok bool, key, format string, args ...any) {
 // Among notes a fault of the first of these keys, whose arguments may show values of all of
 // them.
 func (f *Faults) Among(keys []string, format string, args ...any) {
-	f.all = append(f.all, found{keys: keys, format: format, args: args})
+	f.all = append(f.all, found{keys, fmt.Sprintf(format, args...), len(args) > 0})
 }
 
 // Within notes what is wrong with another file, which a key names.
 func (f *Faults) Within(key string, err error) {
 	for _, one := range Separate(err) {
-		f.all = append(f.all, found{keys: []string{key}, format: "%v", args: []any{one}, shown: true})
+		f.all = append(f.all, found{[]string{key}, one.Error(), false})
 	}
 }
 
@@ -125,29 +110,9 @@ func (f *Faults) Within(key string, err error) {
 func (f *Faults) Err(err error) error {
 	var all []error
 	for _, one := range f.all {
-		all = append(all, fmt.Errorf("%w: %s: %s", err, one.keys[0], fmt.Sprintf(one.format, one.args...)))
+		all = append(all, fmt.Errorf("%w: %s: %s", err, one.keys[0], one.text))
 	}
 	return errors.Join(all...)
-}
-
-// verb is a place in a format for an argument.
-var verb = regexp.MustCompile(`%(?:%|[-+# 0-9.]*(?:\[[0-9]+\])?[a-zA-Z])`)
-
-// words is the fault's text. Names of variables replace its arguments; a text of arguments alone
-// becomes a plain refusal.
-func (f found) words(variables string, k Kind) string {
-	if variables == "" || f.shown || len(f.args) == 0 {
-		return fmt.Sprintf(f.format, f.args...)
-	}
-	if verb.ReplaceAllString(f.format, "") == "" {
-		return k.Refused(variables)
-	}
-	return verb.ReplaceAllStringFunc(f.format, func(verb string) string {
-		if verb == "%%" {
-			return "%"
-		}
-		return variables
-	})
 }
 
 // Merge joins the faults of the file's form with those of its values, in the order of their places.
@@ -167,7 +132,9 @@ func (t *File) Merge(among Faults) []Fault {
 				names = append(names, variables[key])
 			}
 		}
-		f.Text = key + ": " + one.words(strings.Join(names, ", "), t.Kind)
+		if f.Text = key + ": " + one.text; one.shows && names != nil {
+			f.Text = key + ": " + t.Kind.Refused(strings.Join(names, ", "))
+		}
 		if slices.ContainsFunc(t.Faults, f.follows) {
 			continue
 		}
@@ -178,12 +145,6 @@ func (t *File) Merge(among Faults) []Fault {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return faults
-}
-
-// Variables names the variables in the value of a key, "" if there are none. A key that is left
-// out may take its value from another one.
-func (t *File) Variables(key string) string {
-	return t.from.under(t.nodes[key])
 }
 
 // follows reports whether a fault may be a consequence of another one: of an unreadable value, or

@@ -28,7 +28,8 @@ type File struct {
 	Kind   Kind
 	of     reflect.Type // that it is decoded into
 	Root   ast.Node     // nil: it says nothing, or could not be taken apart
-	from   origins
+	lookup func(string) (string, bool)
+	from   map[string]string   // the variables in a value, by its key
 	nodes  map[string]ast.Node // values by their keys, as in sweep[1].loss.epsilon
 	Faults []Fault
 	told   map[[2]int]bool // places of faults
@@ -38,7 +39,7 @@ type File struct {
 // Parse decodes the text of a file of this kind into a T, and keeps all that is wrong with
 // it. lookup finds variables of the environment.
 func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (string, bool)) (c T, t *File) {
-	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), from: origins{}, told: map[[2]int]bool{}}
+	t = &File{path: path, Kind: kind, of: reflect.TypeFor[T](), lookup: lookup, from: map[string]string{}, told: map[[2]int]bool{}}
 	defer func() { // the border to a library that panics on some texts
 		if r := recover(); r != nil {
 			t.Root = nil
@@ -50,7 +51,6 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 		t.add("", err)
 		return c, t
 	}
-	t.substitute(tokens, lookup)
 	tree, err := parser.Parse(tokens, 0)
 	if err != nil {
 		t.add("", err)
@@ -66,18 +66,18 @@ func Parse[T any](kind Kind, path string, text []byte, lookup func(string) (stri
 		return c, t
 	}
 	t.nodes = map[string]ast.Node{}
-	t.index("", t.Root)
+	t.Root = t.index("", t.Root)
 	decoder{t}.value("", t.Root, reflect.ValueOf(&c).Elem())
 	return c, t
 }
 
-// index finds the values of all keys, and keys that are none.
-func (t *File) index(key string, node ast.Node) {
+// index finds the values of all keys, in which it replaces variables, and keys that are none.
+func (t *File) index(key string, node ast.Node) ast.Node {
+	node = t.substituted(key, node)
 	t.nodes[key] = node
-	t.own(key, node)
 	if list, ok := node.(*ast.SequenceNode); ok {
 		for i, one := range list.Values {
-			t.index(fmt.Sprintf("%s[%d]", key, i), one)
+			list.Values[i] = t.index(fmt.Sprintf("%s[%d]", key, i), one)
 		}
 	}
 	for _, entry := range Entries(node) {
@@ -85,8 +85,9 @@ func (t *File) index(key string, node ast.Node) {
 			t.tell(Fault{Key: key, Text: text, unread: key != ""}, entry.Key.GetToken())
 			continue
 		}
-		t.index(Join(key, entry.Key.GetToken().Value), entry.Value)
+		entry.Value = t.index(Join(key, entry.Key.GetToken().Value), entry.Value)
 	}
+	return node
 }
 
 // takenApart are the tokens of a file that has nothing in it that none needs.

@@ -1,20 +1,23 @@
 package yamlfile
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// ${VAR} in a value stands for a variable of the environment. The
-// file is taken apart before there are values, so that a value is always a part of
-// one scalar: what it holds can neither be a key nor end a string. A scalar without
-// quotes has the type that its whole text has, so that ${DELTA} may be a number.
+// ${VAR} in a value stands for a variable of the environment. It is replaced in the values that were
+// parsed: what it holds can neither be a key nor end a string. A value without quotes has the type
+// that its whole text has, so that ${DELTA} may be a number.
 
 // An opening and a closing mark stand in for the signs of a variable, which YAML
 // would take for braces. They are as long, so that columns stay.
@@ -31,101 +34,69 @@ var (
 
 // mark replaces the signs of variables by marks.
 func (k Kind) mark(text []byte) (string, error) {
-	if !utf8.Valid(text) {
-		return "", errors.New("it is not UTF-8; is it a " + k.Name + " file?")
-	}
-	if before, _, found := strings.Cut(string(text), "\x00"); found {
-		return "", atToken(&token.Token{Position: &token.Position{
-			Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
-		}}, "it holds a NUL byte; is it a "+k.Name+" file?")
-	}
-	if strings.ContainsAny(string(text), marks) {
-		return "", errors.New("it holds U+E000 or U+E001, which are nobody's characters")
+	if !utf8.Valid(text) || bytes.ContainsAny(text, "\x00"+marks) {
+		return "", errors.New("it is not UTF-8, or holds a NUL byte, U+E000 or U+E001; is it a " + k.Name + " file?")
 	}
 	return string(variable.ReplaceAll(text, []byte(openMark+openMark+"${1}"+closeMark))), nil
 }
 
-// origins are the variables of which the scalars of a file are made, by line
-// and column, as they are in the file.
-type origins map[[2]int]string
-
-func (o origins) of(t *token.Token) string {
-	if t == nil || t.Position == nil {
-		return ""
+// substituted is a value with its variables replaced; null if one is missing, which is a fault.
+func (t *File) substituted(key string, node ast.Node) ast.Node {
+	if block, ok := node.(*ast.LiteralNode); ok && strings.Contains(block.Value.Value, openMark) {
+		t.tell(Fault{Key: key, Text: "variables belong in values of one line", unread: true}, node.GetToken())
+		return ast.Null(node.GetToken())
 	}
-	return o[[2]int{t.Position.Line, t.Position.Column}]
+	scalar, ok := node.(*ast.StringNode)
+	if !ok || !strings.Contains(scalar.Value, openMark) {
+		return node
+	}
+	fault := ""
+	value := marked.ReplaceAllStringFunc(scalar.Value, func(m string) string {
+		name := strings.Trim(m, marks)
+		t.from[key] += "${" + name + "}"
+		value, ok := t.lookup(name)
+		switch {
+		case !ok:
+			fault = "the environment has no variable " + name
+		case !utf8.ValidString(value) || strings.ContainsAny(value, marks):
+			fault = "the value of the variable " + name + " is no text"
+		}
+		return value
+	})
+	if fault != "" {
+		t.tell(Fault{Key: key, Text: fault, unread: true}, scalar.Token)
+		return ast.Null(scalar.Token)
+	}
+	scalar.Value, scalar.Token.Value = value, value
+	if scalar.Token.Type != token.StringType {
+		return scalar // in quotes
+	}
+	switch typed := token.New(value, value, scalar.Token.Position); typed.Type {
+	case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType, token.FloatType,
+		token.BoolType, token.NullType, token.InfinityType, token.NanType:
+		if tree, err := parser.Parse(token.Tokens{typed}, 0); err == nil && len(tree.Docs) == 1 && tree.Docs[0].Body != nil {
+			return tree.Docs[0].Body
+		}
+	default: // text, whatever it looks like
+	}
+	return scalar
 }
 
-// under are the variables that a part of a file is made of, "" if there is none.
-func (o origins) under(node ast.Node) string {
-	if node == nil || len(o) == 0 {
-		return ""
+// Variables names the variables in the value of a key, "" if there are none. A key that is left
+// out may take its value from another one.
+func (t *File) Variables(key string) string {
+	found := map[string]bool{}
+	for at, names := range t.from {
+		if key == "" || inside(at, key) {
+			found[names] = true
+		}
 	}
-	found := &originFinder{from: o}
-	ast.Walk(found, node)
-	return strings.Join(found.all, ", ")
-}
-
-type originFinder struct {
-	from origins
-	all  []string
-}
-
-// Visit looks at the scalars of a part.
-func (f *originFinder) Visit(node ast.Node) ast.Visitor {
-	if name := f.from.of(node.GetToken()); name != "" && !slices.Contains(f.all, name) {
-		f.all = append(f.all, name)
-	}
-	return f
+	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
 }
 
 // Refused is the fault of a value that is made of variables. The value is not in it,
 // for it may be secret, and what a number or a time is printed as is not how its
 // variable has it.
 func (k Kind) Refused(variables string) string {
-	return variables + " is refused; values of the environment are not shown, " + k.Page + " says what the key takes"
-}
-
-// substitute puts the values of variables into the scalars that name them. One that
-// names a variable which is not there is a fault, and then says nothing.
-func (t *File) substitute(tokens token.Tokens, lookup func(string) (string, bool)) {
-	for _, scalar := range tokens {
-		if !strings.Contains(scalar.Value, openMark) || scalar.Type == token.CommentType || scalar.Next != nil && scalar.Next.Type == token.MappingValueType {
-			continue
-		}
-		at := [2]int{scalar.Position.Line, scalar.Position.Column}
-		missing := false
-		value := marked.ReplaceAllStringFunc(scalar.Value, func(m string) string {
-			name := strings.Trim(m, marks)
-			t.from[at] += "${" + name + "}"
-			value, ok := lookup(name)
-			text := ""
-			switch {
-			case !ok:
-				text = "the environment has no variable " + name
-			case !utf8.ValidString(value) || strings.ContainsAny(value, marks):
-				text = "the value of the variable " + name + " is no text"
-			}
-			if text != "" {
-				missing = true
-				t.tell(Fault{Text: text, unread: true}, scalar)
-				return ""
-			}
-			return value
-		})
-		scalar.Value = value
-		switch {
-		case missing:
-			scalar.Value, scalar.Origin, scalar.Type, scalar.CharacterType, scalar.Indicator = "null", "null", token.NullType, token.CharacterTypeMiscellaneous, token.NotIndicator
-			continue
-		case scalar.Type != token.StringType:
-			continue // in quotes, or a block
-		}
-		switch typed := token.New(value, scalar.Origin, scalar.Position); typed.Type {
-		case token.IntegerType, token.BinaryIntegerType, token.OctetIntegerType, token.HexIntegerType, token.FloatType,
-			token.BoolType, token.NullType, token.InfinityType, token.NanType:
-			scalar.Type, scalar.CharacterType, scalar.Indicator = typed.Type, typed.CharacterType, typed.Indicator
-		default: // text, whatever it looks like
-		}
-	}
+	return fmt.Sprintf("%s is refused; values of the environment are not shown, %s says what the key takes", variables, k.Page)
 }
