@@ -98,31 +98,6 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// What is whole and not what was asked for is said by its name.
-func TestFaultsOfTheContent(t *testing.T) {
-	good := written(t, func(w *Writer) { w.Integers(1<<40, -1) })
-	for name, v := range map[string]struct {
-		read func(r *Reader)
-		want string
-	}{
-		"count":    {func(r *Reader) { r.Count(8) }, "1099511627776 things"},
-		"text":     {func(r *Reader) { r.Text(1 << 50) }, "the number 1099511627776 is none"},
-		"negative": {func(r *Reader) { r.Number(); r.UpTo(math.MaxInt64) }, "the number -1"},
-		"the end":  {func(r *Reader) { r.Floats(make([]float64, 3)) }, "ends too early"},
-		"a fault":  {func(r *Reader) { r.Failf("first"); r.Failf("second"); r.Number() }, "first"},
-	} {
-		r := reader(good)
-		v.read(r)
-		if err := r.Close(); err == nil || !strings.Contains(err.Error(), v.want) {
-			t.Errorf("%s: %v, want %q", name, err, v.want)
-		}
-	}
-	other := NewReader(bytes.NewReader(good), int64(len(good)), "test/2")
-	if err := other.Close(); err == nil || !strings.Contains(err.Error(), `does not begin with "test/2\n"`) {
-		t.Errorf("another version: %v", err)
-	}
-}
-
 func TestErrorsOfTheFile(t *testing.T) {
 	full := errors.New("disk full")
 	w := NewWriter(writerFunc(func([]byte) (int, error) { return 0, full }), format)
