@@ -17,16 +17,6 @@ func recorded(t *testing.T, out string) []*pipeline.RunState {
 	return slices.Collect(all)
 }
 
-// lastRun is the newest run record of an output.
-func lastRun(t *testing.T, out string) *pipeline.RunState {
-	t.Helper()
-	for _, r := range recorded(t, out) {
-		return r
-	}
-	t.Fatalf("%s: no run record", out)
-	return nil
-}
-
 func current(t *testing.T, out string) *pipeline.Current {
 	t.Helper()
 	p, err := sinklake.ReadPointer(nil, out)
