@@ -144,21 +144,31 @@ type Scheduled struct {
 	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
 	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
 	Files    []ManifestFile `json:"files"`
-	Gone     []string       `json:"gone,omitempty"`   // paths of files that the run before had, and that are no longer there
-	Window   *TopicWindow   `json:"window,omitempty"` // of a topic
-	Current  bool           `json:"current"`          // its certificate has become current
-	Why      string         `json:"why,omitempty"`    // the reason for Current, or against it
-	Due      *time.Time     `json:"due,omitempty"`    // the next retry, or moment of the job; nil: triggers without a clock decide
+	Gone     []string       `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
+	Replaced []string       `json:"replaced,omitempty"` // paths of files that were written again since the run before
+	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
+	Current  bool           `json:"current"`            // its certificate has become current
+	Kept     bool           `json:"kept,omitempty"`     // it might have, and the rule has kept the one before
+	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
+	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
 // Missing says which files are gone, "" without one.
-func (s *Scheduled) Missing() string {
+func (s *Scheduled) Missing() string { return named(s.Gone, "of the run before cannot be found") }
+
+// Rewritten says which files were written again, "" without one.
+func (s *Scheduled) Rewritten() string {
+	return named(s.Replaced, "written again since the run before, with other rows")
+}
+
+// named says what is so with some files, and names a few.
+func named(files []string, what string) string {
 	const most = 3
-	if len(s.Gone) == 0 {
+	if len(files) == 0 {
 		return ""
 	}
-	text := certify.Count(len(s.Gone), "file") + " of the run before cannot be found: " + strings.Join(s.Gone[:min(most, len(s.Gone))], ", ")
-	if more := len(s.Gone) - most; more > 0 {
+	text := certify.Count(len(files), "file") + " " + what + ": " + strings.Join(files[:min(most, len(files))], ", ")
+	if more := len(files) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -33,7 +33,8 @@ var ofJobs = map[string]string{
 	"failing":                        "1 if the last run of a job has failed, or it cannot be told whether it is due, else 0.",
 	"last_success_timestamp_seconds": "End of the last run of a job with status 0.",
 	"current_timestamp_seconds":      "When the current certificate of a job became current.",
-	"current_unmoved_runs":           "Finished runs of a job since then, none of which has replaced it.",
+	"current_unmoved_runs":           "Finished runs of a job since then that could not have replaced it: without the required certificate, or about something else.",
+	"replaced_files":                 "Files of the last run of a job that were written again since the run before.",
 }
 
 func newScheduleMetrics(jobs []*config.ScheduledTask) *scheduleMetrics {
@@ -68,6 +69,9 @@ func (m *scheduleMetrics) stands(j *schedule.Job) {
 		m.set("last_success_timestamp_seconds", j.Name, unixSeconds(at.Succeeded))
 	}
 	m.set("current_unmoved_runs", j.Name, float64(at.Unmoved))
+	if at.Last != nil {
+		m.set("replaced_files", j.Name, float64(len(at.Last.Scheduled.Replaced)))
+	}
 	if c := at.Current; c != nil {
 		m.set("current_timestamp_seconds", j.Name, unixSeconds(c.Since))
 	}

@@ -138,6 +138,20 @@ func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Ti
 	return paths
 }
 
+// replaced are the paths of files of a run that had another content in the run before.
+func replaced(files []File, before []pipeline.ManifestFile) (paths []string) {
+	was := map[string]string{}
+	for _, f := range before {
+		was[f.Path] = contentOf(f)
+	}
+	for _, f := range files {
+		if content := was[f.Path]; content != "" && content != contentOf(f.ManifestFile) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
 // keepsFeatures demands that rows have the features of the newest certificate of the sequence: a
 // column that is missing or text in new files would else be left out of the next model. Jobs that
 // name their features fail without it.

@@ -125,7 +125,7 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 		return s.endUntrained(j, run, pipeline.StateNothing, nil, now)
 	}
 	last.Scheduled.Missed += 1 + run.Missed
-	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Gone = run.Moment, run.Due, run.Gone
+	last.Scheduled.Moment, last.Scheduled.Due, last.Scheduled.Gone, last.Scheduled.Replaced = run.Moment, run.Due, run.Gone, run.Replaced
 	return last, s.end(j, last, now)
 }
 
@@ -153,13 +153,16 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 		files, err = sameFiles(all, run.Files)
 	} else {
 		files, err = j.filesAt(ctx, all, state, run.Moment)
-		run.Gone = j.removed(all, state.files(), run.Moment)
+		run.Gone, run.Replaced = j.removed(all, state.files(), run.Moment), replaced(files, state.files())
 	}
 	if err != nil {
 		return lot{}, err
 	}
 	if text := run.Missing(); text != "" {
 		s.tell(true, j.Name+": "+text+" (hint: restore them, unless they were removed on purpose)")
+	}
+	if text := run.Rewritten(); text != "" {
+		s.tell(false, j.Name+": "+text)
 	}
 	run.Files = manifestFiles(files)
 	of := j.lotOf(run)
@@ -257,7 +260,7 @@ func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, o
 		return
 	}
 	d, fault := j.challenge(ctx, of.ID, at)
-	r.Scheduled.Current, r.Scheduled.Why = d.Moves, d.Why
+	r.Scheduled.Current, r.Scheduled.Kept, r.Scheduled.Why = d.Moves, d.Kept, d.Why
 	if fault != nil {
 		why := pipeline.Shortened(fault.Error())
 		if !strings.Contains(why, "hint: ") {

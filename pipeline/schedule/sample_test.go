@@ -48,9 +48,10 @@ func TestEveryTryHasTheSameFiles(t *testing.T) {
 		t.Errorf("with other files: %+v", r)
 	}
 	s.fail = nil
-	s.at(now.Add(2 * time.Hour))                                            // the last try
-	if s.at(now.Add(3 * time.Hour)); s.paths() != "cdbe" || s.trains != 3 { // what was written again is another file
-		t.Errorf("the next run takes %q", s.paths())
+	s.at(now.Add(2 * time.Hour))                                                  // the last try
+	if r := s.at(now.Add(3 * time.Hour)); s.paths() != "cdbe" || s.trains != 3 || // what was written again is another file, which is told
+		r.Scheduled.Rewritten() != "1 file written again since the run before, with other rows: b" {
+		t.Errorf("the next run takes %q: %+v", s.paths(), r.Scheduled)
 	}
 }
 

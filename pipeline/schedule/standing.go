@@ -12,8 +12,7 @@ type Standing struct {
 	Last      *pipeline.RunState // the newest run that has ended, or nil
 	Succeeded time.Time          // end of the newest run with status 0; zero without one
 	Current   *pipeline.Current  // or nil
-	Unmoved   int                // finished runs since it became current
-	Why       string             // why the newest of them has not replaced it, "" without one
+	Unmoved   int                // finished runs since it became current that could not have replaced it
 }
 
 // Standing reads it from the records that the output still has.
@@ -39,21 +38,11 @@ func (j *Job) Standing() (at Standing, err error) {
 		if old && !at.Succeeded.IsZero() {
 			break
 		}
-		if !old && r.State == pipeline.StateFinished {
-			if at.Unmoved++; at.Unmoved == 1 {
-				at.Why = reason(r)
-			}
+		if !old && r.State == pipeline.StateFinished && !r.Scheduled.Kept {
+			at.Unmoved++
 		}
 	}
 	return at, nil
-}
-
-// reason says why a finished run has not replaced the current model.
-func reason(r *pipeline.RunState) string {
-	if r.Scheduled.Why != "" {
-		return r.Scheduled.Why
-	}
-	return r.Fault
 }
 
 // Fault is the reason why the last run has failed, "" if it has not.

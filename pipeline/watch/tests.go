@@ -18,6 +18,7 @@ type Promotion struct {
 // A Decision says whether a certificate becomes current, and why.
 type Decision struct {
 	Moves bool
+	Kept  bool // the rule prefers the current one to it, which is no fault
 	Why   string
 }
 
@@ -40,7 +41,7 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Judge)
 	}
 	old, bound := who.Of(current).Bound, who.Of(same).Bound
 	if !(bound <= (1+p.Within)*old) {
-		return Decision{Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
+		return Decision{Kept: true, Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
 	}
 	return Decision{Moves: true, Why: fmt.Sprintf("its bound %s is within %g %% of that of the one before, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
 }

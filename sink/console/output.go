@@ -235,6 +235,9 @@ func (o *output) judge(now time.Time) {
 	if of.Missing() != "" {
 		o.find(warn, of.Missing()+".", "Restore them, unless they were removed on purpose.")
 	}
+	if of.Rewritten() != "" {
+		o.find(warn, of.Rewritten()+".", "Their rows count as new ones: put new rows into new files.")
+	}
 }
 
 // ended is the newest run that has ended, nil without one.
