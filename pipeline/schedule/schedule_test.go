@@ -267,20 +267,6 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 	}
 }
 
-// However many runs come behind it, the run that has chosen files last keeps its record.
-func TestFilesOfTheRunThatBeganLastStay(t *testing.T) {
-	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
-	s.at(someDay)
-	for i := range 3 { // by hand
-		fatal.If(t, s.store.PutRun(&pipeline.RunState{Run: "b", State: pipeline.StateFinished, Began: someDay.Add(time.Duration(i+1) * time.Hour)}))
-	}
-	fatal.If(t, s.store.Retain(1))
-	s.lake.add("a", 60)
-	if r := s.at(someDay.Add(24 * time.Hour)); r == nil || r.Scheduled.Files[3].Path != "a" || r.Scheduled.Number != 2 {
-		t.Errorf("%+v; %q", r, s.said)
-	}
-}
-
 // A job that is changed is another one: its certificates would not share delta.
 func TestChangedJobIsRefused(t *testing.T) {
 	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
