@@ -150,3 +150,10 @@ func TestSchedulerWarnsOfWhatFailed(t *testing.T) {
 	service.find(t, "(a: run 1 .*failed)")
 	service.end(t)
 }
+
+func current(t *testing.T, out string) *pipeline.Current {
+	t.Helper()
+	p, err := sinklake.ReadPointer(nil, out)
+	fatal.If(t, err)
+	return p
+}
