@@ -37,14 +37,14 @@ func promisePlot(sets []string, promises [][]promise) *plot.Plot {
 			p.Add(&plotter.Line{XYs: plotter.XYs{risks[i], bounds[i]}, LineStyle: draw.LineStyle{Color: colours[k/2], Width: vg.Points(1)}})
 		}
 		disc := &plotter.Scatter{XYs: risks, GlyphStyle: draw.GlyphStyle{Color: colours[k/2], Radius: vg.Points(3), Shape: []draw.GlyphDrawer{draw.RingGlyph{}, draw.CircleGlyph{}}[k%2]}}
-		p.Add(disc, &plotter.Scatter{XYs: bounds, GlyphStyle: draw.GlyphStyle{Color: colours[k/2], Radius: vg.Points(5), Shape: bar{}}})
+		p.Add(disc, &plotter.Scatter{XYs: bounds, GlyphStyle: draw.GlyphStyle{Color: colours[k/2], Radius: vg.Points(4), Shape: bar{}}})
 		p.Legend.Add(name, disc)
 	}
 	names := slices.Clone(sets)
 	slices.Reverse(names)
 	p.NominalY(names...)
 	p.Y.Min, p.Y.Max = -0.5, float64(len(sets))-0.5
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, true // the sets at the top have large shares
 	return p
 }
 
@@ -58,7 +58,7 @@ func (bar) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
 
 // save writes a picture.
 func save(p *plot.Plot, path string) error {
-	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 9*vg.Centimeter), vgimg.UseDPI(80))
+	c := vgimg.NewWith(vgimg.UseWH(20*vg.Centimeter, 11*vg.Centimeter), vgimg.UseDPI(80))
 	p.Draw(draw.New(c))
 	return measured.SavePNG(path, c)
 }
