@@ -61,7 +61,7 @@ class Losses:
             self.high, self.width = self.sums.means(0, True), self.sums.means(1, True)
         room, more = Fraction(AGREEMENT) * one, max(0, found["unproven " + self.id] - self.unproven) * UNIT
         own = min(self.width, Fraction(WIDEST) * one)
-        wider = Fraction(WIDEST) * one if self.role == "train" else room * (1 if self.ids is None else 10)  # a larger risk promises less
+        wider = Fraction(WIDEST) * one + 4 * self.width if self.role == "train" else room * (1 if self.ids is None else 10)  # a larger risk promises less
         need(-room - own <= stated - self.high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
         ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
 
