@@ -157,3 +157,24 @@ print([name for name in ("scipy", "sklearn") if name in sys.modules])
 		}
 	}
 }
+
+// Of rows without noise, whose errors a tolerance of 5e-5 deviations shows, Python takes the certificate, though it
+// proves the variances of draws to more digits than are behind the stated risk.
+func TestPythonVerifiesRowsWithoutNoise(t *testing.T) {
+	t.Parallel()
+	verifytest.Need(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	fatal.If(t, os.Mkdir(in("lake"), 0o755))
+	verifytest.Script(t, `
+import sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
+a, b = np.random.default_rng(2).normal(size=(2, 800))
+pq.write_table(pa.table({"a": a, "b": b, "y": np.sin(2 * a) + b}), sys.argv[1])
+`, in("lake/rows.parquet"))
+	writeFile(t, in("job.yaml"), []byte(`{source: lake, target: y, loss: {epsilon: {std: 5e-5}}, delta: 0.05, inducing: 100, train: {objective: elbo}, output: out}`))
+	succeed(t, "train", in("job.yaml"))
+	out, status := verifytest.Python(t, "-m", "pacsgp", "verify", only(t, in("out/model-*.parquet")), only(t, in("out/certificate-*.json")), in("lake"))
+	if status != 0 {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
