@@ -149,6 +149,9 @@ func (w *Watching) lake(ctx context.Context, s *Scoring, f *score.Follower, cfg 
 	if cfg.Unit, cfg.Wait = w.Unit.Column, w.Unit.Wait; cfg.Unit != nil {
 		cfg.UnitOf = ingestlake.UnitOf
 	}
+	cfg.Where = func(p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns, _ int) string {
+		return p.File.Path
+	}
 	cfg.Placed = func(s *watch.State, p score.Piece[ingestlake.StoredColumns], _ ingestlake.StoredColumns) {
 		s.Files = append(s.Files, files.count(p.File)...)
 	}
@@ -196,6 +199,10 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 			partition, offset, _ := of.Place(i)
 			return offset < ends[partition] || !p.By.SpeaksOf(rows.Topic, partition)
 		}, nil
+	}
+	cfg.Where = func(_ score.Piece[score.Records], of score.Records, row int) string {
+		partition, offset, _ := of.Place(row)
+		return fmt.Sprintf("partition %d of %s, offset %d", partition, rows.Topic, offset)
 	}
 	cfg.Placed = func(s *watch.State, _ score.Piece[score.Records], of score.Records) {
 		if s.Log == nil {

@@ -52,6 +52,7 @@ type Test struct {
 	Bad         int64           `json:"bad"`            // other rows that break the row rules
 	Known       int64           `json:"known"`          // rows that are not new: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
+	Where       string          `json:"where,omitempty"` // the position of the row that raised it
 }
 
 // Validate reports the faults of a stored state.

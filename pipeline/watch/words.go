@@ -44,7 +44,7 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		}
 	}
 	if a := t.Alarm; a.Raised > 0 {
-		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", certify.PercentUp(a.Bound), example, a.Raised, a.Delta)
+		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", certify.PercentUp(a.Bound), example, a.Raised, a.Delta, t.Where)
 	} else if !speaksOf(c, t.Unit) {
 		r.Statement += fmt.Sprintf("; what is certified is about %s, so that there is no bound on %s to raise an alarm above (hint: unit: {column: [%s]} in a watch file counts them)",
 			c.Ledger.Units.Several(), counts(t.Unit), strings.Join(c.Ledger.Units.Columns, ", "))

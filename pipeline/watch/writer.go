@@ -32,6 +32,8 @@ type Config[B any] struct {
 	Again func(p score.Piece[B]) bool
 	// Placed adds the position of a counted piece to the state; of a file, of its last piece.
 	Placed func(s *State, p score.Piece[B], beside B)
+	// Where is the position of a row of a counted piece; of a file, its path.
+	Where func(p score.Piece[B], beside B, row int) string
 	// Told, if it is not nil, is told the latest test when it is stored.
 	Told func(by *score.Predictor, t Test)
 }
@@ -60,6 +62,7 @@ func NewWriter[B any](cfg Config[B]) *Writer[B] {
 // counted is the addition of some rows to a test.
 type counted struct {
 	losses                 []uint64       // without units
+	at                     []int          // their rows in the piece
 	units                  []unitRows     // in the order of their first rows
 	places                 map[string]int // of units
 	unlabelled, bad, known int64
@@ -74,11 +77,11 @@ func (c *counted) rows() int64 {
 	return n
 }
 
-// see counts a row.
-func (c *counted) see(row *pipeline.Prediction) {
+// see counts row i.
+func (c *counted) see(row *pipeline.Prediction, i int) {
 	switch {
 	case row.Labelled:
-		c.losses = append(c.losses, row.Loss)
+		c.losses, c.at = append(c.losses, row.Loss), append(c.at, i)
 	case row.Reason == "":
 		c.unlabelled++
 	default:
@@ -114,7 +117,7 @@ func (w *Writer[B]) Pack(ctx context.Context, p score.Piece[B]) (func(context.Co
 			case known(of, i):
 				c.known++
 			case w.cfg.UnitOf == nil || !rows[i].Labelled:
-				c.see(&rows[i])
+				c.see(&rows[i], i)
 			default:
 				if err := c.seeIn(w.cfg.UnitOf(of, i), rows[i].Loss); err != nil {
 					return err
@@ -138,13 +141,22 @@ func (w *Writer[B]) add(p score.Piece[B], c counted, beside B) error {
 	}
 	t, err := w.now.of(p.By, w.cfg.Delta, w.cfg.Unit, w.cfg.Wait)
 	if err == nil {
+		before := t.Alarm.Rows
 		err = errors.Join(t.add(c), w.now.addUnits(t, c.units, w.cfg.Wait))
+		if row := t.Alarm.Raised - before - 1; t.Where == "" && row >= 0 && row < int64(len(c.at)) {
+			t.Where = w.cfg.Where(p, beside, c.at[row])
+		}
 	}
 	if err != nil || p.File != (score.File{}) && !p.Last {
 		return err
 	}
 	if err := w.now.endUnits(); err != nil {
 		return err
+	}
+	for i := range w.now.Tests {
+		if t := &w.now.Tests[i]; t.Alarm.Raised > 0 && t.Where == "" { // a unit that ended with this file
+			t.Where = w.cfg.Where(p, beside, 0)
+		}
 	}
 	w.now.Subject = p.By.Subject
 	w.cfg.Placed(w.now, p, beside)

@@ -67,3 +67,16 @@ func TestWindows(t *testing.T) {
 		t.Errorf("Left() = %v, %v", left, err)
 	}
 }
+
+// A watch may keep its state in an output that a job works in, where the console shows it; another watch
+// may not.
+func TestWatchInAnOutputAtWork(t *testing.T) {
+	dir := t.TempDir()
+	opened(t, dir)
+	w, _, err := lake.OpenWatch(dir, nil)
+	fatal.If(t, err)
+	if _, _, err := lake.OpenWatch(dir, nil); !errors.Is(err, pipeline.ErrHeld) {
+		t.Errorf("another watch: %v", err)
+	}
+	fatal.If(t, w.Close())
+}
