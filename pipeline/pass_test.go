@@ -78,7 +78,7 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 			rng := rand.New(rand.NewPCG(90, 1))
 			rounds := 12
 			if testing.Short() {
-				rounds = 4
+				rounds = 2
 			}
 			for round := range rounds {
 				env.Resources = pipeline.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2], Temporary: t.TempDir()}

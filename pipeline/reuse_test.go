@@ -97,7 +97,7 @@ func TestReuseStandsInTheCertificate(t *testing.T) {
 // One model on the same rows shows one count, at whatever δ. Of losses that are not 0 or 1 the bound at
 // another δ is another answer, and the same bound none.
 func TestBoundsAtAnotherDeltaPay(t *testing.T) {
-	l := newLake(waves(400, 0.2, 4), 150, 250)
+	l := newLake(waves(200, 0.2, 4), 80, 120)
 	for kind, want := range map[certify.LossKind]int{certify.LossZeroOne: 0, certify.LossSquared: 1} {
 		log := &pipelinetest.Store{}
 		for i, delta := range []float64{0.01, 0.01, 0.02} {

@@ -42,7 +42,9 @@ func TestFullDisk(t *testing.T) {
 		durabletest.Write: syscall.ENOSPC, durabletest.Sync: syscall.ENOSPC, durabletest.Create: syscall.ENOSPC,
 		durabletest.Append: syscall.EDQUOT, durabletest.Rename: syscall.EIO, durabletest.SyncDir: syscall.EIO, durabletest.Remove: syscall.EIO,
 	} {
-		for at := 1; fails(t, job, want, kind, failure, at); at += stride {
+		at := 1
+		for fails(t, job, want, kind, failure, at) {
+			at += stride
 		}
 	}
 }
