@@ -72,12 +72,9 @@ func tailBelow(k, n int64, p float64, choose, threshold *big.Float) bool {
 	sum, term, ratio, part := short().SetInt64(1), short().SetInt64(1), short(), new(big.Float).SetPrec(64)
 	one := exact(1)
 	for j := k; j > 0; j-- {
-		if k-j > steps {
-			return false
-		}
 		ratio.Mul(odds, part.SetInt64(j))
 		ratio.Quo(ratio, part.SetInt64(n-j+1))
-		if ratio.Cmp(one) >= 0 {
+		if k-j > steps || ratio.Cmp(one) >= 0 {
 			return false
 		}
 		term.Mul(term, ratio)
