@@ -11,7 +11,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -25,8 +24,8 @@ type JobFile struct {
 	Features []string      `yaml:"features"`
 	Exclude  []string      `yaml:"exclude"`
 
-	Encode map[string]columns.Encode `yaml:"encode"`
-	Fill   map[string]columns.Fill   `yaml:"fill"`
+	Encode map[string]encodeConfig `yaml:"encode"`
+	Fill   map[string]fillConfig   `yaml:"fill"`
 
 	Mean   string       `yaml:"mean"`
 	Groups groupsConfig `yaml:"groups"`
@@ -110,7 +109,7 @@ func (o *oneOrMore) UnmarshalYAML(node ast.Node) error {
 // groupsConfig is a column, or a column with its values.
 type groupsConfig struct {
 	column string
-	values columns.Values
+	values columnValues
 }
 
 // UnmarshalYAML reads the two forms.
@@ -136,7 +135,7 @@ type trainConfig struct {
 // job is the part of the file on which the result depends.
 func (c JobFile) job() pipeline.Job {
 	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: columns.Encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
 		Loss: pipeline.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
@@ -230,7 +229,7 @@ func (oneOrMore) schema() schema {
 }
 
 func (groupsConfig) schema() schema {
-	values := schema(columns.Values{}.Schema())
+	values := schema(columnValues{}.Schema())
 	return schema{"anyOf": []schema{{"type": "string"}, {"type": "object", "additionalProperties": values, "minProperties": 1, "maxProperties": 1}}}
 }
 

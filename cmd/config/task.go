@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config/columns"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -121,10 +120,10 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 	faults.Unless(files || len(job.Unit.Columns) == 0, "unit", "it is of rows of files; take a job of files, or leave it out")
 	faults.Unless(files || job.Groups.Texts == nil, "groups", "texts are read of files; take a job of files, or numbers")
 	for name, e := range c.Encode {
-		faults.Unless(e.Given(), yamlfile.Join("encode", name), columns.WantEncoding)
+		faults.Unless(e.Given(), yamlfile.Join("encode", name), wantEncoding)
 	}
 	for name, f := range c.Fill {
-		faults.Unless(f.Given, yamlfile.Join("fill", name), columns.WantFill)
+		faults.Unless(f.Given, yamlfile.Join("fill", name), wantFill)
 	}
 	faults.Unless(!isRemote(c.Sign), "sign", "%s: "+wantLocal, c.Sign)
 	faults.Unless(c.Output != "", "output", "name the directory for model and certificate")

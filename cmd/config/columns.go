@@ -1,6 +1,4 @@
-// Package columns has the keys of a job file that are about single columns: encodings, and what
-// stands for missing values.
-package columns
+package config
 
 import (
 	"github.com/goccy/go-yaml"
@@ -10,14 +8,14 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// Values are numbers, true and false among them, or texts.
-type Values struct {
+// columnValues are numbers, true and false among them, or texts.
+type columnValues struct {
 	Numbers []float64
 	Texts   []string
 }
 
 // UnmarshalYAML reads the two forms.
-func (v *Values) UnmarshalYAML(node ast.Node) error {
+func (v *columnValues) UnmarshalYAML(node ast.Node) error {
 	list, ok := node.(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
 		return yamlfile.At(node, "want a list of numbers, or of texts")
@@ -42,15 +40,15 @@ func (v *Values) UnmarshalYAML(node ast.Node) error {
 }
 
 // Schema is the JSON Schema of the values.
-func (Values) Schema() map[string]any {
+func (columnValues) Schema() map[string]any {
 	of := func(types ...string) map[string]any {
 		return map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": types}}
 	}
 	return map[string]any{"anyOf": []any{of("number", "boolean"), of("string")}}
 }
 
-// An Encode declares the inputs of a feature: a word for levels, or periods.
-type Encode struct {
+// An encodeConfig declares the inputs of a feature: a word for levels, or periods.
+type encodeConfig struct {
 	Cyclic periods `yaml:"cyclic"`
 
 	levels bool
@@ -58,22 +56,22 @@ type Encode struct {
 
 const oneHot = "one-hot"
 
-// WantEncoding is what an encoding without levels and periods is told.
-const WantEncoding = "want one-hot, or periods as in {cyclic: 24}"
+// wantEncoding is what an encoding without levels and periods is told.
+const wantEncoding = "want one-hot, or periods as in {cyclic: 24}"
 
 // ReadWord reads the word.
-func (e *Encode) ReadWord(word *ast.StringNode) error {
+func (e *encodeConfig) ReadWord(word *ast.StringNode) error {
 	if e.levels = word.Value == oneHot; !e.levels {
-		return yamlfile.At(word, WantEncoding)
+		return yamlfile.At(word, wantEncoding)
 	}
 	return nil
 }
 
 // Words are those that ReadWord takes.
-func (Encode) Words() []string { return []string{oneHot} }
+func (encodeConfig) Words() []string { return []string{oneHot} }
 
 // Given reports whether there are levels or periods.
-func (e Encode) Given() bool { return e.levels || e.Cyclic != nil }
+func (e encodeConfig) Given() bool { return e.levels || e.Cyclic != nil }
 
 // periods are one number, or several.
 type periods []float64
@@ -93,8 +91,8 @@ func (periods) Schema() map[string]any {
 	return map[string]any{"anyOf": []any{period, map[string]any{"type": "array", "items": period, "minItems": 1}}}
 }
 
-// A Fill declares what stands for missing values of a feature.
-type Fill struct {
+// A fillConfig declares what stands for missing values of a feature.
+type fillConfig struct {
 	pipeline.Fill
 
 	Given bool // the key has a value
@@ -103,19 +101,19 @@ type Fill struct {
 // median stands for that of the reference rows.
 const median = "median"
 
-// flag adds an input, 1 where the value is missing.
-const flag = "flag"
+// flagWord adds an input, 1 where the value is missing.
+const flagWord = "flag"
 
-// WantFill is what a key without a value is told.
-const WantFill = "want median or a number, or with an input for having been missing, as in [median, flag]"
+// wantFill is what a key without a value is told.
+const wantFill = "want median or a number, or with an input for having been missing, as in [median, flag]"
 
 // UnmarshalYAML reads a value, or a list of a value and the word flag.
-func (f *Fill) UnmarshalYAML(node ast.Node) error {
+func (f *fillConfig) UnmarshalYAML(node ast.Node) error {
 	f.Given = true
 	if list, ok := node.(*ast.SequenceNode); ok {
 		word := ""
-		if f.Flag = len(list.Values) == 2 && yaml.NodeToValue(list.Values[1], &word) == nil && word == flag; !f.Flag {
-			return yamlfile.At(node, WantFill)
+		if f.Flag = len(list.Values) == 2 && yaml.NodeToValue(list.Values[1], &word) == nil && word == flagWord; !f.Flag {
+			return yamlfile.At(node, wantFill)
 		}
 		node = list.Values[0]
 	}
@@ -123,20 +121,20 @@ func (f *Fill) UnmarshalYAML(node ast.Node) error {
 		return nil
 	}
 	if f.With = new(float64); yaml.NodeToValue(node, f.With) != nil {
-		return yamlfile.At(node, WantFill)
+		return yamlfile.At(node, wantFill)
 	}
 	return nil
 }
 
 // Schema is the JSON Schema of the forms.
-func (Fill) Schema() map[string]any {
+func (fillConfig) Schema() map[string]any {
 	with := map[string]any{"anyOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{median}}}}
-	flagged := map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{with, map[string]any{"const": flag}}}, "minItems": 2, "maxItems": 2}
+	flagged := map[string]any{"type": "array", "items": map[string]any{"anyOf": []any{with, map[string]any{"const": flagWord}}}, "minItems": 2, "maxItems": 2}
 	return map[string]any{"anyOf": []any{with, flagged}}
 }
 
-// Encodings are those of the two keys together. A feature without encoding is filled as it is.
-func Encodings(encode map[string]Encode, fill map[string]Fill) (all pipeline.Encodings) {
+// encodings are those of the two keys together. A feature without encoding is filled as it is.
+func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all pipeline.Encodings) {
 	for name, e := range encode {
 		all = append(all, pipeline.Encoding{Column: name, Cyclic: e.Cyclic})
 	}
