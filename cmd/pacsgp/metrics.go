@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -34,7 +32,7 @@ type metrics struct {
 	errors      prometheus.Counter
 	group       *groupMetrics
 
-	why atomic.Pointer[string] // rows cannot be read; nil: they can
+	why reason // rows cannot be read
 
 	mu     sync.Mutex
 	closed map[int64]time.Time // when this process had all rows of a window
@@ -152,20 +150,10 @@ func (m *metrics) stands(ctx context.Context, out *config.Output) error {
 	return nil
 }
 
-// waits shows why rows cannot be read, or that they can.
-func (m *metrics) waits(err error) {
-	if err == nil {
-		m.why.Store(nil)
-		return
-	}
-	text := err.Error()
-	m.why.Store(&text)
-}
-
 // ready returns the reason for a wait, nil without one.
 func (m *metrics) ready() error {
-	if why := m.why.Load(); why != nil {
-		return errors.New(*why)
+	if err := m.why.get(); err != nil {
+		return err
 	}
 	return m.group.ready()
 }

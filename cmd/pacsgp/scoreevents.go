@@ -54,13 +54,13 @@ func (e *scoreEvents) Waits(err error) {
 		err = fmt.Errorf("%w (hint: free space; it is tried again every %v)", err, e.retry)
 	}
 	e.tellOnce(err.Error())
-	e.metrics.fails(err)
+	e.metrics.why.set(err)
 }
 
 // Failed logs the reason why a file has no predictions.
 func (e *scoreEvents) Failed(err error) {
 	e.tellOnce(err.Error())
-	e.metrics.failed(err)
+	e.metrics.fault.set(err)
 }
 
 // Predicted counts committed predictions.

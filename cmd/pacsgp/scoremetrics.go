@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -24,8 +20,8 @@ type scoreMetrics struct {
 	unread      prometheus.Gauge // of files
 	group       *groupMetrics    // of a topic
 
-	why   atomic.Pointer[string] // reason for a wait, or why files cannot be predicted; nil: it predicts
-	fault atomic.Pointer[string] // why the last file that failed could not be predicted
+	why   reason // for a wait, or why files cannot be predicted
+	fault reason // why the last file that failed could not be predicted
 }
 
 // newScoreMetrics registers them, some of a topic only.
@@ -54,7 +50,7 @@ func newScoreMetrics(ofTopic bool) *scoreMetrics {
 // predicted counts a file or a batch.
 func (m *scoreMetrics) predicted(n score.Tally) {
 	if m.unread == nil { // else a look at all files tells
-		m.why.Store(nil)
+		m.why.set(nil)
 	}
 	m.success.SetToCurrentTime()
 	m.batches.Add(float64(n.Units))
@@ -62,46 +58,21 @@ func (m *scoreMetrics) predicted(n score.Tally) {
 	m.predictions.WithLabelValues("refused").Add(float64(n.Refused))
 }
 
-// failed notes why a file could not be predicted.
-func (m *scoreMetrics) failed(err error) {
-	text := err.Error()
-	m.fault.Store(&text)
-}
-
 // looked shows the number of files that could not be predicted at a look at all files.
 func (m *scoreMetrics) looked(failed int) {
 	m.unread.Set(float64(failed))
-	fault := m.fault.Load()
+	fault := m.fault.get()
 	if failed == 0 || fault == nil {
-		m.why.Store(nil)
+		m.why.set(nil)
 		return
 	}
-	text := fmt.Sprintf("%s cannot be predicted, the last because: %s", certify.Count(int64(failed), "file"), *fault)
-	m.why.Store(&text)
-}
-
-// fails shows the reason for a wait.
-func (m *scoreMetrics) fails(err error) {
-	text := err.Error()
-	m.why.Store(&text)
+	m.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", certify.Count(int64(failed), "file"), fault))
 }
 
 // ready returns the reason for a wait, nil without one.
 func (m *scoreMetrics) ready() error {
-	if why := m.why.Load(); why != nil {
-		return errors.New(*why)
+	if err := m.why.get(); err != nil || m.group == nil {
+		return err
 	}
-	if m.group != nil {
-		return m.group.ready()
-	}
-	return nil
-}
-
-// serve starts the server, if the file declares one.
-func (m *scoreMetrics) serve(ctx context.Context, c config.ScoreFile, say func(string)) (func() error, error) {
-	var folders []string
-	if c.Model.Folder != "" {
-		folders = []string{c.Model.Folder}
-	}
-	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders}, say)
+	return m.group.ready()
 }

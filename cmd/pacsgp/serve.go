@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -17,7 +19,21 @@ import (
 type asked struct {
 	registry *prometheus.Registry
 	ready    func() error
-	folders  []string // of outputs, which the console shows
+	folders  []string // of outputs, which the console shows; an empty name is none
+}
+
+// A reason is why a service waits; several goroutines may use it.
+type reason struct{ err atomic.Pointer[error] }
+
+// set notes a reason; nil: there is none.
+func (r *reason) set(err error) { r.err.Store(&err) }
+
+// get returns the reason, nil without one.
+func (r *reason) get() error {
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // serve starts a server, if the section is there; end stops it.
@@ -25,6 +41,7 @@ func serve(ctx context.Context, c config.Serve, about asked, say func(string)) (
 	if !c.Declared() {
 		return func() error { return nil }, nil
 	}
+	about.folders = slices.DeleteFunc(about.folders, func(folder string) bool { return folder == "" })
 	s := c.Server()
 	s.Registry, s.Pages = about.registry, console.Handler(about.folders)
 	s.Ready = func() error {

@@ -63,7 +63,7 @@ func newService(p config.Task, w system) (*service, error) {
 	s.metrics.group.shared = m.Stream.Shared()
 	m.Told, m.Failed = s.metrics.group.membership, s.metrics.errors.Inc
 	m.Waits = func(err error) {
-		if s.metrics.waits(err); err != nil {
+		if s.metrics.why.set(err); err != nil {
 			s.show.notice(err.Error() + "; it is tried again")
 		}
 	}

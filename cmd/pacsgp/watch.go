@@ -79,7 +79,7 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	show := newDisplay(w)
 	defer show.end()
 	e := newWatchEvents(show)
-	unserve, err := e.metrics.serve(ctx, c, show.event)
+	unserve, err := serve(ctx, c.Serve, asked{e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}}, show.event)
 	if err != nil {
 		return err
 	}

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -40,7 +36,7 @@ func (e *watchEvents) Adopted(by *score.Predictor) {
 // Waits logs the reason for a wait, once.
 func (e *watchEvents) Waits(err error) {
 	e.Failed(err)
-	e.metrics.fails(err)
+	e.metrics.why.set(err)
 }
 
 // Failed logs the reason why a file was not counted, once.
@@ -55,7 +51,7 @@ func (e *watchEvents) Failed(err error) {
 
 // Predicted logs files; what rows say is told by counted.
 func (e *watchEvents) Predicted(what score.Done) {
-	e.metrics.why.Store(nil)
+	e.metrics.why.set(nil)
 	for _, f := range what.Files {
 		e.show.event(fmt.Sprintf("%s: %s", f.Path, certify.Count(f.Rows, "row")))
 	}
@@ -94,7 +90,7 @@ type watchMetrics struct {
 	evidence prometheus.Gauge
 	alarm    prometheus.Gauge
 
-	why atomic.Pointer[string] // reason for a wait; nil: it counts
+	why reason // for a wait
 }
 
 func newWatchMetrics() *watchMetrics {
@@ -128,27 +124,4 @@ func (m *watchMetrics) counted(t watch.Test) {
 	}
 	m.evidence.Set(t.Alarm.Worth)
 	m.alarm.Set(float64(min(t.Alarm.Raised, 1)))
-}
-
-// fails shows the reason for a wait.
-func (m *watchMetrics) fails(err error) {
-	text := err.Error()
-	m.why.Store(&text)
-}
-
-// ready returns the reason for a wait, nil without one.
-func (m *watchMetrics) ready() error {
-	if why := m.why.Load(); why != nil {
-		return errors.New(*why)
-	}
-	return nil
-}
-
-// serve starts the server, if the file declares one.
-func (m *watchMetrics) serve(ctx context.Context, c config.WatchFile, say func(string)) (func() error, error) {
-	var folders []string
-	if c.Model.Folder != "" {
-		folders = []string{c.Model.Folder}
-	}
-	return serve(ctx, c.Serve, asked{m.registry, m.ready, folders}, say)
 }
