@@ -147,10 +147,13 @@ func TestTwoSchedulersOnOneOutput(t *testing.T) {
 		now := someDay.Add(time.Duration(i) * time.Hour)
 		first, second := both[i%2], both[1-i%2]
 		train := first.Train
-		first.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		meanwhile := func() {
 			if r := second.at(now.Add(time.Minute)); r != nil {
 				t.Errorf("both run: %+v", r)
 			}
+		}
+		first.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+			meanwhile()
 			return train(ctx, j, job, rows, how)
 		}
 		if r := first.at(now); r == nil || r.State != pipeline.StateFinished || r.Scheduled.Sequence != int64(i+1) {
