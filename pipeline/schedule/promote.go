@@ -13,7 +13,7 @@ import (
 
 // challenge moves the pointer to a certificate if the job's rule says so.
 func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.Decision, error) {
-	challenger, err := j.contender(ctx, id)
+	next, err := j.candidate(ctx, id)
 	if err != nil {
 		return watch.Decision{}, err
 	}
@@ -22,7 +22,7 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 		return watch.Decision{}, err
 	}
 	move := func(why string) (watch.Decision, error) {
-		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, challenger, pipeline.ArtifactRef{ID: id, Model: challenger.Model.Digest}, j.Judge, now)
+		return watch.Decision{Moves: true, Why: why}, pipeline.PointTo(j.Output, next, pipeline.ArtifactRef{ID: id, Model: next.Model.Digest}, j.Judge, now)
 	}
 	if current == nil {
 		return move("nothing was current")
@@ -30,11 +30,11 @@ func (j *Job) challenge(ctx context.Context, id string, now time.Time) (watch.De
 	if current.ID == id {
 		return watch.Decision{Moves: true, Why: "it was current"}, nil
 	}
-	champion, err := j.contender(ctx, current.ID)
+	before, err := j.candidate(ctx, current.ID)
 	if err != nil {
 		return watch.Decision{}, err
 	}
-	d, err := j.Promote.Decide(champion, challenger, j.Judge)
+	d, err := j.Promote.Decide(before, next, j.Judge)
 	if err == nil && d.Moves {
 		return move(d.Why)
 	}
@@ -60,8 +60,8 @@ func (j *Job) current() (*pipeline.Current, error) {
 	return nil, fmt.Errorf("%w; by the record of run %d certificate %s was current, unless pacsgp promote has named another one since (hint: pacsgp promote ID DIR)", err, last.Scheduled.Number, last.Promoted())
 }
 
-// contender reads a certificate of the output and recomputes it.
-func (j *Job) contender(ctx context.Context, id string) (certify.Certificate, error) {
+// candidate reads a certificate of the output and recomputes it.
+func (j *Job) candidate(ctx context.Context, id string) (certify.Certificate, error) {
 	c, err := j.Output.GetCertificate(ctx, id)
 	if err == nil {
 		if err = certify.Recompute(c); err != nil {
@@ -85,7 +85,7 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 // stays. before is the id of the one before, "nothing" or "unreadable".
 func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.Judge, now time.Time) (c certify.Certificate, before string, err error) {
 	j := &Job{Output: out, Judge: who}
-	if c, err = j.contender(ctx, id); err != nil {
+	if c, err = j.candidate(ctx, id); err != nil {
 		return c, "", err
 	}
 	before, err = holding(out, func() (string, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
-// A lot is the rows of a run: files, or a window.
-type lot struct {
+// A batch is the rows of a run: files, or a window.
+type batch struct {
 	rows      pipeline.Rows
 	digest    string
 	number    string // of rows and program: what its number is of
@@ -130,22 +130,22 @@ func (s *Scheduler) endWithoutRows(j *Job, last *pipeline.RunState, run *pipelin
 }
 
 // choose chooses the files of a run, or its window, and notes them in its record.
-func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled) (lot, error) {
+func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled) (batch, error) {
 	if j.Topic != nil {
 		w, err := pipeline.TopicWindow{}, error(nil)
 		if state.Topic.Window != nil { // still without a certificate
 			w = *state.Topic.Window
 		} else if w, err = j.Topic.Next(ctx, state.Topic, 0); err != nil {
-			return lot{}, err
+			return batch{}, err
 		}
 		run.Window = &w
-		of := j.lotOf(run)
+		of := j.batchOf(run)
 		of.rows, of.none = j.Topic.Rows(w), w.Offsets() == 0
 		return of, nil
 	}
 	all, err := j.Lake.Files(ctx)
 	if err != nil {
-		return lot{}, err
+		return batch{}, err
 	}
 	var files []File
 	chosen := len(run.Files) == 0
@@ -156,7 +156,7 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 		run.Gone, run.Replaced = j.removed(all, state.files(), run.Moment), replaced(files, state.files())
 	}
 	if err != nil {
-		return lot{}, err
+		return batch{}, err
 	}
 	if text := run.Missing(); text != "" {
 		s.tell(true, j.Name+": "+text+" (hint: restore them, unless they were removed on purpose)")
@@ -165,33 +165,33 @@ func (s *Scheduler) choose(ctx context.Context, j *Job, state *State, run *pipel
 		s.tell(false, j.Name+": "+text)
 	}
 	run.Files = manifestFiles(files)
-	of := j.lotOf(run)
+	of := j.batchOf(run)
 	of.rows, of.none = j.Lake.Rows(files), len(files) == 0 || state.done == of.digest
 	if !of.none {
 		if err := j.keepsFeatures(ctx, of.rows); err != nil {
 			if chosen { // a retry chooses anew: the files are to be mended
 				run.Files = nil
 			}
-			return lot{}, err
+			return batch{}, err
 		}
 	}
 	return of, nil
 }
 
-// lotOf identifies the rows of a run.
-func (j *Job) lotOf(of *pipeline.Scheduled) lot {
+// batchOf identifies the rows of a run.
+func (j *Job) batchOf(of *pipeline.Scheduled) batch {
 	digest := ""
 	if of.Window != nil {
 		digest = j.Topic.Digest(*of.Window)
 	} else {
 		digest = hexOf(of.Files)
 	}
-	return lot{digest: digest, number: hexOf(digest, j.Software)}
+	return batch{digest: digest, number: hexOf(digest, j.Software)}
 }
 
 // train trains a run that began at now. Its end is recorded once, whoever does it. The record may have
 // a later begin, if a clock was put back.
-func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of lot, now time.Time) error {
+func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of batch, now time.Time) error {
 	how, began := j.How, time.Now()
 	conclude := func(o *pipeline.Outcome, fault error) {
 		at := now.Add(time.Since(began))
@@ -227,7 +227,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 
 // conclude completes the record of a run that has ended, before this is written, and moves the pointer
 // if its certificate becomes current.
-func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, of lot, o *pipeline.Outcome, fault error, at time.Time) {
+func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, of batch, o *pipeline.Outcome, fault error, at time.Time) {
 	held := errors.Is(fault, pipeline.ErrHeld) // another process has the window: nothing has failed
 	if o == nil && ctx.Err() == nil && !held {
 		o, fault = s.publishedBefore(ctx, j, of.certified, fault)
@@ -276,7 +276,7 @@ func (s *Scheduler) publishedBefore(ctx context.Context, j *Job, id string, faul
 	if id == "" || j.Elsewhere { // the output does not show what was published elsewhere
 		return nil, fault
 	}
-	c, err := j.contender(ctx, id)
+	c, err := j.candidate(ctx, id)
 	if err == nil {
 		err = j.verify(ctx, c)
 	}

@@ -226,7 +226,7 @@ func (s *Scheduler) settle(j *Job, state *State, held bool, now time.Time) error
 		return nil
 	}
 	if numbered.State == pipeline.StateFinished {
-		state.done = j.lotOf(numbered.Scheduled).digest
+		state.done = j.batchOf(numbered.Scheduled).digest
 		state.use(numbered.Scheduled.Files)
 		state.For = "" // the same rows get another number
 	}
@@ -277,7 +277,7 @@ func (s *Scheduler) discard(j *Job, r *pipeline.RunState) {
 
 // reserve gives a run its number in the sequence, before any bound is known. A number is for one
 // certificate: a try on the same rows by the same program has that of the try before.
-func (s *Scheduler) reserve(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of *lot) error {
+func (s *Scheduler) reserve(ctx context.Context, j *Job, state *State, run *pipeline.Scheduled, of *batch) error {
 	ids, most, err := j.certified(ctx)
 	if err != nil {
 		return err
