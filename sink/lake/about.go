@@ -47,7 +47,7 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 			continue
 		}
 		path := filepath.Join(folder, name)
-		c, _, err := readCertificate(ctx, fsys, path)
+		c, err := readCertificate(ctx, fsys, path)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}

@@ -117,19 +117,19 @@ func (o *Output) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
 
 // GetCertificate reads a certificate that was published here.
 func (o *Output) GetCertificate(ctx context.Context, id string) (certify.Certificate, error) {
-	c, _, err := readCertificate(ctx, o.fs, objects.Join(o.path, CertificateName(id)))
-	return c, err
+	return readCertificate(ctx, o.fs, objects.Join(o.path, CertificateName(id)))
 }
 
 // readCertificate reads a certificate whose id is in the name of its file.
-func readCertificate(ctx context.Context, fsys durable.FS, path string) (c certify.Certificate, document []byte, err error) {
-	if document, err = readDocument(ctx, fsys, path); err != nil {
-		return c, nil, err
+func readCertificate(ctx context.Context, fsys durable.FS, path string) (c certify.Certificate, err error) {
+	document, err := readDocument(ctx, fsys, path)
+	if err != nil {
+		return c, err
 	}
 	if c, err = certify.Parse(document); err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return c, document, err
+	return c, err
 }
 
 // readDocument is readCertificate without parsing.
