@@ -230,8 +230,8 @@ func ourAccuracy(ctx context.Context, binary string, p *peer, c accuracyCase, v 
 	if err := p.answer(c, &a); err != nil {
 		return a, 0, err
 	}
-	a.Holdout = cert.Best(certify.PredictorMean).Bound
-	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusIndicative { // trees that know the train rows
+	a.Holdout = cert.About(certify.PredictorMean).Bound
+	if draw := cert.About(certify.PredictorDraw); draw.Status != certify.StatusVoid { // trees that know the train rows
 		a.Draw = draw.Bound
 	}
 	a.Seconds = (r.Process.UserTime() + r.Process.SystemTime()).Seconds()

@@ -25,7 +25,7 @@ func whole(ctx context.Context, b *bench) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("set", "key", "N", "M", "steps", "status of a draw", "bound of a draw", "bound of the mean", "by the hold-out rows", "risk on them", "best constant's bound", "processor s", "peak MiB")
+	t := newTable("set", "key", "N", "M", "steps", "status of a draw", "bound of a draw", "bound of predictions", "risk on held-out rows", "best constant's bound", "processor s", "peak MiB")
 	for _, set := range wholeSets {
 		data, err := filepath.Abs(filepath.Join(b.data, set.name))
 		if err != nil {
@@ -39,11 +39,11 @@ func whole(ctx context.Context, b *bench) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("%s, key %d: %w", set.name, key, err)
 			}
-			draw, held := c.About(certify.PredictorDraw), c.Best(certify.PredictorMean)
+			draw, held := c.About(certify.PredictorDraw), c.About(certify.PredictorMean)
 			seconds := (r.Process.UserTime() + r.Process.SystemTime()).Seconds()
 			t.row(set.name, strconv.Itoa(key), strconv.FormatInt(draw.N, 10), strconv.Itoa(r.Training.Inducing), strconv.Itoa(r.Training.Steps), string(draw.Status),
-				number(draw.Bound, "%.4f"), number(c.About(certify.PredictorMean).Bound, "%.4f"), number(held.Bound, "%.4f"), number(held.EmpiricalRisk.Upper, "%.4f"),
-				number(c.Baseline.Bound, "%.4f"), number(seconds, "%.1f"), number(measured.Peak(r.Process), "%.0f"))
+				number(draw.Bound, "%.4f"), number(held.Bound, "%.4f"), number(*held.Risk, "%.4f"),
+				number(held.Baseline, "%.4f"), number(seconds, "%.1f"), number(measured.Peak(r.Process), "%.0f"))
 			b.logf("%s %d: %.4f, %.0f s", set.name, key, held.Bound, seconds)
 		}
 	}

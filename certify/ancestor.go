@@ -38,7 +38,7 @@ func (c Certificate) Seen() []Span {
 		return nil
 	}
 	var all []Span
-	if a := c.Declared.Training.Ancestor; a != nil {
+	if a := c.Publisher.Training.Ancestor; a != nil {
 		all = slices.Clone(a.Rows)
 	}
 	for _, g := range c.Sample.Segments {

@@ -9,7 +9,7 @@ import (
 // windows were left out in between: it would grow for ever.
 func TestSeenDoesNotGrow(t *testing.T) {
 	var c Certificate
-	c.Declared.Training.Ancestor = &Ancestor{Rows: []Span{{"rows", 0, 0, 100}, {"rows", 1, 0, 90}}}
+	c.Publisher.Training.Ancestor = &Ancestor{Rows: []Span{{"rows", 0, 0, 100}, {"rows", 1, 0, 90}}}
 	c.Sample.Segments = []Segment{{Topic: "rows", Partition: 1, First: 90, End: 100, Rows: 10}, {Topic: "rows", Partition: 0, First: 700, End: 800, Rows: 100}}
 	if got, want := c.Seen(), []Span{{"rows", 0, 0, 800}, {"rows", 1, 0, 100}}; !slices.Equal(got, want) {
 		t.Errorf("seen are %v, want %v", got, want)

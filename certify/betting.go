@@ -9,8 +9,6 @@ import (
 	"sort"
 )
 
-const methodBetting = "betting against the mean (Waudby-Smith and Ramdas 2024) by a mixture of fixed stakes, which the order of the examples (rows or units) does not change, on examples that were used for nothing else; the bound in steps of one example"
-
 // [0, 1] has spreadCells cells of spreadParts parts each.
 const (
 	spreadCells = 1 << 10

@@ -145,21 +145,21 @@ func TestMethodsPayForTheirShares(t *testing.T) {
 	ev := sound(t)
 	ev.Delta.Methods = []MethodID{MethodPACBayes, MethodHoldout}
 	c := certificate(t, ev)
-	held, _ := c.Guarantee(GuaranteeHoldout)
+	held, _ := c.Claim(ClaimHoldout)
 	want, err := BinomialUpper(2, ev.Ledger.Holdout, .00855, Share{}) // 19/20 of 9/10 of .01
 	if err != nil || held.Bound != want {
 		t.Errorf("the hold-out's bound is %v, want %v (%v)", held.Bound, want, err)
 	}
-	draw, _ := c.Guarantee(GuaranteeDraw)
-	weight, err := LnInverseWeight(len(ev.Kernel.Families), ev.Theta)
+	draw, _ := c.Claim(ClaimDraw)
+	weight, err := LnInverseWeight(len(ev.Model.Kernel.Families), ev.Model.Theta)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Bound(Terms{Risk: draw.EmpiricalRisk.Upper, KL: ev.KL, LnInverseWeight: weight, N: draw.N, Delta: .001})
+	b, err := Bound(Terms{Risk: *draw.Risk, KL: ev.Model.KL, LnInverseWeight: weight, N: draw.N, Delta: .001})
 	if err != nil || draw.Bound != b.Upper {
 		t.Errorf("the bound of a draw is %v, want %v (%v)", draw.Bound, b.Upper, err)
 	}
-	if first := c.Guarantees[0]; first.Predictor != PredictorMean || first.Bound != min(held.Bound, 2*draw.Bound) {
-		t.Errorf("the first guarantee is %s with %v: want the least about the mean", c.Guarantees[0].ID, c.Guarantees[0].Bound)
+	if first := c.Claims[0]; first.Predictor != PredictorMean || first.Bound != min(held.Bound, 2*draw.Bound) {
+		t.Errorf("the first guarantee is %s with %v: want the least about the mean", c.Claims[0].ID, c.Claims[0].Bound)
 	}
 }

@@ -23,20 +23,20 @@ func point() Grid { return Grid{Step: 1, Count: 1, Prior: PriorFlat} }
 
 // guarantees returns the certified guarantees about a draw of Q for every
 // number of losses of 1 among n rows, Q being at the first values of the grids.
-func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
+func (c class) guarantees(t *testing.T, n int, delta float64) []Claim {
 	t.Helper()
 	ev := sound(t)
 	ev.Delta = Delta{Declared: delta, Methods: []MethodID{MethodPACBayes}}
 	ev.Tallies = ev.Tallies.For(ev.Delta)
-	ev.KL = math.Log(float64(c.within))
-	ev.Kernel.ARD = false
-	ev.Theta = []Parameter{
+	ev.Model.KL = math.Log(float64(c.within))
+	ev.Model.Kernel.ARD = false
+	ev.Model.Theta = []Parameter{
 		{Name: "ln lengthscale", Grid: c.lengthscales, Index: 0},
 		{Name: "ln variance", Grid: c.variances, Index: 0},
 	}
-	ev.Ledger = Ledger{Unit: "row", Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
-	ev.Sample.Rows, ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = ev.Ledger.Rows, 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, dependence(int64(n)+1, 0)
-	found := make([]Guarantee, n+1)
+	ev.Ledger = Ledger{Rows: int64(n) + 1, Reference: 1, Train: int64(n)}
+	ev.Tallies.At(PredictorDraw, RoleTrain).Unproven, ev.Copies, ev.Dependence = 0, Copies{Policy: CopiesLimited, Limit: .01, Distinct: ev.Ledger.Rows}, dependence(int64(n)+1, 0)
+	found := make([]Claim, n+1)
 	for ones := range found {
 		ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk = RiskSum{}, RiskSum{}
 		for i := range n {
@@ -47,7 +47,7 @@ func (c class) guarantees(t *testing.T, n int, delta float64) []Guarantee {
 			add(t, &ev.Tallies.At(PredictorDraw, RoleTrain).Risk, loss)
 			addLower(t, &ev.Constant.Risk, 1)
 		}
-		found[ones], _ = certificate(t, ev).Guarantee(GuaranteeDraw)
+		found[ones], _ = certificate(t, ev).Claim(ClaimDraw)
 	}
 	return found
 }
@@ -69,7 +69,7 @@ func anyOf(k, p float64) float64 { return -math.Expm1(k * math.Log1p(-p)) }
 // count predictors has a risk above its bound: with the risk just above the
 // bound that belongs to k losses, it is that of at most k losses. No other risk
 // is worse, since fewer losses are likelier for smaller risks.
-func worst(bounds []Guarantee, count float64) float64 {
+func worst(bounds []Claim, count float64) float64 {
 	var most float64
 	n := len(bounds) - 1
 	for k, g := range bounds {

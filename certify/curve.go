@@ -6,19 +6,16 @@ import (
 	"math"
 	"math/big"
 	"sort"
-	"strings"
 )
-
-const methodCurve = "one-sided band of Berk and Jones (1979) for the law of the errors on rows that were used for nothing else: Clopper and Pearson's upper limit at every rank, at one local level"
 
 // curve bounds how often the predictor is off by more than a tolerance, at every tolerance at once,
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
 // (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
-	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
-		g := ev.guarantee(needs, GuaranteeCurve, methodCurve)
-		sum := g.EmpiricalRisk.Exact.whole()
-		g.EmpiricalRisk, g.Unproven, g.Bound = Risk{Exact: sum, Upper: sum.Upper()}, 0, 1
+	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+		g := ev.claim(needs, ClaimCurve, Tally{Risk: t.Risk.whole()})
+		g.Bound = 1
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
@@ -32,20 +29,21 @@ func curve() method {
 		}
 		b := newBand(g.N, part)
 		g.Curve = &Curve{Level: b.level, Steps: []Step{}}
-		beyond, last := ev.Tallies.Of(needs.Predictor, needs.Role).Beyond, g.N
+		beyond, last := t.Beyond, g.N
 		if beyond == nil {
 			return nil, errors.New("certify: a curve without counts of errors")
 		}
 		for i, k := range beyond {
 			if limit := b.limit(k); k < last && limit < 1 {
-				g.Curve.Steps = append(g.Curve.Steps, Step{Tolerance: curveTolerance(g.Loss.Epsilon, i), Misses: k, Bound: limit})
+				g.Curve.Steps = append(g.Curve.Steps, Step{Tolerance: curveTolerance(ev.Loss.Epsilon, i), Misses: k, Bound: limit})
 			}
 			last = k
 		}
-		if at, ok := g.Curve.At(g.Loss.Epsilon); ok {
+		if at, ok := g.Curve.At(ev.Loss.Epsilon); ok {
 			g.Bound = at.Bound
 		}
-		return []Guarantee{g}, nil
+		g.shown.Beyond = g.Curve.beyond(g.N, ev.Loss.Epsilon)
+		return []Claim{g}, nil
 	}}
 }
 
@@ -157,37 +155,3 @@ func (c *Curve) beyond(n int64, epsilon float64) []int64 {
 	}
 	return all
 }
-
-// within names in a headline the tolerances that cover half and nine tenths of fresh rows, if known.
-func (c *Curve) within(unit string) string {
-	var words []string
-	for _, of := range []struct {
-		share float64
-		words string
-	}{{0.5, "half of all"}, {0.9, "nine of ten"}} {
-		if t, ok := c.Within(of.share); ok {
-			words = append(words, of.words+" within "+amountText(atMostDigits(t), unit))
-		}
-	}
-	if words == nil {
-		return ","
-	}
-	return "; " + strings.Join(words, ", ") + ";"
-}
-
-// intervals names in a statement the intervals that cover 50 to 99 % of fresh rows, if known.
-func (c *Curve) intervals(unit string) string {
-	var words strings.Builder
-	for _, percent := range []int{50, 90, 95, 99} {
-		if t, ok := c.Within(float64(percent) / 100); ok {
-			fmt.Fprintf(&words, ", mean - %s to mean + %[1]s covers at least %d %%", amountText(plain(t), unit), percent)
-		}
-	}
-	if words.Len() == 0 {
-		return ""
-	}
-	return ". Read sideways" + words.String() + " of fresh rows, all at once"
-}
-
-// ofLastStep names the bound that holds at a tolerance.
-const ofLastStep = "the bound of the last step of the curve whose tolerance is not above it"

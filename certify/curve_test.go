@@ -44,7 +44,7 @@ func TestCurveFollowsFromItsDocument(t *testing.T) {
 // guarantee is that at its tolerance.
 func TestCurveSteps(t *testing.T) {
 	ev := withCurve(t, 16, MethodPACBayes, MethodCurve)
-	g, _ := certificate(t, ev).Guarantee(GuaranteeCurve)
+	g, _ := certificate(t, ev).Claim(ClaimCurve)
 	n := ev.Ledger.Holdout
 	part, err := partDown(ev.Delta.Declared, ev.Delta.Share(MethodCurve))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestCurveSteps(t *testing.T) {
 		}
 	}
 	at, ok := g.Curve.At(15)
-	if !ok || g.Bound != at.Bound || at.Misses != g.EmpiricalRisk.Exact.ones() || g.Loss.Epsilon != 15 {
+	if !ok || g.Bound != at.Bound || at.Misses != *g.Misses {
 		t.Errorf("at its tolerance the curve has %+v, the guarantee %g", at, g.Bound)
 	}
 	if holdout, err := BinomialUpper(at.Misses, n, ev.Delta.Declared, ev.Delta.Share(MethodCurve)); err != nil || g.Bound <= holdout {
@@ -76,11 +76,11 @@ func TestCurveEndsTheLooks(t *testing.T) {
 	ev := withCurve(t, 10, MethodPACBayes, MethodHoldout, MethodCurve)
 	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
 	c := certificate(t, ev)
-	for _, g := range c.Guarantees {
-		if g.Role == RoleHoldout && (g.Status != StatusIndicative || g.Bound != 1) {
-			t.Errorf("%s: %s, %g: %s", g.ID, g.Status, g.Bound, g.Statement)
+	for _, g := range c.Claims {
+		if g.Role == RoleHoldout && (g.Status != StatusVoid || g.Bound != 1) {
+			t.Errorf("%s: %s, %g", g.ID, g.Status, g.Bound)
 		}
-		if g.Role == RoleTrain && g.Status == StatusIndicative {
+		if g.Role == RoleTrain && g.Status == StatusVoid {
 			t.Errorf("%s is %s", g.ID, g.Status)
 		}
 	}
@@ -121,8 +121,8 @@ func TestForgedCurvesAreRefused(t *testing.T) {
 		"a step of nobody": func(c *Curve) { c.Steps = append(c.Steps, Step{Tolerance: 1e9, Misses: 0, Bound: .01}) },
 	} {
 		c := certificate(t, withCurve(t, 16, MethodPACBayes, MethodCurve))
-		for i := range c.Guarantees {
-			if g := &c.Guarantees[i]; g.Curve != nil {
+		for i := range c.Claims {
+			if g := &c.Claims[i]; g.Curve != nil {
 				g.Curve = &Curve{g.Curve.Level, slices.Clone(g.Curve.Steps)}
 				forge(g.Curve)
 			}

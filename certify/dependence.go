@@ -20,21 +20,6 @@ type Series struct {
 	Products [Lags]int64 `json:"products"` // sums of products of numbers 1 to Lags rows apart
 }
 
-// Dependence measures how alike the targets of neighbouring reference and train rows are. No value
-// of it establishes that rows are independent.
-type Dependence struct {
-	Pairs       int64   `json:"pairs"`       // of consecutive rows
-	Correlation float64 `json:"correlation"` // in [-1, 1]
-	Suspicious  bool    `json:"suspicious"`  // independent rows are called so less than once in 1,000 times
-	Measured    Series  `json:"measured"`    // the sums behind it, of targets
-}
-
-// NewDependence returns the finding with its verdict.
-func NewDependence(targets Series) Dependence {
-	lag, _ := targets.strongest()
-	return Dependence{max(0, targets.Rows-1), targets.correlation(1), lag > 0, targets}
-}
-
 // level is ln(2·8/α) for the two sides of Lags sums: if rows are independent, any of them
 // exceeds its limit with probability α < 0.001.
 const level = 9.75
@@ -61,9 +46,9 @@ func (s Series) covariance(lag int64) (pairs, covariance float64) {
 	return pairs, float64(s.Products[lag-1])/pairs - float64(mean*mean)
 }
 
-// correlation returns the correlation of numbers lag rows apart, in [−1, 1]; 0 without pairs or
+// Correlation returns the correlation of numbers lag rows apart, in [−1, 1]; 0 without pairs or
 // variance.
-func (s Series) correlation(lag int64) float64 {
+func (s Series) Correlation(lag int64) float64 {
 	_, variance, _ := s.moments()
 	if s.Rows <= lag || !(variance > 0) {
 		return 0
@@ -83,36 +68,15 @@ func (s Series) alike(lag int64) bool {
 	return exceeds(covariance*pairs, float64(most*most), float64(float64(pairs*variance)*variance))
 }
 
-// strongest returns the greatest correlation among those beyond their limits, and its lag; 0: there
+// Strongest returns the greatest correlation among those beyond their limits, and its lag; 0: there
 // is none.
-func (s Series) strongest() (at int64, correlation float64) {
+func (s Series) Strongest() (at int64, correlation float64) {
 	for lag := int64(1); lag <= Lags; lag++ {
-		if r := s.correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(correlation) {
+		if r := s.Correlation(lag); s.alike(lag) && math.Abs(r) > math.Abs(correlation) {
 			at, correlation = lag, r
 		}
 	}
 	return at, correlation
-}
-
-// doubts returns the reservations against independent rows.
-func (d Dependence) doubts() []string {
-	lag, correlation := d.Measured.strongest()
-	if lag == 0 {
-		return nil
-	}
-	which := "Neighbouring rows"
-	if lag > 1 {
-		which = fmt.Sprintf("Rows %d apart", lag)
-	}
-	return []string{fmt.Sprintf("%s are alike (correlation of their targets %.3f). Unless the rows were sorted, they depend on each other, and the bounds may be too low.", which, correlation)}
-}
-
-// validate checks the verdict against the sums, and the sums against the numbers of rows.
-func (d Dependence) validate(l Ledger) error {
-	if again := NewDependence(d.Measured); again != d {
-		return fmt.Errorf("the measured sums give a correlation of %g over %s, suspicious: %v", again.Correlation, Count(again.Pairs, "pair"), again.Suspicious)
-	}
-	return d.Measured.validate(l.Reference + l.Train)
 }
 
 // validate returns an error unless so many numbers can have these sums.

@@ -1,55 +1,41 @@
 package certify
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 )
 
-// Evidence is what a certificate is made from: plain numbers and words about
-// one fitted model and one pass over the rows of its sample.
+// Evidence is what a certificate is made from: plain numbers about one fitted model and one pass
+// over the rows of its dataset.
 type Evidence struct {
-	Loss     TargetLoss
-	Delta    Delta   // no default: the user says it
-	Tallies  Tallies // what the methods of Delta need: see [Tallies.For]
-	Accuracy float64 // τ: largest distance of a reader's mean from the exact one, raw units of the target
-	KL       float64 // KL(Q‖P), from [GaussianKL]
-	Kernel   Kernel
-	Theta    []Parameter
-	Constant Constant
-	// Assumptions states AssumeIndependentRows to AssumeLossProven, each with its
-	// status and perhaps a diagnostic. Certify adds the standard texts.
-	Assumptions   []Assumption
-	Dependence    Dependence
-	Copies        Copies
-	Mean          *Mean     // nil: the prior's mean function is a constant
-	Grouping      *Grouping // of the method groups; nil without it
-	Ledger        Ledger
-	Sample        Sample
-	RowRules      []string        // identifiers: see [RowRules]
-	ModelDigest   string          // SHA-256 of the model file, 64 hexadecimal digits
-	Configuration json.RawMessage // the resolved settings, a JSON object without secrets
-	Roles         Roles
-	OptimiserSeed uint64
-	Jitter        JitterCheck
-	Declared      Declared
+	Loss       TargetLoss    `json:"loss"`
+	Delta      Delta         `json:"delta"`    // no default: the user says it
+	Tallies    Tallies       `json:"losses"`   // what the methods of Delta need: see [Tallies.For]
+	Constant   Constant      `json:"baseline"` // the best constant prediction
+	Ledger     Ledger        `json:"counts"`
+	Sample     Sample        `json:"dataset"`
+	Copies     Copies        `json:"duplicates"`
+	Dependence Series        `json:"dependence"`       // of the targets of prior and training rows, in their order
+	Mean       *Mean         `json:"mean,omitempty"`   // nil: the prior's mean function is a constant
+	Grouping   *Grouping     `json:"groups,omitempty"` // of the method groups; nil without it
+	Model      Facts         `json:"model"`
+	Job        Configuration `json:"job"` // from [State]
+	Publisher  Declared      `json:"publisher"`
 }
 
-// A Constant is the constant prediction that guarantees are compared with.
+// A Constant is the constant prediction that claims are compared with.
 type Constant struct {
-	Value  float64 // raw
-	Origin Origin  // OriginReference or OriginStart
-	Risk   RiskSum // lower bounds on its losses on the train rows
+	Value  float64 `json:"constant"` // raw
+	Origin Origin  `json:"origin"`   // OriginReference or OriginStart
+	Risk   RiskSum `json:"sum"`      // lower bounds on its losses on the training rows
 }
 
 // Validate reports all faults of the evidence, NaN included.
 func (ev Evidence) Validate() error {
-	_, err := ev.assumptions()
 	return errors.Join(
-		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(), err,
+		ev.Loss.Validate(), ev.Delta.validate(), ev.validateRisks(), ev.validateConstant(), ev.validateTheta(), ev.Ledger.validate(), ev.validateSample(),
 		ev.validateRows(), ev.validateRecord(), ev.validateDeclared(), ev.Mean.validate(ev.Sample, ev.Ledger), ev.validateUnits(), ev.Grouping.validate(ev.Sample, ev.Mean, ev.Ledger),
 	)
 }
@@ -57,13 +43,13 @@ func (ev Evidence) Validate() error {
 // validateRisks checks risks, KL and delta against each other.
 func (ev Evidence) validateRisks() error {
 	faults := []error{ev.Constant.Risk.validate()}
-	if n := ev.Ledger.of(RoleTrain); ev.Constant.Risk.Count() != n {
+	if n := ev.Ledger.Of(RoleTrain); ev.Constant.Risk.Count() != n {
 		faults = append(faults, fmt.Errorf("losses of the constant on %d %[3]ss, for %[2]d train %[3]ss: each needs exactly one", ev.Constant.Risk.Count(), n, ev.Ledger.Example()))
 	}
 	needs := ev.Delta.needs()
 	for _, key := range needs {
 		t := ev.Tallies.Of(key.Predictor, key.Role)
-		if err := t.validate(ev.Ledger.of(key.Role), ev); err != nil {
+		if err := t.validate(ev.Ledger.Of(key.Role), ev); err != nil {
 			faults = append(faults, fmt.Errorf("the losses of a %s on %s rows: %w", key.Predictor, key.Role, err))
 		}
 	}
@@ -76,14 +62,14 @@ func (ev Evidence) validateRisks() error {
 	if (ev.Grouping != nil) != ev.Delta.Applies(MethodGroups) {
 		faults = append(faults, fmt.Errorf("the grouping %+v does not go with the methods %v", ev.Grouping, ev.Delta.Methods))
 	}
-	if !(0 < ev.Accuracy && ev.Accuracy <= math.MaxFloat64) {
-		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Accuracy))
+	if !(0 < ev.Model.Accuracy && ev.Model.Accuracy <= math.MaxFloat64) {
+		faults = append(faults, fmt.Errorf("the accuracy of predictions is %g, want a positive number", ev.Model.Accuracy))
 	}
 	return errors.Join(faults...)
 }
 
-// of returns the number of examples with a role.
-func (l Ledger) of(role Role) int64 {
+// Of returns the number of examples with a role.
+func (l Ledger) Of(role Role) int64 {
 	train, holdout := l.Train, l.Holdout
 	if u := l.Units; u != nil {
 		train, holdout = u.Train, u.Holdout
@@ -114,23 +100,23 @@ func (ev Evidence) validateConstant() error {
 
 // validateTheta checks kernel, grids and the number of hyper-parameters.
 func (ev Evidence) validateTheta() error {
-	faults := []error{ev.Kernel.validate()}
+	faults := []error{ev.Model.Kernel.validate()}
 	want := 2
-	if ev.Kernel.ARD {
-		want = len(ev.features()) + 1
+	if ev.Model.Kernel.ARD {
+		want = len(ev.Features()) + 1
 	}
-	if len(ev.Theta) != want {
-		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Theta), want))
+	if len(ev.Model.Theta) != want {
+		faults = append(faults, fmt.Errorf("%d hyper-parameters, want %d: the lengthscales and the variance", len(ev.Model.Theta), want))
 	}
-	for i, name := range ParameterNames(ev.features(), ev.Kernel.ARD) {
-		if i < len(ev.Theta) && ev.Theta[i].Name != name {
-			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Theta[i].Name, name))
+	for i, name := range ParameterNames(ev.Features(), ev.Model.Kernel.ARD) {
+		if i < len(ev.Model.Theta) && ev.Model.Theta[i].Name != name {
+			faults = append(faults, fmt.Errorf("hyper-parameter %d is called %q, want %q", i, ev.Model.Theta[i].Name, name))
 		}
 	}
-	if err := CheckSize(ev.Theta); err != nil {
+	if err := CheckSize(ev.Model.Theta); err != nil {
 		return errors.Join(append(faults, err)...)
 	}
-	for _, p := range ev.Theta {
+	for _, p := range ev.Model.Theta {
 		faults = append(faults, p.validate())
 	}
 	return errors.Join(faults...)
@@ -151,9 +137,6 @@ func ParameterNames(features []string, ard bool) []string {
 // validate checks that every row has one role.
 func (l Ledger) validate() error {
 	var faults []error
-	if want := l.counts(); l.Unit != want {
-		faults = append(faults, fmt.Errorf("ledger counts %q, want %s", l.Unit, want))
-	}
 	rest := l.Rows
 	for _, count := range []int64{l.Reference, l.Train, l.Holdout, l.Copies, l.Bad, l.Outside} {
 		if count < 0 || count > rest {
@@ -172,11 +155,11 @@ func (l Ledger) validate() error {
 
 // validateSample checks digests, counts and columns.
 func (ev Evidence) validateSample() error {
-	faults := []error{validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.ModelDigest)}
-	if ev.Sample.Shards < 1 || ev.Sample.Rows != ev.Ledger.Rows {
-		faults = append(faults, fmt.Errorf("sample of %d rows in %d shards, but the ledger has %d rows", ev.Sample.Rows, ev.Sample.Shards, ev.Ledger.Rows))
+	faults := []error{validateDigest("sample", ev.Sample.Digest), validateDigest("targets", ev.Sample.Targets), validateDigest("model", ev.Model.Digest)}
+	if ev.Sample.Shards < 1 {
+		faults = append(faults, fmt.Errorf("dataset of %d shards", ev.Sample.Shards))
 	}
-	faults = append(faults, ev.Sample.validateSegments())
+	faults = append(faults, ev.Sample.validateSegments(ev.Ledger.Rows))
 	columns := ev.Sample.Columns
 	if len(columns) < 2 {
 		return errors.Join(append(faults, fmt.Errorf("sample has %d columns, want at least one feature and the target", len(columns)))...)
@@ -195,18 +178,14 @@ func (ev Evidence) validateSample() error {
 	return errors.Join(faults...)
 }
 
-// validateRecord checks jitter, roles, row rules and configuration.
+// validateRecord checks jitter and job.
 func (ev Evidence) validateRecord() error {
 	var faults []error
-	if j := ev.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
+	if j := ev.Model.Jitter; !(0 < j.Limit && j.Limit <= math.MaxFloat64) {
 		faults = append(faults, fmt.Errorf("jitter check has the limit %g, want a positive number", j.Limit))
 	}
-	faults = append(faults, RolesKey(ev.Roles.Key))
-	if !slices.Equal(ev.RowRules, RowRules()) {
-		faults = append(faults, fmt.Errorf("the row rules are %q, want exactly %q", ev.RowRules, RowRules()))
-	}
-	if _, err := compactObject(ev.Configuration); err != nil {
-		faults = append(faults, fmt.Errorf("configuration: %w", err))
+	if again, err := State(ev.Job.Values); err != nil || again.Digest != ev.Job.Digest {
+		faults = append(faults, errors.Join(fmt.Errorf("the digest of the job is %q, its settings give %q", ev.Job.Digest, again.Digest), err))
 	}
 	return errors.Join(faults...)
 }
@@ -224,7 +203,7 @@ func validateDigest(of, digest string) error {
 // validateRows checks dependence and copies.
 func (ev Evidence) validateRows() error {
 	c, rows := ev.Copies, ev.Ledger.Rows-ev.Ledger.Bad
-	faults := []error{ev.Dependence.validate(ev.Ledger)}
+	faults := []error{ev.Dependence.validate(ev.Ledger.Reference + ev.Ledger.Train)}
 	if !(0 <= c.Limit && c.Limit <= 1) {
 		faults = append(faults, fmt.Errorf("the limit of copies is %g, want a share of the rows", c.Limit))
 	}
@@ -253,10 +232,10 @@ func (ev Evidence) validateRows() error {
 	return errors.Join(faults...)
 }
 
-// validateDeclared checks the form of the declarations. Their truth is the maker's word.
+// validateDeclared checks the form of what the publisher says. Its truth cannot be checked.
 func (ev Evidence) validateDeclared() error {
 	var faults []error
-	d := ev.Declared
+	d := ev.Publisher
 	if a := d.Attempt; a.OnTheseRows < 1 || a.InThisLog < a.OnTheseRows {
 		faults = append(faults, fmt.Errorf("attempt %d on these rows, %d in this log: they count from 1", a.OnTheseRows, a.InThisLog))
 	}
@@ -266,9 +245,6 @@ func (ev Evidence) validateDeclared() error {
 	}
 	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
 		faults = append(faults, err)
-	}
-	if d.Unit != "" {
-		faults = append(faults, UnitName(d.Unit))
 	}
 	return errors.Join(faults...)
 }

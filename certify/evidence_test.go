@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,51 +10,42 @@ import (
 )
 
 // dependence is of so many rows whose neighbouring targets have this correlation.
-func dependence(rows int64, correlation float64) Dependence {
+func dependence(rows int64, correlation float64) Series {
 	m := Series{Rows: rows, Squares: rows << 18}
 	m.Products[0] = int64(correlation * float64((rows-1)<<18))
-	return NewDependence(m)
+	return m
 }
 
 // sound returns evidence whose certificate is certified: a draw of Q loses
 // about 0.011 on 12,000 rows, a constant about 0.66.
 func sound(t testing.TB) Evidence {
 	t.Helper()
+	job, err := State([]byte(`{"delta": 0.01, "loss": {"kind": "zero-one", "epsilon": 15}, "note": "a<b & c"}`))
+	fatal.If(t, err)
 	ev := Evidence{
-		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay"},
+		Loss:  TargetLoss{Loss: Loss{Kind: LossZeroOne, Epsilon: 15}, Target: "delay", Unit: "minutes"},
 		Delta: Delta{Declared: 0.01, Methods: []MethodID{MethodPACBayes, MethodHoldout}},
 		Tallies: Tallies{
 			{PredictorDraw, RoleTrain}:   {Unproven: 2},
 			{PredictorMean, RoleHoldout}: {Unproven: 1},
 		},
-		KL:     420.5,
-		Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}, ARD: true},
-		Theta: []Parameter{
-			{Name: "ln lengthscale of distance", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 644},
-			{Name: "ln lengthscale of hour", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorPeaked, Centre: 600, Width: .5}, Index: 588},
-			{Name: "ln variance", Grid: Grid{Min: -6, Step: .5, Count: 25, Prior: PriorFlat}, Index: 12},
+		Model: Facts{
+			Digest: strings.Repeat("b1", 32), KL: 420.5, Accuracy: 15 * 0x1p-20,
+			Kernel: Kernel{Family: KernelSquaredExponential, Families: []string{KernelSquaredExponential}, ARD: true},
+			Theta: []Parameter{
+				{Name: "ln lengthscale of distance", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorFlat}, Index: 644},
+				{Name: "ln lengthscale of hour", Grid: Grid{Min: -6, Step: .01, Count: 1201, Prior: PriorPeaked, Centre: 600, Width: .5}, Index: 588},
+				{Name: "ln variance", Grid: Grid{Min: -6, Step: .5, Count: 25, Prior: PriorFlat}, Index: 12},
+			},
+			Jitter: JitterCheck{Limit: 5e-9, Holds: true},
 		},
-		Constant: Constant{Value: 7.25, Origin: OriginReference},
-		Assumptions: []Assumption{
-			{ID: AssumeIndependentRows, Status: AssumptionAssumed, Diagnostic: "No row occurs twice."},
-			{ID: AssumePriorFirst, Status: AssumptionEnforced},
-			{ID: AssumeLossFirst, Status: AssumptionEnforced},
-			{ID: AssumeRolesByKey, Status: AssumptionEnforced},
-			{ID: AssumeSeparatePass, Status: AssumptionEnforced},
-			{ID: AssumeLossProven, Status: AssumptionEnforced},
-		},
-		Ledger:        Ledger{Unit: "row", Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
-		Dependence:    dependence(12600, -.0123),
-		Copies:        Copies{Policy: CopiesDropped, Distinct: 12685, Rows: 5},
-		Accuracy:      15 * 0x1p-20,
-		Sample:        Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Rows: 12700, Columns: []string{"distance", "hour", "delay"}},
-		RowRules:      RowRules(),
-		ModelDigest:   strings.Repeat("b1", 32),
-		Configuration: json.RawMessage(`{"delta": 0.01, "loss": {"kind": "zero-one", "epsilon": 15}, "note": "a<b & c"}`),
-		Roles:         Roles{Key: "pacsgp"},
-		OptimiserSeed: math.MaxUint64,
-		Jitter:        JitterCheck{Limit: 5e-9, Holds: true},
-		Declared:      Declared{Unit: "minutes", Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
+		Constant:   Constant{Value: 7.25, Origin: OriginReference},
+		Ledger:     Ledger{Rows: 12700, Reference: 600, Train: 12000, Holdout: 85, Copies: 5, Bad: 10},
+		Dependence: dependence(12600, -.0123),
+		Copies:     Copies{Policy: CopiesDropped, Distinct: 12685, Rows: 5},
+		Sample:     Sample{Digest: strings.Repeat("0a", 32), Targets: strings.Repeat("7e", 32), Shards: 4, Columns: []string{"distance", "hour", "delay"}},
+		Job:        job,
+		Publisher:  Declared{Software: "pacsgp 0.1.0", Attempt: Attempt{OnTheseRows: 1, InThisLog: 3}, Training: Training{Machine: "amd64/avx2"}},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range ev.Ledger.Train {
@@ -102,9 +92,9 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"delta NaN":          func(ev *Evidence) { ev.Delta.Declared = nan },
 		"delta 0":            func(ev *Evidence) { ev.Delta.Declared = 0 },
 		"delta 1":            func(ev *Evidence) { ev.Delta.Declared = 1 },
-		"KL NaN":             func(ev *Evidence) { ev.KL = nan },
-		"KL infinite":        func(ev *Evidence) { ev.KL = inf },
-		"KL negative":        func(ev *Evidence) { ev.KL = -1e-9 },
+		"KL NaN":             func(ev *Evidence) { ev.Model.KL = nan },
+		"KL infinite":        func(ev *Evidence) { ev.Model.KL = inf },
+		"KL negative":        func(ev *Evidence) { ev.Model.KL = -1e-9 },
 		"epsilon NaN":        func(ev *Evidence) { ev.Loss.Epsilon = nan },
 		"epsilon 0":          func(ev *Evidence) { ev.Loss.Epsilon = 0 },
 		"epsilon infinite":   func(ev *Evidence) { ev.Loss.Epsilon = inf },
@@ -125,18 +115,15 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 		"relative with epsilon": func(ev *Evidence) { ev.Loss.Kind = LossRelative },
 		"other target":          func(ev *Evidence) { ev.Loss.Target = "hour" },
 		"no rows": func(ev *Evidence) {
-			ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{Unit: "row"}
+			ev.Tallies.At(PredictorDraw, RoleTrain).Risk, ev.Constant.Risk, ev.Ledger = RiskSum{}, RiskSum{}, Ledger{}
 		},
 		"a loss missing":         func(ev *Evidence) { ev.Ledger.Train--; ev.Ledger.Holdout++ },
-		"no accuracy":            func(ev *Evidence) { ev.Accuracy = 0 },
-		"accuracy NaN":           func(ev *Evidence) { ev.Accuracy = nan },
+		"no accuracy":            func(ev *Evidence) { ev.Model.Accuracy = 0 },
+		"accuracy NaN":           func(ev *Evidence) { ev.Model.Accuracy = nan },
 		"unproven negative":      func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = -1 },
 		"unproven not counted":   func(ev *Evidence) { ev.Tallies.At(PredictorDraw, RoleTrain).Unproven = 300 },
-		"correlation NaN":        func(ev *Evidence) { ev.Dependence.Correlation = nan },
 		"products above squares": func(ev *Evidence) { ev.Dependence = dependence(12600, 1.01) },
 		"series of other rows":   func(ev *Evidence) { ev.Dependence = dependence(12599, 0) },
-		"unsuspicious":           func(ev *Evidence) { ev.Dependence.Correlation = .5 },
-		"pairs of more rows":     func(ev *Evidence) { ev.Dependence.Pairs = 12701 },
 		"copies unknown policy":  func(ev *Evidence) { ev.Copies.Policy = "ignored" },
 		"copies without policy":  func(ev *Evidence) { ev.Copies.Policy = "" },
 		"copies do not add up":   func(ev *Evidence) { ev.Copies.Distinct++ },
@@ -146,72 +133,52 @@ func TestEvidenceFaultsAreErrors(t *testing.T) {
 			ev.Copies.Policy, ev.Copies.Limit = CopiesLimited, 3e-4
 			ev.Ledger.Copies, ev.Ledger.Holdout = 0, 90
 		},
-		"limit of dropped copies": func(ev *Evidence) { ev.Copies.Limit = 0.01 },
-		"limit of copies NaN":     func(ev *Evidence) { ev.Copies.Limit = nan },
-		"targets digest":          func(ev *Evidence) { ev.Sample.Targets = "7e" },
-		"constant on start rows":  func(ev *Evidence) { ev.Constant.Origin = OriginStart },
-		"theta misnamed":          func(ev *Evidence) { ev.Theta[2].Name = "ln variance of nothing at all" },
-		"a row rule missing":      func(ev *Evidence) { ev.RowRules = ev.RowRules[1:] },
-		"a row rule in words":     func(ev *Evidence) { ev.RowRules[0] = "rows with nulls count as predicted" },
-		"a further assumption": func(ev *Evidence) {
-			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "manifest", Status: AssumptionAssumed, Text: "The files are those that were written."})
-		},
-		"unit closes its quotes":   func(ev *Evidence) { ev.Declared.Unit = `m" or less` },
+		"limit of dropped copies":  func(ev *Evidence) { ev.Copies.Limit = 0.01 },
+		"limit of copies NaN":      func(ev *Evidence) { ev.Copies.Limit = nan },
+		"targets digest":           func(ev *Evidence) { ev.Sample.Targets = "7e" },
+		"constant on start rows":   func(ev *Evidence) { ev.Constant.Origin = OriginStart },
+		"theta misnamed":           func(ev *Evidence) { ev.Model.Theta[2].Name = "ln variance of nothing at all" },
+		"unit closes its quotes":   func(ev *Evidence) { ev.Loss.Unit = `m" or less` },
 		"column closes its quotes": func(ev *Evidence) { ev.Loss.Target, ev.Sample.Columns[2] = `d"`, `d"` },
 		"column too long": func(ev *Evidence) {
 			ev.Loss.Target, ev.Sample.Columns[2] = strings.Repeat("d", 129), strings.Repeat("d", 129)
 		},
-		"constant's loss missing":   func(ev *Evidence) { ev.Constant.Risk = RiskSum{} },
-		"constant NaN":              func(ev *Evidence) { ev.Constant.Value = nan },
-		"constant from nowhere":     func(ev *Evidence) { ev.Constant.Origin = "" },
-		"ledger does not add up":    func(ev *Evidence) { ev.Ledger.Bad++ },
-		"ledger negative":           func(ev *Evidence) { ev.Ledger.Bad, ev.Ledger.Holdout = -1, 101 },
-		"ledger of days":            func(ev *Evidence) { ev.Ledger.Unit = "day" },
-		"sample of other rows":      func(ev *Evidence) { ev.Sample.Rows++ },
-		"sample digest":             func(ev *Evidence) { ev.Sample.Digest = "0A" },
-		"model digest":              func(ev *Evidence) { ev.ModelDigest = "" },
-		"column twice":              func(ev *Evidence) { ev.Sample.Columns = []string{"hour", "hour", "delay"} },
-		"kernel":                    func(ev *Evidence) { ev.Kernel.Family = "matern" },
-		"kernel not declared":       func(ev *Evidence) { ev.Kernel.Family = KernelMatern32 },
-		"no families":               func(ev *Evidence) { ev.Kernel.Families = nil },
-		"unknown family":            func(ev *Evidence) { ev.Kernel.Families = append(ev.Kernel.Families, "matern") },
-		"family twice":              func(ev *Evidence) { ev.Kernel.Families = append(ev.Kernel.Families, ev.Kernel.Family) },
-		"theta too short":           func(ev *Evidence) { ev.Theta = ev.Theta[1:] },
-		"theta named twice":         func(ev *Evidence) { ev.Theta[0].Name = ev.Theta[1].Name },
-		"index off the grid":        func(ev *Evidence) { ev.Theta[0].Index = 1201 },
-		"index negative":            func(ev *Evidence) { ev.Theta[0].Index = -1 },
-		"grid NaN":                  func(ev *Evidence) { ev.Theta[0].Grid.Min = nan },
-		"grid step NaN":             func(ev *Evidence) { ev.Theta[0].Grid.Step = nan },
-		"grid width NaN":            func(ev *Evidence) { ev.Theta[1].Grid.Width = nan },
-		"grid prior":                func(ev *Evidence) { ev.Theta[0].Grid.Prior = "" },
-		"assumption missing":        func(ev *Evidence) { ev.Assumptions = ev.Assumptions[1:] },
-		"assumption twice":          func(ev *Evidence) { ev.Assumptions = append(ev.Assumptions, ev.Assumptions[1]) },
-		"independence enforced":     func(ev *Evidence) { ev.Assumptions[0].Status = AssumptionEnforced },
-		"assumption reworded":       func(ev *Evidence) { ev.Assumptions[1].Text = "All is well." },
-		"assumption unknown status": func(ev *Evidence) { ev.Assumptions[1].Status = "true" },
-		"broken without a reason":   func(ev *Evidence) { ev.Assumptions[1].Status = AssumptionBroken },
-		"jitter stated": func(ev *Evidence) {
-			ev.Assumptions = append(ev.Assumptions, Assumption{ID: AssumeJitter, Status: AssumptionEnforced})
+		"constant's loss missing": func(ev *Evidence) { ev.Constant.Risk = RiskSum{} },
+		"constant NaN":            func(ev *Evidence) { ev.Constant.Value = nan },
+		"constant from nowhere":   func(ev *Evidence) { ev.Constant.Origin = "" },
+		"ledger does not add up":  func(ev *Evidence) { ev.Ledger.Bad++ },
+		"ledger negative":         func(ev *Evidence) { ev.Ledger.Bad, ev.Ledger.Holdout = -1, 101 },
+		"sample digest":           func(ev *Evidence) { ev.Sample.Digest = "0A" },
+		"model digest":            func(ev *Evidence) { ev.Model.Digest = "" },
+		"column twice":            func(ev *Evidence) { ev.Sample.Columns = []string{"hour", "hour", "delay"} },
+		"kernel":                  func(ev *Evidence) { ev.Model.Kernel.Family = "matern" },
+		"kernel not declared":     func(ev *Evidence) { ev.Model.Kernel.Family = KernelMatern32 },
+		"no families":             func(ev *Evidence) { ev.Model.Kernel.Families = nil },
+		"unknown family":          func(ev *Evidence) { ev.Model.Kernel.Families = append(ev.Model.Kernel.Families, "matern") },
+		"family twice": func(ev *Evidence) {
+			ev.Model.Kernel.Families = append(ev.Model.Kernel.Families, ev.Model.Kernel.Family)
 		},
-		"further without text": func(ev *Evidence) {
-			ev.Assumptions = append(ev.Assumptions, Assumption{ID: "x", Status: AssumptionEnforced})
-		},
-		"line break in words":   func(ev *Evidence) { ev.Assumptions[0].Diagnostic = "fine\nCertified: all" },
-		"jitter limit NaN":      func(ev *Evidence) { ev.Jitter.Limit = nan },
-		"jitter limit 0":        func(ev *Evidence) { ev.Jitter.Limit = 0 },
-		"attempt 0":             func(ev *Evidence) { ev.Declared.Attempt.OnTheseRows = 0 },
-		"attempts":              func(ev *Evidence) { ev.Declared.Attempt.InThisLog = 0 },
-		"configuration missing": func(ev *Evidence) { ev.Configuration = nil },
-		"configuration null":    func(ev *Evidence) { ev.Configuration = json.RawMessage("null") },
-		"configuration twice":   func(ev *Evidence) { ev.Configuration = json.RawMessage("{}{}") },
-		"no software":           func(ev *Evidence) { ev.Declared.Software = "" },
-		"key not UTF-8":         func(ev *Evidence) { ev.Roles.Key = "\xff" },
+		"theta too short":    func(ev *Evidence) { ev.Model.Theta = ev.Model.Theta[1:] },
+		"theta named twice":  func(ev *Evidence) { ev.Model.Theta[0].Name = ev.Model.Theta[1].Name },
+		"index off the grid": func(ev *Evidence) { ev.Model.Theta[0].Index = 1201 },
+		"index negative":     func(ev *Evidence) { ev.Model.Theta[0].Index = -1 },
+		"grid NaN":           func(ev *Evidence) { ev.Model.Theta[0].Grid.Min = nan },
+		"grid step NaN":      func(ev *Evidence) { ev.Model.Theta[0].Grid.Step = nan },
+		"grid width NaN":     func(ev *Evidence) { ev.Model.Theta[1].Grid.Width = nan },
+		"grid prior":         func(ev *Evidence) { ev.Model.Theta[0].Grid.Prior = "" },
+		"jitter limit NaN":   func(ev *Evidence) { ev.Model.Jitter.Limit = nan },
+		"jitter limit 0":     func(ev *Evidence) { ev.Model.Jitter.Limit = 0 },
+		"attempt 0":          func(ev *Evidence) { ev.Publisher.Attempt.OnTheseRows = 0 },
+		"attempts":           func(ev *Evidence) { ev.Publisher.Attempt.InThisLog = 0 },
+		"another job":        func(ev *Evidence) { ev.Job.Digest = strings.Repeat("0", 64) },
+		"no job":             func(ev *Evidence) { ev.Job = Configuration{} },
+		"no software":        func(ev *Evidence) { ev.Publisher.Software = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ev := sound(t)
 			spoil(&ev)
 			if c, err := Certify(ev); err == nil {
-				t.Errorf("Certify gives %+v, want an error", c.Guarantees)
+				t.Errorf("Certify gives %+v, want an error", c.Claims)
 			}
 		})
 	}

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
-
-const methodGroups = "upper limit of Clopper and Pearson (1934) for each group of rows that were used for nothing else, at an equal part of delta each; the binomial tail inverted upwards"
 
 const (
 	// MaxGroupValues is the largest number of values with a group of their own.
@@ -25,11 +22,10 @@ const (
 // which rows are of a group, its rows are independent draws of the law of that group
 // (docs/proofs.md, 22). Its bound in the document is the largest of all groups.
 func groups() method {
-	return method{id: MethodGroups, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
-		g := ev.guarantee(needs, GuaranteeGroups, methodGroups)
-		sum := g.EmpiricalRisk.Exact.whole()
-		g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
-		each := slices.Clone(ev.Tallies.Of(needs.Predictor, needs.Role).Groups)
+	return method{id: MethodGroups, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+		each := slices.Clone(t.Groups)
+		g := ev.claim(needs, ClaimGroups, Tally{Risk: t.Risk.whole(), Groups: slices.Clone(each)})
 		if len(each) == 0 {
 			return nil, errors.New("certify: groups without counts")
 		}
@@ -46,8 +42,8 @@ func groups() method {
 			}
 			g.Bound = max(g.Bound, of.Bound)
 		}
-		g.Groups = &Groups{*ev.Grouping, each}
-		return []Guarantee{g}, nil
+		g.Groups = each
+		return []Claim{g}, nil
 	}}
 }
 
@@ -60,34 +56,19 @@ type Grouping struct {
 	Texts  []string  `json:"texts,omitempty"`  // of which values are the labels, in their order; nil: the column has numbers
 }
 
-// Groups are the bounds of a guarantee by group.
-type Groups struct {
-	Grouping
-
-	Each []Group `json:"each"` // by value, the other rows last
-}
-
-// A Group has the hold-out rows of one group.
+// A Group has the held-out rows of one group.
 type Group struct {
 	N      int64   `json:"n"`
 	Misses int64   `json:"misses"`
-	Bound  float64 `json:"bound"` // for a fresh row of the group; 1: nothing is said of it
-}
-
-// grouping is that of the certificate's groups; nil: there are none.
-func (c Certificate) grouping() *Grouping {
-	if g, ok := c.Guarantee(GuaranteeGroups); ok && g.Groups != nil {
-		return &g.Groups.Grouping
-	}
-	return nil
+	Bound  float64 `json:"bound,omitempty"` // of a claim, for a new row of the group; 1: nothing is said of it
 }
 
 // GroupValues returns the values with a group of their own; nil: there are none.
-func (c Certificate) GroupValues() []float64 {
-	if by := c.grouping(); by != nil {
-		return by.Values
+func (ev Evidence) GroupValues() []float64 {
+	if ev.Grouping == nil {
+		return nil
 	}
-	return nil
+	return ev.Grouping.Values
 }
 
 // Of returns the index of the group of a value.
@@ -126,20 +107,6 @@ func GroupLooks(n int64, groups int) []int64 {
 		all = append(all, (n+i-1)/i)
 	}
 	return all
-}
-
-// counts are the rows and misses without bounds.
-func (g *Groups) counts() []Group {
-	all := slices.Clone(g.Each)
-	for i := range all {
-		all[i].Bound = 0
-	}
-	return all
-}
-
-// below reports whether the bound of a group is below 1 and below another number.
-func (g *Groups) below(bound float64) bool {
-	return g != nil && slices.ContainsFunc(g.Each, func(of Group) bool { return of.Bound < 1 && of.Bound < bound })
 }
 
 // validate checks the form of a grouping, and its column against the sample; nil has no fault.
@@ -237,58 +204,4 @@ func (t *Tally) readGroups(data []byte, rows int64) ([]byte, error) {
 		t.Groups, rows, data = append(t.Groups, of), rows-of.N, data[16:]
 	}
 	return data, nil
-}
-
-// Name names the fresh rows of group number i.
-func (g *Groups) Name(i int) string {
-	switch {
-	case i == len(g.Values):
-		return "on all other rows"
-	case g.Texts != nil:
-		return "where it is " + quoted(g.Texts[i])
-	}
-	return "where it is " + plain(g.Values[i])
-}
-
-// headline states the largest and the least bound of the groups.
-func (g *Groups) headline(subject, miss, fresh string) string {
-	worst, best, silent := -1, -1, 0
-	for i, of := range g.Each {
-		if !(of.Bound < 1) {
-			silent++
-			continue
-		}
-		if worst < 0 || of.Bound > g.Each[worst].Bound {
-			worst = i
-		}
-		if best < 0 || of.Bound < g.Each[best].Bound {
-			best = i
-		}
-	}
-	words := fmt.Sprintf("%s are %s, by groups of %s, in at most %s of %s %s", subject, miss, quoted(g.Column), PercentUp(g.Each[worst].Bound), fresh, g.Name(worst))
-	if best != worst {
-		words += fmt.Sprintf(" (the worst group) and %s %s (the best)", PercentUp(g.Each[best].Bound), g.Name(best))
-	}
-	words += fmt.Sprintf(", %s at once", Count(len(g.Each)-silent, "group"))
-	if silent > 0 {
-		words += ", while nothing is said of " + Count(silent, "group")
-	}
-	return words + ","
-}
-
-// claim states the bound of each group.
-func (g *Groups) claim(subject, miss string) string {
-	var said, silent []string
-	for i, of := range g.Each {
-		if of.Bound < 1 {
-			said = append(said, fmt.Sprintf("at most %s %s (misses: %d of %s)", AtMost(of.Bound), g.Name(i), of.Misses, Count(of.N, "hold-out row")))
-		} else {
-			silent = append(silent, fmt.Sprintf("%s (misses: %d of %s)", g.Name(i), of.Misses, Count(of.N, "hold-out row")))
-		}
-	}
-	words := fmt.Sprintf("given its group by the column %s, %s are %s with a probability of %s, all at once", quoted(g.Column), subject, miss, strings.Join(said, ", "))
-	if silent != nil {
-		words += fmt.Sprintf("; nothing is said %s, for want of %d rows", strings.Join(silent, ", "), leastGroup)
-	}
-	return words
 }

@@ -28,25 +28,25 @@ func withGroups(t testing.TB) Evidence {
 func TestGroupsHaveEqualParts(t *testing.T) {
 	ev := withGroups(t)
 	c := certificate(t, ev)
-	g, _ := c.Guarantee(GuaranteeGroups)
+	g, _ := c.Claim(ClaimGroups)
 	for i, k := range []int64{1, 0} {
-		of := g.Groups.Each[i]
+		of := g.Groups[i]
 		want, err := BinomialUpper(k, of.N, 0.01, Share{big.NewRat(19*9, 20*19*3)})
 		if err != nil || of.Bound != want || !(of.Bound < 1) {
 			t.Errorf("group %d has the bound %v, want %v, %v", i, of.Bound, want, err)
 		}
 	}
-	if g.Groups.Each[2].Bound != 1 || g.Bound != 1 || g.Status != StatusConditional {
+	if g.Groups[2].Bound != 1 || g.Bound != 1 || g.Status != StatusCertified {
 		t.Errorf("%s, %+v", g.Status, g)
 	}
 	ev.Delta.Looks = &Looks{Earlier: []int64{85}, Ended: true}
-	if g, _ := certificate(t, ev).Guarantee(GuaranteeGroups); g.Status != StatusIndicative || g.Groups.Each[0].Bound != 1 {
+	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Status != StatusVoid || g.Groups[0].Bound != 1 {
 		t.Errorf("after the end of looks: %+v", g)
 	}
 	ev = withGroups(t)
 	tally := ev.Tallies.At(PredictorMean, RoleHoldout)
 	tally.Groups = []Group{{N: 29, Misses: tally.Risk.ones()}, {N: 29}, {N: 27}}
-	if g, _ := certificate(t, ev).Guarantee(GuaranteeGroups); g.Status != StatusVacuous {
+	if g, _ := certificate(t, ev).Claim(ClaimGroups); g.Status != StatusVacuous {
 		t.Errorf("small groups are %s", g.Status)
 	}
 }
@@ -114,19 +114,19 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 
 // A document cannot state other groups than follow.
 func TestForgedGroupsAreRefused(t *testing.T) {
-	for name, forge := range map[string]func(*Groups){
-		"a bound":         func(g *Groups) { g.Each[0].Bound *= 0.999 },
-		"a silent group":  func(g *Groups) { g.Each[2].Bound = 0.5 },
-		"a count":         func(g *Groups) { g.Each[0].N-- },
-		"a miss":          func(g *Groups) { g.Each[0].Misses-- },
-		"a value":         func(g *Groups) { g.Values = []float64{9, 7} },
-		"a group less":    func(g *Groups) { g.Each = g.Each[:2] },
-		"another column":  func(g *Groups) { g.Column = "carrier" },
-		"no more feature": func(g *Groups) { g.Beside = true },
+	for name, forge := range map[string]func(*Certificate, *Claim){
+		"a bound":         func(_ *Certificate, g *Claim) { g.Groups[0].Bound *= 0.999 },
+		"a silent group":  func(_ *Certificate, g *Claim) { g.Groups[2].Bound = 0.5 },
+		"a count":         func(_ *Certificate, g *Claim) { g.Groups[0].N-- },
+		"a miss":          func(_ *Certificate, g *Claim) { g.Groups[0].Misses-- },
+		"a value":         func(c *Certificate, _ *Claim) { c.Grouping.Values = []float64{9, 7} },
+		"a group less":    func(_ *Certificate, g *Claim) { g.Groups = g.Groups[:2] },
+		"another column":  func(c *Certificate, _ *Claim) { c.Grouping.Column = "carrier" },
+		"no more feature": func(c *Certificate, _ *Claim) { c.Grouping.Beside = true },
 	} {
 		c := certificate(t, withGroups(t))
-		g, _ := c.Guarantee(GuaranteeGroups)
-		forge(g.Groups)
+		at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == ClaimGroups })
+		forge(&c, &c.Claims[at])
 		if err := Recompute(c); err == nil {
 			t.Error(name + " is believed")
 		}

@@ -1,31 +1,31 @@
 package certify
 
-const methodTail = "upper limit of Clopper and Pearson (1934) on rows that were used for nothing else; the binomial tail inverted upwards"
-
 // holdout bounds the risk of the predictor from rows that neither the prior nor
 // training nor any choice has seen. Given all other rows, the mean is one fixed
 // predictor, whose losses on these rows are independent. This needs three assumptions:
 // training has not seen the rows ([AssumeHoldoutUnseen]), nobody chose them by their
-// values ([AssumeHoldoutFixed]), and the job owes nothing to their values
-// ([AssumeOneAttempt]).
+// values ([AssumeSplitFixed]), and the job owes nothing to their values
+// ([AssumeJobFixed]).
 func holdout() method {
-	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, guarantees: func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error) {
-		g := ev.guarantee(needs, GuaranteeHoldout, methodTail)
-		sum := g.EmpiricalRisk.Exact.whole() // the price of looks is for one of n+1 answers
-		g.EmpiricalRisk, g.Unproven = Risk{Exact: sum, Upper: sum.Upper()}, 0
+	return method{id: MethodHoldout, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
+		t := ev.Tallies.Of(needs.Predictor, needs.Role)
+		g := ev.claim(needs, ClaimHoldout, Tally{Risk: t.Risk.whole()}) // the price of reuse is for one of n+1 answers
 		var err error
 		if g.LnInverseDelta, err = lnInverseDelta(ev.Delta.Declared, share); err != nil {
 			return nil, err
 		}
-		if g.Loss.Kind.Counts() && ev.Ledger.Units == nil {
-			g.Bound, err = BinomialUpper(g.EmpiricalRisk.Exact.ones(), g.N, ev.Delta.Declared, share)
-		} else { // what the look shows is the bound
-			g.Method, g.EmpiricalRisk = methodBetting, Risk{}
-			g.Bound, err = ev.bettingBound(ev.Tallies.Of(needs.Predictor, needs.Role), share)
+		if ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
+			g.Bound, err = BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)
+		} else { // what is shown is the bound
+			g.Bound, err = ev.bettingBound(t, share)
+			g.Risk, g.shown = nil, Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
 		}
 		if ev.Delta.Looks.ended() {
 			g.Bound = 1
+			if g.Risk == nil {
+				g.shown.Bound = 1
+			}
 		}
-		return []Guarantee{g}, err
+		return []Claim{g}, err
 	}}
 }

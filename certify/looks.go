@@ -63,25 +63,3 @@ func (l *Looks) validate(heldOut bool) error {
 	}
 	return errors.Join(faults...)
 }
-
-// words returns the part of a statement about the price of the look; "" for the first look.
-func (l *Looks) words() string {
-	if l == nil {
-		return ""
-	}
-	j := len(l.Earlier) + 1
-	return fmt.Sprintf(". It is look %d at these rows: its part of delta is divided by 10*%d*%d, and by the number of answers of each look before", j, j, j+1)
-}
-
-// told returns a sentence on how often the held-out rows were used.
-func (l *Looks) told() string {
-	const log = " by the log of this output, which knows identical rows alone"
-	if l == nil {
-		return " First use of these rows" + log + "."
-	}
-	words := fmt.Sprintf(" Use %d of these rows", len(l.Earlier)+1) + log
-	if l.Ended {
-		words += "; an earlier one showed a curve of them, after which none has a price"
-	}
-	return words + "."
-}

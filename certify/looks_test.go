@@ -81,30 +81,31 @@ func TestLooksShowOneOfSoManyAnswers(t *testing.T) {
 			}
 			fatal.If(t, held.AddSpread(loss))
 		}
-		g := guarantee(t, certificate(t, ev), GuaranteeHoldout)
-		if got, want := g.EmpiricalRisk.Exact.ones(), 1+int64(math.Ceil(2*part)); g.Unproven != 0 || g.EmpiricalRisk.Exact != g.EmpiricalRisk.Exact.whole() || got != want {
-			t.Errorf("two losses of %g and one unproven are shown as %d of %d, %d unproven", part, got, want, g.Unproven)
+		c := certificate(t, ev)
+		g, shown := guarantee(t, c, ClaimHoldout), c.Tallies.Of(PredictorMean, RoleHoldout)
+		if want := 1 + int64(math.Ceil(2*part)); shown.Unproven != 0 || shown.Risk != ones(want, n) || shown.Spread != nil || *g.Misses != want {
+			t.Errorf("two losses of %g and one unproven are shown as %+v, want %d", part, shown, want)
 		}
 
 		ev.Loss = TargetLoss{Loss: Loss{Kind: LossExponential, Epsilon: .25}, Target: ev.Loss.Target}
-		c := certificate(t, ev)
+		c = certificate(t, ev)
 		want, err := BettingUpper(held.Spread, ev.Delta.Declared, ev.Delta.Share(MethodHoldout))
 		fatal.If(t, err)
-		g = guarantee(t, c, GuaranteeHoldout)
-		if g.Bound != want || !isStep(g.Bound, n) || g.EmpiricalRisk != (Risk{}) || g.Unproven != 0 {
-			t.Errorf("two losses of %g: the bound is %v beside %+v, want %v alone", part, g.Bound, g.EmpiricalRisk, want)
+		g = guarantee(t, c, ClaimHoldout)
+		if g.Bound != want || !isStep(g.Bound, n) || g.Risk != nil || g.Misses != nil || c.Tallies.Of(PredictorMean, RoleHoldout).Risk != ones(0, n) {
+			t.Errorf("two losses of %g: the bound is %v beside %v, want %v alone", part, g.Bound, g.Risk, want)
 		}
 		fatal.If(t, Recompute(c))
-		at := slices.IndexFunc(c.Guarantees, func(g Guarantee) bool { return g.ID == GuaranteeHoldout })
-		for name, change := range map[string]func(*Guarantee){
-			"beside the sum":          func(g *Guarantee) { g.EmpiricalRisk = Risk{Exact: held.Risk, Upper: held.Risk.Upper()} },
-			"between two steps":       func(g *Guarantee) { g.Bound = math.Nextafter(g.Bound, 0) },
-			"below that of no losses": func(g *Guarantee) { g.Bound = stepsUp(1, n) },
-			"that is no number":       func(g *Guarantee) { g.Bound = math.NaN() },
+		at := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.ID == ClaimHoldout })
+		for name, change := range map[string]func(*Claim){
+			"beside the sum":          func(g *Claim) { g.Risk = new(held.Risk.Upper()) },
+			"between two steps":       func(g *Claim) { g.Bound = math.Nextafter(g.Bound, 0) },
+			"below that of no losses": func(g *Claim) { g.Bound = stepsUp(1, n) },
+			"that is no number":       func(g *Claim) { g.Bound = math.NaN() },
 		} {
 			forged := c
-			forged.Guarantees = slices.Clone(c.Guarantees)
-			change(&forged.Guarantees[at])
+			forged.Claims = slices.Clone(c.Claims)
+			change(&forged.Claims[at])
 			if Recompute(forged) == nil {
 				t.Errorf("two losses of %g: a bound %s is accepted", part, name)
 			}

@@ -33,37 +33,21 @@ const (
 // MostShare is the largest share of the target that a tolerance may be.
 const MostShare = 1000
 
-// A lossForm has the words and the form of a kind of loss.
+// A lossForm is the form of a kind of loss.
 type lossForm struct {
 	kind       LossKind
 	counts     bool // 0 or 1 for each row
 	tolerances Tolerances
-	// words are the condition for a loss of 1, if it counts; else the cost of an error e.
-	words func(l Loss, amount func(tolerance float64) string) string
-	// average is a headline of its own, with the bound and the fresh rows.
-	average string
 }
 
 // lossForms are all losses.
 var lossForms = []lossForm{
-	{kind: LossZeroOne, counts: true, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
-		return "off by more than " + amount(l.Epsilon)
-	}},
-	{kind: LossBand, counts: true, tolerances: TwoSided, words: func(l Loss, amount func(float64) string) string {
-		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below), amount(l.Above))
-	}},
-	{kind: LossRelativeZeroOne, counts: true, tolerances: ShareTolerance, words: func(l Loss, _ func(float64) string) string {
-		return "off by more than " + l.Share()
-	}},
-	{kind: LossSquared, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
-		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon))
-	}},
-	{kind: LossExponential, tolerances: OneTolerance, words: func(l Loss, amount func(float64) string) string {
-		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon))
-	}},
-	{kind: LossRelative, words: func(Loss, func(float64) string) string {
-		return "|e| / |target|, but at most 1 (and 1 for a target of 0)"
-	}, average: "off by at most %s of the target on average over %s (each counted as 100 %% at most)"},
+	{LossZeroOne, true, OneTolerance},
+	{LossBand, true, TwoSided},
+	{LossRelativeZeroOne, true, ShareTolerance},
+	{LossSquared, false, OneTolerance},
+	{LossExponential, false, OneTolerance},
+	{LossRelative, false, NoTolerance},
 }
 
 // form returns the form of the kind, a zero one of an unknown kind.
@@ -135,16 +119,18 @@ func (l Loss) Validate() error {
 	return nil
 }
 
-// Share prints a tolerance that is a share of the target.
-func (l Loss) Share() string { return PercentDeclared(l.Epsilon) + " of the target" }
-
 // A TargetLoss is the loss that is certified of predictions of a target.
 type TargetLoss struct {
 	Loss
-	Target string `json:"target"` // the column's name
+	Target string `json:"target"`         // the column's name
+	Unit   string `json:"unit,omitempty"` // the word for the target's unit, such as minutes
 }
 
 // Validate reports all faults of the declaration.
 func (l TargetLoss) Validate() error {
-	return errors.Join(ColumnName(l.Target), l.Loss.Validate())
+	faults := []error{ColumnName(l.Target), l.Loss.Validate()}
+	if l.Unit != "" {
+		faults = append(faults, UnitName(l.Unit))
+	}
+	return errors.Join(faults...)
 }

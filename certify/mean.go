@@ -9,8 +9,8 @@ import (
 // distances from the target, in deviations of the target, at most 1 a row.
 type Mean struct {
 	Column    string  `json:"column"`
-	Reference RiskSum `json:"reference"` // over the reference rows
-	Train     RiskSum `json:"train"`     // over the train rows
+	Reference RiskSum `json:"prior"`    // over the prior rows
+	Train     RiskSum `json:"training"` // over the training rows
 }
 
 // validate checks the column against the sample and the ledger; nil has no fault.
@@ -31,13 +31,9 @@ func (m *Mean) validate(s Sample, l Ledger) error {
 	return errors.Join(faults...)
 }
 
-func (ev Evidence) features() []string {
-	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Ledger)
-}
-
 // Features returns the names of the features, in model order.
-func (c Certificate) Features() []string {
-	return c.Sample.features(c.Mean, c.grouping(), c.Ledger)
+func (ev Evidence) Features() []string {
+	return ev.Sample.features(ev.Mean, ev.Grouping, ev.Ledger)
 }
 
 // inputs returns all columns but the target and those of units.
@@ -57,32 +53,6 @@ func (s Sample) features(beside *Mean, by *Grouping, l Ledger) []string {
 	return inputs
 }
 
-// inside reports whether the column of the mean may have been fitted on train rows.
-func (c Certificate) inside() bool { return c.Mean != nil && c.Ledger.Outside == 0 }
-
-// meanFixed returns the assumption about the column.
-func (l Ledger) meanFixed() Assumption {
-	words := "The column is declared to be fitted on no hold-out row. It may have been fitted on train rows, so that they certify nothing."
-	if l.Outside > 0 {
-		words = fmt.Sprintf("The column is declared to be fitted on outside rows alone, %d of %s, which are used for nothing here.", l.Outside, Count(l.Rows, "row"))
-	}
-	return Assumption{Status: AssumptionAssumed, Diagnostic: words}
-}
-
-// fixed returns the condition that the column adds to each guarantee; "" without a column.
-func (m *Mean) fixed() string {
-	if m == nil {
-		return ""
-	}
-	return fmt.Sprintf("the column %s is a function of the features that was fixed without these rows", quoted(m.Column))
-}
-
-// leastCompared is the least number of reference rows for which a column is compared between roles.
-const leastCompared = 50
-
-// fitted reports whether a column that is declared to be fitted on outside rows alone is nearer to
-// the target on train rows than on reference rows by a quarter, which independent rows hardly show.
-func (c Certificate) fitted() bool {
-	m := c.Mean
-	return m != nil && !c.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper()
-}
+// inside reports whether the column of the mean may have been fitted on training rows: the job does
+// not declare outside rows.
+func (ev Evidence) inside() bool { return ev.Mean != nil && ev.Ledger.Outside == 0 }

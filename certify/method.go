@@ -3,14 +3,14 @@ package certify
 import "slices"
 
 // A method turns the losses of one predictor on the rows of one role into
-// guarantees, within its share of δ. A new one is a file beside pacbayes.go and
+// claims, within its share of δ. A new one is a file next to pacbayes.go and
 // holdout.go, and a line in methods.
 type method struct {
 	id    MethodID
 	needs TallyKey
-	// guarantees applies the method to the tally that it needs. Baseline, status and words
-	// are filled in by [Certify].
-	guarantees func(ev Evidence, needs TallyKey, share Share) ([]Guarantee, error)
+	// claims applies the method to the tally that it needs. The first claim shows what all show of
+	// the losses. [Certify] fills in baseline and status.
+	claims func(ev Evidence, needs TallyKey, share Share) ([]Claim, error)
 }
 
 // weight is that of the method's part of δ. A bound from train rows pays thousands of nats anyway, so

@@ -19,20 +19,6 @@ const (
 // RowRules returns the rules in their order.
 func RowRules() []string { return []string{RowRulePresent, RowRuleFinite, RowRuleIntegers} }
 
-// RowRuleText returns a rule in words, "" for an unknown identifier.
-func RowRuleText(id string) string {
-	switch id {
-	case RowRulePresent:
-		return "every used value is present (not null)"
-	case RowRuleFinite:
-		return "every used value is a finite number (no NaN, no infinity) of at most 1e30 in magnitude"
-	case RowRuleIntegers:
-		return "integers, and decimals without their point, are at most 2^53 in absolute value"
-	default:
-		return ""
-	}
-}
-
 // Greatest lengths, in characters, of words that the maker chooses.
 const (
 	maxColumnName = 128

@@ -91,30 +91,3 @@ func nextReaches(terms []nextTerm, n int64, p float64, goal *big.Float) bool {
 	}
 	return ln(sum).Cmp(empty().Sub(goal, most)) >= 0
 }
-
-// NextWords returns a sentence on the losses of the model's mean on rows that came after it, or on
-// units that these columns tell apart, and the bound of [NextBound] at the certificate's δ.
-func (c Certificate) NextWords(losses RiskSum, unit []string) (words string, bound float64, err error) {
-	if bound, err = NextBound(losses, c.Delta.Declared); err != nil {
-		return "", 1, err
-	}
-	g, example, of := c.About(PredictorMean), "row", Count(losses.Count(), "labelled row")
-	if unit != nil {
-		example, of = "unit", UnitLedger{Columns: unit}.Counted(losses.Count())
-	}
-	switch counts := g.Loss.Kind.Counts(); {
-	case unit != nil && counts:
-		words = fmt.Sprintf("%s were %s in %s of the labelled rows of a unit, on average over %s: the chance of it at a row drawn from one of these units was at most %s on average", subject(g),
-			miss(g.Loss, c.Declared.Unit, atMostDigits), PercentNear(losses.Upper()), of, PercentUp(bound))
-	case unit != nil:
-		words = fmt.Sprintf("%s lost %s at a row of a unit, on average over its labelled rows and over %s, where an error e costs %s: the expected loss at a row drawn from one of these units was at most %s on average", subject(g),
-			AtMost(losses.Upper()), of, cost(g.Loss, c.Declared.Unit, atMostDigits), AtMost(bound))
-	case counts:
-		words = fmt.Sprintf("%s were %s in %d of %s (%s): over these rows the chance of it was at most %s on average", subject(g),
-			miss(g.Loss, c.Declared.Unit, atMostDigits), losses.ones(), of, PercentNear(losses.Upper()), PercentUp(bound))
-	default:
-		words = fmt.Sprintf("%s lost %s on average over %s, where an error e costs %s: over these rows the expected loss was at most %s on average", subject(g),
-			AtMost(losses.Upper()), of, cost(g.Loss, c.Declared.Unit, atMostDigits), AtMost(bound))
-	}
-	return fmt.Sprintf("%s, each given all %[2]ss before it, with %[3]s confidence at every number of %[2]ss. A fresh %[2]s is like them as far as the future is like these %[2]ss. This holds if nobody who made or chose the model knew the rows (rows-after-model): whoever receives them himself knows that", words, example, confidence(c.Delta.Declared)), bound, nil
-}

@@ -47,15 +47,3 @@ func (s *Sequence) validate() error {
 
 // SequenceName returns an error unless the name of a sequence has the form of [ColumnName].
 func SequenceName(name string) error { return word("name of the sequence", name, maxColumnName) }
-
-// words returns the part of a statement about the other certificates of the sequence; "" without
-// one.
-func (s *Sequence) words() string {
-	switch {
-	case s == nil:
-		return ""
-	case s.Number == 1:
-		return ". It is the first of a sequence of certificates that hold all at once: it has spent a half of delta"
-	}
-	return fmt.Sprintf(". It is number %d of a sequence of certificates that hold all at once: it has spent delta/(%d*%d)", s.Number, s.Number, s.Number+1)
-}

@@ -59,7 +59,7 @@ func TestSequenceIsPaidFor(t *testing.T) {
 		if err := Recompute(c); err != nil {
 			t.Error(err)
 		}
-		g, _ := c.Guarantee(GuaranteeDraw)
+		g, _ := c.Claim(ClaimDraw)
 		return g.Bound
 	}
 	alone, first, later := bound(nil), bound(&Sequence{"s", 1}), bound(&Sequence{"s", 100})

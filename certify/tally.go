@@ -12,18 +12,19 @@ import (
 
 // Predictors and roles, numbered from 1 on in files.
 var (
-	predictors = []struct {
-		predictor Predictor
-		place     int    // of its guarantees in the document
-		subject   string // of sentences about it, a format of the target
-	}{
-		{PredictorDraw, 2, "predictions of %s by a function drawn at random from Q"},
-		{PredictorMean, 1, "predictions of %s"},
-		{predictor: PredictorConstant}, // has no guarantees
+	predictors = []predictorForm{
+		{PredictorDraw, 2},
+		{PredictorMean, 1},
+		{predictor: PredictorConstant}, // has no claims
 		{predictor: PredictorColumn},   // has none either
 	}
 	roles = []Role{RoleTrain, RoleHoldout}
 )
+
+type predictorForm struct {
+	predictor Predictor
+	place     int // of its claims in the document
+}
 
 // A TallyKey names the predictor and the rows of a tally.
 type TallyKey struct {
@@ -59,7 +60,7 @@ type Tally struct {
 	Spread   *Spread // histogram of the losses; nil if a bound needs only their sum
 	Beyond   []int64 // for a [Curve]: at each tolerance, the rows not proven to be within it; or nil
 	Groups   []Group // for [Groups]: the rows of each, without bounds; or nil
-	Bound    float64 // read from a document that states neither sum nor spread; else 0
+	Bound    float64 // of a document that shows neither sum nor spread; else 0
 }
 
 // AddSpread adds the loss of one row, and to the spread of losses.
@@ -209,31 +210,16 @@ func (t *Tally) validate(n int64, ev Evidence) error {
 	if err := errors.Join(append(faults, t.validateBeyond(n, ev), t.validateGroups(n, ev))...); err != nil {
 		return err
 	}
-	return Terms{Risk: t.Risk.Upper(), KL: ev.KL, N: n, Delta: ev.Delta.Declared}.validate()
+	return Terms{Risk: t.Risk.Upper(), KL: ev.Model.KL, N: n, Delta: ev.Delta.Declared}.validate()
 }
 
-// guarantee returns a guarantee that states the tally of a key, without a bound.
-func (ev Evidence) guarantee(key TallyKey, id GuaranteeID, theorem string) Guarantee {
-	t := ev.Tallies.Of(key.Predictor, key.Role)
-	return Guarantee{
-		ID: id, Predictor: key.Predictor, Role: key.Role, Method: theorem, Loss: ev.Loss, Delta: ev.Delta.Declared, N: t.Risk.Count(),
-		EmpiricalRisk: Risk{Exact: t.Risk, Upper: t.Risk.Upper()}, Unproven: t.Unproven,
+// claim returns a claim that shows a tally, without a bound.
+func (ev Evidence) claim(key TallyKey, id ClaimID, shown Tally) Claim {
+	g := Claim{ID: id, Predictor: key.Predictor, Role: key.Role, Delta: ev.Delta.Declared, N: shown.Risk.Count(), Risk: new(shown.Risk.Upper()), shown: shown}
+	if key.Role == RoleHoldout && ev.Loss.Kind.Counts() && ev.Ledger.Units == nil {
+		g.Misses = new(shown.Risk.ones())
 	}
-}
-
-// tally is the tally that a guarantee states.
-func (g Guarantee) tally() Tally {
-	if g.EmpiricalRisk == (Risk{}) {
-		return Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}
-	}
-	t := Tally{Risk: g.EmpiricalRisk.Exact, Unproven: g.Unproven}
-	if g.Curve != nil {
-		t.Beyond = g.Curve.beyond(g.N, g.Loss.Epsilon)
-	}
-	if g.Groups != nil {
-		t.Groups = g.Groups.counts()
-	}
-	return t
+	return g
 }
 
 // with adds what only the other tally of the same rows has; nil has nothing.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
-	"strings"
 )
 
 // LeastUnits is the least number of train units, and of hold-out units.
@@ -15,40 +14,10 @@ const LeastUnits = 30
 // mean over its rows. Guarantees count units.
 type UnitLedger struct {
 	Columns   []string `json:"columns"` // rows of one unit have equal values in them
-	Reference int64    `json:"reference"`
-	Train     int64    `json:"train"`
+	Reference int64    `json:"prior"`
+	Train     int64    `json:"training"`
 	Holdout   int64    `json:"holdout"`
 	Largest   int64    `json:"largest"` // most rows of one unit
-}
-
-// Words says what a unit is.
-func (u UnitLedger) Words() string { return u.words("unit") }
-
-// Several says what units are.
-func (u UnitLedger) Several() string { return u.words("units") }
-
-func (u UnitLedger) words(unit string) string {
-	names := make([]string, len(u.Columns))
-	for i, name := range u.Columns {
-		names[i] = quoted(name)
-	}
-	return unit + " of " + strings.Join(names, " and ")
-}
-
-// Counted is a number of such units.
-func (u UnitLedger) Counted(n int64) string {
-	if n == 1 {
-		return "1 " + u.Words()
-	}
-	return fmt.Sprintf("%d %s", n, u.Several())
-}
-
-// counts names what the ledger's numbers of examples count.
-func (l Ledger) counts() string {
-	if l.Units != nil {
-		return l.Units.Words()
-	}
-	return "row"
 }
 
 // Example is the word for what N counts.
@@ -90,8 +59,8 @@ func (ev Evidence) validateUnits() error {
 	if k := len(u.Columns); last < k || !slices.Equal(ev.Sample.Columns[last-k:last], u.Columns) {
 		faults = append(faults, fmt.Errorf("the columns %q of the units do not stand before the target in %q", u.Columns, ev.Sample.Columns))
 	}
-	if ev.Mean != nil || ev.Roles.Last || ev.Delta.Applies(MethodCurve) || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
-		faults = append(faults, errors.New("units do not go with a column of the mean, a curve, last hold-out rows, copies that are left out, or rows of a log"))
+	if ev.Mean != nil || ev.Delta.Applies(MethodCurve) || ev.Copies.Policy == CopiesDropped || len(ev.Sample.Segments) > 0 {
+		faults = append(faults, errors.New("units do not go with a column of the mean, a curve, copies that are left out, or rows of a log"))
 	}
 	return errors.Join(faults...)
 }
@@ -116,19 +85,4 @@ func (t *Tally) AddUnit(rows RiskSum, lower, spread bool) error {
 		t.Spread.addUnits(mean)
 	}
 	return t.Risk.AddUnits(mean)
-}
-
-// doubts are what a reader of bounds by unit should know: l has the rows.
-func (u UnitLedger) doubts(l Ledger) []string {
-	said := []string{fmt.Sprintf("The independent examples are %s. That they were told apart without the target, and that one says nothing of another, is declared: nothing here measures it.", u.Several())}
-	if rows, units := l.Reference+l.Train+l.Holdout, u.Reference+u.Train+u.Holdout; u.Largest > rows/5 {
-		said = append(said, fmt.Sprintf("One unit has %d of %d rows, and counts as one of %d units: a bound about units says little of rows.", u.Largest, rows, units))
-	}
-	return said
-}
-
-// small reports whether units have two rows or fewer on average, so that neighbouring rows are mostly of
-// different units.
-func (u UnitLedger) small(l Ledger) bool {
-	return l.Reference+l.Train+l.Holdout <= 2*(u.Reference+u.Train+u.Holdout)
 }

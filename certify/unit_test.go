@@ -10,11 +10,10 @@ func withUnits(t testing.TB) Evidence {
 	t.Helper()
 	ev := sound(t)
 	u := UnitLedger{Columns: []string{"day"}, Reference: 20, Train: 300, Holdout: 40, Largest: 60}
-	ev.Ledger = Ledger{Unit: u.Words(), Units: &u, Rows: 12700, Reference: 600, Train: 12005, Holdout: 85, Bad: 10}
+	ev.Ledger = Ledger{Units: &u, Rows: 12700, Reference: 600, Train: 12005, Holdout: 85, Bad: 10}
 	ev.Copies = Copies{Policy: CopiesKept, Distinct: 12685, Rows: 5}
 	ev.Dependence = dependence(12605, -.0123)
 	ev.Sample.Columns = []string{"distance", "hour", "day", "delay"}
-	ev.Assumptions[0].ID = AssumeIndependentUnits
 	ev.Tallies = Tallies{{PredictorDraw, RoleTrain}: {Risk: ones(9, 300)}, {PredictorMean, RoleHoldout}: {Risk: ones(2, 40), Spread: Missed(2, 40)}}
 	ev.Constant.Risk = ones(180, 300)
 	return ev

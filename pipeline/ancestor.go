@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -40,7 +41,7 @@ func (t *training) warmUp(src Source) error {
 	case meta.ARD == t.job.Kernel.Isotropic || !slices.Contains(t.job.Kernel.Family, meta.Kernel):
 		anew = "another kernel"
 	case len(t.job.Inducing) > 0 && !slices.Contains(t.job.Inducing, m), len(t.job.Inducing) == 0 && m > t.mostInducing():
-		anew = certify.Count(int64(m), "inducing point")
+		anew = words.Count(int64(m), "inducing point")
 	}
 	if anew != "" {
 		t.env.Observer.notice(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))

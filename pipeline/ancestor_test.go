@@ -75,7 +75,7 @@ func TestWarmStart(t *testing.T) {
 			var one, two pipelinetest.Store
 			from := ancestorOf(run(t, j, first.window(&one, 0, nil)))
 			r := run(t, j, second.window(&two, 480, from))
-			a := r.Certificate.Declared.Training.Ancestor
+			a := r.Certificate.Publisher.Training.Ancestor
 			if a == nil || a.Certificate != from.Certificate || len(a.Rows) != 1 || a.Rows[0] != (certify.Span{Topic: "rows", First: 0, End: 480}) {
 				t.Fatalf("the ancestor is %+v", a)
 			}
@@ -108,7 +108,7 @@ func TestWarmStart(t *testing.T) {
 					t.Errorf("training again: %v, want %v", err, given.want)
 				}
 			}
-			if v.Retrained && len(r.Certificate.Conditional()) > 0 && !slices.Contains(v.NotChecked(), "that training did not see the hold-out rows") {
+			if v.Retrained && r.Certificate.Ledger.Holdout > 0 && !slices.Contains(v.NotChecked(), certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) {
 				t.Error("what the ancestor has seen is not known from training again")
 			}
 		})
@@ -132,14 +132,14 @@ func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
 		}
 	}
 	ev := evidence(first.Certificate)
-	ev.Declared.Training.Ancestor = &from.Ancestor
+	ev.Publisher.Training.Ancestor = &from.Ancestor
 	if _, err := certify.Certify(ev); err == nil {
 		t.Error("a certificate names an ancestor that has seen its hold-out rows")
 	}
 	for name, spans := range map[string][]certify.Span{
 		"none": nil, "turned": {{Topic: "rows", First: 490, End: 480}}, "touching": {{Topic: "rows", First: 480, End: 490}, {Topic: "rows", First: 490, End: 500}},
 	} {
-		ev.Declared.Training.Ancestor = &certify.Ancestor{Certificate: from.Certificate, Model: from.Model, Rows: spans}
+		ev.Publisher.Training.Ancestor = &certify.Ancestor{Certificate: from.Certificate, Model: from.Model, Rows: spans}
 		if _, err := certify.Certify(ev); err == nil {
 			t.Errorf("%s: rows of an ancestor that are none are taken", name)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A BadRowsDecl declares how many rows may break a row rule. The zero value tolerates none:
@@ -37,7 +37,7 @@ func (d BadRowsDecl) allow(bad, rows int64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d of %s (%s) break a row rule, and bad_rows.tolerance is %s",
-		ErrData, bad, certify.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
+		ErrData, bad, words.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
 }
 
 // stop is the error of allow with a hint; which names bad rows.
@@ -118,7 +118,7 @@ func (r *badReport) words(names []string) string {
 	})
 	var columns []string
 	for _, c := range worst[:min(most, len(worst))] {
-		columns = append(columns, fmt.Sprintf("%q in %s", names[c], certify.Count(r.columns[c], "row")))
+		columns = append(columns, fmt.Sprintf("%q in %s", names[c], words.Count(r.columns[c], "row")))
 	}
 	text := "the first is " + r.first
 	if len(columns) > 0 {

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // finishedBefore is the outcome of an earlier run of this job on the same files, nil if there
@@ -96,7 +98,8 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 	} else if p != nil {
 		current = fmt.Sprintf("Current is certificate %.12s", p.ID)
 		if c, err := s.out.GetCertificate(ctx, p.ID); err == nil {
-			current += ": " + p.Predictor.Of(c).Headline
+			g := p.Predictor.Of(c)
+			current += fmt.Sprintf(": its bound is %s (%s)", words.PercentUp(g.Bound), g.Status)
 		}
 		if o.Record.Exit == 0 {
 			current += fmt.Sprintf(". To make this one current: pacsgp promote %.12s DIR", o.Result.ID)

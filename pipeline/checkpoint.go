@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/frame"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -85,10 +85,10 @@ func (t *training) resume(ctx context.Context) error {
 		other = "another version of the trainer"
 	default:
 		t.state, t.resumed = stored, true
-		t.env.Observer.event(fmt.Sprintf("resumed from the checkpoint after %s", certify.Count(len(stored.Trace), "step")))
+		t.env.Observer.event(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.Trace), "step")))
 		return nil
 	}
-	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", certify.Count(len(stored.Trace), "step"), other))
+	t.env.Observer.notice(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", words.Count(len(stored.Trace), "step"), other))
 	return nil
 }
 

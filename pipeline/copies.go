@@ -56,8 +56,8 @@ func (c Copies) OfRows() int64 { return c.Rows - c.Distinct }
 
 // allow returns an error if there are more copies than the job allows. It does not tell how many, for
 // hold-out rows are among them.
-func (d CopiesDecl) allow(found Copies) error {
-	if d.Policy != CopiesLimited || !(float64(found.OfRows()) > d.Limit*float64(found.Rows)) {
+func (d CopiesDecl) allow(found certify.Copies) error {
+	if d.Policy != CopiesLimited || !(float64(found.Rows) > d.Limit*float64(found.Distinct+found.Rows)) {
 		return nil
 	}
 	return fmt.Errorf("%w: more than %s of the rows equal an earlier row in every used column, the limit of duplicates\n"+
@@ -80,11 +80,6 @@ func (d CopiesDecl) notice(c Copies) string {
 		return text + "were dropped: the bounds are about distinct rows; if equal rows are separate draws, set duplicates: keep"
 	}
 	return text + "count as separate draws, as the job declares: if they are copies, the bounds are too low"
-}
-
-// diagnostic says what was counted.
-func (c Copies) diagnostic() string {
-	return fmt.Sprintf("Of %d rows, %d equal an earlier row in every used column.", c.Rows, c.OfRows())
 }
 
 // percent writes a share with three significant digits.

@@ -100,7 +100,7 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 			t.Errorf("%d times: %+v, %+v", times, got, c.Ledger)
 		}
 		warned := slices.ContainsFunc(notices, func(s string) bool { return strings.Contains(s, "66.7 % of the rows repeat") })
-		if assumed := assumption(c, certify.AssumeEqualRows).ID != ""; assumed != (times > 1) || warned != (times > 1) {
+		if assumed := assumption(c, certify.AssumeDuplicates).ID != ""; assumed != (times > 1) || warned != (times > 1) {
 			t.Errorf("%d times: assumed %v, warned %v: %q", times, assumed, warned, notices)
 		}
 		if got := int(readings.Load()); got > want+1 { // training may read them, too
@@ -174,20 +174,20 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 			both++
 		}
 	}
-	if want := (certify.Ledger{Unit: "row", Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
+	if want := (certify.Ledger{Rows: 20_000, Reference: both, Train: 400 - both, Copies: 19_600}); c.Ledger != want {
 		t.Errorf("ledger %+v, want %+v", c.Ledger, want)
 	}
 	if c.Copies != (certify.Copies{Policy: certify.CopiesDropped, Distinct: 400, Rows: 19_600}) {
 		t.Errorf("copies %+v", c.Copies)
 	}
-	if got := assumption(c, certify.AssumeEqualRows).Status; got != certify.AssumptionAssumed {
-		t.Errorf("that equal rows are copies has the status %q", got)
+	if got := assumption(c, certify.AssumeDuplicates).Checked; got != certify.CheckNone {
+		t.Errorf("that equal rows are copies is checked by %q", got)
 	}
 	src, err := newLake(waves(20_000, 0.5, 170)).open(t.Context(), nil)
 	fatal.If(t, err)
 	fresh, err := pipeline.Evaluate(t.Context(), src, p.result.Model, 1)
 	fatal.If(t, err)
-	draw, _ := c.Guarantee(certify.GuaranteeDraw)
+	draw, _ := c.Claim(certify.ClaimDraw)
 	if draw.N != 400-both || draw.Bound < fresh.Draw {
 		t.Errorf("bound %v with N = %d, but fresh rows give %v", draw.Bound, draw.N, fresh.Draw)
 	}
@@ -204,9 +204,9 @@ func TestKeptCopiesCount(t *testing.T) {
 		t.Errorf("copies %+v and %d in the ledger, want %+v", c.Copies, c.Ledger.Copies, want)
 	}
 	all := publish(t, newLake(columns, 250, 350), limited(0.5)).certificate
-	a, _ := c.Guarantee(certify.GuaranteeDraw)
-	b, _ := all.Guarantee(certify.GuaranteeDraw)
-	if a.Bound != b.Bound || all.Copies.Rows != 300 || assumption(c, certify.AssumeEqualRows).ID != "" {
+	a, _ := c.Claim(certify.ClaimDraw)
+	b, _ := all.Claim(certify.ClaimDraw)
+	if a.Bound != b.Bound || all.Copies.Rows != 300 || assumption(c, certify.AssumeDuplicates).ID != "" {
 		t.Errorf("bounds %v and %v, copies %+v", a.Bound, b.Bound, all.Copies)
 	}
 }
@@ -262,15 +262,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := forge(t, c.of.certificate, func(ev *certify.Evidence) {
-				c.change(ev)
-				for i, a := range ev.Assumptions { // a forger would not forget it
-					if measured, _, found := strings.Cut(a.Diagnostic, " Of "); found && a.ID == certify.AssumeIndependentRows {
-						n := ev.Ledger.Rows
-						ev.Assumptions[i].Diagnostic = measured + " " + pipeline.Copies{Rows: n, Distinct: n - ev.Copies.Rows}.Diagnostic()
-					}
-				}
-			})
+			f := forge(t, c.of.certificate, c.change)
 			if _, err := c.of.verify(t, f, c.of.result.Model, c.of.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}

@@ -122,8 +122,9 @@ func simulate[T any](t *testing.T, seeds int, run func(ctx context.Context, rng 
 
 // outcome is what one run certified, and the truth.
 type outcome struct {
-	draw, mean     certify.Guarantee
+	draw, mean     certify.Claim
 	risk, meanRisk float64
+	kl             float64
 	inducing       int
 }
 
@@ -147,11 +148,11 @@ func certifyRows(ctx context.Context, n law, columns [][]float64, j pipeline.Job
 		return outcome{}, err
 	}
 	var o outcome
-	o.draw, _ = r.Certificate.Guarantee(certify.GuaranteeDraw)
-	o.mean, _ = r.Certificate.Guarantee(certify.GuaranteeMean)
+	o.draw, _ = r.Certificate.Claim(certify.ClaimDraw)
+	o.mean, _ = r.Certificate.Claim(certify.ClaimMean)
 	meta := r.Model.Meta
-	o.inducing = r.Model.Posterior.Inducing()
-	o.risk, o.meanRisk, err = n.risks(r.Model.Posterior, meta.Features[0], meta.Target, o.draw.Loss.Epsilon)
+	o.inducing, o.kl = r.Model.Posterior.Inducing(), r.Certificate.Model.KL
+	o.risk, o.meanRisk, err = n.risks(r.Model.Posterior, meta.Features[0], meta.Target, meta.Loss.Epsilon)
 	return o, err
 }
 
@@ -275,12 +276,12 @@ func checkCoverage(t *testing.T, outcomes []outcome, n int64, delta float64) {
 		draws += count(o.risk > o.draw.Bound)
 		means += count(o.meanRisk > o.mean.Bound)
 		certified += count(o.draw.Status == certify.StatusCertified)
-		terms := certify.Terms{Risk: o.draw.EmpiricalRisk.Upper, LnInverseWeight: o.draw.LnInverseWeight, N: n, Delta: delta}
+		terms := certify.Terms{Risk: *o.draw.Risk, LnInverseWeight: o.draw.LnInverseWeight, N: n, Delta: delta}
 		unpaid += count(o.risk > upper(t, terms))
 		terms.LnInverseWeight = 0
 		free += count(o.risk > upper(t, terms))
 		bound, risk = bound+o.draw.Bound/runs, risk+o.risk/runs
-		empirical, kl = empirical+o.draw.EmpiricalRisk.Upper/runs, kl+o.draw.KL/runs
+		empirical, kl = empirical+*o.draw.Risk/runs, kl+o.kl/runs
 	}
 	allowed := delta * runs
 	if float64(draws) > allowed {

@@ -22,8 +22,8 @@ func anyTolerance(j *pipeline.Job) {
 func TestCurveThroughThePipeline(t *testing.T) {
 	l := newLake(waves(900, 0.2, 4), 400, 500)
 	p := publish(t, l, func(j *pipeline.Job) { anyTolerance(j); j.Inducing, j.Train.Passes = []int{20}, 20 })
-	g, ok := p.certificate.Guarantee(certify.GuaranteeCurve)
-	if !ok || g.Status != certify.StatusConditional || g.Loss.Kind != certify.LossZeroOne || len(g.Curve.Steps) < 20 {
+	g, ok := p.certificate.Claim(certify.ClaimCurve)
+	if !ok || g.Status != certify.StatusCertified || p.certificate.Loss.Kind != certify.LossZeroOne || len(g.Curve.Steps) < 20 {
 		t.Fatalf("%t, %+v", ok, g)
 	}
 	for _, rows := range []*lake{l, nil} {
@@ -34,7 +34,7 @@ func TestCurveThroughThePipeline(t *testing.T) {
 	for i, s := range g.Curve.Steps {
 		beyond := int64(0)
 		for _, e := range off {
-			if e+p.certificate.Accuracy.Tau > s.Tolerance {
+			if e+p.certificate.Model.Accuracy > s.Tolerance {
 				beyond++
 			}
 		}
@@ -101,8 +101,8 @@ func TestCurveEndsTheLooks(t *testing.T) {
 		if looks.Ended != c.ended || len(looks.Earlier) != c.looks {
 			t.Errorf("%s: %+v, want ended %t after %d looks", c.name, looks, c.ended, c.looks)
 		}
-		for _, g := range got.Guarantees {
-			if c.ended && g.Role == certify.RoleHoldout && (g.Status != certify.StatusIndicative || g.Bound != 1) {
+		for _, g := range got.Claims {
+			if c.ended && g.Role == certify.RoleHoldout && (g.Status != certify.StatusVoid || g.Bound != 1) {
 				t.Errorf("%s: %s is %s, %g", c.name, g.ID, g.Status, g.Bound)
 			}
 		}

@@ -78,7 +78,7 @@ func TestSmallestSamplesSayNothing(t *testing.T) {
 				change(j)
 			}
 		})
-		for _, g := range p.certificate.Guarantees {
+		for _, g := range p.certificate.Claims {
 			if g.Bound < 0.9 || g.Bound == 1 && g.Status != certify.StatusVacuous {
 				t.Errorf("%d rows: guarantee %s is %s with bound %v", n, g.ID, g.Status, g.Bound)
 			}
@@ -168,8 +168,8 @@ func TestDamagedModelsAreNotCertified(t *testing.T) {
 			env.Sink = damagedSink{&store, damage}
 			r, err := pipeline.Run(t.Context(), job(t, tiny), env)
 			if broken := name == "L" || name == "Z"; broken && err == nil {
-				for _, g := range r.Certificate.Guarantees {
-					if g.Status != certify.StatusIndicative {
+				for _, g := range r.Certificate.Claims {
+					if g.Status != certify.StatusVoid {
 						t.Errorf("guarantee %s is %s, want indicative", g.ID, g.Status)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
@@ -118,9 +119,9 @@ func (e Encodings) unscaled(columns []Affine) []Affine {
 // String says how many levels or periods there are.
 func (e *Encoding) String() string {
 	if e.Cyclic != nil {
-		return certify.Count(len(e.Cyclic), "period")
+		return words.Count(len(e.Cyclic), "period")
 	}
-	return certify.Count(len(e.OneHot), "level")
+	return words.Count(len(e.OneHot), "level")
 }
 
 // put writes the inputs of a value of a feature: docs/format.md, 4.8.

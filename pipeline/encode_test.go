@@ -84,7 +84,7 @@ func TestEncodings(t *testing.T) {
 			changed.Meta.Encode = pipeline.Encodings{{Column: "station", OneHot: slices.Repeat([]float64{7}, m.Posterior.Dim()-2)}}
 			digest, err := forged.store.PutModel(t.Context(), changed)
 			fatal.If(t, err)
-			with := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+			with := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
 			if _, err := p.verify(t, with, changed, digest, nil); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("a model with another encoding: %v", err)
 			}

@@ -13,8 +13,8 @@ import (
 // A run certifies it; verification certifies it again and compares the documents. A model that
 // does not follow from the job is an error.
 func evidence(job Job, configuration []byte, m Model, modelDigest string, found *lastPassResult, word certify.Declared) (certify.Evidence, error) {
-	job = job.ForRows(found.Rows)
-	if err := errors.Join(job.placed(), job.BadRows.allow(found.Bad, found.Rows), job.Copies.allow(found.Copies)); err != nil {
+	job = job.ForRows(found.Ledger.Rows)
+	if err := errors.Join(job.placed(), job.BadRows.allow(found.Ledger.Bad, found.Ledger.Rows), job.Copies.allow(found.Copies)); err != nil {
 		return certify.Evidence{}, err
 	}
 	if err := follows(job, m, found); err != nil {
@@ -24,14 +24,13 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if err != nil {
 		return certify.Evidence{}, err
 	}
-	unit, units, err := job.Unit.counted(found.Units)
-	if err != nil {
-		return certify.Evidence{}, err
-	}
 	meta := m.Meta
 	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
 	if err != nil {
 		return certify.Evidence{}, err
+	}
+	if job.Unit.given() != (found.Ledger.Units != nil) {
+		return certify.Evidence{}, errors.New("units are counted, or not, against the job")
 	}
 	if word.Training.Hurried > 0 && job.Train.Time == 0 {
 		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
@@ -39,35 +38,22 @@ func evidence(job Job, configuration []byte, m Model, modelDigest string, found 
 	if word.Training.Ancestor != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
-	word.Unit = job.Loss.Unit
-	return certify.Evidence{
-		Loss:       certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name},
-		Delta:      job.Spends(),
-		Tallies:    found.Tallies.For(job.Spends()),
-		Accuracy:   accuracy(meta.Loss, meta.Target),
-		KL:         kl,
-		Kernel:     certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
-		Theta:      meta.Theta,
-		Constant:   certify.Constant{Value: found.Constant, Origin: found.Origin, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk},
-		Dependence: found.Dependence,
-		Copies:     job.counted(found.Copies),
-		Mean:       found.Mean,
-		Grouping:   job.grouping(found.Groups),
-		Ledger: certify.Ledger{
-			Unit: unit, Units: units, Rows: found.Rows, Reference: found.reference(), Train: found.Train,
-			Holdout: found.Holdout, Copies: found.Dropped, Bad: found.Bad, Outside: found.Outside,
-		},
-		Sample: certify.Sample{
-			Digest: found.Digest.String(), Targets: found.Targets.String(), Shards: int64(found.Shards), Rows: found.Rows,
-			Columns: slices.Concat(job.inputs(meta), job.Unit.Columns, []string{meta.Target.Name}), Segments: found.Segments,
-		},
-		RowRules:      meta.RowRules,
-		ModelDigest:   modelDigest,
-		Configuration: configuration,
-		Roles:         certify.Roles{Key: job.Roles.Key, Last: job.Roles.Last},
-		OptimiserSeed: job.Train.Seed, Jitter: jitter,
-		Declared: word, Assumptions: assumptions(job, found),
-	}, nil
+	stated, err := certify.State(configuration)
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	ev := found.Evidence
+	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
+	ev.Delta, ev.Tallies = job.Spends(), found.Tallies.For(job.Spends())
+	ev.Copies.Policy, ev.Copies.Limit = job.Copies.Policy, job.Copies.Limit
+	ev.Ledger.Units, ev.Grouping = job.Unit.counted(found.Ledger.Units), job.grouping(found.GroupValues())
+	ev.Sample.Columns = slices.Concat(job.inputs(meta), job.Unit.Columns, []string{meta.Target.Name})
+	ev.Model = certify.Facts{
+		Digest: modelDigest, KL: kl, Accuracy: accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
+		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
+	}
+	ev.Job, ev.Publisher = stated, word
+	return ev, nil
 }
 
 // accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
@@ -92,33 +78,6 @@ func accuracy(l certify.Loss, target Affine) float64 {
 // scaledAccuracy is the accuracy in scaled units, rounded up.
 func scaledAccuracy(l certify.Loss, target Affine) float64 {
 	return accuracy(l, target) / target.Scale * (1 + 0x1p-40)
-}
-
-// assumptions states which premises the run enforces, assumes or breaks.
-func assumptions(job Job, found *lastPassResult) []certify.Assumption {
-	n := found.Dependence
-	rows := certify.Assumption{ID: certify.AssumeIndependentRows, Status: certify.AssumptionAssumed}
-	if job.Unit.given() {
-		rows.ID = certify.AssumeIndependentUnits
-	}
-	rows.Diagnostic = fmt.Sprintf("The correlation of the targets of consecutive rows is %.3f over %s.", n.Correlation, certify.Count(n.Pairs, "pair"))
-	switch {
-	case job.Unit.given():
-		rows.Diagnostic += " Whether units are alike was not measured."
-	case n.Suspicious:
-		rows.Diagnostic += " Independent rows in order of arrival would hardly show what was measured of near rows: unless the rows were sorted, they depend on each other, and the bound may be too low."
-	}
-	rows.Diagnostic += " " + found.Copies.diagnostic()
-	if job.BadRows.Some() {
-		rows.Diagnostic += fmt.Sprintf(" %d of %d rows break a row rule and are left out: of these nothing is promised.", found.Bad, found.Rows)
-	}
-	enforced := func(id certify.AssumptionID) certify.Assumption {
-		return certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
-	}
-	return []certify.Assumption{
-		rows, enforced(certify.AssumePriorFirst), enforced(certify.AssumeLossFirst),
-		enforced(certify.AssumeRolesByKey), enforced(certify.AssumeSeparatePass), enforced(certify.AssumeLossProven),
-	}
 }
 
 // describe derives the description of a model from job, scaling and the model itself: its kernel's

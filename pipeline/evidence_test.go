@@ -93,17 +93,17 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 		units, _ := new(big.Float).SetMantExp(big.NewFloat(loss), 60).Int(nil) // rounded down
 		sum.Add(sum, units)
 	}
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	if draw.N != int64(len(want.train)) || draw.EmpiricalRisk.Exact.Count() != draw.N {
-		t.Fatalf("N = %d, losses of %d rows, want %d", draw.N, draw.EmpiricalRisk.Exact.Count(), len(want.train))
+	draw, _ := p.certificate.Claim(certify.ClaimDraw)
+	if draw.N != int64(len(want.train)) || p.certificate.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count() != draw.N {
+		t.Fatalf("N = %d, want %d", draw.N, len(want.train))
 	}
 	scaled := new(big.Float).SetMantExp(new(big.Float).SetInt(sum), -60)
 	mean, _ := scaled.Quo(scaled, big.NewFloat(float64(draw.N))).Float64()
 	// The formula above knows nothing of rounding errors, for which intervals have room.
-	if got := draw.EmpiricalRisk.Upper; !(mean <= got && got <= mean+1e-8) {
+	if got := *draw.Risk; !(mean <= got && got <= mean+1e-8) {
 		t.Errorf("empirical risk is %.17g, want %.17g and hardly more", got, mean)
 	}
-	if got := draw.EmpiricalRisk.Upper; p.certificate.Ledger.Reference != int64(len(want.reference)) || !(got > 0.1) {
+	if got := *draw.Risk; p.certificate.Ledger.Reference != int64(len(want.reference)) || !(got > 0.1) {
 		t.Errorf("%d reference rows, risk %v: want %d, and a risk above the share of rows that are missed", p.certificate.Ledger.Reference, got, len(want.reference))
 	}
 }
@@ -124,11 +124,12 @@ func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
 	}
 	trace := p.result.Training.Trace
 	best := trace[len(trace)-1] // a trainer that is done reports its best refinement
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	draw, _ := p.certificate.Claim(certify.ClaimDraw)
+	kl := p.certificate.Model.KL
 	const accuracy = 1e-3 // of the risk: that of tolerances less τ is larger by so much, at most
-	if least := best.Risk - 1e-6; !(least <= draw.EmpiricalRisk.Upper && draw.EmpiricalRisk.Upper <= least+accuracy*best.Risk+2e-6) || math.Abs(best.KL-draw.KL) > 1e-6*(1+draw.KL) {
+	if least := best.Risk - 1e-6; !(least <= *draw.Risk && *draw.Risk <= least+accuracy*best.Risk+2e-6) || math.Abs(best.KL-kl) > 1e-6*(1+kl) {
 		t.Errorf("the best refinement has risk %v and KL %v, the certificate %v and %v: what was refined is not what is certified",
-			best.Risk, best.KL, draw.EmpiricalRisk.Upper, draw.KL)
+			best.Risk, best.KL, *draw.Risk, p.certificate.Model.KL)
 	}
 }
 
@@ -136,21 +137,21 @@ func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
 // grid and job give it, and the bound is no lower than they make it.
 func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
 	p := publish(t, newLake(waves(300, 0.1, 32)), func(j *pipeline.Job) { tiny(j); j.Grid = pipeline.PaperGrid })
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+	draw, _ := p.certificate.Claim(certify.ClaimDraw)
 	q := p.result.Model.Posterior
 	weight := 3 * math.Log(1201) // two lengthscales and the variance on the paper's grid
 	n := float64(draw.N)
-	terms := draw.KL + draw.LnInverseWeight + draw.LnXi + draw.LnInverseDelta
+	terms := p.certificate.Model.KL + draw.LnInverseWeight + draw.LnXi + draw.LnInverseDelta
 	for _, term := range []struct {
 		name             string
 		got, want, above float64
 	}{
-		{"KL", draw.KL, q.KL(), 1e-8 * (1 + q.KL())},
+		{"KL", p.certificate.Model.KL, q.KL(), 1e-8 * (1 + q.KL())},
 		{"ln 1/p", draw.LnInverseWeight, weight, 1e-12},
 		{"ln xi", draw.LnXi, math.Log(math.Sqrt(n * math.Pi / 2)), 0.1}, // ξ = √(πN/2) + 2/3 + …
 		{"ln 1/delta", draw.LnInverseDelta, math.Log(100), 1e-14},
 		{"exponent", draw.Exponent, terms / n, 1e-14 * terms / n},
-		{"bound", draw.Bound, certify.KLInverse(draw.EmpiricalRisk.Upper, terms/n*(1-1e-15)), 1e-12},
+		{"bound", draw.Bound, certify.KLInverse(*draw.Risk, terms/n*(1-1e-15)), 1e-12},
 	} {
 		if !(term.got >= term.want*(1-1e-15) && term.got <= term.want+term.above) {
 			t.Errorf("%s = %v, want %v to %v", term.name, term.got, term.want, term.want+term.above)
@@ -189,12 +190,12 @@ func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
 		for _, x := range meta.Theta {
 			grids = append(grids, x.Grid)
 		}
-		return []any{meta.Features, meta.Target, meta.Loss, grids, p.certificate.Baseline.Constant}
+		return []any{meta.Features, meta.Target, meta.Loss, grids, p.certificate.Constant.Value}
 	}
 	if diff := cmp.Diff(prior(a), prior(b)); diff != "" {
 		t.Errorf("scaling, loss, grids or yardstick depend on train rows:\n%s", diff)
 	}
-	if a.certificate.Guarantees[0].EmpiricalRisk == b.certificate.Guarantees[0].EmpiricalRisk {
+	if *a.certificate.Claims[1].Risk == *b.certificate.Claims[1].Risk {
 		t.Error("the train rows make no difference at all")
 	}
 }

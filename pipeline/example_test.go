@@ -41,7 +41,7 @@ func ExampleColumns() {
 	defer os.RemoveAll(folder)
 	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Software: "example 1.0"}))
 	r := o.Result
-	mean := r.Certificate.Best(certify.PredictorMean)
+	mean := r.Certificate.About(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 
 	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, pipeline.Resources{}))

@@ -202,9 +202,6 @@ func (r Roles) StartRows() []int64 {
 	return ordinals
 }
 
-// Diagnostic is what a certificate says of copies.
-func (c Copies) Diagnostic() string { return c.diagnostic() }
-
 // PassOver makes the last pass over some shards.
 func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) (*Pass, error) {
 	p, err := h.Prepare(ctx, env)

@@ -11,7 +11,7 @@ import (
 // meets a reference row, an inducing point or the target.
 func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 	clean := publish(t, newLake(waves(700, 0.1, 4), 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
-	want, _ := clean.certificate.Guarantee(certify.GuaranteeDraw)
+	want, _ := clean.certificate.Claim(certify.ClaimDraw)
 	for name, column := range map[string]int{"feature": 0, "target": 2} {
 		steps := []int{97, 700}
 		if testing.Short() {
@@ -23,7 +23,7 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 				columns[column][i] = 1e9
 			}
 			p := publish(t, newLake(columns, 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
-			got, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
+			got, _ := p.certificate.Claim(certify.ClaimDraw)
 			if got.Status != certify.StatusCertified || !(got.Bound <= want.Bound+2.5/float64(step)+0.02) {
 				t.Errorf("%s, every %d: %s, bound %.4f; without fill values %.4f", name, step, got.Status, got.Bound, want.Bound)
 			}

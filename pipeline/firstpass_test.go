@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
@@ -114,7 +113,7 @@ func distinguish(column []float64) {
 	highest := 0
 	for i := range column {
 		column[i] = 7
-		if key := certify.DefaultRolesKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
+		if key := pipeline.DefaultKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
 			highest = i
 		}
 	}

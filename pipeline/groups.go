@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A GroupsDecl declares groups of rows, each with a bound of its own. Its zero value has none.
@@ -186,7 +187,7 @@ func (d GroupsDecl) strange(columns []string, reference rawRows) []string {
 	if d.Values == nil || reference.n == 0 || slices.ContainsFunc(reference.column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
 		return nil
 	}
-	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", certify.Count(int64(reference.n), "reference row"), d.Column)}
+	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", words.Count(int64(reference.n), "reference row"), d.Column)}
 }
 
 // packed are values as a string, to compare subjects of passes.

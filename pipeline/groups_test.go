@@ -56,27 +56,27 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 			return j.Open(ctx, rows, features, env.Resources, nil)
 		}
 		r := run(t, j, env)
-		g, ok := r.Certificate.Guarantee(certify.GuaranteeGroups)
+		g, ok := r.Certificate.Claim(certify.ClaimGroups)
 		want := []float64{0, 1, 2}
 		if values != nil {
 			want = []float64{0, 2}
 		}
-		if !ok || !slices.Equal(g.Groups.Values, want) || !g.Groups.Beside || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
+		if !ok || !slices.Equal(r.Certificate.Grouping.Values, want) || !r.Certificate.Grouping.Beside || !slices.Equal(r.Certificate.Features(), []string{"a", "b"}) {
 			t.Fatalf("%t, %+v of %q", ok, g.Groups, r.Certificate.Features())
 		}
 		held, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
 		fatal.If(t, err)
 		n := make([]int64, len(want)+1)
 		for _, i := range held.HoldoutRows(77) {
-			n[g.Groups.Of(l.columns[2][i])]++
+			n[r.Certificate.Grouping.Of(l.columns[2][i])]++
 		}
 		var misses int64
-		for i, of := range g.Groups.Each {
+		for i, of := range g.Groups {
 			if misses += of.Misses; of.N != n[i] {
 				t.Errorf("group %d has %d rows, want %d", i, of.N, n[i])
 			}
 		}
-		if whole, _ := r.Certificate.HeldOut(); misses != int64(math.Round(whole.EmpiricalRisk.Upper*float64(whole.N))) {
+		if whole, _ := r.Certificate.HeldOut(); misses != int64(math.Round(*whole.Risk*float64(whole.N))) {
 			t.Errorf("%d misses in groups", misses)
 		}
 		fatal.If(t, verify(r.Certificate, r))
@@ -127,7 +127,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 		}
 		p := publish(t, l, of("station"))
 		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
-			ev.Configuration = bytes.Replace(ev.Configuration, []byte(`"column":"station"`), []byte(`"column":"stattion"`), 1)
+			ev.Job.Values = bytes.Replace(ev.Job.Values, []byte(`"column":"station"`), []byte(`"column":"stattion"`), 1)
 		})
 		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 			t.Errorf("values %v: forged: %v", values, err)

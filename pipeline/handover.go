@@ -189,23 +189,23 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if err != nil {
 		return nil, err
 	}
-	if found.Digest.String() != h.Sample || found.Targets.String() != h.Targets {
+	if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {
 		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
-			"the source was changed meanwhile; run again on a source that does not change", ErrChanged, found.Digest, h.Sample)
+			"the source was changed meanwhile; run again on a source that does not change", ErrChanged, found.Sample.Digest, h.Sample)
 	}
 	if found.Referred != h.Reference {
 		return nil, fmt.Errorf("%w: the last pass read other reference rows than training had: run again", ErrChanged)
 	}
-	if found.Constant != h.Constant {
-		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", ErrChanged, found.Constant, h.Constant)
+	if found.Constant.Value != h.Constant {
+		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", ErrChanged, found.Constant.Value, h.Constant)
 	}
-	if !slices.Equal(found.Groups, h.Groups) {
-		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", ErrChanged, found.Groups, h.Groups)
+	if !slices.Equal(found.GroupValues(), h.Groups) {
+		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", ErrChanged, found.GroupValues(), h.Groups)
 	}
-	found.Segments = h.Segments
+	found.Sample.Segments = h.Segments
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.shardDigests(indices(pass.of.columns))}
 	r.Diagnostics = Diagnostics{
-		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Dependence: found.Dependence, Instructions: model.InstructionSet(),
+		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Instructions: model.InstructionSet(),
 		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
@@ -215,7 +215,7 @@ func (h *Handover) certify(ctx context.Context, job Job, pass *Pass, env Environ
 	if r.Certificate, err = derive(job, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err
 	}
-	if r.Certificate.Dependence.Suspicious && !job.Unit.given() {
+	if r.Certificate.Warned(certify.WarnDependence) && !job.Unit.given() {
 		env.Observer.notice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; roles.holdout: {last: 10 %} holds out rows that are later than all others")
 	}
 	env.Observer.progress(Progress{Phase: PhasePublish, Elapsed: Seconds(time.Since(began))})

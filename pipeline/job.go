@@ -80,9 +80,12 @@ const (
 	ScalingNone      Scaling = "none"      // centre 0 and scale 1; there are no reference rows
 )
 
+// DefaultKey is the key of a job that names none.
+const DefaultKey = "pacsgp"
+
 // A RolesDecl declares the rule that assigns roles to rows.
 type RolesDecl struct {
-	Key     string  `json:"key"`               // default: [certify.DefaultRolesKey]
+	Key     string  `json:"key"`               // default: [defaultKey]
 	Holdout float64 `json:"holdout,omitempty"` // share of hold-out rows; 0 with the method holdout: see [Job.ForRows]
 	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
 
@@ -172,7 +175,7 @@ func (j Job) WithDefaults() (Job, error) {
 		fault("loss.epsilon: std means standard deviations over reference rows; without scaling give epsilon in raw units")
 	}
 	if j.Roles.Key == "" {
-		j.Roles.Key = certify.DefaultRolesKey
+		j.Roles.Key = DefaultKey
 	}
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
 		fault("roles.key: %w", err)

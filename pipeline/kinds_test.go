@@ -20,12 +20,12 @@ func TestEveryLossCertifies(t *testing.T) {
 	for _, loss := range kinds(1) {
 		seen[string(loss.Kind)] = true
 		p := publish(t, newLake(columns, 150, 250), func(j *pipeline.Job) { j.Loss, j.Inducing, j.Train.Passes = loss, []int{12}, 15 })
-		draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-		if draw.Status != certify.StatusCertified && loss.Kind != certify.LossRelative || draw.Loss.Kind != loss.Kind || !(draw.Bound < 0.6) {
-			t.Errorf("%+v: bound %v is %s for loss %+v", loss, draw.Bound, draw.Status, draw.Loss)
+		draw, _ := p.certificate.Claim(certify.ClaimDraw)
+		if draw.Status != certify.StatusCertified && loss.Kind != certify.LossRelative || p.certificate.Loss.Kind != loss.Kind || !(draw.Bound < 0.6) {
+			t.Errorf("%+v: bound %v is %s for loss %+v", loss, draw.Bound, draw.Status, p.certificate.Loss)
 		}
-		if !(draw.EmpiricalRisk.Upper < draw.Bound && draw.Bound <= draw.BoundPinsker+1e-15) {
-			t.Errorf("%+v: risk %v, bound %v, Pinsker's %v are out of order", loss, draw.EmpiricalRisk.Upper, draw.Bound, draw.BoundPinsker)
+		if !(*draw.Risk < draw.Bound && draw.Bound <= draw.BoundPinsker+1e-15) {
+			t.Errorf("%+v: risk %v, bound %v, Pinsker's %v are out of order", loss, *draw.Risk, draw.Bound, draw.BoundPinsker)
 		}
 		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
 			t.Errorf("%+v: %v", loss, err)
@@ -47,8 +47,8 @@ func TestFamilyIsChosenByTheBound(t *testing.T) {
 	best, least := "", 1.0
 	for _, name := range families {
 		p := publish(t, l, settings(name))
-		draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-		if k := p.certificate.Kernel; k.Family != name || len(k.Families) != 1 || p.result.Model.Meta.Kernel != name {
+		draw, _ := p.certificate.Claim(certify.ClaimDraw)
+		if k := p.certificate.Model.Kernel; k.Family != name || len(k.Families) != 1 || p.result.Model.Meta.Kernel != name {
 			t.Errorf("a job with the kernel %s has the kernel %+v", name, k)
 		}
 		if draw.Status != certify.StatusCertified || math.Abs(draw.LnInverseWeight-3*math.Log(1201)) > 1e-12 {
@@ -62,8 +62,8 @@ func TestFamilyIsChosenByTheBound(t *testing.T) {
 		}
 	}
 	p := publish(t, l, settings(families...))
-	draw, _ := p.certificate.Guarantee(certify.GuaranteeDraw)
-	if k := p.certificate.Kernel; k.Family != best || !slices.Equal(k.Families, families) || p.result.Training.Kernel != best {
+	draw, _ := p.certificate.Claim(certify.ClaimDraw)
+	if k := p.certificate.Model.Kernel; k.Family != best || !slices.Equal(k.Families, families) || p.result.Training.Kernel != best {
 		t.Errorf("the kernel is %+v, the record says %s: want %s, which has the lowest bound", k, p.result.Training.Kernel, best)
 	}
 	if want := 3*math.Log(1201) + math.Log(3); math.Abs(draw.LnInverseWeight-want) > 1e-12 || !(draw.Bound >= least) {
@@ -82,14 +82,14 @@ func TestBestCandidateIsChosen(t *testing.T) {
 	least := 1.0
 	for _, m := range []int{2, 14, 5} {
 		p := publish(t, l, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{m}, 8 })
-		bounds[m] = p.certificate.Guarantees[0].Bound
+		bounds[m] = p.certificate.Claims[0].Bound
 		least = min(least, bounds[m])
 	}
 	var events []string
 	env := l.environment(publish(t, l, tiny).store)
 	env.Observer.Event = func(text string) { events = append(events, text) }
 	r := run(t, job(t, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{2, 14, 5}, 8 }), env)
-	if got := r.Certificate.Guarantees[0].Bound; got != least || bounds[r.Training.Inducing] != least {
+	if got := r.Certificate.Claims[0].Bound; got != least || bounds[r.Training.Inducing] != least {
 		t.Errorf("%d inducing points with bound %v were chosen among %v", r.Training.Inducing, got, bounds)
 	}
 	if got := r.Model.Posterior.Inducing(); got != r.Training.Inducing {

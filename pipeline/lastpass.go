@@ -10,34 +10,18 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 )
 
-// A lastPassResult is what a full pass over a sample finds about a model: the evidence of a
-// certificate. It comes from a source opened anew and from the model's stored bytes, in the
-// run that certifies and in every verification.
+// A lastPassResult is what a full pass over the dataset finds about a model: its part of the evidence
+// of a certificate, which [evidence] completes. It comes from a source opened anew and from the
+// model's stored bytes, in the run that certifies and in every verification.
 type lastPassResult struct {
-	Rows, Train int64
-	Holdout     int64
-	Units       *certify.UnitLedger // nil: examples are rows
-	Shards      int
-	Segments    []Segment // the shards in a log; nil: the rows were not read from one
-	Digest      Digest
-	Targets     Digest // of the multiset of the target's values
-	Copies      Copies
-	Dropped     int64    // rows with the role copy
-	Bad         int64    // rows that break a row rule
-	Outside     int64    // rows that the column of the mean was fitted on
-	Columns     []string // that were read
-	Tallies     certify.Tallies
-	Reference   []Affine       // scaling by the reference rows: features, then target
-	Referred    string         // digest of the reference rows
-	Constant    float64        // the baseline's, chosen on kept, raw units
-	Origin      certify.Origin // of kept
-	Dependence  certify.Dependence
-	Mean        *certify.Mean
-	Groups      []float64     // values with a group of their own, by the reference rows or the job
-	Encode      Encodings     // by the reference rows and the job; nil without rows
-	Passed      time.Duration // time of the pass over the rows
+	certify.Evidence
 
-	kept rawRows // reference rows, or start rows if there are none, in the order of their ordinals
+	Reference []Affine      // scaling by the prior rows: features, then target
+	Referred  string        // digest of the prior rows
+	Encode    Encodings     // by the prior rows and the job; nil without rows
+	Passed    time.Duration // time of the pass over the rows
+
+	kept rawRows // prior rows, or start rows if there are none, in the order of their ordinals
 }
 
 // wholeLastPass makes the pass over all rows. The source's columns must be the model's
@@ -58,7 +42,7 @@ func wholeLastPass(ctx context.Context, src Source, m Model, job Job, known subj
 	if found, err = pass.result(ctx, job, m); err != nil {
 		return nil, err
 	}
-	found.Passed, found.Segments = time.Since(began), segmentsOf(src)
+	found.Passed, found.Sample.Segments = time.Since(began), segmentsOf(src)
 	return found, nil
 }
 
@@ -103,27 +87,32 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		return nil, err
 	}
 	mean := MeanDecl{m.Meta.Mean}
-	found := &lastPassResult{
-		Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside, Shards: p.of.shards, Columns: columns,
-		Tallies:    p.tallies.Clone(),
-		Dependence: p.dependence(),
-	}
-	var err error
-	if err = p.examples(found); err != nil {
+	found := &lastPassResult{Evidence: certify.Evidence{
+		Tallies: p.tallies.Clone(), Dependence: p.dependence(),
+		Ledger: certify.Ledger{Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside},
+		Sample: certify.Sample{Shards: int64(p.of.shards), Columns: columns},
+	}}
+	l := &found.Ledger
+	err := p.examples(found, job)
+	if err != nil {
 		return nil, err
 	}
-	if found.Copies, err = p.counted(ctx); err != nil {
+	copies, err := p.counted(ctx)
+	if err != nil {
 		return nil, err
 	}
+	found.Copies = job.counted(copies)
 	if p.marks == nil {
-		found.Dropped = found.Copies.OfRows()
+		l.Copies = found.Copies.Rows
 	}
-	found.Digest, found.Targets = p.digests(indices(p.of.columns))
-	kept, want := p.rows(), found.reference()
+	digest, targets := p.digests(indices(p.of.columns))
+	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
+	l.Reference = l.Rows - l.Train - l.Holdout - l.Copies - l.Bad - l.Outside
+	kept, want := p.rows(), l.Reference
 	reference := kept
-	found.Origin = certify.OriginReference
+	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk}
 	if want == 0 {
-		reference, want, found.Origin = rawRows{columns: kept.columns}, min(startRows, found.Train), certify.OriginStart
+		reference, want, found.Constant.Origin = rawRows{columns: kept.columns}, min(startRows, l.Train), certify.OriginStart
 	}
 	found.Referred = reference.digest(indices(p.of.columns))
 	if kept.n == 0 || int64(kept.n) != want {
@@ -138,7 +127,7 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 	if found.Mean, err = mean.distances(reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
 		return nil, err
 	}
-	if found.Origin == certify.OriginReference {
+	if found.Constant.Origin == certify.OriginReference {
 		for c := range len(m.Meta.Features) {
 			found.Reference = append(found.Reference, standardise(kept.column(c)))
 		}
@@ -147,11 +136,12 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		target.Centre = mean.centre(centre(y, target.Centre))
 		found.Reference = append(found.Reference, target)
 	}
-	if found.Groups, err = job.groupValues(inputs, reference); err != nil {
+	groups, err := job.groupValues(inputs, reference)
+	if err != nil {
 		return nil, err
 	}
-	found.kept = kept
-	found.Constant = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
+	found.Grouping, found.kept = job.grouping(groups), kept
+	found.Constant.Value = bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)
 	return found, mean.knowsTarget(kept)
 }
 
@@ -163,21 +153,16 @@ func (p *Pass) sees(columns []string) error {
 	return nil
 }
 
-// reference is the number of reference rows.
-func (e *lastPassResult) reference() int64 {
-	return e.Rows - e.Train - e.Holdout - e.Dropped - e.Bad - e.Outside
-}
-
 // examples sets the numbers of train rows and of hold-out rows. If examples are units, it adds them to
 // the tallies.
-func (p *Pass) examples(found *lastPassResult) (err error) {
-	to := found.Tallies
+func (p *Pass) examples(found *lastPassResult, job Job) (err error) {
+	to, l := found.Tallies, &found.Ledger
 	if p.units == nil {
-		found.Train, found.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+		l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
 		return nil
 	}
-	found.Units = &p.units.ledger
-	found.Train, found.Holdout, err = p.units.tally(to)
+	l.Units = job.Unit.counted(&p.units.ledger)
+	l.Train, l.Holdout, err = p.units.tally(to)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A Fill stands for the missing values of a feature: nulls, NaN and all others that break a row
@@ -128,5 +128,5 @@ func (s *Survey) filled() []string {
 	if all == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("of %s %s", certify.Count(int64(s.reference.n), "reference row"), strings.Join(all, ", "))}
+	return []string{fmt.Sprintf("of %s %s", words.Count(int64(s.reference.n), "reference row"), strings.Join(all, ", "))}
 }

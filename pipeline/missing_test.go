@@ -64,7 +64,7 @@ func TestFilled(t *testing.T) {
 			changed.Meta.Encode[0].Fill = &pipeline.Fill{With: &other, Flag: flagged}
 			digest, err := p.store.PutModel(t.Context(), changed)
 			fatal.If(t, err)
-			forged := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+			forged := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
 			if _, err := p.verify(t, forged, changed, digest, l); !errors.Is(err, pipeline.ErrRefused) {
 				t.Errorf("another number for missing values: %v", err)
 			}

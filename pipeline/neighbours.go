@@ -56,10 +56,10 @@ func (s *series) merge(next series) {
 }
 
 // dependence says how alike the targets of near rows are.
-func (p *Pass) dependence() certify.Dependence {
+func (p *Pass) dependence() certify.Series {
 	var targets series
 	for _, s := range p.inOrder() {
 		targets.merge(s.targetsInOrder)
 	}
-	return certify.NewDependence(targets.Series)
+	return targets.Series
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A Judge names the predictor whose guarantee decides the status of a run.
@@ -14,18 +15,12 @@ type Judge string
 
 // The predictors.
 const (
-	JudgeMean Judge = "mean" // predictions
-	JudgeDraw Judge = "draw" // a function drawn from Q
+	JudgeMean Judge = "prediction" // predictions, by default
+	JudgeDraw Judge = "draw"       // a function drawn from Q
 )
 
-// Of returns the best guarantee of a certificate for the predictor, as its maker knows it: one
-// from hold-out rows may be it, unless the key may have been chosen for easy ones.
-func (j Judge) Of(c certify.Certificate) certify.Guarantee {
-	if c.SplitChosen() {
-		return c.About(j.Predictor())
-	}
-	return c.Best(j.Predictor())
-}
+// Of returns the claim of a certificate about the predictor.
+func (j Judge) Of(c certify.Certificate) certify.Claim { return c.About(j.Predictor()) }
 
 // Predictor is the predictor by its name in certificates; "" means the mean.
 func (j Judge) Predictor() certify.Predictor {
@@ -43,50 +38,48 @@ type Outcome struct {
 
 // A RunRecord has the facts of one run that enter no identity.
 type RunRecord struct {
-	Format      string          `json:"format"` // pacsgp-run/2
-	Run         string          `json:"run"`    // names the process in its log
-	Exit        int             `json:"exit_status"`
-	Fault       string          `json:"fault,omitempty"` // why it is not 0
-	Doubts      []string        `json:"doubts"`          // reservations about the certificate, such as earlier attempts
-	Mean        Verdict         `json:"mean"`            // of the guarantee for predictions, which predict writes
-	Draw        Verdict         `json:"draw"`            // of that for a draw of Q
-	Judge       Judge           `json:"judge"`           // which of them decides status and bound
-	Status      certify.Status  `json:"status"`
-	Bound       float64         `json:"bound"`
-	Suspicious  bool            `json:"suspicious"` // consecutive rows are more alike than independent ones would be
-	Limit       float64         `json:"limit,omitempty"`
-	Certificate string          `json:"certificate"` // file names in the output directory
-	Row         string          `json:"certificate_row"`
-	Model       string          `json:"model"`
-	ID          string          `json:"id"` // of the certificate
-	Attempt     certify.Attempt `json:"attempt"`
-	Began       time.Time       `json:"began"`
-	Seconds     float64         `json:"seconds"`
-	Software    string          `json:"software"`
-	Go          string          `json:"go"`
-	Platform    string          `json:"platform"`
-	Workers     int             `json:"workers"`
-	Memory      int64           `json:"memory"`
-	Diagnostics Diagnostics     `json:"diagnostics"`
-	Training    Training        `json:"training"`
+	Format      string            `json:"format"` // pacsgp-run/2
+	Run         string            `json:"run"`    // names the process in its log
+	Exit        int               `json:"exit_status"`
+	Fault       string            `json:"fault,omitempty"` // why it is not 0
+	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
+	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
+	Draw        Verdict           `json:"draw"`            // of that for a draw of Q
+	Judge       Judge             `json:"judge"`           // which of them decides status and bound
+	Status      certify.Status    `json:"status"`
+	Bound       float64           `json:"bound"`
+	Limit       float64           `json:"limit,omitempty"`
+	Certificate string            `json:"certificate"` // file names in the output directory
+	Row         string            `json:"certificate_row"`
+	Model       string            `json:"model"`
+	ID          string            `json:"id"` // of the certificate
+	Attempt     certify.Attempt   `json:"attempt"`
+	Began       time.Time         `json:"began"`
+	Seconds     float64           `json:"seconds"`
+	Software    string            `json:"software"`
+	Go          string            `json:"go"`
+	Platform    string            `json:"platform"`
+	Workers     int               `json:"workers"`
+	Memory      int64             `json:"memory"`
+	Diagnostics Diagnostics       `json:"diagnostics"`
+	Training    Training          `json:"training"`
 }
 
 // A Verdict is the short form of a guarantee.
 type Verdict struct {
-	Status   certify.Status `json:"status"`
-	Bound    float64        `json:"bound"`
-	Headline string         `json:"headline"`
+	Status certify.Status `json:"status"`
+	Bound  float64        `json:"bound"`
 }
 
 // outcome makes the outcome of a result.
 func (how RunConfig) outcome(r *Result, began time.Time) *Outcome {
 	mean, draw, judged := JudgeMean.Of(r.Certificate), JudgeDraw.Of(r.Certificate), how.Judge.Of(r.Certificate)
 	return &Outcome{Result: r, Record: RunRecord{
-		Format: "pacsgp-run/2", Run: how.Run, Doubts: append([]string{}, r.Certificate.Doubts()...),
-		Mean: Verdict{mean.Status, mean.Bound, mean.Headline}, Draw: Verdict{draw.Status, draw.Bound, draw.Headline},
-		Judge: how.Judge, Status: judged.Status, Bound: judged.Bound, Limit: how.Limit, Suspicious: r.Certificate.Dependence.Suspicious,
+		Format: "pacsgp-run/2", Run: how.Run, Warnings: r.Certificate.Warnings,
+		Mean: Verdict{mean.Status, mean.Bound}, Draw: Verdict{draw.Status, draw.Bound},
+		Judge: how.Judge, Status: judged.Status, Bound: judged.Bound, Limit: how.Limit,
 		Certificate: CertificateName(r.ID), Row: RowName(r.ID), Model: ModelName(r.ModelDigest), ID: r.ID,
-		Attempt: r.Certificate.Declared.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
+		Attempt: r.Certificate.Publisher.Attempt, Began: began.UTC().Truncate(time.Second), Seconds: time.Since(began).Seconds(),
 		Software: how.Software, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Workers: how.Resources.Workers, Memory: how.Resources.Memory, Diagnostics: r.Diagnostics, Training: r.Training,
 	}}
@@ -104,7 +97,7 @@ func CertificateName(id string) string { return "certificate-" + id + ".json" }
 func RowName(id string) string { return "certificate-" + id + ".parquet" }
 
 // ErrNotCertified says that a run has finished without a certificate of the required kind:
-// a vacuous one, one above the limit, or an indicative one.
+// a vacuous or void one, or one above what the job requires.
 var ErrNotCertified = errors.New("not certified")
 
 // A notCertified is [ErrNotCertified] with the reason as its text.
@@ -121,16 +114,16 @@ func NotCertified(format string, args ...any) error {
 	return notCertified(fmt.Sprintf(format, args...))
 }
 
-// Verdict is nil if the run's guarantee is certified or conditional, and its bound is within
+// Verdict is nil if the claim about what the job requires is certified, and its bound is within
 // the limit. Otherwise it is [ErrNotCertified] with the reason.
 func (how RunConfig) Verdict(c certify.Certificate) error {
 	g := how.Judge.Of(c)
 	switch {
-	case !g.Status.Promises():
-		return NotCertified("finished, but the guarantee for the %s is %s: see the statement above", g.Predictor, g.Status)
+	case g.Status != certify.StatusCertified:
+		return NotCertified("finished, but the claim about the %s is %s", g.Predictor, g.Status)
 	case how.Limit > 0 && !(g.Bound <= how.Limit):
 		return NotCertified("finished, but the bound for the %s, %s, is above what the job requires, %v",
-			g.Predictor, certify.AtMost(g.Bound), how.Limit)
+			g.Predictor, words.AtMost(g.Bound), how.Limit)
 	default:
 		return nil
 	}

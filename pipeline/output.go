@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // An Output is where a job publishes: a directory, say. One run at a time holds it, from taking
@@ -167,7 +168,7 @@ func named(files []string, what string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	text := certify.Count(len(files), "file") + " " + what + ": " + strings.Join(files[:min(most, len(files))], ", ")
+	text := words.Count(len(files), "file") + " " + what + ": " + strings.Join(files[:min(most, len(files))], ", ")
 	if more := len(files) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

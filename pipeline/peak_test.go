@@ -75,7 +75,7 @@ func TestPeakedPriorIsCovered(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		g, _ := r.Certificate.Guarantee(certify.GuaranteeDraw)
+		g, _ := r.Certificate.Claim(certify.ClaimDraw)
 		return g.Bound, nil
 	})
 	violations := 0

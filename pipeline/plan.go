@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A Plan says what a sample of a given size can certify, before any row is read; by units, before any is
@@ -46,7 +47,7 @@ func NewPlan(job Job, s Sample, res Resources) (Plan, error) {
 	o := Plan{Rows: n, Train: s.train(job), Holdout: s.apart(job.Roles.Holdout), Outside: s.apart(job.Roles.Outside), Features: d, Units: s.Units}
 	o.Reference = n - o.Train - o.Holdout - o.Outside - s.Bad
 	if o.Train < 1 {
-		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, certify.Count(n, "row"))
+		return o, fmt.Errorf("%w: %s leave no row to certify on", ErrData, words.Count(n, "row"))
 	}
 	if err := o.bounds(job); err != nil {
 		return o, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -17,27 +16,24 @@ import (
 // speaks neither for nor against the certificate.
 var ErrNotRepeatable = errors.New("the training cannot be repeated here")
 
-// NotChecked lists the unchecked premises of guarantees and predictive deviations, which are the
-// maker's word. Training again shows nothing of the rows of an ancestor.
-func (v *Verification) NotChecked() []string {
-	var open []string
-	if slices.ContainsFunc(v.certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout }) {
-		if !v.Retrained || v.certificate.Declared.Training.Ancestor != nil {
-			open = append(open, "that training did not see the hold-out rows")
+// NotChecked lists the assumptions that this check has not checked. Training again shows nothing of
+// the rows of a parent model.
+func (v *Verification) NotChecked() []certify.Assumption {
+	var open []certify.Assumption
+	for _, a := range v.certificate.Assumptions {
+		done := false
+		switch a.Checked {
+		case certify.CheckVerify:
+			done = v.Evidence || a.ID == certify.AssumeJitter // which takes the model alone
+		case certify.CheckRetraining:
+			done = v.Retrained && v.certificate.Publisher.Training.Ancestor == nil
+		case certify.CheckReplay:
+			done = v.Log
+		case certify.CheckNone:
 		}
-		open = append(open, "that which rows are hold-out rows was fixed before their values were known", "that the job owes nothing to the values of the hold-out rows")
-	}
-	if m := v.certificate.Mean; m != nil && len(v.certificate.Conditional()) > 0 {
-		open = append(open, fmt.Sprintf("that the column %q is a function of the features that was fixed without the rows that certify", m.Column))
-	}
-	if v.certificate.Delta.Sequence != nil {
-		open = append(open, "that the number in the sequence was taken before a bound was known, that no other certificate has it, and that the sequence has this name and this job")
-	}
-	if len(v.certificate.Sample.Segments) > 0 && !v.Log {
-		open = append(open, "that the rows are of the topic and of the partitions that the sentences name")
-	}
-	if !v.Evidence {
-		open = append(open, "the predictor: that it follows from Q and the rows that are not held out")
+		if !done {
+			open = append(open, a)
+		}
 	}
 	return open
 }
@@ -56,7 +52,7 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	if !v.Evidence {
 		return errors.New("pipeline: to train again takes the rows")
 	}
-	said := c.Declared.Training
+	said := c.Publisher.Training
 	if here := machine(); said.Machine != here {
 		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
 	}
@@ -96,8 +92,8 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 		}
 		v.note("trained again from the configuration on the train rows alone%s, the model is the same to the last byte", from)
 		return nil
-	case c.Declared.Software != software:
-		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Declared.Software)
+	case c.Publisher.Software != software:
+		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Publisher.Software)
 	default:
 		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", ErrRefused, got, c.Model.Digest)
 	}

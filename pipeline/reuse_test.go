@@ -80,9 +80,9 @@ func TestReuseStandsInTheCertificate(t *testing.T) {
 	env := l.environment(p.store)
 	env.Log = store
 	second := run(t, job(t, withHoldout(0.2)), env)
-	one, _ := p.certificate.Guarantee(certify.GuaranteeHoldout)
-	two, _ := second.Certificate.Guarantee(certify.GuaranteeHoldout)
-	if !(two.Bound > one.Bound) || two.EmpiricalRisk != one.EmpiricalRisk {
+	one, _ := p.certificate.Claim(certify.ClaimHoldout)
+	two, _ := second.Certificate.Claim(certify.ClaimHoldout)
+	if !(two.Bound > one.Bound) || *two.Misses != *one.Misses {
 		t.Errorf("the second use has the bound %v, the first %v", two.Bound, one.Bound)
 	}
 	_, err := p.verify(t, second.Certificate, second.Model, second.ModelDigest, l)
@@ -111,8 +111,8 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 			if paid := c.Delta.Looks; most == 0 && paid != nil || most > 0 && (paid == nil || len(paid.Earlier) != most) {
 				t.Errorf("%s, run %d: it pays for %+v, want %d uses", kind, i+1, paid, most)
 			}
-			if g, _ := c.Guarantee(certify.GuaranteeHoldout); (g.EmpiricalRisk == certify.Risk{}) == kind.Counts() {
-				t.Errorf("%s: beside the bound stands %+v", kind, g.EmpiricalRisk)
+			if g, _ := c.Claim(certify.ClaimHoldout); (g.Risk == nil) == kind.Counts() {
+				t.Errorf("%s: beside the bound stands %+v", kind, g)
 			}
 		}
 	}

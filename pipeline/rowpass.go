@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A rowPass reads shards of a sample into a [Pass]. It knows the role of each row.
@@ -91,7 +92,7 @@ func (j Job) rolesFit(n int64, res Resources) error {
 		return nil
 	}
 	return fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
-		ErrData, need>>20, certify.Count(n, "row"), res.Memory>>20)
+		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
 }
 
 // sifts reports whether roles are known only after a reading of all rows.

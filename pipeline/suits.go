@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // These checks of a job's rows need no row to be read: a run and a plan make them first.
@@ -13,7 +14,7 @@ import (
 // Suits returns an error unless a job can use n rows of these columns; the last is the target.
 func (j Job) Suits(columns []string, n int64) error {
 	if n < 2 {
-		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, certify.Count(n, "row"))
+		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, words.Count(n, "row"))
 	}
 	j = j.ForRows(n)
 	if rows := int64(float64(n) * (1 - j.Roles.Holdout)); j.Train.Method.exact() && rows > certify.MaxInducing {
@@ -44,19 +45,19 @@ func (j Job) scalable(rows, reference int64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or scaling: none",
-		ErrData, certify.Count(rows, "row"), certify.Count(reference, "reference row"))
+		ErrData, words.Count(rows, "row"), words.Count(reference, "reference row"))
 }
 
 // separable reports whether the job's roles leave rows for each of its methods.
 func (j Job) separable(r Roles) error {
 	switch {
 	case r.Train() < 1:
-		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", ErrData, certify.Count(r.Rows, "row"))
+		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", ErrData, words.Count(r.Rows, "row"))
 	case j.Roles.Holdout > 0 && r.Holdout() < 1:
 		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
-			ErrData, certify.Count(r.Rows, "row"), j.Roles.Holdout)
+			ErrData, words.Count(r.Rows, "row"), j.Roles.Holdout)
 	case j.outside() && r.Outside() < 1:
-		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger roles.outside", ErrData, certify.Count(r.Rows, "row"), j.Roles.Outside)
+		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger roles.outside", ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 )
 
@@ -106,7 +107,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 		}
 		used = s.Used
 	}
-	if err := job.Copies.allow(s.Copies); err != nil {
+	if err := job.Copies.allow(job.counted(s.Copies)); err != nil {
 		return nil, err
 	}
 	var err error
@@ -120,7 +121,7 @@ func survey(ctx context.Context, src Source, job Job, res Resources, parts Parts
 		return s, err // with the rows, for who wants to see them
 	}
 	if bad > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, certify.Count(all, "row"), s.bad))
+		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
 	}
 	s.repeats = job.repeats
 	if text := job.Copies.notice(s.Copies); text != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -121,7 +122,7 @@ type candidate struct {
 
 // words describe the candidate with a number of inducing points.
 func (c candidate) words(inducing int) string {
-	words := certify.Count(inducing, "inducing point")
+	words := words.Count(inducing, "inducing point")
 	if c.config.Choice > 0 {
 		words += ", kernel " + c.config.Kernel.Name
 	}

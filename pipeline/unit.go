@@ -80,17 +80,14 @@ func (d UnitDecl) ledger() *certify.UnitLedger {
 	return &certify.UnitLedger{Columns: d.Columns}
 }
 
-// counted is the statement of a ledger with these counts: what an example is, and the units.
-func (d UnitDecl) counted(found *certify.UnitLedger) (string, *certify.UnitLedger, error) {
+// counted are the units of a job with these counts.
+func (d UnitDecl) counted(found *certify.UnitLedger) *certify.UnitLedger {
 	l := d.ledger()
-	switch {
-	case l == nil:
-		return "row", nil, nil
-	case found == nil:
-		return "", nil, errors.New("the job declares units, and the ledger counts rows")
+	if l == nil || found == nil {
+		return nil
 	}
 	l.Reference, l.Train, l.Holdout, l.Largest = found.Reference, found.Train, found.Holdout, found.Largest
-	return l.Words(), l, nil
+	return l
 }
 
 // A unitHasher computes the keyed hash of a row's unit, which identifies the unit: the first 8 bytes,
@@ -268,8 +265,8 @@ func (u *unitRoles) enough(l certify.UnitLedger, all int64) error {
 	if share := math.Ceil(140*certify.LeastUnits/float64(all)) / 100; held && l.Holdout < certify.LeastUnits && share <= 0.5 {
 		hint = fmt.Sprintf("set roles.holdout to %v or more", share)
 	}
-	return fmt.Errorf("%w: unit: of %s %d are train and %d are hold-out units, and each role needs %d: a bound from fewer says nothing\nhint: %s",
-		ErrData, l.Counted(all), l.Train, l.Holdout, certify.LeastUnits, hint)
+	return fmt.Errorf("%w: unit: of %d units by %q %d are training and %d are held-out units, and each split needs %d: a bound from fewer says nothing\nhint: %s",
+		ErrData, all, l.Columns, l.Train, l.Holdout, certify.LeastUnits, hint)
 }
 
 // keep adds a rank to a heap of the k lowest.

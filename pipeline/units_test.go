@@ -25,11 +25,11 @@ func (u units) apply(columns [][]float64) [][]float64 {
 
 // invariant are the numbers of a certificate that have no unit.
 func invariant(c certify.Certificate) []float64 {
-	out := []float64{c.Baseline.EmpiricalRisk.Lower, c.Baseline.Bound, c.Jitter.Limit}
-	for _, g := range c.Guarantees {
-		out = append(out, g.EmpiricalRisk.Upper, g.KL, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker)
+	out := []float64{c.Constant.Risk.Lower(), c.Model.KL, c.Model.Jitter.Limit}
+	for _, g := range c.Claims {
+		out = append(out, g.Baseline, g.LnInverseWeight, g.LnXi, g.LnInverseDelta, g.Exponent, g.Bound, g.BoundPinsker)
 	}
-	for _, x := range c.Theta {
+	for _, x := range c.Model.Theta {
 		out = append(out, float64(x.Index))
 	}
 	return out
@@ -71,10 +71,10 @@ func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
 				if loss.Kind == certify.LossRelativeZeroOne {
 					factor = 1
 				}
-				if g, w := got.Guarantees[0].Loss.Epsilon, want.Guarantees[0].Loss.Epsilon*factor; g != w {
+				if g, w := got.Loss.Epsilon, want.Loss.Epsilon*factor; g != w {
 					t.Errorf("units %v: epsilon is %v, want %v", u.a, g, w)
 				}
-				if g, w := got.Baseline.Constant, want.Baseline.Constant*u.a[2]; g != w {
+				if g, w := got.Constant.Value, want.Constant.Value*u.a[2]; g != w {
 					t.Errorf("units %v: the constant is %v, want %v", u.a, g, w)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
@@ -64,14 +65,14 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, err
 	}
 	n := rowsOf(src)
-	if n != c.Sample.Rows {
-		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, certify.Count(n, "row"), c.Sample.Rows)
+	if n != c.Ledger.Rows {
+		return nil, fmt.Errorf("%w: the data have %s, the certificate speaks of %d", ErrRefused, words.Count(n, "row"), c.Ledger.Rows)
 	}
 	if err := segmented(src, c.Sample.Segments); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
-	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Baseline.Constant, groups: packed(c.GroupValues())}, res)
+	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Constant.Value, groups: packed(c.GroupValues())}, res)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 func segmented(src Source, segments []Segment) error {
 	for i, shard := range src.Shards() {
 		if i < len(segments) && shard.Rows != segments[i].Rows {
-			return fmt.Errorf("%s has %s, the segment that the certificate names has %d", shard.Name, certify.Count(shard.Rows, "row"), segments[i].Rows)
+			return fmt.Errorf("%s has %s, the segment that the certificate names has %d", shard.Name, words.Count(shard.Rows, "row"), segments[i].Rows)
 		}
 	}
 	return nil
@@ -151,7 +152,7 @@ func follows(job Job, m Model, found *lastPassResult) error {
 	if job.Roles.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
 		return errors.New("no hold-out rows judge the predictor, and it is not the mean of Q")
 	}
-	return job.fitsInducing(found.Train, len(want.Lengthscales), m.Posterior.Inducing())
+	return job.fitsInducing(found.Ledger.Train, len(want.Lengthscales), m.Posterior.Inducing())
 }
 
 // fitsInducing demands a number of inducing points that the job allows: at most the largest of its
@@ -173,63 +174,16 @@ func (j Job) fitsInducing(n int64, d, m int) error {
 	return nil
 }
 
-// compare derives the certificate again and demands the same bytes. It compares the evidence
-// first, to name the cause of a difference and not a consequence.
+// compare derives the certificate again and demands the same.
 func compare(c certify.Certificate, job Job, m Model, modelDigest string, found *lastPassResult) error {
-	stated, err := c.Evidence()
+	again, err := derive(job, c.Job.Values, m, modelDigest, found, c.Publisher)
 	if err != nil {
 		return err
 	}
-	word := certify.Declared{Software: c.Declared.Software, Attempt: c.Declared.Attempt, Training: c.Declared.Training}
-	derived, err := evidence(job, c.Configuration.Values, m, modelDigest, found, word)
-	if err != nil {
-		return err
-	}
-	again, err := certify.Certify(derived)
-	if err != nil {
-		return err
-	}
-	if derived, err = again.Evidence(); err != nil { // with the texts of the assumptions
-		return err
-	}
-	for _, pair := range [][2]any{{stated, derived}, {c, again}} {
-		a, err := json.Marshal(pair[0])
-		if err != nil {
-			return err
-		}
-		b, err := json.Marshal(pair[1])
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(a, b) {
-			return fmt.Errorf("the certificate does not follow from model, rows and configuration: %s", certify.Difference(a, b))
-		}
+	if err := certify.Same(c, again); err != nil {
+		return fmt.Errorf("the certificate does not follow from model, rows and job: %w", err)
 	}
 	return nil
-}
-
-// stated are the findings that a certificate states, which a check without rows has to believe.
-func stated(c certify.Certificate) (*lastPassResult, error) {
-	ev, err := c.Evidence()
-	if err != nil {
-		return nil, err
-	}
-	found := &lastPassResult{
-		Rows: ev.Ledger.Rows, Train: ev.Ledger.Train, Holdout: ev.Ledger.Holdout, Units: ev.Ledger.Units, Shards: int(ev.Sample.Shards), Segments: ev.Sample.Segments,
-		Tallies:  ev.Tallies,
-		Constant: ev.Constant.Value, Origin: ev.Constant.Origin,
-		Dependence: ev.Dependence,
-		Copies:     Copies{Rows: ev.Copies.Distinct + ev.Copies.Rows, Distinct: ev.Copies.Distinct},
-		Dropped:    ev.Ledger.Copies, Bad: ev.Ledger.Bad, Outside: ev.Ledger.Outside, Mean: ev.Mean,
-	}
-	if ev.Grouping != nil {
-		found.Groups = ev.Grouping.Values
-	}
-	found.Tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk = ev.Constant.Risk
-	if err := errors.Join(found.Digest.Parse(ev.Sample.Digest), found.Targets.Parse(ev.Sample.Targets)); err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // files checks model and certificate without rows.
@@ -238,12 +192,12 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err := certify.Recompute(c); err != nil {
 		return job, err
 	}
-	v.note("every number and sentence of the certificate follows from its evidence")
+	v.note("the certificate follows from its evidence")
 	if c.Model.Digest != modelDigest {
 		return job, fmt.Errorf("the certificate is for the model file with SHA-256 %s, this one has %s", c.Model.Digest, modelDigest)
 	}
-	v.note("the model file is the one that the certificate names")
-	job, err := statedJob(c.Configuration)
+	v.note("the model is the one that the certificate names")
+	job, err := statedJob(c.Job)
 	if err != nil {
 		return job, err
 	}
@@ -252,10 +206,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err := job.bears(m.Meta.Target); err != nil {
 		return job, err
 	}
-	found, err := stated(c)
-	if err != nil {
-		return job, err
-	}
+	found := &lastPassResult{Evidence: c.Evidence}
 	reference := job.references(c.Ledger.Rows)
 	// Without the rows it is not known how many reference rows are left out.
 	dropped := job.sifts() && (c.Ledger.Reference <= reference || job.Unit.given())
@@ -276,7 +227,7 @@ func (v *Verification) files(ctx context.Context, c certify.Certificate, m Model
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return job, err
 	}
-	v.note("model and certificate follow from the job that the certificate states: KL, hyper-parameters, jitter condition, loss")
+	v.note("model and certificate follow from the job")
 	return job, nil
 }
 
@@ -297,7 +248,7 @@ func statedApart(ctx context.Context, n int64, job Job, share float64, has func(
 		return err
 	}
 	if want := set.size(); got > want || got < want && !job.drops() && !job.BadRows.Some() {
-		return fmt.Errorf("the key makes %s of %d, the certificate says %d", certify.Count(want, role+" row"), n, got)
+		return fmt.Errorf("the key makes %s of %d, the certificate says %d", words.Count(want, role+" row"), n, got)
 	}
 	return nil
 }
@@ -327,29 +278,29 @@ func statedJob(stated certify.Configuration) (Job, error) {
 
 // rows checks what follows from the rows.
 func (v *Verification) rows(c certify.Certificate, m Model, modelDigest string, job Job, found *lastPassResult) error {
-	if found.Digest.String() != c.Sample.Digest {
-		return fmt.Errorf("the data have the sample digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Digest, c.Sample.Digest)
+	if found.Sample.Digest != c.Sample.Digest {
+		return fmt.Errorf("the data have the digest %s, the certificate says %s: not the same rows in the same order and row groups", found.Sample.Digest, c.Sample.Digest)
 	}
-	v.note("the data are the sample: %s in %s, digest %.12s…", certify.Count(found.Rows, "row"), certify.Count(found.Shards, "shard"), c.Sample.Digest)
+	v.note("the rows are the dataset: %s, digest %.12s", words.Count(found.Ledger.Rows, "row"), c.Sample.Digest)
 	switch {
 	case len(c.Sample.Segments) == 0:
-		found.Segments = nil // of rows that were read elsewhere it does not matter that they are in a log now
-	case found.Segments == nil:
-		found.Segments = c.Sample.Segments
+		found.Sample.Segments = nil // of rows that were read elsewhere it does not matter that they are in a log now
+	case found.Sample.Segments == nil:
+		found.Sample.Segments = c.Sample.Segments
 	default:
 		v.Log = true
 		v.note("the rows were read again from the log, topic %q, at the offsets that the certificate names", c.Sample.Segments[0].Topic)
 	}
-	if found.Constant != c.Baseline.Constant {
-		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant, c.Baseline.Constant)
+	if found.Constant.Value != c.Constant.Value {
+		return fmt.Errorf("the constant of the baseline is %v on these rows, the certificate says %v", found.Constant.Value, c.Constant.Value)
 	}
-	if stated := c.GroupValues(); !slices.Equal(found.Groups, stated) {
-		return fmt.Errorf("the reference rows, or the job, give groups by the values %v, the certificate has %v", found.Groups, stated)
+	if stated := c.GroupValues(); !slices.Equal(found.GroupValues(), stated) {
+		return fmt.Errorf("the reference rows, or the job, give groups by the values %v, the certificate has %v", found.GroupValues(), stated)
 	}
 	if err := compare(c, job, m, modelDigest, found); err != nil {
 		return err
 	}
-	v.note("derived again from model, rows and configuration, the certificate is the same to the last byte: roles, scaling, losses, baseline, every number and sentence")
+	v.note("every number, computed again from model and rows, is the same")
 	return nil
 }
 
@@ -403,7 +354,7 @@ func (v *Verification) centre(s *Survey, c certify.Certificate, job Job, res Res
 	if job.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}
-	family, err := kernel.Named(c.Kernel.Family)
+	family, err := kernel.Named(c.Model.Kernel.Family)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -412,9 +363,9 @@ func (v *Verification) centre(s *Survey, c certify.Certificate, job Job, res Res
 		return err
 	}
 	for i, at := range centres {
-		if below, above := job.Grid.peaksBeside(at); c.Theta[i].Grid.Centre != below && c.Theta[i].Grid.Centre != above {
+		if below, above := job.Grid.peaksBeside(at); c.Model.Theta[i].Grid.Centre != below && c.Model.Theta[i].Grid.Centre != above {
 			return fmt.Errorf("%w: the reference rows put the peak of %q at the index %d or %d, the certificate at %d",
-				ErrRefused, c.Theta[i].Name, below, above, c.Theta[i].Grid.Centre)
+				ErrRefused, c.Model.Theta[i].Name, below, above, c.Model.Theta[i].Grid.Centre)
 		}
 	}
 	v.note("the peaks of the grid's weights are in a cell beside the estimate of the reference rows")

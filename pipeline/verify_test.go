@@ -213,10 +213,10 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 	}
 	configure := func(ev *certify.Evidence, change func(*pipeline.Job)) {
 		var j pipeline.Job
-		fatal.If(t, json.Unmarshal(ev.Configuration, &j))
+		fatal.If(t, json.Unmarshal(ev.Job.Values, &j))
 		change(&j)
 		var err error
-		if ev.Configuration, err = json.Marshal(j); err != nil {
+		if ev.Job.Values, err = json.Marshal(j); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,21 +242,19 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			ev.Constant.Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
 		}, false},
 		{"the constant", func(ev *certify.Evidence) { ev.Constant.Value += 3 }, false},
-		{"KL", func(ev *certify.Evidence) { ev.KL *= 0.999999 }, true},
+		{"KL", func(ev *certify.Evidence) { ev.Model.KL *= 0.999999 }, true},
 		{"epsilon", func(ev *certify.Evidence) { ev.Loss.Epsilon *= 2 }, true},
 		{"loss", func(ev *certify.Evidence) { ev.Loss.Kind = certify.LossSquared }, true},
-		{"unit", func(ev *certify.Evidence) { ev.Declared.Unit = "miles" }, true},
-		{"theta's index", func(ev *certify.Evidence) { ev.Theta[0].Index++ }, true},
+		{"unit", func(ev *certify.Evidence) { ev.Loss.Unit = "miles" }, true},
+		{"theta's index", func(ev *certify.Evidence) { ev.Model.Theta[0].Index++ }, true},
 		{"theta's grid", func(ev *certify.Evidence) {
-			for i := range ev.Theta {
-				g := &ev.Theta[i].Grid
-				*g = certify.Grid{Min: g.Value(ev.Theta[i].Index), Step: 1, Count: 1, Prior: certify.PriorFlat}
-				ev.Theta[i].Index = 0
+			for i := range ev.Model.Theta {
+				g := &ev.Model.Theta[i].Grid
+				*g = certify.Grid{Min: g.Value(ev.Model.Theta[i].Index), Step: 1, Count: 1, Prior: certify.PriorFlat}
+				ev.Model.Theta[i].Index = 0
 			}
 		}, true},
-		{"roles' key", func(ev *certify.Evidence) { ev.Roles.Key = "better" }, true},
 		{"roles' key with its configuration", func(ev *certify.Evidence) {
-			ev.Roles.Key = "better"
 			configure(ev, func(j *pipeline.Job) { j.Roles.Key = "better" })
 		}, false},
 		{"ledger", func(ev *certify.Evidence) {
@@ -266,29 +264,22 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		}, true},
 		{"sample's digest", func(ev *certify.Evidence) { ev.Sample.Digest = strings.Repeat("0", 64) }, false},
 		{"shards", func(ev *certify.Evidence) { ev.Sample.Shards++ }, false},
-		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0], ev.Theta[0].Name = "c", "ln lengthscale of c" }, true},
-		{"accuracy", func(ev *certify.Evidence) { ev.Accuracy /= 2 }, true},
+		{"columns", func(ev *certify.Evidence) { ev.Sample.Columns[0], ev.Model.Theta[0].Name = "c", "ln lengthscale of c" }, true},
+		{"accuracy", func(ev *certify.Evidence) { ev.Model.Accuracy /= 2 }, true},
 		{"unproven rows", func(ev *certify.Evidence) { ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Unproven++ }, false},
 		{"likeness of targets", func(ev *certify.Evidence) {
-			m := ev.Dependence.Measured
-			m.Products[2]++
-			ev.Dependence = certify.NewDependence(m)
+			ev.Dependence.Products[2]++
 		}, false},
-		{"model", func(ev *certify.Evidence) { ev.ModelDigest = strings.Repeat("0", 64) }, true},
-		{"seed", func(ev *certify.Evidence) { ev.OptimiserSeed++ }, true},
-		{"jitter's bound", func(ev *certify.Evidence) { ev.Jitter.Holds = false }, true},
-		{"jitter's limit", func(ev *certify.Evidence) { ev.Jitter.Limit *= 2 }, true},
+		{"model", func(ev *certify.Evidence) { ev.Model.Digest = strings.Repeat("0", 64) }, true},
+		{"jitter's bound", func(ev *certify.Evidence) { ev.Model.Jitter.Holds = false }, true},
+		{"jitter's limit", func(ev *certify.Evidence) { ev.Model.Jitter.Limit *= 2 }, true},
 		{"configured grid", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Grid.Max = 5 }) }, true},
 		{"configured target", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Target = "z" }) }, true},
 		{"configured scaling", func(ev *certify.Evidence) { configure(ev, unscaled) }, true},
-		{"independence established", func(ev *certify.Evidence) {
-			ev.Assumptions[0].Diagnostic = strings.Replace(ev.Assumptions[0].Diagnostic, "0.", "0.0", 1)
-		}, true},
-		{"an enforced assumption", func(ev *certify.Evidence) { ev.Assumptions[1].Status = certify.AssumptionAssumed }, true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			c := forge(t, p.certificate, func(ev *certify.Evidence) {
-				ev.Theta, ev.Assumptions, ev.Sample.Columns = slices.Clone(ev.Theta), slices.Clone(ev.Assumptions), slices.Clone(ev.Sample.Columns)
+				ev.Model.Theta, ev.Sample.Columns = slices.Clone(ev.Model.Theta), slices.Clone(ev.Sample.Columns)
 				f.change(ev)
 			})
 			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
@@ -402,7 +393,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 		}
 		digest, err := p.store.PutModel(t.Context(), m)
 		fatal.If(t, err)
-		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.ModelDigest = digest })
+		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
 		if _, err := p.verify(t, c, m, digest, p.lake); err == nil {
 			t.Errorf("%s is changed by 1 %%, and the certificate names that model: accepted", name)
 		}
@@ -413,12 +404,12 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	c := forge(t, p.certificate, func(ev *certify.Evidence) {
-		for i := range ev.Theta {
-			ev.Theta[i].Grid.Centre += 3
+		for i := range ev.Model.Theta {
+			ev.Model.Theta[i].Grid.Centre += 3
 		}
 	})
 	m := p.result.Model
-	m.Meta.Theta = evidence(c).Theta
+	m.Meta.Theta = evidence(c).Model.Theta
 	if _, err := p.verify(t, c, m, p.result.ModelDigest, nil); err != nil {
 		t.Fatalf("without rows nothing is wrong with it, but: %v", err)
 	}

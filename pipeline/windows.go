@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // Windows is how far the windows of a job have cut a topic.
@@ -68,5 +68,5 @@ func (w TopicWindow) Offsets() (n int64) {
 
 // String names the window in a sentence.
 func (w TopicWindow) String() string {
-	return fmt.Sprintf("%s of topic %s", certify.Count(w.Offsets(), "offset"), w.Topic)
+	return fmt.Sprintf("%s of topic %s", words.Count(w.Offsets(), "offset"), w.Topic)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -20,92 +19,55 @@ type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document
 	Format      string `parquet:"format"`
 
-	MeanGuarantee certify.GuaranteeID `parquet:"mean_guarantee"` // about the predictor, of the least bound
-	MeanN         int64               `parquet:"mean_n"`
-	MeanStatus    certify.Status      `parquet:"mean_status"`
-	MeanBound     float64             `parquet:"mean_bound"`
-	MeanHeadline  string              `parquet:"mean_headline"`
-	MeanStatement string              `parquet:"mean_statement"`
-
-	DrawStatus       certify.Status `parquet:"draw_status"` // about a draw of Q
-	DrawBound        float64        `parquet:"draw_bound"`
-	DrawBoundPinsker float64        `parquet:"draw_bound_pinsker"`
-	DrawHeadline     string         `parquet:"draw_headline"`
-	DrawStatement    string         `parquet:"draw_statement"`
+	Status     certify.Status  `parquet:"status"` // of the claim about predictions with the least bound
+	Bound      float64         `parquet:"bound"`
+	Claim      certify.ClaimID `parquet:"claim"`
+	DrawStatus certify.Status  `parquet:"draw_status"` // of the claim about a random draw
+	DrawBound  float64         `parquet:"draw_bound"`
+	Baseline   float64         `parquet:"baseline"`
 
 	Target  string   `parquet:"target"`
 	Loss    string   `parquet:"loss"`
 	Epsilon *float64 `parquet:"epsilon,optional"`
 	Below   *float64 `parquet:"below,optional"`
 	Above   *float64 `parquet:"above,optional"`
+	Unit    *string  `parquet:"unit,optional"`
 
-	Delta           float64 `parquet:"delta"`
-	SequenceName    *string `parquet:"sequence_name,optional"`
-	SequenceNumber  *int64  `parquet:"sequence_number,optional"`
-	N               int64   `parquet:"n"`
-	EmpiricalRisk   float64 `parquet:"empirical_risk"`
-	KL              float64 `parquet:"kl"`
-	LnInverseWeight float64 `parquet:"ln_inverse_weight"`
-	LnXi            float64 `parquet:"ln_xi"`
-	LnInverseDelta  float64 `parquet:"ln_inverse_delta"`
-	Exponent        float64 `parquet:"exponent"`
-	Accuracy        float64 `parquet:"accuracy"`
-	Unproven        int64   `parquet:"unproven"`
+	Delta          float64 `parquet:"delta"`
+	SequenceName   *string `parquet:"sequence_name,optional"`
+	SequenceNumber *int64  `parquet:"sequence_number,optional"`
+	Accuracy       float64 `parquet:"accuracy"`
+	KL             float64 `parquet:"kl"`
+	Warnings       int64   `parquet:"warnings"` // number of them
 
-	BaselineConstant float64        `parquet:"baseline_constant"`
-	BaselineOrigin   certify.Origin `parquet:"baseline_origin"`
-	BaselineBound    float64        `parquet:"baseline_bound"`
+	Rows       int64 `parquet:"rows"`
+	Prior      int64 `parquet:"prior"`
+	Training   int64 `parquet:"training"`
+	Holdout    int64 `parquet:"holdout"`
+	Duplicates int64 `parquet:"duplicates"`
+	Rejected   int64 `parquet:"rejected"`
+	Features   int64 `parquet:"features"`
 
-	DependencePairs       int64   `parquet:"dependence_pairs"`
-	DependenceCorrelation float64 `parquet:"dependence_correlation"`
-	DependenceSuspicious  bool    `parquet:"dependence_suspicious"`
-
-	CopiesPolicy   string `parquet:"duplicates_policy"`
-	CopiesDistinct int64  `parquet:"duplicates_distinct"`
-	CopiesRows     int64  `parquet:"duplicates_rows"`
-
-	Rows      int64 `parquet:"rows"`
-	Reference int64 `parquet:"reference"`
-	Train     int64 `parquet:"train"`
-	Holdout   int64 `parquet:"holdout"`
-	Copies    int64 `parquet:"duplicates"`
-	Bad       int64 `parquet:"bad"`
-	Shards    int64 `parquet:"shards"`
-	Features  int64 `parquet:"features"`
-
-	Sample        string `parquet:"sample"` // digests
-	Targets       string `parquet:"targets"`
-	Model         string `parquet:"model"`
-	Configuration string `parquet:"configuration"`
-
-	Kernel            string `parquet:"kernel"`
-	KernelFamilies    int64  `parquet:"kernel_families"` // number of declared families
-	ARD               bool   `parquet:"ard"`
-	RolesKey          string `parquet:"roles_key"`
-	Seed              string `parquet:"seed"` // unsigned, 64 bits
-	BrokenAssumptions int64  `parquet:"broken_assumptions"`
-
-	DeclaredUnit          *string `parquet:"declared_unit,optional"` // the maker's word
-	DeclaredSoftware      string  `parquet:"declared_software"`
-	DeclaredAttemptOnRows int64   `parquet:"declared_attempt_on_these_rows"`
-	DeclaredAttemptInLog  int64   `parquet:"declared_attempt_in_this_log"`
+	Dataset string `parquet:"dataset"` // digests
+	Model   string `parquet:"model"`
+	Job     string `parquet:"job"`
+	Kernel  string `parquet:"kernel"`
 
 	Document string `parquet:"document"` // canonical JSON
 
-	Guarantees []guaranteeRow `parquet:"guarantees,list"` // all of them, in the order of the document
+	Claims []claimRow `parquet:"claims,list"` // all of them, in the order of the document
 }
 
-type guaranteeRow struct {
-	ID             certify.GuaranteeID `parquet:"id"`
-	Predictor      certify.Predictor   `parquet:"predictor"`
-	Role           certify.Role        `parquet:"role"`
-	Status         certify.Status      `parquet:"status"`
-	N              int64               `parquet:"n"`
-	EmpiricalRisk  float64             `parquet:"empirical_risk"` // the bound, if the document shows no risk
-	LnInverseDelta float64             `parquet:"ln_inverse_delta"`
-	Bound          float64             `parquet:"bound"`
-	Headline       string              `parquet:"headline"`
-	Statement      string              `parquet:"statement"`
+type claimRow struct {
+	ID             certify.ClaimID   `parquet:"id"`
+	Predictor      certify.Predictor `parquet:"predictor"`
+	Role           certify.Role      `parquet:"rows"`
+	Status         certify.Status    `parquet:"status"`
+	Bound          float64           `parquet:"bound"`
+	N              int64             `parquet:"n"`
+	Risk           *float64          `parquet:"risk,optional"`
+	Misses         *int64            `parquet:"misses,optional"`
+	LnInverseDelta float64           `parquet:"ln_inverse_delta"`
 }
 
 // ErrCertificateRow says that bytes are not a certificate as a row of Parquet, or a damaged one, or
@@ -126,15 +88,9 @@ func CertificateRow(c certify.Certificate) ([]byte, error) {
 		parquet.Compression(&parquet.Uncompressed),
 		parquet.DataPageVersion(1),
 		parquet.DefaultEncodingFor(parquet.ByteArray, &parquet.Plain),
-		// One row needs no statistics: they would repeat the texts four times.
+		// One row needs no statistics.
 		parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("document"),
-		parquet.SkipPageBounds("mean_headline"),
-		parquet.SkipPageBounds("mean_statement"),
-		parquet.SkipPageBounds("draw_headline"),
-		parquet.SkipPageBounds("draw_statement"),
-		parquet.SkipPageBounds("guarantees", "list", "element", "headline"),
-		parquet.SkipPageBounds("guarantees", "list", "element", "statement"),
 		parquet.KeyValueMetadata(sealKey, strings.Repeat("0", sealDigits)),
 	)
 	_, err = w.Write([]certificateRow{row})
@@ -211,62 +167,31 @@ func newCertificateRow(c certify.Certificate) (certificateRow, error) {
 	}
 	draw, mean := c.About(certify.PredictorDraw), c.About(certify.PredictorMean)
 	if draw.ID == "" || mean.ID == "" {
-		return certificateRow{}, fmt.Errorf("there are no guarantees about the %s and a %s", certify.PredictorMean, certify.PredictorDraw)
+		return certificateRow{}, errors.New("there are no claims about predictions and a random draw")
 	}
-	row := flatten(c, mean, draw)
-	row.Certificate, row.Document = DigestOf(document), string(document)
-	return row, nil
-}
-
-func flatten(c certify.Certificate, mean, draw certify.Guarantee) certificateRow {
-	broken := int64(0)
-	for _, a := range c.Assumptions {
-		if a.Status == certify.AssumptionBroken {
-			broken++
-		}
-	}
+	l, loss := c.Ledger, c.Loss
 	row := certificateRow{
-		Format:        c.Format,
-		MeanGuarantee: mean.ID, MeanN: mean.N, MeanStatus: mean.Status, MeanBound: mean.Bound, MeanHeadline: mean.Headline, MeanStatement: mean.Statement,
-		DrawStatus: draw.Status, DrawBound: draw.Bound, DrawBoundPinsker: draw.BoundPinsker,
-		DrawHeadline: draw.Headline, DrawStatement: draw.Statement,
-		Target: draw.Loss.Target, Loss: string(draw.Loss.Kind),
-		Delta: c.Delta.Declared,
-		N:     draw.N, EmpiricalRisk: draw.EmpiricalRisk.Upper, KL: draw.KL,
-		LnInverseWeight: draw.LnInverseWeight, LnXi: draw.LnXi, LnInverseDelta: draw.LnInverseDelta,
-		Exponent: draw.Exponent, Accuracy: c.Accuracy.Tau, Unproven: draw.Unproven,
-		BaselineConstant: c.Baseline.Constant, BaselineOrigin: c.Baseline.Origin, BaselineBound: c.Baseline.Bound,
-		DependencePairs: c.Dependence.Pairs, DependenceCorrelation: c.Dependence.Correlation, DependenceSuspicious: c.Dependence.Suspicious,
-		CopiesPolicy: string(c.Copies.Policy), CopiesDistinct: c.Copies.Distinct, CopiesRows: c.Copies.Rows,
-		Rows: c.Ledger.Rows, Reference: c.Ledger.Reference, Train: c.Ledger.Train, Holdout: c.Ledger.Holdout, Copies: c.Ledger.Copies, Bad: c.Ledger.Bad,
-		Shards: c.Sample.Shards, Features: int64(len(c.Features())),
-		Sample: c.Sample.Digest, Targets: c.Sample.Targets, Model: c.Model.Digest, Configuration: c.Configuration.Digest,
-		Kernel: c.Kernel.Family, KernelFamilies: int64(len(c.Kernel.Families)), ARD: c.Kernel.ARD, RolesKey: c.Roles.Key, Seed: strconv.FormatUint(c.Optimiser.Seed, 10),
-		BrokenAssumptions: broken, DeclaredSoftware: c.Declared.Software,
-		DeclaredAttemptOnRows: c.Declared.Attempt.OnTheseRows, DeclaredAttemptInLog: c.Declared.Attempt.InThisLog,
+		Certificate: DigestOf(document), Format: c.Format, Document: string(document),
+		Status: mean.Status, Bound: mean.Bound, Claim: mean.ID, DrawStatus: draw.Status, DrawBound: draw.Bound, Baseline: draw.Baseline,
+		Target: loss.Target, Loss: string(loss.Kind), Delta: c.Delta.Declared, Accuracy: c.Model.Accuracy, KL: c.Model.KL, Warnings: int64(len(c.Warnings)),
+		Rows: l.Rows, Prior: l.Reference, Training: l.Train, Holdout: l.Holdout, Duplicates: l.Copies, Rejected: l.Bad, Features: int64(len(c.Features())),
+		Dataset: c.Sample.Digest, Model: c.Model.Digest, Job: c.Job.Digest, Kernel: c.Model.Kernel.Family,
 	}
-	for _, g := range c.Guarantees {
-		risk := g.EmpiricalRisk.Upper
-		if g.EmpiricalRisk == (certify.Risk{}) {
-			risk = g.Bound
-		}
-		row.Guarantees = append(row.Guarantees, guaranteeRow{
-			ID: g.ID, Predictor: g.Predictor, Role: g.Role, Status: g.Status, N: g.N, EmpiricalRisk: risk,
-			LnInverseDelta: g.LnInverseDelta, Bound: g.Bound, Headline: g.Headline, Statement: g.Statement,
-		})
+	for _, g := range c.Claims {
+		row.Claims = append(row.Claims, claimRow{g.ID, g.Predictor, g.Role, g.Status, g.Bound, g.N, g.Risk, g.Misses, g.LnInverseDelta})
 	}
 	if s := c.Delta.Sequence; s != nil {
 		row.SequenceName, row.SequenceNumber = &s.Name, &s.Number
 	}
-	if c.Declared.Unit != "" {
-		row.DeclaredUnit = &c.Declared.Unit
+	if loss.Unit != "" {
+		row.Unit = &loss.Unit
 	}
-	switch draw.Loss.Kind.Tolerances() {
+	switch loss.Kind.Tolerances() {
 	case certify.OneTolerance, certify.ShareTolerance:
-		row.Epsilon = &draw.Loss.Epsilon
+		row.Epsilon = &loss.Epsilon
 	case certify.TwoSided:
-		row.Below, row.Above = &draw.Loss.Below, &draw.Loss.Above
+		row.Below, row.Above = &loss.Below, &loss.Above
 	case certify.NoTolerance:
 	}
-	return row
+	return row, nil
 }

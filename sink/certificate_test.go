@@ -151,8 +151,8 @@ func TestOthersReadOurFiles(t *testing.T) {
 		if _, err := fmt.Sscan(line, &reader, &total, &bound, &nulls); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if !(math.Abs(total-sum) <= 1e-9*math.Abs(sum)) || bound != fmt.Sprintf("%.17g", c.Guarantees[0].Bound) || nulls != "1" {
-			t.Errorf("%s reads sum of L %v, bound %s, %s null means; want %v, %.17g, 1", reader, total, bound, nulls, sum, c.Guarantees[0].Bound)
+		if !(math.Abs(total-sum) <= 1e-9*math.Abs(sum)) || bound != fmt.Sprintf("%.17g", c.Claims[0].Bound) || nulls != "1" {
+			t.Errorf("%s reads sum of L %v, bound %s, %s null means; want %v, %.17g, 1", reader, total, bound, nulls, sum, c.Claims[0].Bound)
 		}
 	}
 	t.Log("read by: ", got)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
@@ -29,14 +30,14 @@ type forgery struct {
 func forged(t testing.TB, p published, m pipeline.Model, change func(ev *certify.Evidence)) []string {
 	t.Helper()
 	file := encode(t, m)
-	ev, err := p.result.Certificate.Evidence()
-	fatal.If(t, err)
+	var err error
+	ev := certifytest.Evidence(t, p.result.Certificate)
 	sum := sha256.Sum256(file)
-	ev.ModelDigest, ev.Theta = hex.EncodeToString(sum[:]), m.Meta.Theta
-	if ev.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
+	ev.Model.Digest, ev.Model.Theta = hex.EncodeToString(sum[:]), m.Meta.Theta
+	if ev.Model.KL, err = certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing()); err != nil {
 		t.Fatal(err)
 	}
-	ev.Jitter.Limit = m.Posterior.Jitter / 2
+	ev.Model.Jitter.Limit = m.Posterior.Jitter / 2
 	change(&ev)
 	c, err := certify.Certify(ev)
 	fatal.If(t, err)
@@ -102,7 +103,7 @@ func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum,
 	predictor, err := model.NewPredictor(m.Posterior, 1)
 	fatal.If(t, err)
 	defer predictor.Close()
-	accuracy := p.result.Certificate.Accuracy.Tau / scale * (1 + 0x1p-40)
+	accuracy := p.result.Certificate.Model.Accuracy / scale * (1 + 0x1p-40)
 	laws, hi := model.NewLaws(len(y)), make([]float64, len(y))
 	fatal.If(t, predictor.PredictLoss(l, accuracy, x, y, laws, hi))
 	for i := range y {
@@ -120,7 +121,7 @@ const refusedRisk = "empirical risk is stated|not proven count 1"
 // moved is a risk with a sum that is larger by a part of the rows.
 func moved(t testing.TB, sum certify.RiskSum, part float64) certify.RiskSum {
 	t.Helper()
-	return heavier(t, certify.Risk{Exact: sum}, int64(part*float64(sum.Count())*certify.UnitsPerLoss)).Exact
+	return heavier(t, sum, int64(part*float64(sum.Count())*certify.UnitsPerLoss))
 }
 
 // Models whose losses float64 gets wrong, if nobody looks at its errors: a point so

@@ -27,7 +27,7 @@ func referenceRows(c certify.Certificate) map[int]bool {
 	}
 	ranks := make([]rank, c.Ledger.Rows)
 	for i := range ranks {
-		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+c.Roles.Key+"\x00"), uint64(i)))
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+pipeline.DefaultKey+"\x00"), uint64(i)))
 		ranks[i] = rank{binary.BigEndian.Uint64(sum[:8]), i}
 	}
 	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })

@@ -212,7 +212,7 @@ func (u unit) certified(ctx context.Context, train, test measured.Dataset) (find
 	}
 	draw := r.Certificate.About(certify.PredictorDraw)
 	f := finding{
-		unit: u, N: draw.N, Bound: draw.Bound, Train: draw.EmpiricalRisk.Upper, KL: draw.KL / float64(draw.N), Weight: draw.LnInverseWeight,
+		unit: u, N: draw.N, Bound: draw.Bound, Train: *draw.Risk, KL: r.Certificate.Model.KL / float64(draw.N), Weight: draw.LnInverseWeight,
 		Points: r.Training.Inducing, Noise: r.Training.Noise, Steps: r.Training.Steps, Seconds: time.Since(began).Seconds(), Instructions: r.Training.Machine,
 	}
 	// The paper's test column is the 0-1 risk of a draw, whatever the loss was.

@@ -10,10 +10,23 @@ import (
 )
 
 // Dependence is of so many rows whose neighbouring targets have this correlation.
-func Dependence(rows int64, correlation float64) certify.Dependence {
+func Dependence(rows int64, correlation float64) certify.Series {
 	m := certify.Series{Rows: rows, Squares: rows << 18}
 	m.Products[0] = int64(correlation * float64((rows-1)<<18))
-	return certify.NewDependence(m)
+	return m
+}
+
+// Evidence is a copy of the evidence of a certificate, to change.
+func Evidence(t testing.TB, c certify.Certificate) certify.Evidence {
+	t.Helper()
+	document, err := certify.Marshal(c)
+	if err == nil {
+		c, err = certify.Parse(document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Evidence
 }
 
 // Certificate certifies made-up evidence: of 2,000 rows of the wind by temperature, which
@@ -29,34 +42,30 @@ func Certificate(t testing.TB, change func(ev *certify.Evidence)) certify.Certif
 		return s
 	}
 	const n = 1800
+	job, err := certify.State(json.RawMessage(`{"delta":0.01}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	ev := certify.Evidence{
-		Loss:    certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind"},
-		Delta:   certify.Delta{Declared: 0.01, Methods: []certify.MethodID{certify.MethodPACBayes}},
-		Tallies: certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: sum(n, 0.03125)}}, Accuracy: 0x1p-20, KL: 61.25,
-		Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
-		Theta: []certify.Parameter{
-			{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
-			{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
-		},
+		Loss:     certify.TargetLoss{Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 0.6}, Target: "wind", Unit: "m/s"},
+		Delta:    certify.Delta{Declared: 0.01, Methods: []certify.MethodID{certify.MethodPACBayes}},
+		Tallies:  certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: sum(n, 0.03125)}},
 		Constant: certify.Constant{Value: 3.125, Origin: certify.OriginReference, Risk: sum(n, 0.5)},
-		Ledger:   certify.Ledger{Unit: "row", Rows: 2000, Reference: 200, Train: n},
-		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Rows: 2000, Columns: []string{"temp", "wind"}},
-		RowRules: certify.RowRules(), ModelDigest: strings.Repeat("0d", 32),
-		Configuration: json.RawMessage(`{"delta":0.01}`), Roles: certify.Roles{Key: "pacsgp"},
-		Jitter:     certify.JitterCheck{Limit: 5e-9, Holds: true},
+		Ledger:   certify.Ledger{Rows: 2000, Reference: 200, Train: n},
+		Sample:   certify.Sample{Digest: strings.Repeat("5a", 32), Targets: strings.Repeat("7e", 32), Shards: 3, Columns: []string{"temp", "wind"}},
+		Model: certify.Facts{
+			Digest: strings.Repeat("0d", 32), Accuracy: 0x1p-20, KL: 61.25,
+			Kernel: certify.Kernel{Family: certify.KernelSquaredExponential, Families: []string{certify.KernelSquaredExponential}, ARD: true},
+			Theta: []certify.Parameter{
+				{Name: "ln lengthscale of temp", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 612},
+				{Name: "ln variance", Grid: certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}, Index: 600},
+			},
+			Jitter: certify.JitterCheck{Limit: 5e-9, Holds: true},
+		},
 		Dependence: Dependence(2000, 0.01),
 		Copies:     certify.Copies{Policy: certify.CopiesLimited, Limit: 0.01, Distinct: 1999, Rows: 1},
-		Declared:   certify.Declared{Unit: "m/s", Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
-	}
-	for _, id := range []certify.AssumptionID{
-		certify.AssumeIndependentRows, certify.AssumePriorFirst, certify.AssumeLossFirst,
-		certify.AssumeRolesByKey, certify.AssumeSeparatePass, certify.AssumeLossProven,
-	} {
-		a := certify.Assumption{ID: id, Status: certify.AssumptionEnforced}
-		if id == certify.AssumeIndependentRows {
-			a.Status, a.Diagnostic = certify.AssumptionAssumed, "Neighbouring targets have correlation 0.01."
-		}
-		ev.Assumptions = append(ev.Assumptions, a)
+		Job:        job,
+		Publisher:  certify.Declared{Software: "pacsgp test", Attempt: certify.Attempt{OnTheseRows: 2, InThisLog: 3}, Training: certify.Training{Machine: "amd64/avx2"}},
 	}
 	if change != nil {
 		change(&ev)

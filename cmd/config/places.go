@@ -8,6 +8,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -40,5 +41,5 @@ func CheckPlaces(ctx context.Context, from Origin, segments []certify.Segment, r
 	if err := kafkalog.CheckPlaces(ctx, files, told, segments, res.PageMemory()); err != nil {
 		return "", "", err
 	}
-	return fmt.Sprintf("the columns %s of the data say of each row what the certificate's %s say", columns, certify.Count(int64(len(segments)), "segment")), "", nil
+	return fmt.Sprintf("the columns %s of the data say of each row what the certificate's %s say", columns, words.Count(int64(len(segments)), "segment")), "", nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -125,24 +126,24 @@ func (n *RowCounts) Add(other RowCounts) {
 // Notices are what a reader of the predictions should know.
 func (p Predictor) Notices(n RowCounts) (said []string) {
 	if n.Vague > 0 {
-		said = append(said, certify.Count(n.Vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
+		said = append(said, words.Count(n.Vague, "prediction")+" without a deviation: it is too small to be computed to a part in 256")
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Other)) {
-		words := fmt.Sprintf("%s of %d with a value of %q that the model does not know: it counts as other", certify.Count(n.Other[name], "row"), n.Rows, name)
+		words := fmt.Sprintf("%s of %d with a value of %q that the model does not know: it counts as other", words.Count(n.Other[name], "row"), n.Rows, name)
 		if n.Other[name] == n.Rows {
 			words += " (hint: is it text in the one, and numbers in the other?)"
 		}
 		said = append(said, words)
 	}
 	if n.Far > 0 {
-		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", certify.Count(n.Far, "prediction"), pipeline.FarScales))
+		said = append(said, fmt.Sprintf("%s far from the reference rows: a feature lies more than %d of its scales from its centre. The certificate speaks of rows of its own source, hardly of these", words.Count(n.Far, "prediction"), pipeline.FarScales))
 	}
 	return said
 }
 
 // Words say where predictions are, and what they are.
 func (p Predictor) Words(output string, n RowCounts) string {
-	return fmt.Sprintf("%s: %s, %d of them without a prediction (column reason says why)\n%s", output, certify.Count(n.Rows, "row"), n.Refused, p.Interval.words())
+	return fmt.Sprintf("%s: %s, %d of them without a prediction (column reason says why)\n%s", output, words.Count(n.Rows, "row"), n.Refused, p.Interval.words())
 }
 
 // An Interval is what the curve of a certificate promises: predictions ± tolerance cover a share of
@@ -161,18 +162,19 @@ func newInterval(c certify.Certificate, share float64) (*Interval, error) {
 	if !(0 < share && share < 1) {
 		return nil, Argument(fmt.Errorf("--interval: %v is no share of fresh rows between 0 and 1, such as 0.9", share))
 	}
-	g, ok := c.Guarantee(certify.GuaranteeCurve)
+	g, ok := c.Claim(certify.ClaimCurve)
 	switch {
 	case !ok:
 		return nil, pipeline.NotCertified("--interval: the certificate has no curve (hint: guarantees: [pac-bayes, curve], or loss: {tolerance: any})")
-	case !g.Status.Promises():
+	case g.Status != certify.StatusCertified:
 		return nil, pipeline.NotCertified("--interval: the curve is %s", g.Status)
 	}
 	tolerance, ok := g.Curve.Within(share)
 	if !ok {
-		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", certify.Count(g.N, "hold-out row"), share)
+		return nil, pipeline.NotCertified("--interval: the curve of %s covers no share of %v at any tolerance", words.Count(g.N, "held-out row"), share)
 	}
-	return &Interval{share, tolerance, "lower and upper are " + c.Interval(g, tolerance, share)}, nil
+	return &Interval{share, tolerance, fmt.Sprintf("lower and upper are the prediction -/+ %s: they cover at least %s of new rows (%s confidence)",
+		words.Plain(tolerance), words.PercentDeclared(share), words.Confidence(g.Delta))}, nil
 }
 
 // words say what the columns are.

@@ -24,7 +24,7 @@ func TestReplayIsOfTheOwnTopic(t *testing.T) {
 		{certify.Segment{Topic: "flights", Partition: 1, End: 5, Rows: 5}, true},
 		{certify.Segment{Topic: "rehearsal", Partition: 0, End: 5, Rows: 5}, true},
 	} {
-		_, err := own.Replay(certify.Certificate{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}})
+		_, err := own.Replay(certify.Certificate{Evidence: certify.Evidence{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}}})
 		if errors.Is(err, pipeline.ErrRefused) != c.refused {
 			t.Errorf("%+v: %v, want refused: %v", c.segment, err, c.refused)
 		}

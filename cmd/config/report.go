@@ -2,8 +2,6 @@ package config
 
 import (
 	"bytes"
-	"fmt"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -24,39 +22,26 @@ func Report(out *Output) func(*pipeline.Outcome) error {
 // figure is the plot of a run.
 func figure(r *pipeline.Result) report.Figure {
 	c := r.Certificate
-	mean, draw := c.Best(certify.PredictorMean), c.About(certify.PredictorDraw)
-	title, condition, conditional := strings.Cut(strings.ToUpper(string(mean.Status))+": "+mean.Headline, " confidence if ")
+	mean, draw := c.About(certify.PredictorMean), c.About(certify.PredictorDraw)
 	f := report.Figure{
-		Title:  title,
-		Target: draw.Loss.Target,
-		Bound:  draw.Bound, Baseline: c.Baseline.Bound,
-		Unit: "steps", PointsTitle: "Reference rows",
-		Below: max(draw.Loss.Epsilon, draw.Loss.Below), Above: max(draw.Loss.Epsilon, draw.Loss.Above), Relative: draw.Loss.Kind.Relative(),
+		Title:     report.Headline(c, mean),
+		Subtitles: append([]string{report.Headline(c, draw)}, report.Warnings(c)...),
+		Target:    c.Loss.Target,
+		Bound:     draw.Bound, Baseline: draw.Baseline,
+		Unit: "steps", PointsTitle: "Prior rows",
+		Below: max(c.Loss.Epsilon, c.Loss.Below), Above: max(c.Loss.Epsilon, c.Loss.Above), Relative: c.Loss.Kind.Relative(),
 	}
-	if k := c.Declared.Attempt.OnTheseRows; k > 1 {
-		f.Subtitles = append(f.Subtitles, c.OtherJobs()+" tried on these rows before.")
+	if g, ok := c.Claim(certify.ClaimCurve); ok {
+		f.Curve, f.Epsilon, f.Held = g.Curve, c.Loss.Epsilon, g.N
 	}
-	if conditional {
-		f.Title += " confidence,"
-		text := "if " + condition
-		if missed, ok := report.Missed(mean); ok {
-			text += fmt.Sprintf(" (%d of %d hold-out %ss are missed)", missed, mean.N, c.Ledger.Example())
+	if g, ok := c.Claim(certify.ClaimGroups); ok && g.Status == certify.StatusCertified {
+		f.Groups, f.Column = g.Groups, c.Grouping.Column
+		for i := range g.Groups {
+			f.GroupNames = append(f.GroupNames, report.Group(c, i))
 		}
-		f.Subtitles = append(f.Subtitles, text)
-	}
-	for _, g := range []certify.Guarantee{c.About(certify.PredictorMean), draw} {
-		if g.ID != mean.ID {
-			f.Subtitles = append(f.Subtitles, strings.ToUpper(string(g.Status))+": "+g.Headline)
-		}
-	}
-	if g, ok := c.Guarantee(certify.GuaranteeCurve); ok {
-		f.Curve, f.CurveLoss, f.Held = g.Curve, g.Loss, g.N
-	}
-	if g, ok := c.Guarantee(certify.GuaranteeGroups); ok && g.Status.Promises() {
-		f.Groups = g.Groups
 	}
 	if c.Ledger.Reference == 0 {
-		f.PointsTitle = "Train rows"
+		f.PointsTitle = "Training rows"
 	}
 	for i, p := range r.Training.Trace {
 		f.Steps = append(f.Steps, report.Step{Pass: float64(i + 1), Bound: p.Bound, Risk: p.Risk})

@@ -65,7 +65,7 @@ func Sampled(ctx context.Context, data Origin, certificate string, c certify.Cer
 	}
 	if len(found.Missing) > 0 {
 		// The same rows may have been written again, in as many row groups.
-		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Sample.Rows {
+		if files, _, err := ingestlake.Files(ctx, lake); err == nil && rowsIn(files) == c.Ledger.Rows {
 			return data, nil, found.Err(), nil
 		}
 		return nil, nil, nil, found.Err()

@@ -33,7 +33,7 @@ var corpus = filepath.Join("testdata", "corpus")
 // What a verifier finds of an artifact, and what its model predicts of the first rows.
 type verdictOfCase struct {
 	Status     int
-	Guarantees map[certify.GuaranteeID]verdictOfGuarantee
+	Guarantees map[certify.ClaimID]verdictOfGuarantee
 	Mean       []float64
 }
 
@@ -116,11 +116,11 @@ func verdictOn(t *testing.T, c corpusCase) verdictOfCase {
 	t.Helper()
 	a := pacsgp(t, append(c.verify(), "--json")...)
 	var said verdictDocument
-	if err := json.Unmarshal([]byte(a.stdout), &said); err != nil || !said.Evidence {
+	if err := json.Unmarshal([]byte(a.stdout), &said); err != nil || said.Verdict != "VERIFIED" {
 		t.Errorf("%s: status %d, %v: %s", c.name, a.status, err, a.message)
 	}
-	found := verdictOfCase{Status: a.status, Guarantees: map[certify.GuaranteeID]verdictOfGuarantee{}}
-	for _, g := range said.Guarantees {
+	found := verdictOfCase{Status: a.status, Guarantees: map[certify.ClaimID]verdictOfGuarantee{}}
+	for _, g := range said.Claims {
 		found.Guarantees[g.ID] = verdictOfGuarantee{string(g.Status), g.Bound}
 	}
 	to := filepath.Join(t.TempDir(), "predictions.parquet")
@@ -246,7 +246,7 @@ func patched(t *testing.T, document []byte, path, value string) []byte {
 	t.Helper()
 	whole, err := certify.Parse(document)
 	fatal.If(t, err)
-	for i, g := range whole.Guarantees {
+	for i, g := range whole.Claims {
 		path = strings.Replace(path, "/guarantees/"+string(g.ID)+"/", fmt.Sprintf("/guarantees/%d/", i), 1)
 	}
 	type level struct {

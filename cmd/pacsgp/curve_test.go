@@ -39,7 +39,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	fatal.If(t, err)
 	c, _, err := config.ReadCertificate(t.Context(), certificate)
 	fatal.If(t, err)
-	g, _ := c.Guarantee(certify.GuaranteeCurve)
+	g, _ := c.Claim(certify.ClaimCurve)
 	tolerance, _ := g.Curve.Within(0.9)
 	for _, r := range rows {
 		if !(math.Abs(r.Upper-r.Mean-tolerance) <= 1e-9*tolerance) {

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -65,7 +65,7 @@ func demo(ctx context.Context, w system, output string) error {
 		return err
 	}
 	path := filepath.Join(output, "lake")
-	say("Writing %s in %s to %s …\n", certify.Count(w.demo.rows, "row"), certify.Count(w.demo.files, "Parquet file"), path)
+	say("Writing %s in %s to %s …\n", words.Count(w.demo.rows, "row"), words.Count(w.demo.files, "Parquet file"), path)
 	if err := generator.WriteLake(ctx, path, w.demo.files, 0, w.demo.rows); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func demo(ctx context.Context, w system, output string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.Print(w.stdout, w.paper, w.style, false); err != nil {
+	if err := v.Print(w.paper, w.style); err != nil {
 		return err
 	}
 	if err := demoFreshRows(ctx, generator, w.demo, o, filepath.Join(output, "fresh"), say); err != nil {
@@ -118,8 +118,8 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 		return err
 	}
 	mean, draw := pipeline.JudgeMean.Of(o.Result.Certificate), pipeline.JudgeDraw.Of(o.Result.Certificate)
-	say("  predictions miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, certify.AtMost(mean.Bound))
-	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, certify.AtMost(draw.Bound))
+	say("  predictions miss %.4f of them; %s: at most %s\n", found.Mean, mean.Status, words.AtMost(mean.Bound))
+	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, words.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
 	}
@@ -149,7 +149,7 @@ func demoProduce(ctx context.Context, w system, brokers []string) (err error) {
 	if err := produceRows(ctx, client, generator, int(w.demo.rows)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", certify.Count(w.demo.rows, "row"), demoTopic)
+	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", words.Count(w.demo.rows, "row"), demoTopic)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
@@ -71,14 +72,11 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
 	}
 	if !asJSON {
-		if err := report.WriteCertificate(w.paper, c, w.style, report.Unread); err != nil {
+		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(w.stdout, "\nNot verified: the document does not contradict itself; pacsgp verify checks it against model and rows. Until then its guarantees are claimed.")
+		_, err := fmt.Fprintln(w.stdout, "\nnext       pacsgp verify checks it against model and rows: so far it does not contradict itself")
 		return err
-	}
-	for _, text := range c.Doubts() { // not in the document, of which the id is the digest
-		newDisplay(w).notice(text)
 	}
 	doc, err := certify.Marshal(c)
 	if err != nil {
@@ -133,7 +131,7 @@ func lossWords(l certify.Loss) string {
 	case certify.OneTolerance:
 		return fmt.Sprintf("%s, tolerance %g", l.Kind, l.Epsilon)
 	case certify.ShareTolerance:
-		return fmt.Sprintf("%s, tolerance %s", l.Kind, l.Share())
+		return fmt.Sprintf("%s, tolerance %s", l.Kind, words.PercentDeclared(l.Epsilon))
 	case certify.NoTolerance:
 	}
 	return string(l.Kind)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
@@ -94,7 +94,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 	if bad == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in %s", pipeline.ErrConfig, certify.Count(int64(len(out.Faults)), "fault"), certify.Count(int64(bad), "file"))
+	return fmt.Errorf("%w: %s in %s", pipeline.ErrConfig, words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))
 }
 
 // oneLine is a path that cannot be taken for two lines.

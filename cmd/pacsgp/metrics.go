@@ -125,7 +125,7 @@ func (m *metrics) shows(c certify.Certificate, at time.Time) {
 	for _, of := range []pipeline.Judge{pipeline.JudgeMean, pipeline.JudgeDraw} {
 		m.bound.WithLabelValues(string(of)).Set(of.Of(c).Bound)
 	}
-	m.baseline.Set(c.Baseline.Bound)
+	m.baseline.Set(c.About(certify.PredictorDraw).Baseline)
 	if s := c.Delta.Sequence; s != nil {
 		m.number.Set(float64(s.Number))
 	}

@@ -7,9 +7,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/objects"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -39,16 +39,15 @@ func (o *outcome) end(w system, asJSON bool) error {
 // report prints what the run came to, and where everything is.
 func (o *outcome) report(w system) error {
 	c, r := o.Result.Certificate, o.Record
-	report.WriteSummary(w.paper, c, w.style, report.Maker)
+	report.WriteSummary(w.paper, c, w.style)
 	path := func(name string) string { return completed(objects.Join(o.task.Output, name)) }
 	retrain := ""
-	if len(c.Conditional()) > 0 {
+	if c.Ledger.Holdout > 0 && c.Publisher.Training.Ancestor == nil {
 		retrain = " --retrain"
 	}
-	_, err := fmt.Fprintf(w.stdout, "Fit          %s\nModel        %s\n             %s, %s, N = %d train rows\nCertificate  %s\nMore         pacsgp inspect %s\n             %s, %s, %s\nCheck it     pacsgp verify %s %s %s%s\n",
-		r.Diagnostics.Residuals, path(r.Model), certify.Count(r.Training.Inducing, "inducing point"), certify.Count(r.Training.Steps, "step"), c.Ledger.Train,
-		path(r.Certificate), path(r.Certificate), path(r.Row), path(config.RunFile), path(config.PlotFile),
-		path(r.Model), path(r.Certificate), report.Shells(o.task.Source.Arguments(), " "), retrain)
+	_, err := fmt.Fprintf(w.stdout, "\nfit        %s\nmodel      %s\n           %s, %s\nreport     %s\nrecord     %s\nnext       pacsgp verify %s %s%s\n",
+		r.Diagnostics.Residuals, path(r.Model), words.Count(r.Training.Inducing, "inducing point"), words.Count(r.Training.Steps, "step"),
+		path(config.PlotFile), path(config.RunFile), report.Shell(o.task.Output), report.Shells(o.task.Source.Arguments(), " "), retrain)
 	return err
 }
 

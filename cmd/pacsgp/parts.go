@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -125,7 +125,7 @@ func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, outp
 		return err
 	}
 	shards, rows := found.Size()
-	_, err = fmt.Fprintf(w.stdout, "%s: part %s of the last pass, %s in %s\n", output, part, certify.Count(rows, "row"), certify.Count(int64(shards), "row group"))
+	_, err = fmt.Fprintf(w.stdout, "%s: part %s of the last pass, %s in %s\n", output, part, words.Count(rows, "row"), words.Count(int64(shards), "row group"))
 	return err
 }
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -161,7 +161,7 @@ func (p planned) print(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "rows       %d: %d reference (scaling, start values), about %d train (fitting and certifying%s), %d hold-out\n",
 		p.Rows, p.Reference, p.Train, map[bool]string{true: ": the N of the bound"}[p.Units == nil], p.Holdout)
 	if u := p.Units; u != nil {
-		_, _ = fmt.Fprintf(w, "units      %s: %d reference, %d train (the N of the bound), %d hold-out\n", u.Counted(u.Reference+u.Train+u.Holdout), u.Reference, u.Train, u.Holdout)
+		_, _ = fmt.Fprintf(w, "units      %d by %q: %d prior, %d training (the N of the bound), %d held out\n", u.Reference+u.Train+u.Holdout, u.Columns, u.Reference, u.Train, u.Holdout)
 	}
 	_, _ = fmt.Fprintf(w, "time       about %s with M = %d, by the speed of this machine just now, without reading\n\n", inTime(p.Seconds), p.Inducing)
 	_, _ = fmt.Fprintf(w, "What so many can certify, with delta %v:\n", p.Delta)
@@ -172,9 +172,9 @@ func (p planned) print(w io.Writer) error {
 	}
 	_, _ = fmt.Fprintln(table, header)
 	for _, b := range p.Bounds {
-		line := fmt.Sprintf("  %.0f %%\t%s\t", 100*b.Missed, certify.PercentUp(b.Draw))
+		line := fmt.Sprintf("  %.0f %%\t%s\t", 100*b.Missed, words.PercentUp(b.Draw))
 		if b.Holdout > 0 {
-			line += certify.PercentUp(b.Holdout) + "\t"
+			line += words.PercentUp(b.Holdout) + "\t"
 		}
 		_, _ = fmt.Fprintln(table, line)
 	}

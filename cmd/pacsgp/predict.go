@@ -97,7 +97,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	if asJSON {
 		return printJSON(w.stdout, struct {
-			Doubts   []string         `json:"doubts"`
+			Warnings []string         `json:"warnings"`
 			Output   string           `json:"output"`
 			Rows     int64            `json:"rows"`
 			Refused  int64            `json:"rows_without_prediction"`
@@ -105,7 +105,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 			Far      int64            `json:"rows_far"`               // from the reference rows, that have a prediction
 			ID       string           `json:"certificate"`            // "" if nothing is certified about the predictions
 			Interval *config.Interval `json:"interval,omitempty"`
-		}{append([]string{}, p.Certificate.Doubts()...), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})
+		}{report.Warnings(p.Certificate), output, n.Rows, n.Refused, n.Vague, n.Far, p.Carries, p.Interval})
 	}
 	for _, text := range p.Notices(n) {
 		show.notice(text)

@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -117,7 +117,7 @@ func (d *display) progress(p pipeline.Progress) {
 
 // spooled shows the number of spooled rows. Several goroutines may call it.
 func (d *display) spooled(rows int64) {
-	d.counted("spool", certify.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
+	d.counted("spool", words.Count(rows, "row"), rows, -1, slog.Int64("rows", rows))
 }
 
 // starting shows the progress of start values.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -84,13 +84,13 @@ func (e *scoreEvents) summary(w system, c config.ScoreFile, failed int) error {
 	if !c.ToTopic() {
 		where, what = c.Output.Folder, "column"
 	}
-	rows := certify.Count(e.sum.Rows, "row")
+	rows := words.Count(e.sum.Rows, "row")
 	if !c.OnTopics() {
-		rows = certify.Count(e.files, "new file") + ", " + rows
+		rows = words.Count(e.files, "new file") + ", " + rows
 	}
 	_, err := fmt.Fprintf(w.stdout, "%s: predictions of %s, %d of them without a prediction (%s reason says why)\n", where, rows, e.sum.Refused, what)
 	if failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%s could not be predicted", certify.Count(int64(failed), "file")))
+		err = errors.Join(err, fmt.Errorf("%s could not be predicted", words.Count(int64(failed), "file")))
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -66,7 +66,7 @@ func (m *scoreMetrics) looked(failed int) {
 		m.why.set(nil)
 		return
 	}
-	m.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", certify.Count(int64(failed), "file"), fault))
+	m.why.set(fmt.Errorf("%s cannot be predicted, the last because: %w", words.Count(int64(failed), "file"), fault))
 }
 
 // ready returns the reason for a wait, nil without one.

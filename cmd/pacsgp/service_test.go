@@ -219,7 +219,7 @@ func TestService(t *testing.T) {
 		t.Errorf("%d certificates of %d rows, the last with number %d; want 7 of 840", len(all), rows, all[6].Delta.Sequence.Number)
 	}
 	for i, c := range all {
-		a := c.Declared.Training.Ancestor
+		a := c.Publisher.Training.Ancestor
 		if i == 0 && a != nil || i > 0 && (a == nil || len(a.Rows) != 3 || a.HasSeen(c.Sample.Segments)) || i > 0 && i < 4 && a.Model != all[i-1].Model.Digest { // later ones are not all certified
 			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
 		}

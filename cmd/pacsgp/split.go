@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
 )
@@ -75,6 +75,6 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: the roles of %s\n", output, certify.Count(rows, "row"))
+	_, err = fmt.Fprintf(w.stdout, "%s: the roles of %s\n", output, words.Count(rows, "row"))
 	return err
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -16,102 +16,77 @@ type verified struct {
 	Certificate certify.Certificate
 	ID          string
 	Found       *pipeline.Verification
-	Judge       pipeline.Judge // which guarantee the exit status speaks of
-	Unrepeated  error          // why training could not be repeated; nil: it was, or nobody asked
+	Judge       pipeline.Judge // which claim the exit status is about
+	Unrepeated  error          // why training could not be repeated, if that was asked for; nil: it was
 	unplaced    string         // what the data, but not the certificate, say of their place in a topic; or ""
 }
 
-// conditional reports whether a guarantee rests on the maker's word about hold-out rows.
-func (v *verified) conditional() bool {
-	return slices.ContainsFunc(v.Certificate.Conditional(), func(g certify.Guarantee) bool { return g.Role == certify.RoleHoldout })
-}
-
-// NotChecked lists the unchecked premises of the guarantees.
-func (v *verified) NotChecked() []string {
-	open := v.Found.NotChecked()
-	if v.Unrepeated != nil && v.conditional() {
-		open[0] += ": " + v.Unrepeated.Error()
+// NotChecked lists what was not checked: what another check could, and what none can.
+func (v *verified) NotChecked() (could, cannot []string) {
+	if !v.Found.Evidence {
+		could = append(could, "prior, split and losses, for the rows were not read (give the data)")
+	}
+	for _, a := range v.Found.NotChecked() {
+		text, how := report.Assumption(v.Certificate, a)
+		switch {
+		case a.Checked == certify.CheckVerify: // said above
+		case a.Checked == certify.CheckNone:
+			cannot = append(cannot, text)
+		case a.Checked == certify.CheckRetraining && v.Unrepeated != nil:
+			could = append(could, text+" ("+v.Unrepeated.Error()+")")
+		default:
+			could = append(could, text+" ("+how+")")
+		}
 	}
 	if v.unplaced != "" {
-		open = append(open, v.unplaced)
+		could = append(could, v.unplaced)
 	}
-	return open
+	return could, cannot
 }
 
-// said is the guarantee for the judged predictor.
-func (v *verified) said() certify.Guarantee {
-	return v.Certificate.About(v.Judge.Predictor())
-}
+// claim is the one that the exit status is about.
+func (v *verified) claim() certify.Claim { return v.Judge.Of(v.Certificate) }
 
-// Uncertified is an error unless all that was asked for was done, the rows were read, and the guarantee for
-// the judged predictor is certified, under the assumptions that NotChecked lists.
-func (v *verified) Uncertified() error {
-	said := v.said()
-	switch {
+// Uncertified is an error unless the claim is certified, and training was repeated if that was asked
+// for. If strict, it is also one while something that could be checked was not.
+func (v *verified) Uncertified(strict bool) error {
+	could, _ := v.NotChecked()
+	switch g := v.claim(); {
 	case v.Unrepeated != nil:
 		return pipeline.NotCertified("%s", v.Unrepeated.Error())
-	case said.Status.Promises() && !v.Found.Evidence:
-		return pipeline.NotCertified("nothing is certified without the rows: how often the model missed is its maker's word. Give the data to check it")
-	case said.Status.Promises():
-		return nil
+	case g.Status != certify.StatusCertified:
+		return pipeline.NotCertified("the certificate is what it says, and its claim about the %s is %s", g.Predictor, g.Status)
+	case strict && len(could) > 0:
+		return pipeline.NotCertified("not checked, though it could be: %s", strings.Join(could, "; "))
 	default:
-		return pipeline.NotCertified("the certificate is what it says, and certifies nothing about the %s: its guarantee is %s", said.Predictor, said.Status)
+		return nil
 	}
 }
 
-// Verdict is the result in a line.
+// Verdict is the result in a word: what was compared agrees.
 func (v *verified) Verdict() string {
-	switch {
-	case !v.Found.Evidence:
-		return "arithmetic consistent, evidence not rechecked: give the data to check everything"
-	case !v.said().Status.Promises():
-		return fmt.Sprintf("nothing is certified about the %s: so says the certificate, which follows from the model and these rows", v.said().Predictor)
+	if v.Found.Evidence {
+		return "VERIFIED"
 	}
-	text := "verified: the certificate follows from the model and these rows"
-	if len(v.Certificate.Sample.Segments) > 0 && !v.Found.Log {
-		text = "verified, but for the topic that its sentences name: the certificate follows from the model and these rows"
-	}
-	if v.Found.Retrained {
-		text += ", and the model from training again"
-	}
-	return text
+	return "CONSISTENT"
 }
 
-// Print prints the checks, the verdict and, with statement, the certificate. paper is for colours.
-func (v *verified) Print(out, paper io.Writer, style report.Style, statement bool) error {
-	c := v.Certificate
+// Print prints the checks, what was not checked, and the verdict.
+func (v *verified) Print(out io.Writer, style report.Style) error {
 	for _, line := range v.Found.Checked {
-		report.WriteWrapped(out, "ok: ", line, style)
+		report.WriteWrapped(out, "ok   ", line, style)
 	}
-	for _, line := range v.NotChecked() {
-		report.WriteWrapped(out, "NOT CHECKED: ", line, style)
+	could, cannot := v.NotChecked()
+	for _, line := range could {
+		report.WriteWrapped(out, "--   ", "not checked: "+line, style)
 	}
-	report.WriteWrapped(out, "", v.Verdict(), style)
-	if _, err := fmt.Fprintf(out, "id %s\n", v.ID); err != nil || !statement {
-		return err
+	if len(cannot) > 0 {
+		report.WriteWrapped(out, "--   ", "cannot be checked: "+strings.Join(cannot, "; "), style)
 	}
-	who := report.Anybody
-	if !v.Found.Evidence {
-		who = report.Unread
+	for _, text := range report.Warnings(v.Certificate) {
+		report.WriteWrapped(out, "warning  ", text, style)
 	}
-	report.WriteHeadlines(paper, c, style, who)
-	if split := c.Split(); split != "" {
-		report.WriteWrapped(out, "", split, style)
-	}
-	if v.Found.Retrained && v.conditional() && c.Declared.Training.Ancestor == nil {
-		report.WriteWrapped(out, "", "Training did not see the hold-out rows: trained again here without them, the model is the same to the last byte.", style)
-	}
-	for _, g := range c.Guarantees {
-		report.WriteWrapped(out, "", fmt.Sprintf("\n%s, %s: %s", g.ID, g.Predictor, v.Status(g)), style)
-		report.WriteWrapped(out, "  ", g.Statement, style) // no name starts a line of its own
-	}
-	return report.WriteDeclared(paper, c, style, v.Found.Retrained)
-}
-
-// Status is the status of a guarantee after these checks.
-func (v *verified) Status(g certify.Guarantee) certify.Status {
-	if g.Status.Promises() && !v.Found.Evidence {
-		return report.Claimed
-	}
-	return g.Status
+	report.WriteWrapped(out, v.Verdict()+"  ", report.Headline(v.Certificate, v.claim()), style)
+	_, err := fmt.Fprintf(out, "certificate %s\n", v.ID)
+	return err
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink"
+	"github.com/pacsgp/pacsgp/sink/report"
 )
 
 func verifyCommand(w system) *cobra.Command {
 	var v verification
 	var job string
-	var asJSON bool
+	var asJSON, strict bool
 	cmd := &cobra.Command{
 		Use:   "verify (DIR | MODEL CERTIFICATE) [DATA ...]",
 		Short: "Check a certificate against its model and, if given, its rows",
@@ -27,12 +28,10 @@ func verifyCommand(w system) *cobra.Command {
 			"Parquet row: both say the same. An output directory DIR stands for what is current in it. A\n" +
 			"manifest beside the certificate says which files of the data are the sample, for a lake that\n" +
 			"has grown since.\n\n" +
-			"What a model was trained on cannot be seen, nor who chose the split. A guarantee from\n" +
-			"hold-out rows is therefore its maker's word. --retrain trains again without these rows and\n" +
-			"demands the same model.\n\n" +
-			"Exit status 0 says that nothing contradicts the certificate and that it certifies something\n" +
-			"about the mean; 3 that it certifies nothing about it, but by such a word (--judge draw: about\n" +
-			"a draw); 1 that it is refused.",
+			"--retrain trains again without the held-out rows, and demands the same model.\n\n" +
+			"Exit status 0: what was checked holds, and predictions are certified (--judge draw: a random\n" +
+			"draw from the posterior is). 3: they are not; with --strict also while something that could\n" +
+			"be checked was not. 1: the certificate is refused.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := v.read(cmd.Context(), w, args, job)
@@ -49,19 +48,20 @@ func verifyCommand(w system) *cobra.Command {
 			if asJSON {
 				err = printJSON(w.stdout, documentOf(found))
 			} else {
-				err = found.Print(w.stdout, w.paper, w.style, true)
+				err = found.Print(w.paper, w.style)
 			}
 			if err != nil {
 				return err
 			}
-			return found.Uncertified()
+			return found.Uncertified(strict)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which guarantee the exit status speaks of: mean or draw")
+	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
+	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
 	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
@@ -198,29 +198,30 @@ func modelDigest(m pipeline.Model) (string, error) {
 
 // A verdictDocument is the output of verify --json.
 type verdictDocument struct {
-	Doubts     []string           `json:"doubts"`
-	Verdict    string             `json:"verdict"`
-	Evidence   bool               `json:"evidence_rechecked"`
-	Retrained  bool               `json:"retrained"`
-	NotChecked []string           `json:"not_checked"` // what guarantees and predictive deviations rest on
-	ID         string             `json:"id"`
-	Checked    []string           `json:"checked"`
-	Guarantees []verdictGuarantee `json:"guarantees"`
+	Verdict     string         `json:"verdict"`
+	ID          string         `json:"id"`
+	Checked     []string       `json:"checked"`
+	NotChecked  []string       `json:"not_checked"` // though it could be
+	Uncheckable []string       `json:"cannot_be_checked"`
+	Warnings    []string       `json:"warnings"`
+	Claims      []verdictClaim `json:"claims"`
 }
 
-type verdictGuarantee struct {
-	ID certify.GuaranteeID `json:"id"`
+type verdictClaim struct {
+	ID certify.ClaimID `json:"id"`
 	pipeline.Verdict
+
+	Headline string `json:"headline"`
 }
 
 func documentOf(v *verified) verdictDocument {
+	could, cannot := v.NotChecked()
 	d := verdictDocument{
-		Doubts: append([]string{}, v.Certificate.Doubts()...), Verdict: v.Verdict(), Evidence: v.Found.Evidence,
-		Retrained: v.Found.Retrained, NotChecked: append([]string{}, v.NotChecked()...),
-		ID: v.ID, Checked: append([]string{}, v.Found.Checked...), Guarantees: []verdictGuarantee{},
+		Verdict: v.Verdict(), ID: v.ID, Checked: append([]string{}, v.Found.Checked...),
+		NotChecked: append([]string{}, could...), Uncheckable: append([]string{}, cannot...), Warnings: report.Warnings(v.Certificate), Claims: []verdictClaim{},
 	}
-	for _, g := range v.Certificate.Guarantees {
-		d.Guarantees = append(d.Guarantees, verdictGuarantee{g.ID, pipeline.Verdict{Status: v.Status(g), Bound: g.Bound, Headline: g.Headline}})
+	for _, g := range v.Certificate.Claims {
+		d.Claims = append(d.Claims, verdictClaim{g.ID, pipeline.Verdict{Status: g.Status, Bound: g.Bound}, report.Headline(v.Certificate, g)})
 	}
 	return d
 }

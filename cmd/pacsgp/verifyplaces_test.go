@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/certify/certifytest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
@@ -212,7 +213,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		}, true, "the segment that the certificate names has 59"},
 		{"no segments", rewrite{}, func(ev *certify.Evidence) { ev.Sample.Segments = nil }, false, unnamed},
 	} {
-		ev := evidenceOf(t, whole)
+		ev := certifytest.Evidence(t, whole)
 		ev.Sample.Segments = slices.Clone(ev.Sample.Segments)
 		k.forge(&ev)
 		path := filepath.Join(t.TempDir(), "forged.json")

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -155,7 +155,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 		err = pipeline.NotCertified("alarm: %s", r.Alarm)
 	}
 	if last.Failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%s could not be counted", certify.Count(int64(last.Failed), "file")))
+		err = errors.Join(err, fmt.Errorf("%s could not be counted", words.Count(int64(last.Failed), "file")))
 	}
 	return err
 }

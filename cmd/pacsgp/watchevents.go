@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -53,7 +53,7 @@ func (e *watchEvents) Failed(err error) {
 func (e *watchEvents) Predicted(what score.Done) {
 	e.metrics.why.set(nil)
 	for _, f := range what.Files {
-		e.show.event(fmt.Sprintf("%s: %s", f.Path, certify.Count(f.Rows, "row")))
+		e.show.event(fmt.Sprintf("%s: %s", f.Path, words.Count(f.Rows, "row")))
 	}
 }
 

@@ -211,7 +211,7 @@ func partsFor(shards []pipeline.Shard) int {
 // report tells the outcome. Its error is the reason for an exit status other than 0.
 func (d *driver) report(o *pipeline.Outcome) error {
 	out := report.NewEscaper(d.stdout)
-	report.WriteSummary(out, o.Result.Certificate, report.Style{}, report.Maker)
+	report.WriteSummary(out, o.Result.Certificate, report.Style{})
 	_, _ = fmt.Fprintf(out, "Model        %s\nCertificate  %s\n", filepath.Join(d.task.Output, o.Record.Model), filepath.Join(d.task.Output, o.Record.Certificate))
 	return errors.Join(out.Flush(), d.task.RunConfig().Verdict(o.Result.Certificate))
 }

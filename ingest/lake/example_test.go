@@ -35,7 +35,7 @@ func Example() {
 	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
 	out := sinklake.NewOutput(folder+"/out", nil)
 	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Software: "example 1.0"}))
-	mean := o.Result.Certificate.Best(certify.PredictorMean)
+	mean := o.Result.Certificate.About(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.6 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 	// Output: conditional: the mean is off by more than 0.6 in at most 2 % of fresh rows
 }

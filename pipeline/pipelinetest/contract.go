@@ -105,8 +105,8 @@ func testCertificates(t *testing.T, next func(*testing.T) pipeline.Output) {
 	a := publish(t, o, 0.5, "one")
 	o = next(t)
 	c, err := o.GetCertificate(t.Context(), a.ID)
-	if err != nil || c.Declared.Software != "one" || c.Model.Digest != a.Model {
-		t.Errorf("GetCertificate = %v, %v, want what was put", c.Declared, err)
+	if err != nil || c.Publisher.Software != "one" || c.Model.Digest != a.Model {
+		t.Errorf("GetCertificate = %v, %v, want what was put", c.Publisher, err)
 	}
 	if _, err := o.GetCertificate(t.Context(), hexDigest([]byte("none"))); err == nil {
 		t.Error("GetCertificate of one that was never put: no error")
@@ -131,7 +131,7 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
 	shard := pipeline.Digest{7}
 	var c certify.Certificate
-	c.Sample.Rows, c.Sample.Digest = 3, pipeline.SampleDigest([]pipeline.Digest{shard}).String()
+	c.Ledger.Rows, c.Sample.Digest = 3, pipeline.SampleDigest([]pipeline.Digest{shard}).String()
 	id := hexDigest([]byte("certificate"))
 	m := pipeline.Manifest{
 		Format: "pacsgp-manifest/1", Certificate: id, Sample: c.Sample.Digest,

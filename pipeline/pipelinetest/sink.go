@@ -39,11 +39,12 @@ func SmallModel(mean float64) pipeline.Model {
 // SmallCertificate is a certificate of a model in form only: it has no numbers.
 func SmallCertificate(modelDigest, software string) certify.Certificate {
 	return certify.Certificate{
-		Format:        certify.Format,
-		Guarantees:    []certify.Guarantee{{ID: certify.GuaranteeMean, Predictor: certify.PredictorMean}, {ID: certify.GuaranteeDraw, Predictor: certify.PredictorDraw}},
-		Dependence:    certify.NewDependence(certify.Series{Rows: 2}),
-		Configuration: certify.Configuration{Values: []byte("{}")},
-		Model:         certify.ModelFile{Digest: modelDigest}, Declared: certify.Declared{Software: software},
+		Format: certify.Format,
+		Claims: []certify.Claim{{ID: certify.ClaimMean, Predictor: certify.PredictorMean}, {ID: certify.ClaimDraw, Predictor: certify.PredictorDraw}},
+		Evidence: certify.Evidence{
+			Job:   certify.Configuration{Values: []byte("{}")},
+			Model: certify.Facts{Digest: modelDigest}, Publisher: certify.Declared{Software: software},
+		},
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *stage) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 		return nil, err
 	}
 	c := certifytest.Certificate(s.t, func(ev *certify.Evidence) {
-		ev.Delta.Sequence, ev.KL, ev.ModelDigest = job.Sequence(), s.kl, digest
+		ev.Delta.Sequence, ev.Model.KL, ev.Model.Digest = job.Sequence(), s.kl, digest
 		ev.Sample.Digest = (of.name + strings.Repeat("0", 64))[:64]
 		if ev.Sample.Segments = of.segments; of.segments != nil {
 			ev.Sample.Shards = int64(len(of.segments))

@@ -92,8 +92,8 @@ func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.J
 		if err := j.verify(ctx, c); err != nil {
 			return "", err
 		}
-		if g := who.Of(c); !g.Status.Promises() {
-			return "", pipeline.NotCertified("the pointer stays: the guarantee of %.12s… for the %s is %s", id, g.Predictor, g.Status)
+		if g := who.Of(c); g.Status != certify.StatusCertified {
+			return "", pipeline.NotCertified("the pointer stays: the claim of %.12s… about the %s is %s", id, g.Predictor, g.Status)
 		}
 		before := "unreadable"
 		if current, err := out.Current(); err == nil {

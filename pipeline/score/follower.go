@@ -218,7 +218,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipe
 	if err != nil {
 		return err
 	}
-	next, err := f.suits(a, ready, p.Predictor)
+	next, err := f.suits(a, ready)
 	if err == nil && f.now != nil {
 		if odd := fits(a.Model); odd != nil && fits(f.now.Model) == nil {
 			err = fmt.Errorf("%w: %w", errOddRows, odd)
@@ -241,9 +241,9 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipe
 
 // suits returns the predictor of an artifact, unless it has another subject than the predictions
 // so far.
-func (f *Follower) suits(a Artifact, ready *pipeline.Ready, about pipeline.Judge) (*Predictor, error) {
+func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
 	if f.first != nil {
-		if why := pipeline.Incomparable(*f.first, a.Certificate, about); why != "" {
+		if why := pipeline.Incomparable(*f.first, a.Certificate); why != "" {
 			return nil, fmt.Errorf("%w: %s%s", pipeline.ErrRefused, why, f.keeps())
 		}
 	}

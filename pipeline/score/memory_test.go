@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pacsgp/pacsgp/certify"
@@ -25,12 +26,12 @@ type Pointers struct {
 
 var _ score.Pointers = (*Pointers)(nil)
 
-// Put adds an artifact whose model has these features, and whose certificate has these rules of
-// rows: with others it speaks of something else.
+// Put adds an artifact whose model has these features, and whose certificate is about a target
+// of these words: with others it is about something else.
 func (p *Pointers) Put(id string, rules []string, features ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := score.Artifact{ID: id, Certificate: certify.Certificate{RowRules: rules}}
+	a := score.Artifact{ID: id, Certificate: certify.Certificate{Evidence: certify.Evidence{Loss: certify.TargetLoss{Target: strings.Join(rules, " ")}}}}
 	for _, name := range features {
 		a.Model.Meta.Features = append(a.Model.Meta.Features, pipeline.Affine{Name: name})
 	}

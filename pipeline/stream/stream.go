@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -170,7 +170,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 			}
 		}
 	}
-	w.event(fmt.Sprintf("window of %s: certificate number %d", certify.Count(full.Count(), "row"), k))
+	w.event(fmt.Sprintf("window of %s: certificate number %d", words.Count(full.Count(), "row"), k))
 	train := w.Train
 	if train == nil {
 		train = pipeline.Train
@@ -202,9 +202,9 @@ func (s *Stream) tell(w *Window, k int64, o *pipeline.Outcome, why string) {
 		current = "it is not current: " + verdict.Error()
 	}
 	if bad := o.Result.Certificate.Ledger.Bad; bad > 0 {
-		s.notice(certify.Count(bad, "bad row") + " of the window are left out")
+		s.notice(words.Count(bad, "bad row") + " of the window are left out")
 	}
-	s.event(fmt.Sprintf("published certificate number %d, %s: %s; %s", k, o.Record.ID, o.Record.Mean.Headline, current))
+	s.event(fmt.Sprintf("published certificate %s of run %d: predictions have the bound %s (%s); %s", o.Record.ID, k, words.PercentUp(o.Record.Mean.Bound), o.Record.Mean.Status, current))
 	s.Events.Published(w, o.Result.Certificate, o.Record.Status)
 }
 

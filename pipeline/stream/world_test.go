@@ -273,7 +273,7 @@ func certificateOf(at *certify.Sequence, model string, of pipeline.Segment, ance
 	c := pipelinetest.SmallCertificate(model, "test")
 	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
 	if ancestor != nil {
-		c.Declared.Training.Ancestor = &ancestor.Ancestor
+		c.Publisher.Training.Ancestor = &ancestor.Ancestor
 	}
 	return c
 }
@@ -359,7 +359,7 @@ func (w *world) each(t *testing.T, windows int) {
 		if g.First != end || k <= number {
 			t.Errorf("certificate %d has the number %d behind %d, of rows from %d behind %d", i, k, number, g.First, end)
 		}
-		if a := c.Declared.Training.Ancestor; a != nil && a.HasSeen(c.Sample.Segments) {
+		if a := c.Publisher.Training.Ancestor; a != nil && a.HasSeen(c.Sample.Segments) {
 			t.Errorf("certificate %d begins with a model that has seen its rows: %+v", i, a)
 		}
 		end, number = g.End, k

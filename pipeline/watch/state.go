@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -142,7 +143,7 @@ func counts(unit []string) string {
 	if unit == nil {
 		return "rows"
 	}
-	return certify.UnitLedger{Columns: unit}.Several()
+	return "units of " + strings.Join(unit, ", ")
 }
 
 // BoundOf is the bound on the loss of the mean that an alarm watches, on units of these columns or on
@@ -151,7 +152,7 @@ func BoundOf(c certify.Certificate, unit []string) float64 {
 	if !speaksOf(c, unit) {
 		return 1
 	}
-	if g := pipeline.JudgeMean.Of(c); g.Status.Promises() {
+	if g := pipeline.JudgeMean.Of(c); g.Status == certify.StatusCertified {
 		return g.Bound
 	}
 	return 1

@@ -16,7 +16,7 @@ func TestDecide(t *testing.T) {
 	one := certifytest.Certificate(t, nil)
 	without := one
 	without.Sample.Columns = []string{"wind"}
-	worse := certifytest.Certificate(t, func(ev *certify.Evidence) { ev.KL = 200 })
+	worse := certifytest.Certificate(t, func(ev *certify.Evidence) { ev.Model.KL = 200 })
 	for name, c := range map[string]struct {
 		rule  watch.Promotion
 		next  certify.Certificate

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 )
 
@@ -24,7 +25,7 @@ type Decision struct {
 
 // Decide decides about the certificate next.
 func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Judge) (Decision, error) {
-	if why := pipeline.Incomparable(current, next, who); why != "" {
+	if why := pipeline.Incomparable(current, next); why != "" {
 		return Decision{Why: "it cannot be compared with the current one: " + why}, nil
 	}
 	has := next.Features()
@@ -41,7 +42,7 @@ func (p Promotion) Decide(current, next certify.Certificate, who pipeline.Judge)
 	}
 	old, bound := who.Of(current).Bound, who.Of(same).Bound
 	if !(bound <= (1+p.Within)*old) {
-		return Decision{Kept: true, Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
+		return Decision{Kept: true, Why: fmt.Sprintf("its bound %s is more than %g %% above that of the current one, %s", words.AtMost(bound), 100*p.Within, words.AtMost(old))}, nil
 	}
-	return Decision{Moves: true, Why: fmt.Sprintf("its bound %s is within %g %% of that of the one before, %s", certify.AtMost(bound), 100*p.Within, certify.AtMost(old))}, nil
+	return Decision{Moves: true, Why: fmt.Sprintf("its bound %s is within %g %% of that of the one before, %s", words.AtMost(bound), 100*p.Within, words.AtMost(old))}, nil
 }

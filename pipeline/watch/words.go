@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A Report is the result of a test.
@@ -18,16 +18,21 @@ type Report struct {
 // Report is the result so far of the test of a certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
-	example := "row"
+	example, n := "row", t.Losses.Count()
 	if t.Unit != nil {
 		example = "unit"
 	}
-	if t.Losses.Count() == 0 && t.Unit != nil {
+	switch {
+	case n == 0 && t.Unit != nil:
 		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
-	} else if t.Losses.Count() == 0 {
+	case n == 0:
 		r.Statement = "no labelled row has come yet: nothing is said"
-	} else if r.Statement, r.Bound, err = c.NextWords(t.Losses, t.Unit); err != nil {
-		return r, err
+	default:
+		if r.Bound, err = certify.NextBound(t.Losses, c.Delta.Declared); err != nil {
+			return r, err
+		}
+		r.Statement = fmt.Sprintf("%s of new %ss were missed, on average over %s: at most %s were to be expected (%s confidence)",
+			words.PercentNear(t.Losses.Upper()), example, words.Number(n), words.PercentUp(r.Bound), words.Confidence(c.Delta.Declared))
 	}
 	for _, n := range []struct {
 		rows  int64
@@ -40,14 +45,14 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 		{t.Late, "of no unit: theirs had ended before, or has rows of two models"},
 	} {
 		if n.rows > 0 {
-			r.Statement += fmt.Sprintf("; nothing is said of %s %s", certify.Count(n.rows, "row"), n.which)
+			r.Statement += fmt.Sprintf("; nothing is said of %s %s", words.Count(n.rows, "row"), n.which)
 		}
 	}
 	if a := t.Alarm; a.Raised > 0 {
-		r.Alarm = fmt.Sprintf("the "+string(pipeline.JudgeMean.Of(c).Status)+" bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", certify.PercentUp(a.Bound), example, a.Raised, a.Delta, t.Where)
+		r.Alarm = fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", words.PercentUp(a.Bound), example, a.Raised, a.Delta, t.Where)
 	} else if !speaksOf(c, t.Unit) {
-		r.Statement += fmt.Sprintf("; what is certified is about %s, so that there is no bound on %s to raise an alarm above (hint: unit: {column: [%s]} in a watch file counts them)",
-			c.Ledger.Units.Several(), counts(t.Unit), strings.Join(c.Ledger.Units.Columns, ", "))
+		r.Statement += fmt.Sprintf("; what is certified is about units of %s, so that there is no bound on %s to raise an alarm above (hint: unit: {column: [%s]} in a watch file counts them)",
+			strings.Join(c.Ledger.Units.Columns, ", "), counts(t.Unit), strings.Join(c.Ledger.Units.Columns, ", "))
 	} else if a.Bound == 1 {
 		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
 	}

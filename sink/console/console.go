@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -39,7 +39,7 @@ type page struct {
 
 func handler(folders []string, now func() time.Time) http.Handler {
 	s := &server{now: now, pages: template.Must(template.New("pages.html").Funcs(template.FuncMap{
-		"safe": report.Escape, "percent": certify.PercentUp, "minute": minute, "count": certify.Count[int64], "why": why,
+		"safe": report.Escape, "percent": words.PercentUp, "minute": minute, "count": words.Count[int64], "why": why,
 	}).ParseFS(files, "pages.html"))}
 	for _, folder := range folders {
 		if whole, err := filepath.Abs(folder); err == nil {

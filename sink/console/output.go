@@ -157,10 +157,10 @@ func (o *output) promise(folder string) error {
 	if err != nil {
 		return err
 	}
-	page, err := report.PageOf(c, report.Anybody)
+	page, err := report.PageOf(c)
 	if err == nil {
 		o.Promise = &page
-		o.Name = c.About(certify.PredictorMean).Loss.Target
+		o.Name = c.Loss.Target
 	}
 	return err
 }

@@ -141,18 +141,18 @@ func TestClocksThatJump(t *testing.T) {
 }
 
 // TestPointerSaysWhatTheJudgeSays: status and bound of a pointer are those of the judged predictor, by
-// the rule for the pointer of an output: a conditional guarantee may be the best one.
+// the rule for the pointer of an output.
 func TestPointerSaysWhatTheJudgeSays(t *testing.T) {
 	_, client := cluster(t)
-	c := certify.Certificate{Roles: certify.Roles{Key: certify.DefaultRolesKey}, Guarantees: []certify.Guarantee{
+	c := certify.Certificate{Claims: []certify.Claim{
 		{ID: "a", Predictor: certify.PredictorMean, Status: certify.StatusVacuous, Bound: 0.5598},
-		{ID: "b", Predictor: certify.PredictorMean, Status: certify.StatusConditional, Bound: 0.152},
+		{ID: "b", Predictor: certify.PredictorMean, Status: certify.StatusCertified, Bound: 0.152},
 		{ID: "c", Predictor: certify.PredictorDraw, Status: certify.StatusCertified, Bound: 0.2799},
 	}}
 	document, err := certify.Marshal(c)
 	fatal.If(t, err)
 	for judge, want := range map[pipeline.Judge]kafkalog.Pointer{
-		"": {Predictor: "mean", Status: "conditional", Bound: 0.152}, pipeline.JudgeMean: {Predictor: "mean", Status: "conditional", Bound: 0.152},
+		"": {Predictor: "prediction", Status: "certified", Bound: 0.152}, pipeline.JudgeMean: {Predictor: "prediction", Status: "certified", Bound: 0.152},
 		pipeline.JudgeDraw: {Predictor: "draw", Status: "certified", Bound: 0.2799},
 	} {
 		p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
 )
 
 // A Step is the state of training at one time.
@@ -46,12 +47,14 @@ type Figure struct {
 	Baseline float64 // the bound of the yardstick
 
 	// Curve replaces the plot of training if it has steps. It is from Held hold-out rows,
-	// and states its bound at the tolerance of CurveLoss.
-	Curve     *certify.Curve
-	CurveLoss certify.TargetLoss
-	Held      int64
-	// Groups replace the plot of training if there is no curve.
-	Groups *certify.Groups
+	// and states its bound at Epsilon.
+	Curve   *certify.Curve
+	Epsilon float64 // the tolerance of the loss
+	Held    int64
+	// Groups, by their names, replace the plot of training if there is no curve.
+	Groups     []certify.Group
+	GroupNames []string
+	Column     string // of the groups
 
 	Points       []Point
 	PointsTitle  string  // names the rows of Points
@@ -181,7 +184,7 @@ func (f Figure) progress() panel {
 	p.line("yardstick: a constant", grey, 1.1, dashed, plotter.XY{Y: f.Baseline}, plotter.XY{X: last, Y: f.Baseline})
 	p.line("estimated bound", blue, 2, nil, bounds...) // a job certified from a stored model has no steps
 	p.line("estimated risk", sky, 1.4, nil, risks...)
-	p.line("bound of a draw, B = "+certify.RoundUp(f.Bound, 4), green, 1.4, dashed, plotter.XY{Y: f.Bound}, plotter.XY{X: last, Y: f.Bound})
+	p.line("bound of a draw, B = "+words.RoundUp(f.Bound, 4), green, 1.4, dashed, plotter.XY{Y: f.Bound}, plotter.XY{X: last, Y: f.Bound})
 	return p.limits(0, last, 0, highest/0.72) // room for the legend
 }
 
@@ -198,8 +201,8 @@ func (f Figure) curve() panel {
 	}
 	p.area("", area)
 	p.line("fresh rows, at most", green, 2, nil, bound...)
-	p.line(certify.Count(f.Held, "hold-out row"), blue, 1.4, nil, missed...)
-	if own := f.CurveLoss.Epsilon; own <= last {
+	p.line(words.Count(f.Held, "hold-out row"), blue, 1.4, nil, missed...)
+	if own := f.Epsilon; own <= last {
 		p.line(fmt.Sprintf("tolerance %.3g", own), grey, 1.1, dashed, plotter.XY{X: own}, plotter.XY{X: own, Y: most})
 	}
 	return p.limits(0, last, 0, most)
@@ -223,13 +226,13 @@ func (f Figure) stairs() (missed, bound plotter.XYs) {
 // groups shows of each group the share of hold-out rows that are missed, and the bound for fresh ones. Groups
 // without a bound have no dots.
 func (f Figure) groups() panel {
-	p := newPanel("Missed, by groups of "+f.Groups.Column, "share of rows", "")
+	p := newPanel("Missed, by groups of "+f.Column, "share of rows", "")
 	var missed, bound plotter.XYs
-	last, most := len(f.Groups.Each)-1, 0.0
+	last, most := len(f.Groups)-1, 0.0
 	names := make([]string, last+1)
-	for i, of := range f.Groups.Each {
+	for i, of := range f.Groups {
 		y := float64(last - i) // from above
-		names[last-i] = f.Groups.Name(i) + " (" + strconv.FormatInt(of.N, 10) + " rows)"
+		names[last-i] = f.GroupNames[i] + " (" + strconv.FormatInt(of.N, 10) + " rows)"
 		if of.Bound < 1 {
 			k, b := plotter.XY{X: float64(of.Misses) / float64(of.N), Y: y}, plotter.XY{X: of.Bound, Y: y}
 			missed, bound, most = append(missed, k), append(bound, b), max(most, of.Bound)

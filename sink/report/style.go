@@ -46,7 +46,7 @@ func wrap(head, words string, width int) string {
 	var b strings.Builder
 	b.WriteString(head)
 	column := len(indent)
-	for i, word := range strings.Fields(words) {
+	for i, word := range together(strings.Fields(words)) {
 		length := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -61,6 +61,19 @@ func wrap(head, words string, width int) string {
 		column += length
 	}
 	return b.String()
+}
+
+// together joins percent signs to the numbers before them.
+func together(words []string) []string {
+	var all []string
+	for _, word := range words {
+		if last := len(all) - 1; last >= 0 && strings.HasPrefix(word, "%") {
+			all[last] += " " + word
+			continue
+		}
+		all = append(all, word)
+	}
+	return all
 }
 
 // WriteWrapped prints words in lines of the style's width. It ignores errors of w: the caller notices

@@ -1,9 +1,11 @@
-package certify
+// Package words writes numbers for people: bounds rounded outwards, percentages, counts.
+package words
 
 import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -20,10 +22,7 @@ func Count[N int | int64](n N, thing string, plural ...string) string {
 
 // AtMost prints an upper bound in [0, 1] rounded up, with at least four decimals and
 // three significant digits, and at most 18 decimals. NaN is printed as NaN.
-func AtMost(x float64) string { return outward(x, true) }
-
-// atLeast prints a lower bound in [0, 1] rounded down, in the same form.
-func atLeast(x float64) string { return outward(x, false) }
+func AtMost(x float64) string { return outward(x) }
 
 // RoundUp prints the exact value of x with so many decimals, rounded up. NaN and infinities
 // are printed as such.
@@ -59,14 +58,14 @@ func decimalsFor(r *big.Rat, least, most int, whole int64) int {
 	return least
 }
 
-// outward prints x ≥ 0 rounded up or down to decimals, from its exact value.
-func outward(x float64, up bool) string {
+// outward prints x ≥ 0 rounded up to decimals, from its exact value.
+func outward(x float64) string {
 	r := new(big.Rat).SetFloat64(x)
 	if r == nil {
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	decimals := decimalsFor(r, 4, 18, 100)
-	return rounded(r, decimals, up).FloatString(decimals)
+	return rounded(r, decimals, true).FloatString(decimals)
 }
 
 // PercentUp prints an upper bound in [0, 1] as a percentage, rounded up, with
@@ -92,9 +91,9 @@ func percent(x float64, up bool) string {
 	return r.FloatString(decimals) + " %"
 }
 
-// atLeastDigits prints x > 0 with three significant digits, rounded down: a printed condition
+// AtLeastDigits prints x > 0 with three significant digits, rounded down: a printed condition
 // may ask for more than is needed, never for less.
-func atLeastDigits(x float64) string {
+func AtLeastDigits(x float64) string {
 	for y := x; ; y /= 1.0005 {
 		text := strconv.FormatFloat(y, 'g', 3, 64)
 		if v, err := strconv.ParseFloat(text, 64); err != nil || v <= x {
@@ -103,11 +102,11 @@ func atLeastDigits(x float64) string {
 	}
 }
 
-// confidence prints 1 − δ in percent, without rounding.
-func confidence(delta float64) string {
+// Confidence prints 1 − δ in percent, without rounding.
+func Confidence(delta float64) string {
 	d, err := decimal(delta)
 	if err != nil {
-		return "1 - " + plain(delta)
+		return "1 - " + Plain(delta)
 	}
 	return inPercent(d.Sub(big.NewRat(1, 1), d))
 }
@@ -116,7 +115,7 @@ func confidence(delta float64) string {
 func PercentDeclared(x float64) string {
 	r, err := decimal(x)
 	if err != nil {
-		return plain(x)
+		return Plain(x)
 	}
 	return inPercent(r)
 }
@@ -132,22 +131,22 @@ func inPercent(r *big.Rat) string {
 // more was computed and is shortened.
 const declaredDigits = 9
 
-// atMostDigits prints a declared tolerance in full, a computed one with four digits,
+// AtMostDigits prints a declared tolerance in full, a computed one with four digits,
 // rounded up: a larger tolerance is exceeded no more often and costs no more.
-func atMostDigits(x float64) string { return fewDigits(x, true) }
+func AtMostDigits(x float64) string { return fewDigits(x, true) }
 
-// nearDigits prints a declared number in full, a computed one to the nearest four digits.
-func nearDigits(x float64) string { return fewDigits(x, false) }
+// NearDigits prints a declared number in full, a computed one to the nearest four digits.
+func NearDigits(x float64) string { return fewDigits(x, false) }
 
 func fewDigits(x float64, up bool) string {
 	shortest, _, _ := strings.Cut(strconv.FormatFloat(math.Abs(x), 'e', -1, 64), "e")
 	if len(strings.ReplaceAll(shortest, ".", "")) <= declaredDigits || math.IsInf(x, 0) || math.IsNaN(x) {
-		return plain(x)
+		return Plain(x)
 	}
 	text := strconv.FormatFloat(x, 'e', 3, 64)
 	y, err := strconv.ParseFloat(text, 64)
 	if err != nil { // beyond the largest number
-		return plain(x)
+		return Plain(x)
 	}
 	if up && y < x {
 		mantissa, exponent, _ := strings.Cut(text, "e")
@@ -155,8 +154,36 @@ func fewDigits(x float64, up bool) string {
 		power, _ := strconv.Atoi(exponent)
 		y, _ = strconv.ParseFloat(fmt.Sprintf("%de%d", digits+1, power-3), 64)
 	}
-	return plain(y)
+	return Plain(y)
 }
 
-// plain prints the shortest decimal number that reads back as x.
-func plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+// Plain prints the shortest decimal number that reads back as x.
+func Plain(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// decimal returns the shortest decimal number that reads back as x.
+func decimal(x float64) (*big.Rat, error) {
+	r, ok := new(big.Rat).SetString(strconv.FormatFloat(x, 'g', -1, 64))
+	if !ok {
+		return nil, fmt.Errorf("%g is no decimal number", x)
+	}
+	return r, nil
+}
+
+// Number prints a count with thousands separators: 18,935.
+func Number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Name puts a column's name into a sentence: in quotes, unless it is a plain word.
+func Name(column string) string {
+	if plainWord.MatchString(column) {
+		return column
+	}
+	return `"` + column + `"`
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

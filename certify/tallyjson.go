@@ -1,0 +1,86 @@
+package certify
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A tallyJSON is a tally in a document.
+type tallyJSON struct {
+	Predictor Predictor  `json:"predictor"`
+	Role      Role       `json:"rows"`
+	Losses    *RiskSum   `json:"sum,omitempty"`   // nil: only the bound is shown
+	N         int64      `json:"n,omitempty"`     // without losses
+	Bound     float64    `json:"bound,omitempty"` // without losses
+	Unproven  int64      `json:"unproven,omitempty"`
+	Beyond    []stepJSON `json:"beyond,omitempty"`
+	Groups    []Group    `json:"groups,omitempty"`
+}
+
+// A stepJSON is the tolerance of an index from which on so many rows are beyond.
+type stepJSON struct {
+	Index int   `json:"tolerance"`
+	Rows  int64 `json:"rows"`
+}
+
+// MarshalJSON writes a list, in the order of files.
+func (all Tallies) MarshalJSON() ([]byte, error) {
+	list := []tallyJSON{}
+	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
+		t := all[key]
+		j := tallyJSON{Predictor: key.Predictor, Role: key.Role, Losses: &t.Risk, Unproven: t.Unproven, Groups: t.Groups}
+		if t.Bound != 0 {
+			j.Losses, j.N, j.Bound = nil, t.Risk.Count(), t.Bound
+		}
+		last := int64(-1)
+		for i, n := range t.Beyond {
+			if n != last {
+				j.Beyond, last = append(j.Beyond, stepJSON{i, n}), n
+			}
+		}
+		list = append(list, j)
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads the form of MarshalJSON. The first tolerance of beyond is that of index 0.
+func (all *Tallies) UnmarshalJSON(data []byte) error {
+	var list []tallyJSON
+	if err := unmarshalStrict(data, &list); err != nil {
+		return err
+	}
+	*all = make(Tallies, len(list))
+	for _, j := range list {
+		key := TallyKey{j.Predictor, j.Role}
+		if !slices.ContainsFunc(predictors, func(p predictorForm) bool { return p.predictor == j.Predictor }) || !slices.Contains(roles, j.Role) || (*all)[key] != nil {
+			return fmt.Errorf("losses of a %q on %q rows, which are unknown or there twice", j.Predictor, j.Role)
+		}
+		t := &Tally{Unproven: j.Unproven, Groups: j.Groups, Bound: j.Bound}
+		switch {
+		case j.Losses != nil && j.N == 0 && j.Bound == 0:
+			t.Risk = *j.Losses
+		case j.Losses == nil && j.N > 0 && j.Bound > 0:
+			t.Risk.count = j.N
+		default:
+			return errors.New("losses with a bound, or without both")
+		}
+		if len(j.Beyond) > 0 {
+			t.Beyond = make([]int64, curveTolerances)
+			n, next := int64(-1), j.Beyond // a first tolerance that is missing is found by its count
+			for i := range t.Beyond {
+				if len(next) > 0 && next[0].Index == i {
+					n, next = next[0].Rows, next[1:]
+				}
+				t.Beyond[i] = n
+			}
+			if len(next) > 0 {
+				return fmt.Errorf("rows beyond a tolerance of the index %d", next[0].Index)
+			}
+		}
+		(*all)[key] = t
+	}
+	return nil
+}

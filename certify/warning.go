@@ -1,0 +1,67 @@
+package certify
+
+// A WarningCode names a warning.
+type WarningCode string
+
+// The codes.
+const (
+	WarnOtherJobs  WarningCode = "other-jobs"  // Count other jobs were tried on these rows
+	WarnDuplicates WarningCode = "duplicates"  // Count of Of rows equal an earlier row
+	WarnRejected   WarningCode = "rejected"    // Count of Of rows break a row rule
+	WarnMeanFitted WarningCode = "mean-fitted" // the column of the mean is nearer to the target on training rows than on prior rows, by the share Value
+	WarnDependence WarningCode = "dependence"  // targets Count rows apart have the correlation Value
+	WarnLargeUnit  WarningCode = "large-unit"  // one unit has Count of Of rows
+)
+
+// A Warning is a reason to doubt a claim that follows from the evidence.
+type Warning struct {
+	Code  WarningCode `json:"code"`
+	Count int64       `json:"count,omitempty"`
+	Of    int64       `json:"of,omitempty"`
+	Value float64     `json:"value,omitempty"`
+}
+
+// fewCopies is the share of equal rows above which they are a warning.
+const fewCopies = 0.01
+
+// leastCompared is the least number of prior rows for which a column is compared between splits.
+const leastCompared = 50
+
+// warnings lists the reasons to doubt.
+func (ev Evidence) warnings() []Warning {
+	all := []Warning{}
+	if k := ev.Publisher.Attempt.OnTheseRows; k > 1 {
+		all = append(all, Warning{Code: WarnOtherJobs, Count: k - 1})
+	}
+	if c := ev.Copies; float64(c.Rows) > fewCopies*float64(c.Rows+c.Distinct) {
+		all = append(all, Warning{Code: WarnDuplicates, Count: c.Rows, Of: c.Rows + c.Distinct})
+	}
+	if ev.Ledger.Bad > 0 {
+		all = append(all, Warning{Code: WarnRejected, Count: ev.Ledger.Bad, Of: ev.Ledger.Rows})
+	}
+	// Of a column that was fitted on outside rows alone, independent rows hardly show a quarter.
+	if m := ev.Mean; m != nil && !ev.inside() && m.Reference.Count() >= leastCompared && m.Train.Upper() < 0.75*m.Reference.Upper() {
+		all = append(all, Warning{Code: WarnMeanFitted, Value: 1 - m.Train.Upper()/m.Reference.Upper()})
+	}
+	u, l := ev.Ledger.Units, ev.Ledger
+	rows := l.Reference + l.Train + l.Holdout
+	if u == nil || rows <= 2*(u.Reference+u.Train+u.Holdout) { // rows of one larger unit may depend on each other
+		if lag, correlation := ev.Dependence.Strongest(); lag > 0 {
+			all = append(all, Warning{Code: WarnDependence, Count: lag, Value: correlation})
+		}
+	}
+	if u != nil && u.Largest > rows/5 {
+		all = append(all, Warning{Code: WarnLargeUnit, Count: u.Largest, Of: rows})
+	}
+	return all
+}
+
+// Warned reports whether the certificate has a warning.
+func (c Certificate) Warned(code WarningCode) bool {
+	for _, w := range c.Warnings {
+		if w.Code == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package words
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+)
+
+func TestRoundUpAndDown(t *testing.T) {
+	for _, test := range []struct {
+		x      float64
+		digits int
+		up     string
+	}{
+		{0.11385, 4, "0.1139"},
+		{0.1138, 4, "0.1138"}, // the float64 is below 0.1138
+		{0.5, 4, "0.5000"},
+		{0, 4, "0.0000"},
+		{1e-300, 4, "0.0001"},
+		{math.Nextafter(0.25, 1), 2, "0.26"},
+		{1600.0000001, 2, "1600.01"},
+		{math.Inf(1), 2, "+Inf"},
+	} {
+		if up := RoundUp(test.x, test.digits); up != test.up {
+			t.Errorf("%v: up %s, want %s", test.x, up, test.up)
+		}
+	}
+}
+
+// Numbers in words are never on the wrong side of the number that they stand for.
+func TestWordsRoundOutward(t *testing.T) {
+	for _, v := range []struct {
+		x  float64
+		up string
+	}{
+		{0, "0.0000"},
+		{1, "1.0000"},
+		{.5, "0.5000"},
+		{.08330001, "0.0834"},
+		{.1, "0.1001"}, // the float64 is above one tenth
+		{.3, "0.3000"}, // the float64 is below three tenths
+		{math.Nextafter(1, 0), "1.0000"},
+		{.000123456, "0.000124"},
+		{1.00001e-12, "0.00000000000101"},
+		{5e-324, "0.000000000000000001"},
+	} {
+		if got := AtMost(v.x); got != v.up {
+			t.Errorf("AtMost(%g) = %s, want %s", v.x, got, v.up)
+		}
+	}
+	random := rand.New(rand.NewPCG(13, 14))
+	for range 3000 {
+		x := math.Pow(random.Float64(), 1+20*random.Float64())
+		up, ok := new(big.Rat).SetString(AtMost(x))
+		exactly := new(big.Rat).SetFloat64(x)
+		if !ok || up.Cmp(exactly) < 0 {
+			t.Errorf("%.17g is printed as at most %s", x, AtMost(x))
+		}
+	}
+}
+
+func TestConfidenceIsExact(t *testing.T) {
+	for delta, want := range map[float64]string{
+		.01: "99 %", .05: "95 %", .3: "70 %", .001: "99.9 %", .025: "97.5 %", 1e-12: "99.9999999999 %", .99: "1 %",
+	} {
+		if got := Confidence(delta); got != want {
+			t.Errorf("Confidence(%g) = %s, want %s", delta, got, want)
+		}
+	}
+	for delta, want := range map[float64]string{.01: "1 %", .05: "5 %", .001: "0.1 %", .07: "7 %", 1e-12: "0.0000000001 %"} {
+		if got := PercentDeclared(delta); got != want {
+			t.Errorf("PercentDeclared(%g) = %s, want %s", delta, got, want)
+		}
+	}
+}
+
+func TestDigitsOfAConditionRoundDown(t *testing.T) {
+	for x, want := range map[float64]string{1.430511474609375e-05: "1.43e-05", 1: "1", .9999: "0.999", 123456: "1.23e+05", 1.2372: "1.23"} {
+		if got := AtLeastDigits(x); got != want {
+			t.Errorf("AtLeastDigits(%g) = %s, want %s", x, got, want)
+		}
+	}
+}
+
+func TestPercentagesRoundUp(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0.0 %", 1: "100 %", .5: "50.0 %", .0613: "6.2 %", .1713: "17.2 %", .00051: "0.052 %", .000501: "0.051 %", .9995: "100 %", .999: "99.9 %", .25: "25.0 %", 1e-9: "0.00000011 %",
+	} {
+		if got := PercentUp(x); got != want {
+			t.Errorf("PercentUp(%g) = %s, want %s", x, got, want)
+		}
+	}
+	for x, want := range map[float64]string{math.Nextafter(3./400, 1): "0.75 %", .0613: "6.1 %", .0617: "6.2 %", 0: "0.0 %", 1: "100 %"} {
+		if got := PercentNear(x); got != want {
+			t.Errorf("PercentNear(%g) = %s, want %s", x, got, want)
+		}
+	}
+}
+
+// A tolerance is printed as it was declared or, if it was computed, a little larger,
+// which is exceeded no more often.
+func TestTolerancesArePrintedOutwards(t *testing.T) {
+	for x, want := range map[float64]string{
+		15: "15", 0.7: "0.7", 123456789: "1.23456789e+08", 0.2455900525916819: "0.2456", 0.24551000000000001: "0.24551",
+		99.99999999999: "100", 1.0000000000001: "1.001", 3.0e-7 / 7: "4.286e-08", 1234567890.5: "1.235e+09",
+	} {
+		if got := AtMostDigits(x); got != want {
+			t.Errorf("AtMostDigits(%v) = %s, want %s", x, got, want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		x := math.Exp(40 * rng.NormFloat64())
+		got, err := strconv.ParseFloat(AtMostDigits(x), 64)
+		if err != nil || !(x <= got && got <= 1.0011*x) {
+			t.Fatalf("%v is printed as %v", x, got)
+		}
+	}
+	if got := NearDigits(-0.5489272932070002); got != "-0.5489" {
+		t.Errorf("a constant is printed as %s", got)
+	}
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+)
+
+// Headline puts a claim into one sentence. Its numbers are rounded outwards.
+func Headline(c certify.Certificate, g certify.Claim) string {
+	of := subject(c, g)
+	switch {
+	case g.Status == certify.StatusVoid:
+		return fmt.Sprintf("Nothing is certified about %s: %s.", of, failure(c, g))
+	case g.Status == certify.StatusVacuous && !(g.Bound < 1):
+		return fmt.Sprintf("Nothing is certified about %s: the bound is 100 %%.", of)
+	case g.Status == certify.StatusVacuous:
+		return fmt.Sprintf("Nothing useful is certified about %s: the bound, %s, is not below the best constant's, %s.", of, limit(c, g.Bound), limit(c, g.Baseline))
+	}
+	off, sure := miss(c), "("+words.Confidence(g.Delta)+" confidence)"
+	switch {
+	case g.Groups != nil:
+		return upper(fmt.Sprintf("%s are %s in at most %s %s.", of, off, byGroup(c, g), sure))
+	case c.Loss.Kind.Counts():
+		return upper(fmt.Sprintf("%s are %s in at most %s of %s %s.", of, off, limit(c, g.Bound), newRows(c), sure))
+	case c.Loss.Kind == certify.LossRelative:
+		return upper(fmt.Sprintf("%s are off by at most %s of the target on average over %s, each counted as 100 %% at most %s.", of, limit(c, g.Bound), newRows(c), sure))
+	}
+	return upper(fmt.Sprintf("%s lose at most %s on average over %s, where an error e costs %s %s.", of, limit(c, g.Bound), newRows(c), off, sure))
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// limit prints a bound: as a percentage if losses are 0 or 1 or shares.
+func limit(c certify.Certificate, bound float64) string {
+	if c.Loss.Kind.Counts() || c.Loss.Kind == certify.LossRelative {
+		return words.PercentUp(bound)
+	}
+	return words.AtMost(bound)
+}
+
+// subject names what a claim is about.
+func subject(c certify.Certificate, g certify.Claim) string {
+	of := "predictions of " + words.Name(c.Loss.Target)
+	if g.Predictor == certify.PredictorDraw {
+		of += " by a random draw from the posterior"
+	}
+	return of
+}
+
+// failure names the assumption of a void claim that fails.
+func failure(c certify.Certificate, g certify.Claim) string {
+	switch {
+	case !c.Model.Jitter.Holds:
+		return "the factor in the model file is not exact enough"
+	case g.Role == certify.RoleHoldout:
+		return "a curve of these held-out rows was shown before, and no share of delta pays for another use"
+	case c.Mean != nil:
+		return "the column " + words.Name(c.Mean.Column) + " may have been fitted on the training rows"
+	}
+	return "the certificate has no claim about them"
+}
+
+// miss is the condition for a loss of 1 if losses are 0 or 1, else the cost of an error e.
+func miss(c certify.Certificate) string {
+	l := c.Loss
+	amount := func(tolerance float64) string {
+		return strings.TrimRight(words.AtMostDigits(tolerance)+" "+l.Unit, " ")
+	}
+	switch l.Kind {
+	case certify.LossZeroOne:
+		return "off by more than " + amount(l.Epsilon)
+	case certify.LossBand:
+		return fmt.Sprintf("more than %s too low or more than %s too high", amount(l.Below), amount(l.Above))
+	case certify.LossRelativeZeroOne:
+		return "off by more than " + words.PercentDeclared(l.Epsilon) + " of the target"
+	case certify.LossSquared:
+		return fmt.Sprintf("(e / %s)^2, but at most 1", amount(l.Epsilon))
+	case certify.LossExponential:
+		return fmt.Sprintf("1 - exp(-(e / %s)^2)", amount(l.Epsilon))
+	case certify.LossRelative:
+	}
+	return "|e| / |target|, but at most 1"
+}
+
+// newRows names the rows that a claim is about.
+func newRows(c certify.Certificate) string {
+	rows := "new rows"
+	if u := c.Ledger.Units; u != nil {
+		rows = "the rows of a new unit of " + columns(u.Columns)
+	}
+	if places := partitions(c.Sample.Segments); places != "" {
+		rows += " of " + places
+	}
+	return rows
+}
+
+func columns(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = words.Name(name)
+	}
+	return strings.Join(quoted, " and ")
+}
+
+// byGroup states the largest and the least bound of the groups.
+func byGroup(c certify.Certificate, g certify.Claim) string {
+	worst, best, silent := -1, -1, 0
+	for i, of := range g.Groups {
+		if !(of.Bound < 1) {
+			silent++
+			continue
+		}
+		if worst < 0 || of.Bound > g.Groups[worst].Bound {
+			worst = i
+		}
+		if best < 0 || of.Bound < g.Groups[best].Bound {
+			best = i
+		}
+	}
+	text := fmt.Sprintf("%s of new rows %s", words.PercentUp(g.Groups[worst].Bound), Group(c, worst))
+	if best != worst {
+		text += fmt.Sprintf(" (the worst group) and %s %s (the best)", words.PercentUp(g.Groups[best].Bound), Group(c, best))
+	}
+	if silent > 0 {
+		text += fmt.Sprintf(", nothing is certified of %s", words.Count(silent, "group"))
+	}
+	return text
+}
+
+// Group names the new rows of group number i of a certificate's groups.
+func Group(c certify.Certificate, i int) string {
+	by := c.Grouping
+	switch {
+	case i == len(by.Values):
+		return "on all other rows"
+	case by.Texts != nil:
+		return fmt.Sprintf("where %s is %q", words.Name(by.Column), by.Texts[i])
+	}
+	return fmt.Sprintf("where %s is %s", words.Name(by.Column), words.Plain(by.Values[i]))
+}
+
+// partitions names the partitions of the rows, since each may have a population of its own; "" for
+// rows from no log.
+func partitions(segments []certify.Segment) string {
+	byTopic := map[string][]int64{}
+	var topics []string
+	for _, g := range segments {
+		if byTopic[g.Topic] == nil {
+			topics = append(topics, g.Topic)
+		}
+		byTopic[g.Topic] = append(byTopic[g.Topic], g.Partition)
+	}
+	for i, topic := range topics {
+		all := slices.Compact(slices.Sorted(slices.Values(byTopic[topic])))
+		switch last := len(all) - 1; {
+		case last == 0:
+			topics[i] = fmt.Sprintf("partition %d of %s", all[0], words.Name(topic))
+		case all[last]-all[0] == int64(last):
+			topics[i] = fmt.Sprintf("partitions %d-%d of %s", all[0], all[last], words.Name(topic))
+		default:
+			topics[i] = fmt.Sprintf("%d partitions of %s", len(all), words.Name(topic))
+		}
+	}
+	return strings.Join(topics, " and ")
+}
+
+// evidence says in a line what a claim was computed from.
+func evidence(c certify.Certificate, g certify.Claim) string {
+	example := cmp.Or(map[bool]string{true: "units"}[c.Ledger.Units != nil], "rows")
+	switch {
+	case g.Misses != nil:
+		return fmt.Sprintf("%s of %s held-out rows were missed", words.Number(*g.Misses), words.Number(g.N))
+	case g.Role == certify.RoleHoldout:
+		return fmt.Sprintf("%s held-out %s", words.Number(g.N), example)
+	}
+	return fmt.Sprintf("%s training %s", words.Number(g.N), example)
+}
