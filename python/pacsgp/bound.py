@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from .jsontext import number
 from .kernels import exact_products
 from .losses import UNIT
 from .refusal import need
@@ -88,6 +89,7 @@ def kl_inverse(q, c):
 
 def close(stated, true, what, loose="4e-15"):
     """A stated bound is not below the truth, and not far from it."""
+    need(number(stated), f"{what} is stated as {stated!r}")
     true, size = Decimal(true), max(Decimal(1), abs(Decimal(true)))
     excess = Decimal(stated) - true
     need(excess >= Decimal("-1e-40") * size, f"{what} is stated as {stated}, which is below {float(true)}")
@@ -101,11 +103,6 @@ def mean_of(total, n, up):
     if up and nearest < exact:
         return math.nextafter(nearest, math.inf)
     return math.nextafter(nearest, -math.inf) if not up and nearest > exact else nearest
-
-
-def guarantee(cert, name):
-    """The guarantee of this identifier, or None."""
-    return next((g for g in cert["guarantees"] if g["id"] == name), None)
 
 
 def ln_factorial(n):

@@ -8,12 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import dependence, unit
-from .bound import guarantee
 from .forms import CERTIFICATE
-from .job import check_job, for_rows, mean_column, members, reference_count
+from .job import check_job, for_rows, mean_column, reference_count
 from .jsontext import fits, read_json
-from .losses import UNIT
-from .methods import applied, judged, shows_bound_alone, stated_sum
+from .methods import total
 from .refusal import need
 from .survey import ranked_rows
 
@@ -34,86 +32,65 @@ def read_certificate(path, wanted):
         need(found == expected, f"the certificate's id is {found}, not {expected}")
     cert = read_json(data, "certificate")
     fits(cert, CERTIFICATE, "the certificate")
-    need(len(cert["dependence"]["measured"]["products"]) == dependence.LAGS, "what was measured of the dependence is of another format")
-    methods = cert["delta"]["methods"]
-    need("pac-bayes" in methods and len({*methods}) == len(methods), "the methods are not pac-bayes, alone or with others")
-    wanted = {name: m.members.keys() for m in applied(cert) for name in m.names if name != "mean-2b" or not judged(cert)}
-    need(sorted(g["id"] for g in cert["guarantees"]) == sorted(wanted), "the guarantees are not those of the methods")
-    need(all(g.keys() >= wanted[g["id"]] and ("empirical_risk" in g) != shows_bound_alone(cert, g) for g in cert["guarantees"]), "a guarantee lacks its terms, or states a risk beside its bound")
     return cert, data.decode(), found
+
+
+def claim(cert):
+    """The claim about predictions that is certified with the least bound, or None."""
+    return min((g for g in cert["claims"] if g["predictor"] == "prediction" and g["status"] == "certified"), key=lambda g: g["bound"], default=None)
 
 
 def read_job(cert, document):
     """The job that a certificate states."""
     stated = "".join(TOKENS.findall(document))
-    start = stated.index('"values":', stated.index('"configuration":{"digest":')) + len('"values":')
+    start = stated.index('"values":', stated.index('"job":{"digest":')) + len('"values":')
     raw = stated[start:json.JSONDecoder().raw_decode(stated, start)[1]]
-    need(hashlib.sha256(raw.encode()).hexdigest() == cert["configuration"]["digest"] and json.loads(raw) == cert["configuration"]["values"], "the digest of the configuration is another one")
-    job = cert["configuration"]["values"]
+    job = cert["job"]["values"]
+    need(hashlib.sha256(raw.encode()).hexdigest() == cert["job"]["digest"] and json.loads(raw) == job, "the digest of the job is another one")
     check_job(job)
-    return for_rows(job, cert["sample"]["rows"])
+    return for_rows(job, cert["counts"]["rows"])
 
 
-def segments(sample):
-    """The segments of a sample that was read from a log, in the order of their members:
-    where its shards stand there. Without the log they are the publisher's word."""
-    stated, ends = sample.get("segments"), {}
-    if not stated:
-        return {}
-    need(len(stated) == sample["shards"] and sum(s["rows"] for s in stated) == sample["rows"], "the segments are not the shards of the sample")
+def check_segments(cert):
+    """Segments are the shards of a dataset that was read from a log, in their order. Without the log they are the publisher's word."""
+    stated, ends, parent = cert["dataset"].get("segments", []), {}, cert["publisher"]["training"].get("parent")
+    need(not stated or len(stated) == cert["dataset"]["shards"] and sum(s["rows"] for s in stated) == cert["counts"]["rows"], "the segments are not the shards of the dataset")
     for s in stated:
         at = s["topic"], s["partition"]
         need(ends.get(at, s["first"]) == s["first"] < s["end"] and s["rows"] >= 1, "the segments of a partition overlap or leave offsets out, or one has no rows")
         ends[at] = s["end"]
-    return {"segments": stated}
+    if parent and cert["counts"]["holdout"]:
+        apart = lambda a, b: (a["topic"], a["partition"]) != (b["topic"], b["partition"]) or a["end"] <= b["first"] or b["end"] <= a["first"]
+        need(stated and parent["rows"] and all(apart(a, b) for a in parent["rows"] for b in stated), "training began with a model that may have seen hold-out rows")
 
 
-def stated_findings(cert, job):
-    """What a check without rows has to believe, as far as it does not contradict the job."""
-    ledger, copies, n = cert["ledger"], cert["duplicates"], cert["ledger"]["train"]
-    k = reference_count(ledger["rows"], job)
-    drop, tolerated = job["duplicates"]["policy"] == "drop", job.get("bad_rows", {}).get("tolerance", 0)
-    need(ledger["bad"] <= tolerated * ledger["rows"], f"{ledger['bad']} of {ledger['rows']} rows are bad, and the job tolerates {tolerated}")
+def check_findings(cert, job):
+    """The findings on rows do not contradict the job or each other, as far as that is known without the rows."""
+    counts, copies, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
+    k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
+    policy, tolerated = job["duplicates"], job.get("bad_rows", {}).get("tolerance", 0)
+    drop = policy["policy"] == "drop"
+    need(counts["rejected"] <= tolerated * rows, f"{counts['rejected']} of {rows} rows are rejected, and the job tolerates {tolerated}")
+    unit.check_units(cert, job)
     content = unit.given(job) is not None  # roles follow from values
-    need(content or ledger["reference"] == k or (drop or tolerated) and ledger["reference"] < k,
-         f"the job makes {k} reference rows of {ledger['rows']}, the certificate says {ledger['reference']}")
-    need((ledger["holdout"] > 0) == (job["roles"].get("holdout", 0) > 0), "the ledger's hold-out rows are not the job's")
-    outside = ledger.get("outside", 0)
-    need((outside > 0) == (job["roles"].get("outside", 0) > 0), "the ledger's outside rows are not the job's")
-    if (ledger["holdout"] or outside) and not content and ledger["rows"] <= 1 << 20:  # a second
-        apart = ranked_rows(job["roles"], ledger["rows"], 0)
-        for role, stated, rows in (("hold-out", ledger["holdout"], apart[0]), ("outside", outside, apart[1])):
-            need(stated == len(rows) or (drop or tolerated) and stated < len(rows), f"the key makes {len(rows)} {role} rows, the certificate says {stated}")
-    need(n >= 1 and ledger["rows"] == ledger["reference"] + n + ledger["holdout"] + ledger["duplicates"] + ledger["bad"] + outside and ledger["duplicates"] == (copies["rows"] if drop else 0), "the ledger does not add up")
-    need(cert["sample"]["shards"] >= 1 and cert["sample"]["rows"] == ledger["rows"], "the sample has not the rows of the ledger")
-    baseline = cert["baseline"]
-    found = {
-        "ledger": {**{k: ledger[k] for k in ("rows", "reference", "train", "holdout", "duplicates", "bad")}, **members(("outside", outside), ("units", unit.stated(cert, job)))},
-        "mean": stated_mean(cert, job),
-        "sample": {**{k: cert["sample"][k] for k in ("digest", "targets", "shards", "rows")}, **segments(cert["sample"])},
-        "dependence": dependence.stated(cert),
-        "duplicates": stated_duplicates(copies, job, ledger),
-        "constant": float(baseline["constant"]), "origin": "reference" if ledger["reference"] else "start"}
-    found["baseline"] = stated_sum(baseline["empirical_risk"], unit.examples(found["ledger"], "train"))
-    for m in applied(cert):
-        m.stated(cert, found)
-    return found
-
-
-def stated_duplicates(found, job, ledger):
-    """The counts of rows that equal an earlier one, with the policy of the job (format.md, 4.7)."""
-    policy, rows = job["duplicates"], ledger["rows"] - ledger["bad"]
-    need(policy["policy"] != "limit" or not float(found["rows"]) > policy["limit"] * rows, f"{found['rows']} of {rows} rows are duplicates, and the job allows {policy['limit']}")
-    need(found["distinct"] >= 1 and found["distinct"] + found["rows"] == rows, "the duplicates do not add up")
-    return {**policy, **{k: found[k] for k in ("distinct", "rows")}}
-
-
-def stated_mean(cert, job):
-    """What is stated of the column of the mean."""
-    need(("mean" in cert) == (mean_column(job) is not None), "job and certificate do not agree on whether there is a column of the mean")
-    if "mean" not in cert:
-        return None
-    stated, ledger = cert["mean"], cert["ledger"]
-    for role in ("reference", "train"):
-        need(stated[role]["count"] == ledger[role] and int(stated[role]["sum"], 16) <= ledger[role] * UNIT, f"the distances on {role} rows are not at most 1 each")
-    return {"column": mean_column(job), **{role: {k: stated[role][k] for k in ("count", "sum")} for role in ("reference", "train")}}
+    need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
+    apart = [counts["holdout"], counts.get("outside", 0)]
+    need([n > 0 for n in apart] == [job["roles"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the hold-out rows or the outside rows are not the job's")
+    if any(apart) and not content and rows <= 1 << 20:  # a second
+        for stated, made in zip(apart, ranked_rows(job["roles"], rows, 0)):
+            need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
+    need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["repeated"] if drop else 0), "the counts do not add up")
+    need(policy["policy"] != "limit" or not float(copies["repeated"]) > policy["limit"] * good, f"{copies['repeated']} of {good} rows are duplicates, and the job allows {policy['limit']}")
+    need(copies["distinct"] >= 1 and copies["distinct"] + copies["repeated"] == good, "the duplicates do not add up")
+    need(cert["dataset"]["shards"] >= 1 and dependence.possible(cert["dependence"], counts["prior"] + n), "the sums over targets in their order are none of these rows")
+    need(cert.get("mean", {}).get("column") == mean_column(job), "job and certificate do not agree on the column of the mean")
+    for role in ("prior", "training") if "mean" in cert else ():
+        total(cert["mean"][role], counts[role])
+    need(("sequence" in job) == ("sequence" in cert["delta"]), "the job and the certificate do not agree on whether there is a sequence")
+    looks = cert["delta"].get("looks")  # the publisher's word, as are name and number in the sequence
+    need(looks is None or counts["holdout"] and 0 < len(looks["earlier"]) < 1000, "the looks before this one are none that there can be")
+    attempt, training = said["attempt"], said["training"]
+    need(attempt["on_these_rows"] <= attempt["in_this_log"], "there were more attempts on these rows than in all")
+    need("stopped_after" not in training or "time_seconds" in job["train"], "training was stopped by a time limit that the job does not have")
+    need("parent" not in training or "warm_start" in job["train"], "training began with another model, which the job does not declare")
+    check_segments(cert)

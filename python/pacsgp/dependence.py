@@ -1,9 +1,7 @@
-"""How alike rows are that are near each other (format.md, 7)."""
+"""How alike rows are that are near each other (format.md, 7.3)."""
 import math
 
 import numpy as np
-
-from .refusal import need
 
 LAGS, ONE, LEVEL = 8, 1024, 9.75
 
@@ -19,47 +17,25 @@ def series(numbers):
     return {"rows": len(numbers), "sum": int(numbers.sum()), "squares": int((numbers * numbers).sum()), "products": products}
 
 
-def check_order(numbers, stated):
-    """The finding of the stated sums, if they are those of the targets in their order."""
-    found = series(numbers)
-    need(stated == found, f"the targets in their order add up to {found}, the certificate says {stated}")
-    return dependence(stated)
-
-
-def moments(s):
-    """Mean, variance, and the greatest distance from the mean."""
-    n = float(s["rows"])
-    mean = float(s["sum"]) / n
-    return mean, float(s["squares"]) / n - mean * mean, ONE + abs(mean)
+def possible(s, rows):
+    """Whether so many numbers can have these sums."""
+    return (s["rows"] == rows and s["squares"] <= ONE ** 2 * rows and abs(s["sum"]) <= ONE * rows
+            and len(s["products"]) == LAGS and all(abs(p) <= s["squares"] for p in s["products"]))
 
 
 def correlation(s, lag):
-    """The correlation at a lag, and whether it is beyond what independent rows show."""
-    if s["rows"] <= lag:
-        return 0.0, False
-    mean, variance, most = moments(s)
-    pairs = float(s["rows"] - lag)
-    covariance = float(s["products"][lag - 1]) / pairs - mean * mean
-    found = max(-1.0, min(1.0, covariance / variance)) + 0.0 if variance > 0 else 0.0
-    return found, exceeds(covariance * pairs, most * most, pairs * variance * variance)
+    """The correlation at a lag; 0 unless it is beyond what independent rows show, by Freedman's inequality."""
+    n, pairs = float(s["rows"]), float(s["rows"] - lag)
+    mean = float(s["sum"]) / n
+    variance = float(s["squares"]) / n - mean * mean
+    if pairs <= 0 or not variance > 0:
+        return 0.0
+    covariance, most = float(s["products"][lag - 1]) / pairs - mean * mean, ONE + abs(mean)
+    b = most * most * (LEVEL / 3)
+    beyond = abs(covariance * pairs) > b + math.sqrt(b * b + 2 * LEVEL * (pairs * variance * variance))
+    return max(-1.0, min(1.0, covariance / variance)) if beyond else 0.0
 
 
-def exceeds(total, most, variance):
-    """Freedman's inequality."""
-    b = most * (LEVEL / 3)
-    return abs(total) > b + math.sqrt(b * b + 2 * LEVEL * variance)
-
-
-def dependence(targets):
-    """The finding with its verdict."""
-    targets = {k: targets[k] for k in ("rows", "sum", "squares", "products")}
-    return {"pairs": targets["rows"] - 1, "correlation": correlation(targets, 1)[0],
-            "suspicious": any(correlation(targets, lag)[1] for lag in range(1, LAGS + 1)), "measured": targets}
-
-
-def stated(cert):
-    """The dependence that a certificate states, as far as it follows from its sums."""
-    s, rows = cert["dependence"]["measured"], cert["ledger"]["reference"] + cert["ledger"]["train"]
-    need(s["rows"] == rows and 0 <= s["squares"] <= ONE ** 2 * rows and abs(s["sum"]) <= ONE * rows and all(abs(p) <= s["squares"] for p in s["products"]),
-         f"the sums over targets in their order are none of {rows} rows")
-    return dependence(s)
+def strongest(s):
+    """The lag of the greatest of these correlations, and that; 0: there is none."""
+    return max(((lag, correlation(s, lag)) for lag in range(1, LAGS + 1)), key=lambda found: abs(found[1]))

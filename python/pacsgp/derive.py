@@ -1,61 +1,109 @@
-"""The numbers that follow from model, job and findings."""
+"""What follows from model, job and the findings on rows."""
+import math
+from decimal import Decimal
+
 from . import unit
-from .bound import mean_of
-from .forms import ROW_RULES
+from .bound import close, kl_inverse, mean_of
+from .dependence import strongest
 from .groups import beside, grouping
 from .job import inducing_most, members
-from .jsontext import FORMAT
-from .methods import applied
-from .model import describe, value_of
+from .methods import applied, ended, total
+from .model import describe
 from .refusal import need
 
 
-def derive(model, job, cert, found, jitter):
-    """All of a document but its texts, as it follows from model, job and findings. Taken from the
-    stated one are the numbers that check_bounds has held to bounds, and the publisher's word."""
-    meta, ledger = model.meta, found["ledger"]
-    n, delta, loss = unit.examples(ledger, "train"), job["delta"], {**model.loss, "target": model.target["name"]}
-    if "groups" in job:
-        found["grouping"] = grouping(job, job["groups"].get("values", found["group values"]))
+def derive(model, job, cert, holds):
+    """The document as it follows from model, job and findings, and its methods. Taken from the stated one are the findings,
+    the numbers that are held to bounds, and the publisher's word."""
+    meta, target = model.meta, model.target["name"]
     document = {
-        "format": FORMAT, "guarantees": [g for m in applied(cert) for g in m.derive(cert, found, loss, delta)],
-        "baseline": {"constant": found["constant"], "origin": found["origin"], "bound": cert["baseline"]["bound"],
-                     "empirical_risk": {"exact": {"count": n, "sum": f"{found['baseline']:032x}"}, "lower": mean_of(found["baseline"], n, False)}},
-        "dependence": found["dependence"], "duplicates": found["duplicates"], **members(("mean", found["mean"])), "accuracy": {"tau": model.tau()},
-        "assumptions": assumptions(job, cert, found, jitter), "ledger": ledger,
-        "sample": {**found["sample"], "columns": model.inputs + beside(job) + unit.labels(job) + [model.target["name"]]},
-        "row_rules": ROW_RULES, "model": {"digest": model.digest}, "configuration": cert["configuration"],
-        "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]},
-        "theta": [{"name": p["name"], "grid": p["grid"], "index": p["index"], "value": value_of(p)} for p in meta["theta"]],
-        "roles": {"key": job["roles"]["key"], **members(("last", job["roles"].get("last")))}, "optimiser": {"seed": str(job["train"]["seed"])}, "jitter": jitter,
-        "delta": {**cert["delta"], "declared": delta, "methods": job["guarantees"]}}
-    check_sequence(job, cert["delta"].get("sequence"))
-    looks = cert["delta"].get("looks")  # the publisher's word
-    need(looks is None or ledger["holdout"] and 0 < len(looks["earlier"]) < 1000, "the looks before this one are none that there can be")
-    place = [g["id"] for g in cert["guarantees"]]
-    document["guarantees"].sort(key=lambda g: place.index(g["id"]))
-    broken, column = any(a["status"] == "broken" for a in document["assumptions"]), "mean" in document
-    for g in document["guarantees"]:
-        useful = any(b < 1 and b < cert["baseline"]["bound"] for b in (g["bound"], *(e["bound"] for e in g.get("groups", {}).get("each", []))))
-        void = broken or g["role"] == "holdout" and "ended" in cert["delta"].get("looks", {}) or column and not ledger.get("outside") and g["role"] == "train"
-        g["status"] = "indicative" if void else "vacuous" if not useful else "conditional" if column or g["role"] == "holdout" else "certified"
-    return document
+        **cert,
+        "loss": {**model.loss, "target": target, **members(("unit", job["loss"].get("unit")))},
+        "delta": {**cert["delta"], "declared": job["delta"], "methods": job["guarantees"]},
+        "baseline": {**cert["baseline"], "origin": "prior" if cert["counts"]["prior"] else "start"},
+        "dataset": {**cert["dataset"], "columns": model.inputs + beside(job) + unit.labels(job) + [target]},
+        "duplicates": {**cert["duplicates"], **job["duplicates"]},
+        "model": {"digest": model.digest, "kl": cert["model"]["kl"], "accuracy": model.tau(), "theta": meta["theta"], "jitter": {"limit": model.jitter / 2, "holds": holds},
+                  "kernel": {"family": meta["kernel"], "families": job["kernel"]["family"], "ard": meta["ard"]}}}
+    document.pop("groups", None)
+    if "groups" in job:
+        document["groups"] = grouping(job, cert.get("groups", {}).get("values", []))
+    compare(cert, document)  # before claims are made of it
+    methods = applied(cert, model)
+    return {**document, "claims": claims(cert, methods), "assumptions": assumptions(cert), "warnings": warnings(cert)}, methods
 
 
-def assumptions(job, cert, found, jitter):
-    """The status of each assumption."""
-    units, held = "units" in found["ledger"], found["ledger"]["holdout"]
-    copies = job["duplicates"]["policy"] == "drop" and (found["duplicates"]["rows"] > 0 or held > 0 and "ancestor" in cert["declared"]["training"])
-    names = ["independent-units" if units else "independent-rows", "prior-before-rows", "loss-before-rows", "roles-by-key", "separate-last-pass", "losses-proven", "jitter",
-             "grid-weights", "one-attempt", *["holdout-unseen", "holdout-fixed"] * (held > 0), *["mean-fixed"] * (found["mean"] is not None), *["equal-rows-are-copies"] * copies]
-    assumed = {"independent-units", "independent-rows", "one-attempt", "holdout-unseen", "holdout-fixed", "mean-fixed", "equal-rows-are-copies"}
-    return [{"id": name, "status": "assumed" if name in assumed else "broken" if name == "jitter" and not jitter["holds"] else "enforced"} for name in names]
+def looked(cert):
+    """By how much looks divide the part of a hold-out (format.md, 6.6)."""
+    earlier = cert["delta"].get("looks", {}).get("earlier", [])
+    j = len(earlier) + 1
+    return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
 
 
-def check_sequence(job, stated):
-    """The place of the certificate in its sequence: whether there is one is in the job, name and
-    number are the publisher's word."""
-    need(("sequence" in job) == (stated is not None), "the job and the certificate do not agree on whether there is a sequence")
+def claims(cert, methods):
+    """The claims, each number from those before it (format.md, 6.4)."""
+    declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
+    weights = {"training": 1, "holdout": 9}  # by the rows of a method
+    shared = sum(weights[m.role] for m in methods)
+    if "sequence" in cert["delta"]:
+        number = cert["delta"]["sequence"]["number"]
+        shared *= number * (number + 1)
+    found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.role]) / declared).ln())]
+    baseline = cert["claims"][0].get("baseline")
+    close(baseline, kl_inverse(Decimal(mean_of(total(cert["baseline"]["sum"], n), n, False)), -declared.ln() / n), "the bound of the constant")
+    useful = lambda g: any(b < 1 and b < baseline for b in (g["bound"], *(e["bound"] for e in g.get("groups", []))))
+    void = lambda g: not cert["model"]["jitter"]["holds"] or (inside(cert) if g["rows"] == "training" else ended(cert))
+    found = [{**g, "baseline": baseline, "status": "void" if void(g) else "certified" if useful(g) else "vacuous"} for g in found]
+    return sorted(found, key=lambda g: (g["predictor"] != "prediction", g["bound"]))
+
+
+def inside(cert):
+    """Whether training rows may have made the column of the mean."""
+    return "mean" in cert and "outside" not in cert["counts"]
+
+
+def assumptions(cert):
+    """What the claims rest on (format.md, 6.5)."""
+    delta, counts, copies, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
+    held, units = counts["holdout"] > 0, "units" in counts
+    return [{"id": name, "checked": checked, **members(("fails", fails))} for applies, name, checked, fails in (
+        (not units, "independent-rows", "none", False),
+        (units, "independent-units", "none", False),
+        (True, "split-fixed", "none", False),
+        (True, "job-fixed", "none", ended(cert)),
+        ("sequence" in delta, "number-reserved", "none", False),
+        ("mean" in cert, "mean-fixed", "none", inside(cert)),
+        (copies["policy"] == "drop" and (copies["repeated"] > 0 or "parent" in training and held), "duplicates", "none", False),
+        ("segments" in cert["dataset"], "log", "replay", False),
+        (held, "holdout-unseen", "retraining", False),
+        (True, "prior", "verify", False),
+        (True, "risk", "verify", False),
+        (True, "jitter", "verify", not cert["model"]["jitter"]["holds"])) if applies]
+
+
+def warnings(cert):
+    """The reasons to doubt (format.md, 6.6)."""
+    counts, copies, found = cert["counts"], cert["duplicates"], []
+    attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[role] for role in ("prior", "training", "holdout"))
+    if attempt > 1:
+        found.append({"code": "other-jobs", "count": attempt - 1})
+    every = copies["repeated"] + copies["distinct"]
+    if copies["repeated"] > 0.01 * every:
+        found.append({"code": "duplicates", "count": copies["repeated"], "of": every})
+    if counts["rejected"]:
+        found.append({"code": "rejected", "count": counts["rejected"], "of": counts["rows"]})
+    if "mean" in cert and not inside(cert) and counts["prior"] >= 50:
+        near, far = (mean_of(total(cert["mean"][role], counts[role]), counts[role], True) for role in ("training", "prior"))
+        if near < 0.75 * far:
+            found.append({"code": "mean-fitted", "value": 1 - near / far})
+    units = counts.get("units")
+    if not units or rows <= 2 * sum(units[role] for role in ("prior", "training", "holdout")):
+        lag, value = strongest(cert["dependence"])
+        if value:
+            found.append({"code": "dependence", "count": lag, "value": value})
+    if units and units["largest"] > rows // 5:
+        found.append({"code": "large-unit", "count": units["largest"], "of": rows})
+    return found
 
 
 def follows(model, job, columns, train, encodings):
@@ -65,16 +113,12 @@ def follows(model, job, columns, train, encodings):
     need(m <= most, f"the model has {m} inducing points, the job allows {most}")
 
 
-TEXTS = {"headline", "statement", "text", "diagnostic", "method", "unit", "declared"}  # no evidence, and the publisher's word
-
-
 def compare(stated, derived, where=""):
-    """Demands every value of a document but its texts."""
+    """Demands every value of a document."""
     if isinstance(derived, dict) and isinstance(stated, dict):
         for name in stated.keys() | derived.keys():
-            if name not in TEXTS or name in derived:
-                need(name in stated and name in derived, f"{where}.{name} is " + ("missing" if name in derived else f"{stated.get(name)!r}, which does not follow"))
-                compare(stated[name], derived[name], f"{where}.{name}")
+            need(name in stated and name in derived, f"{where}.{name} is " + ("missing" if name in derived else f"{stated.get(name)!r}, which does not follow"))
+            compare(stated[name], derived[name], f"{where}.{name}")
     elif isinstance(derived, (list, tuple)) and isinstance(stated, list):
         need(len(stated) == len(derived), f"{where} has {len(stated)} elements, and {len(derived)} follow")
         for i, pair in enumerate(zip(stated, derived)):

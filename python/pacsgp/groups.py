@@ -19,9 +19,12 @@ def text_column(job):
     return beside(job) if "texts" in job.get("groups", {}) else []
 
 
-def grouping(job, values):
-    """What the certificate says of the groups by these values."""
-    return {"column": job["groups"]["column"], **({"beside": True} if beside(job) else {}), "values": values, **({"texts": job["groups"]["texts"]} if "texts" in job["groups"] else {})}
+def grouping(job, frequent):
+    """What the certificate says of the groups by the values of the job, or by these."""
+    of = job["groups"]
+    values = of.get("values", frequent)
+    need(right_values(values), f"groups by the values {values}")
+    return {"column": of["column"], **({"beside": True} if beside(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
 
 
 def right_values(values):
@@ -43,9 +46,6 @@ def frequent(column, one_in, least, most):
     return sorted(found[np.lexsort((found, -times))][:most].tolist())
 
 
-def check_values(job, columns, rows, stated):
-    """The values with a group of their own are those of the job, or the frequent ones of the reference rows."""
-    values = job["groups"].get("values")
-    if values is None:
-        values = frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST)
-    need(stated == values, f"the reference rows, or the job, give groups by the values {values}, the certificate has {stated}")
+def seen(job, columns, rows):
+    """The groups by the frequent values of the reference rows, where the job lists none."""
+    return grouping(job, frequent(rows[columns.index(job["groups"]["column"])], FREQUENT, 1, MOST))

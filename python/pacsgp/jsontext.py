@@ -4,8 +4,6 @@ import math
 
 from .refusal import Refused, need
 
-FORMAT = "pacsgp-certificate/3"
-
 
 def read_json(data, what):
     """JSON without NaN, infinities and members that stand twice."""

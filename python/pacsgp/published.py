@@ -21,14 +21,13 @@ class Model:
     follow from each other and from the model. Whether they are true of the rows is checked by
     `python -m pacsgp verify` with the rows, or by the Go program.
 
-    certificate is the document as a dict, and id its SHA-256. guarantee is the least that it promises of
-    predictions, a member of certificate["guarantees"] with status, headline, statement and bound, or None
-    where it promises nothing. features are the columns that a prediction needs, in order, and target is
+    certificate is the document as a dict, and id its SHA-256. claim is the one about predictions
+    that is certified with the least bound, a member of certificate["claims"], or None. features are the columns that a prediction needs, in order, and target is
     the column that it predicts.
     """
 
     def __init__(self, path, certificate=None):
-        from .certificate import read_certificate
+        from .certificate import claim, read_certificate
         from .model import Model as ModelFile
         from .verify import check_files
         here(path, certificate or "")
@@ -40,8 +39,7 @@ class Model:
             check_files(model, self.certificate, document)
         self.features, self.target = list(model.inputs), model.target["name"]
         self._predictor = Predictor(model)
-        promises = [g for g in self.certificate["guarantees"] if g["predictor"] == "predictor" and g["status"] in ("certified", "conditional")]
-        self.guarantee = min(promises, key=lambda g: g["bound"], default=None)
+        self.claim = claim(self.certificate)
 
     def predict(self, X, return_std=False):
         """Predictions [n] of the target for rows X: an array [n, features] in the order of

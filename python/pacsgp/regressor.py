@@ -19,7 +19,7 @@ FEW = 100  # rows: of fewer no tenth can be spared for the scaling
 
 
 class NotCertified(UserWarning):
-    """Training ended without a promise about the predictions."""
+    """Training ended, and nothing is certified about predictions."""
 
 
 class PACSGPRegressor(RegressorMixin, BaseEstimator):
@@ -30,9 +30,9 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     directory for model and certificate; without one they are kept in memory alone. binary is the
     program pacsgp; else it is that of the variable PACSGP_BINARY, or on PATH.
 
-    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, guarantee_
-    the least promise about the predictions (None if there is none), and bound_ its bound on the share
-    of fresh rows of the same source that they miss (1 without one). The rows are taken for independent
+    After fit, model_ is the model (pacsgp.Model), certificate_ its certificate as a dict, claim_
+    what it certifies of predictions (None: nothing), and bound_ its bound on the share of new rows of
+    the same source that they miss (1 without one). The rows are taken for independent
     draws.
     """
 
@@ -61,12 +61,12 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
             with open(os.path.join(out, "run.json"), "rb") as f:
                 run = json.load(f)
             self.model_ = Model(*(os.path.join(out, run[name]) for name in ("model", "certificate")))
-        self.certificate_, self.guarantee_ = self.model_.certificate, self.model_.guarantee
-        self.bound_ = self.guarantee_["bound"] if self.guarantee_ else 1.0
-        if self.guarantee_ and notices:
+        self.certificate_, self.claim_ = self.model_.certificate, self.model_.claim
+        self.bound_ = self.claim_["bound"] if self.claim_ else 1.0
+        if self.claim_ and notices:
             warnings.warn("\n".join(notices), stacklevel=2)
-        if not self.guarantee_:
-            warnings.warn("\n".join(["nothing is certified about the predictions", *notices]), NotCertified, stacklevel=2)
+        if not self.claim_:
+            warnings.warn("\n".join(["nothing is certified about predictions", *notices]), NotCertified, stacklevel=2)
         return self
 
     def predict(self, X, return_std=False):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import unit
 from .encode import filled_rows
-from .job import least_reference, mean_column, reference_count
+from .job import least_reference, mean_column, members, reference_count
 from .kernels import in_order
 from .lake import BAD
 from .refusal import need
@@ -132,7 +132,7 @@ class Copies:
 
     def counts(self):
         """Those among the good rows."""
-        return {"distinct": self.distinct, "rows": len(self.good) - self.distinct}
+        return {"distinct": self.distinct, "repeated": len(self.good) - self.distinct}
 
 
 def within(ordinals, first, rows):
@@ -148,13 +148,12 @@ class Survey:
         self.lake, self.columns, self.job = lake, columns, job
         k = reference_count(lake.rows, job)
         found = Copies(lake, columns, job)
-        self.copies, self.bad, self.dropped = found.counts(), int(found.bad.sum()), 0
+        self.copies, dropped, units = found.counts(), 0, None
         self.gone = found.bad  # rows that are used for nothing
         if job["duplicates"]["policy"] == "drop":
-            self.gone, self.dropped = found.bad | found.later, int(found.later.sum())
-        self.units = None
+            self.gone, dropped = found.bad | found.later, int(found.later.sum())
         if unit.given(job):
-            held, reference, ranked, self.units = found.of_units(job["roles"].get("holdout", 0))
+            held, reference, ranked, units = found.of_units(job["roles"].get("holdout", 0))
             outside, k = held[:0], len(reference)
         else:
             held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() else max(START_ROWS, k))
@@ -164,6 +163,8 @@ class Survey:
         self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
         self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
         self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())
+        self.counts = {"rows": lake.rows, "prior": len(self.reference), "training": self.train, "holdout": len(self.holdout), "duplicates": dropped,
+                       "rejected": int(found.bad.sum()), **members(("outside", len(self.outside)), ("units", units))}
         self.wanted, kept = np.union1d(self.start, self.reference), []
         digests = Digests(lake, len(columns))
         for shard, first, block in lake.blocks(columns):

@@ -27,9 +27,9 @@ def label(text):
     return float(int.from_bytes(hashlib.sha256(b"pacsgp/label/1\0" + text).digest()[:8], "big") >> 11)
 
 
-def examples(ledger, role):
+def examples(counts, role):
     """How many independent examples have a role."""
-    return ledger.get("units", ledger)[role]
+    return counts.get("units", counts)[role]
 
 
 class Hashes:
@@ -54,22 +54,22 @@ class Hashes:
 
 def roles(job, hashes, good, least, count):
     """Ordinals of the hold-out rows and of the reference rows, those of all others in the order in which they become
-    start rows, and the ledger of the units. Hashes are of good rows; hold-out units have at least a hash, and
+    start rows, and the counts of the units. Hashes are of good rows; hold-out units have at least a hash, and
     count(n) of n units are reference units."""
     units, rows = np.unique(hashes, return_counts=True)
     need(len(units) <= MOST, f"there are more than {MOST} units")
     held = units >= np.uint64(least) if least < 1 << 64 else np.zeros(len(units), dtype=bool)
     k = min(count(len(units)), int((~held).sum()))
     need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
-    ledger = {**given(job), "reference": k, "train": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
-    need(ledger["train"] >= LEAST and (least == 1 << 64 or ledger["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
+    counts = {**given(job), "prior": k, "training": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
+    need(counts["training"] >= LEAST and (least == 1 << 64 or counts["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
     apart = np.isin(hashes, units[held])
     order = np.lexsort((good, hashes))
     lowest = order[~apart[order]][:ROWS]
     late = ~np.isin(hashes[lowest], units[:k])
     prefix = b"pacsgp/roles/1\0" + job["roles"]["key"].encode() + b"\0"
     ranks = np.array([int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big") for i in good[lowest].tolist()], dtype=np.uint64)
-    return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], ledger
+    return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], counts
 
 
 class Sums:
@@ -112,15 +112,14 @@ def check(job):
                                       and "last" not in job["roles"] and "curve" not in methods)
 
 
-def stated(cert, job):
-    """The units that a certificate states, as far as it does not contradict the job."""
-    found, ledger = cert["ledger"].get("units"), cert["ledger"]
+def check_units(cert, job):
+    """The units that a certificate states do not contradict the job."""
+    found, counts = cert["counts"].get("units"), cert["counts"]
     need((found is None) == (given(job) is None), "job and certificate do not agree on whether there are units")
     if found is None:
-        return None
-    need("segments" not in cert["sample"], "units, and rows of a log")
-    for role, least in (("reference", 1), ("train", LEAST), ("holdout", LEAST)):
-        need((ledger[role] > 0) == (found[role] > 0) and found[role] <= ledger[role] and (ledger[role] == 0 or found[role] >= least), f"{found[role]} units of {ledger[role]} {role} rows")
-    rows, units = (sum(of[role] for role in ("reference", "train", "holdout")) for of in (ledger, found))
+        return
+    need(found["columns"] == labels(job) and "segments" not in cert["dataset"], "the units are by other columns, or of rows of a log")
+    for role, least in (("prior", 1), ("training", LEAST), ("holdout", LEAST)):
+        need((counts[role] > 0) == (found[role] > 0) and found[role] <= counts[role] and (counts[role] == 0 or found[role] >= least), f"{found[role]} units of {counts[role]} {role} rows")
+    rows, units = (sum(of[role] for role in ("prior", "training", "holdout")) for of in (counts, found))
     need(1 <= found["largest"] <= rows - units + 1 and found["largest"] * units >= rows, f"the largest of {units} units has {found['largest']} of {rows} rows")
-    return {**given(job), **{key: found[key] for key in ("reference", "train", "holdout", "largest")}}
