@@ -113,7 +113,7 @@ def check_limit(k, n, p, inverse):
     if k == n:
         return need(p == 1, "the bound of a hold-out that is all wrong is not 1")
     need(Decimal(k) / n <= p and (p == 1 or ln_tail(k, n, p) < -inverse), f"the bound of the hold-out, {p:.17g}, is below the limit of Clopper and Pearson")
-    need(k == 0 or p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {p:.17g}, is far from the limit of Clopper and Pearson")
+    need(p * Decimal("0.99999999999") * n <= k or ln_tail(k, n, p * Decimal("0.99999999999")) >= -inverse, f"the bound of the hold-out, {p:.17g}, is far from the limit of Clopper and Pearson")
 
 
 class Holdout(Losses):
