@@ -57,16 +57,7 @@ def check(bound, n, inverse):
     need(steps(bound, n) >= k, f"the bound of the hold-out, {bound}, is below {k} of {n} rows, which is that of no loss")
 
 
-class Spreads:
-    """Spreads of losses that are as small, and as large, as those of the maker may be."""
-
-    def __init__(self):
-        self.small = self.large = np.zeros(CELLS + 1, np.int64)
-
-    def add(self, small, large):
-        self.small, self.large = self.small + spread(np.maximum(small, 0)), self.large + spread(np.minimum(large, 1))
-
-    def agree(self, bound, n, inverse):
-        """A stated bound lies where these losses allow it."""
-        low, high, k = least(self.small, n, inverse, -1), least(self.large, n, inverse, 1), steps(bound, n)
-        need(low <= k <= high, f"the bound of the hold-out is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")
+def agree(small, large, bound, n, inverse):
+    """A stated bound lies where losses allow it that are as small, and as large, as those of the maker may be."""
+    low, high = least(spread(np.maximum(small, 0)), n, inverse, -1), least(spread(np.minimum(large, 1)), n, inverse, 1)
+    need(low <= steps(bound, n) <= high, f"the bound of the hold-out is stated as {bound}, and is {low / n:.12f} to {high / n:.12f} by the losses that are proven here")

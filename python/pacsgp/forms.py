@@ -8,39 +8,16 @@ from .losses import KINDS
 from .methods import METHODS
 
 ROW_RULES = ["values-present", "values-finite", "integers-exact"]
-
-
-def positive(v):
-    return number(v) and v > 0
-
-
-def share(v):
-    return number(v) and 0 <= v <= 1
-
-
-def flag(v):
-    return isinstance(v, bool)
-
-
-def true(v):
-    return v is True
-
-
-def text(v):
-    return isinstance(v, str)
-
-
-def word(v):
-    return text(v) and 1 <= len(v) <= 128 and v.isprintable()
-
-
-def digest(v):
-    return text(v) and re.fullmatch("[0-9a-f]{64}", v)
-
-
-def anything(v):
-    return True
-
+anything = lambda v: True
+true = lambda v: v is True
+flag = lambda v: isinstance(v, bool)
+text = lambda v: isinstance(v, str)
+word = lambda v: text(v) and 1 <= len(v) <= 128 and v.isprintable()
+digest = lambda v: text(v) and re.fullmatch("[0-9a-f]{64}", v)
+positive = lambda v: number(v) and v > 0
+share = lambda v: number(v) and 0 <= v <= 1
+total = lambda v: integer(v) and abs(v) < 1 << 63
+number_of = lambda v: integer(v) and 1 <= v <= 1 << 40
 
 TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
 AFFINE = {"name": text, "centre": number, "scale": positive}
@@ -52,21 +29,18 @@ METADATA = {
     "features": [AFFINE], "encode?": [ENCODING], "target": AFFINE, "mean?": text, "loss": {"kind": {*KINDS}, **TOLERANCES}, "row_rules": [text],
     "lengthscales": [positive], "variance": positive, "jitter": positive, "inducing": count, "predictor": {"part": share, "noise": positive, "factor": positive}}
 
-seed = lambda v: integer(v) and 0 <= v < 1 << 64
 SETTINGS = {
     "target": text, "features?": [text], "exclude?": [text], "encode?": [ENCODING], "mean?": {"column": text}, "groups?": {"column": text, "values?": [number], "texts?": [text]}, "delta": positive,
     "kernel": {"family": [{*FAMILIES}], "isotropic": flag},
     "loss": {"kind": {*KINDS}, **TOLERANCES, "epsilon_std?": positive, "tolerance?": {"any"}, "unit?": text},
     "grid": {"min": number, "max": number, "step": lambda v: number(v) and v >= 0, "prior": {"flat", "peaked"}, "width": number},
-    "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": text, "holdout?": share, "outside?": share, "last?": flag},
+    "inducing?": [count], "unit?": {"columns": [text]}, "roles": {"key": word, "holdout?": share, "outside?": share, "last?": flag},
     "guarantees?": [{*METHODS}], "duplicates": {"policy": {"drop", "keep", "limit"}, "limit": share}, "bad_rows?": {"tolerance": share},
     "scaling": {"reference", "none"},
     "train": {"method?": {"kl-PAC-SGP", "sqrt-PAC-SGP", "kl-PAC-GP", "sqrt-PAC-GP", "full-GP", "VFE", "DTC", "FITC"}, "objective?": {"bound", "elbo"},
-              "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": seed, "warm_start?": flag},
+              "mode": {"mini-batch", "full-pass"}, "batch?": count, "buffer?": count, "passes?": positive, "time_seconds?": positive, "seed": lambda v: integer(v) and 0 <= v < 1 << 64, "warm_start?": flag},
     "sequence?": true}
 
-total = lambda v: integer(v) and abs(v) < 1 << 63
-number_of = lambda v: integer(v) and 1 <= v <= 1 << 40
 SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}", v)}
 SPAN = {"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count}
 CERTIFICATE = {

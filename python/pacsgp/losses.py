@@ -163,7 +163,11 @@ def best_constant(loss, targets):
 
 
 def units(losses, up):
-    """The sum of the losses, each rounded to a multiple of 2^-60."""
+    """Losses in units of 2^-60, rounded."""
     need(((0 <= losses) & (losses <= 1)).all(), "a loss is outside [0, 1]")
-    each = (np.ceil if up else np.floor)(losses * float(UNIT)).astype(np.int64)
+    return (np.ceil if up else np.floor)(losses * float(UNIT)).astype(np.int64)
+
+
+def whole(each):
+    """The sum of int64 that may overflow."""
     return (int((each >> 30).sum()) << 30) + int((each & ((1 << 30) - 1)).sum())

@@ -10,7 +10,7 @@ from .bound import SUMMABLE, close, gaussian_kl, kl_inverse, ln_inverse_weight, 
 from .curve import LOOSE, OWN, TOLERANCES, check_level, limits, ranks, tolerances
 from .groups import LEAST
 from .kernels import U
-from .losses import KINDS, UNIT, units
+from .losses import KINDS, UNIT, units, whole
 from .refusal import need, ok
 
 AGREEMENT = 1e-7          # of mean losses whose bounds were proven in two ways
@@ -38,8 +38,7 @@ class Losses:
         self.tally = next(t for t in cert["losses"] if t["rows"] == self.role)
         self.sum = total(self.tally["sum"], self.n) if "sum" in self.tally else None
         self.ended = ended(cert)
-        self.high = self.unproven = self.width = 0
-        self.ids, self.sums = None, unit.Sums()  # the units of the rows that are added; None: rows are examples
+        self.parts = []   # what was added, of each row
 
     def stated(self, name):
         """The claim of a certificate with this identifier."""
@@ -55,26 +54,15 @@ class Losses:
             risk["misses"] = self.sum // UNIT
         return {"id": name, "predictor": self.predictor, "rows": self.role, "delta": self.cert["delta"]["declared"], "n": self.n, **risk, **{k: v for k, v in terms.items() if v}}
 
-    def count(self, high, proven, own=None):
-        """Adds losses, of which so much may be this program's own errors."""
-        self.unproven += int((~proven).sum())
-        own = np.zeros(len(high)) if own is None else own
-        if self.ids is None:
-            self.high, self.width = self.high + units(high, True), self.width + units(own, True)
-        else:
-            self.sums.add(self.ids, unit.in_units(high, True), unit.in_units(own, True))
-
-    def agrees(self, rounded=0):
-        """The stated sum is this program's, up to rounding; larger only as far as there are more
-        rows that are not proven."""
-        one, stated = self.n * UNIT, self.sum
-        if self.ids is not None:
-            self.high, self.width = self.sums.means(0, True), self.sums.means(1, True)
-        room, more = Fraction(AGREEMENT) * one, max(0, self.tally.get("unproven", 0) - self.unproven) * UNIT
-        own = min(self.width, Fraction(WIDEST) * one)
-        wider = Fraction(WIDEST) * one + 4 * self.width if self.role == "training" else room  # a larger risk promises less
-        need(-room - own <= stated - self.high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {self.high / one:.12f}: {self.predictor}, {self.role} rows")
-        ok(f"empirical risk, {self.predictor}: proven here at most {self.high / one:.10f}, {self.unproven} of {one // UNIT} rows unproven; what is stated is off by {(stated - self.high) / one:+.1e}")
+    def near(self, high, own, proven, wider, rounded):
+        """The stated sum is that of these losses by unit, of which so much may be this program's own errors, up
+        to rounding; larger by no more than said, and as far as there are more rows that are not proven. A larger
+        risk promises less."""
+        one, stated, unproven = self.n * UNIT, self.sum, int((proven == 0).sum())
+        room, more = Fraction(AGREEMENT) * one, max(0, self.tally.get("unproven", 0) - unproven) * UNIT
+        own, wider = min(own, Fraction(WIDEST) * one), Fraction(wider) * one + (4 * own if self.role == "training" else 0)
+        need(-room - own <= stated - high <= wider + more + rounded, f"the empirical risk is stated as at most {stated / one:.12f}, and proven here is at most {high / one:.12f}: {self.predictor}, {self.role} rows")
+        ok(f"empirical risk, {self.predictor}: proven here at most {high / one:.10f}, {unproven} of {len(proven)} rows unproven; what is stated is off by {(stated - high) / one:+.1e}")
 
 
 class PacBayes(Losses):
@@ -104,7 +92,12 @@ class PacBayes(Losses):
 
     def add(self, losses, y, law, rows):
         high, proven = losses.draws(y, *law)
-        self.count(high, proven, np.where(proven, np.maximum(0, high - losses.draws(y, *law[:2], 0, 0)[0]), 0))
+        self.parts.append([high, np.where(proven, np.maximum(0, high - losses.draws(y, *law[:2], 0, 0)[0]), 0), proven])
+
+    def agrees(self, ids):
+        high, own, proven = np.concatenate(self.parts, axis=1)
+        high, own = (whole(units(each, True)) if ids is None else unit.means(ids, units(each, True), True) for each in (high, own))
+        self.near(high, own, proven, WIDEST, 0)
 
 
 def check_limit(k, n, p, inverse):
@@ -119,16 +112,15 @@ def check_limit(k, n, p, inverse):
 class Holdout(Losses):
     """The base of what hold-out rows show: how many are lost, or the bound alone."""
     id, role, predictor = "holdout", "holdout", "prediction"
-    parts = 1             # of its part of delta, for as many bounds
+    bounded = 1           # bounds among which it divides its part of delta
 
     def __init__(self, cert, model):
         super().__init__(cert, model)
         need("unproven" not in self.tally and (self.sum is None or self.sum % UNIT == 0), "hold-out rows show how many are lost, not how many are unproven")
-        self.lost, self.narrowly = None if self.sum is None else self.sum // UNIT, 0  # rows that are proven here, but perhaps not there
-        self.spreads = betting.Spreads()
+        self.lost = None if self.sum is None else self.sum // UNIT
 
     def claims(self, inverse):
-        g, inverse = self.stated(self.id), inverse + Decimal(self.parts).ln()
+        g, inverse = self.stated(self.id), inverse + Decimal(self.bounded).ln()
         return [{**self.claim(self.id, {k: g.get(k) for k in ("bound", "ln_inverse_delta")}, inverse), **self.bounds(g, inverse)}]
 
     def bounds(self, g, inverse):
@@ -144,23 +136,18 @@ class Holdout(Losses):
 
     def add(self, losses, y, law, rows):
         high, proven = losses.points(y, law[0], law[2])
-        narrowly = proven & (law[2] > losses.tau / 2)
-        self.narrowly += int(narrowly.sum())
-        if self.sum is not None:
-            return self.count(high, proven)
-        least = losses.points(y, law[0], 0 * law[2])[0]
-        if self.ids is not None:
-            return self.sums.add(self.ids, least, np.where(narrowly, 1.0, high))
-        own = np.minimum(2 * (high - least), WIDEST)  # what its errors add
-        self.spreads.add(high - own - AGREEMENT, np.where(narrowly, 1, high + AGREEMENT))
+        narrowly = proven & (law[2] > losses.tau / 2)  # are proven here, but perhaps not there
+        self.parts.append([high, losses.points(y, law[0], 0 * law[2])[0], proven, narrowly])
 
-    def agrees(self):
+    def agrees(self, ids):
+        high, least, proven, narrowly = np.concatenate(self.parts, axis=1)
         if self.sum is not None:
-            return super().agrees((1 + self.narrowly) * UNIT)
-        if self.ids is not None:
-            self.spreads.add(self.sums.averages(0) - WIDEST, self.sums.averages(1) + AGREEMENT)
+            return self.near(whole(units(high, True)), 0, proven, AGREEMENT, (1 + int(narrowly.sum())) * UNIT)
+        small, large = high - np.minimum(2 * (high - least), WIDEST) - AGREEMENT, np.where(narrowly, 1, high) + AGREEMENT  # what its errors add
+        if ids is not None:
+            small, large = (np.array([part.mean() for part in unit.by_unit(ids, each)]) for each in (least - WIDEST, large))
         if not self.ended:
-            self.spreads.agree(self.tally["bound"], self.n, float(self.stated("holdout")["ln_inverse_delta"]))
+            betting.agree(small, large, self.tally["bound"], self.n, float(self.stated("holdout")["ln_inverse_delta"]))
 
 
 class Curve(Holdout):
@@ -202,7 +189,7 @@ class Curve(Holdout):
         self.least = self.least + ((least * losses.scale * (1 - 2.0 ** -30))[:, None] > self.grid).sum(axis=0)
         self.most = self.most + ((most * losses.scale * (1 + 2.0 ** -30))[:, None] > self.grid).sum(axis=0)
 
-    def agrees(self):
+    def agrees(self, ids):
         n, stated, empty = self.n, self.beyond, self.stated("curve")["curve"]["level"] == 0
         need(self.least[OWN] <= self.lost <= self.most[OWN], "the rows lost at the tolerance of the curve are others")
         need(np.all(self.least <= stated), "fewer rows are beyond a tolerance of the curve than have to be")
@@ -217,8 +204,8 @@ class Groups(Holdout):
         self.each, self.values = self.tally["groups"], np.array(cert["groups"]["values"], dtype=float)
         need(len(self.each) == len(self.values) + 1 and all(e["misses"] <= e["n"] for e in self.each) and sum(e["n"] for e in self.each) == self.n
              and sum(e["misses"] for e in self.each) == self.lost, "the groups do not add up to the hold-out rows")
-        self.parts, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])
-        self.rows, self.least, self.near = np.zeros((3, self.parts), dtype=np.int64)
+        self.bounded, self.column = len(self.each), cert["dataset"]["columns"].index(cert["groups"]["column"])
+        self.rows, self.least, self.narrowly = np.zeros((3, self.bounded), dtype=np.int64)
 
     def bounds(self, g, inverse):
         found = [{**e, "bound": stated["bound"]} for e, stated in zip(self.each, g["groups"])]
@@ -227,19 +214,19 @@ class Groups(Holdout):
                 need(e["bound"] == 1, "a group of too few rows, or of a look that cannot be paid for, has a bound below 1")
             else:
                 check_limit(e["misses"], e["n"], Decimal(e["bound"]), inverse)
-        need(len(g["groups"]) == self.parts and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
+        need(len(g["groups"]) == self.bounded and g["bound"] == max(e["bound"] for e in found), "the bound is not the largest of the groups")
         return {"groups": found}
 
     def add(self, losses, y, law, rows):
         at, last = np.searchsorted(self.values, rows[self.column]), len(self.values)
         at[self.values[np.minimum(at, last - 1)] != rows[self.column]] = last
         high, proven = losses.points(y, law[0], law[2])
-        for sums, which in ((self.rows, at == at), (self.least, high > 0), (self.near, proven & (law[2] > losses.tau / 2))):
+        for sums, which in ((self.rows, at == at), (self.least, high > 0), (self.narrowly, proven & (law[2] > losses.tau / 2))):
             sums += np.bincount(at[which], minlength=last + 1)
 
-    def agrees(self):
+    def agrees(self, ids):
         """Each group has its rows; as many are lost as have to be, and at most one more for rounding and those that are proven here alone."""
-        for e, n, lost, near in zip(self.each, self.rows.tolist(), self.least.tolist(), self.near.tolist()):
+        for e, n, lost, near in zip(self.each, self.rows.tolist(), self.least.tolist(), self.narrowly.tolist()):
             need(e["n"] == n, f"a group has {n} hold-out rows, the certificate says {e['n']}")
             need(lost <= e["misses"] <= lost + near + 1, f"of a group {lost} hold-out rows are lost, the certificate says {e['misses']}")
 

@@ -9,7 +9,7 @@ from .bound import spacing
 from .groups import beside
 from .kernels import FAMILIES
 from .refusal import need, ok
-from .survey import Digests, standardise
+from .survey import standardise
 
 
 def estimate(x, y, family, ard, widths):
@@ -83,15 +83,8 @@ def check_default_features(model, job, lake, survey):
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
-        wanted, kept, used = survey.reference, [], survey.columns
-        again = Digests(lake, len(used), targets=False)
-        for shard, first, block in lake.blocks(used + more):
-            again.add(shard, first, block[:len(used)])
-            block = block[len(used):]
-            mine = wanted[(wanted >= first) & (wanted < first + block.shape[1])] - first
-            kept.append(block[:, mine])
-        again.same(survey.digest)
-        for name, column in zip(more, np.concatenate(kept, axis=1)):
+        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), survey.reference)] for _, first, block in lake.blocks(more)], axis=1)
+        for name, column in zip(more, found):
             column = column[~np.isnan(column)]
             need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")
     ok("the features are those that the job's rule gives on these data")

@@ -16,42 +16,23 @@ from .refusal import need
 START_ROWS = 8000         # of lowest rank, that training starts with
 
 
-class Digests:
-    """Digest of the sample and of its targets (format.md, 4.3 and 4.6), block by block."""
+def digest(lake, rows):
+    """The digest of the rows [columns, n] of a dataset (format.md, 4.3)."""
+    whole, first = hashlib.sha256(b"pacsgp/sample/1\0" + struct.pack("<Q", len(lake.groups))), 0
+    for _, _, n in lake.groups:
+        parts = b"".join(hashlib.sha256(column[first:first + n].astype("<f8").tobytes()).digest() for column in rows)
+        whole.update(hashlib.sha256(b"pacsgp/shard/1\0" + struct.pack("<QQQ", first, n, len(rows)) + parts).digest())
+        first += n
+    return whole.hexdigest()
 
-    def __init__(self, lake, columns, targets=True):
-        self.of_targets = targets
-        self.lake, self.columns, self.shard = lake, columns, None
-        self.whole = hashlib.sha256(b"pacsgp/sample/1\0" + struct.pack("<Q", len(lake.groups)))
-        self.sum = 0
 
-    def add(self, shard, first, block):
-        if shard != self.shard:
-            self.close()
-            self.shard, self.parts = shard, [hashlib.sha256() for _ in range(self.columns)]
-            self.head = b"pacsgp/shard/1\0" + struct.pack("<QQQ", first, self.lake.groups[shard][2], self.columns)
-        for part, column in zip(self.parts, block):
-            part.update(np.ascontiguousarray(column).astype("<f8").tobytes())
-        if not self.of_targets:
-            return
-        values, times = np.unique(block[-1] + 0.0, return_counts=True)  # -0.0 + 0.0 is 0.0
-        for y, n in zip(values.tolist(), times.tolist()):
-            y = struct.pack("<d", y) if y == y else BAD.tobytes()
-            self.sum += n * int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + y).digest(), "little")
-
-    def close(self):
-        if self.shard is not None:
-            self.whole.update(hashlib.sha256(self.head + b"".join(p.digest() for p in self.parts)).digest())
-            self.shard = None
-
-    def found(self):
-        self.close()
-        targets = hashlib.sha256(b"pacsgp/targets/1\0" + struct.pack("<Q", self.lake.rows) + (self.sum % 2 ** 256).to_bytes(32, "little"))
-        return self.whole.hexdigest(), targets.hexdigest()
-
-    def same(self, digest):
-        """Demands that the rows are those of an earlier reading."""
-        need(self.found()[0] == digest, "the data have changed between two readings")
+def digest_of_targets(targets):
+    """The digest of the multiset of targets (format.md, 4.6)."""
+    total = 0
+    for y, n in zip(*(each.tolist() for each in np.unique(targets + 0.0, return_counts=True))):  # -0.0 + 0.0 is 0.0
+        y = struct.pack("<d", y) if y == y else BAD.tobytes()
+        total += n * int.from_bytes(hashlib.sha256(b"pacsgp/target/1\0" + y).digest(), "little")
+    return hashlib.sha256(b"pacsgp/targets/1\0" + struct.pack("<Q", len(targets)) + (total % 2 ** 256).to_bytes(32, "little")).hexdigest()
 
 
 def ranked_rows(roles, n, k):
@@ -96,102 +77,47 @@ def centre(y, mean):
     return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
 
 
-class Copies:
-    """Rows that equal an earlier row, by 128-bit hashes: some 100 bytes a row while they
-    are sorted, the one thing here that grows with the rows (format.md, 4.7)."""
-
-    def __init__(self, lake, columns, job):
-        self.lake = lake
-        every, good, hashes = bytearray(), [], []
-        units, self.job = unit.given(job) and unit.Hashes(job), job
-        self.read = Digests(lake, len(columns), targets=False)
-        strict = [name not in lake.fills for name in columns]
-        for shard, first, block in lake.blocks(columns):
-            self.read.add(shard, first, block)
-            good.append(first + np.flatnonzero(~np.isnan(block[strict]).any(0)))
-            block = block[:, good[-1] - first]
-            if units:
-                hashes += units.of(block).tolist()
-            block = np.delete(block, np.s_[len(block) - 1 - len(unit.labels(job)):-1], axis=0)  # rows that differ in these alone are copies
-            rows = np.ascontiguousarray((block + 0.0).T)  # -0 equals 0
-            whole, data = rows.shape[1] * 8, rows.tobytes()
-            for at in range(0, len(data), whole):
-                every += hashlib.blake2b(data[at:at + whole], digest_size=16).digest()
-        _, first = np.unique(np.frombuffer(every, dtype="V16"), return_index=True)
-        good = np.concatenate(good)
-        self.bad, self.later = np.ones(lake.rows, dtype=bool), np.zeros(lake.rows, dtype=bool)
-        self.bad[good], self.later[good] = False, True
-        self.later[good[first]] = False
-        self.hashes = np.array(hashes, dtype=np.uint64)
-        self.good, self.distinct = good, len(first)
-
-    def of_units(self, holdout):
-        """Hold-out rows, reference rows, the others in their order, and the ledger of the units."""
-        count = least_reference if self.job["scaling"] == "reference" else lambda n: 0
-        return unit.roles(self.job, self.hashes, self.good, (1 << 64) - int(Fraction(holdout) * (1 << 64)), count)
-
-    def counts(self):
-        """Those among the good rows."""
-        return {"distinct": self.distinct, "repeated": len(self.good) - self.distinct}
-
-
-def within(ordinals, first, rows):
-    return ordinals[(ordinals >= first) & (ordinals < first + rows)]
-
-
 class Survey:
-    """What a pass over the rows finds without the model: copies, digests, neighbours,
-    and the rows that scaling, constant and start values come from. It keeps no other
-    row."""
+    """The rows, and what they show without the model: digests, splits, equal rows."""
 
     def __init__(self, lake, columns, job):
-        self.lake, self.columns, self.job = lake, columns, job
-        k = reference_count(lake.rows, job)
-        found = Copies(lake, columns, job)
-        self.copies, dropped, units = found.counts(), 0, None
-        self.gone = found.bad  # rows that are used for nothing
+        self.columns, self.job, n = columns, job, lake.rows
+        self.rows = np.empty((len(columns), n))
+        for _, first, block in lake.blocks(columns):
+            self.rows[:, first:first + block.shape[1]] = block
+        self.digest, self.targets = digest(lake, self.rows), digest_of_targets(self.rows[-1])
+        gone = np.isnan(self.rows[[name not in lake.fills for name in columns]]).any(0)  # rows that are used for nothing
+        good, later = np.flatnonzero(~gone), np.ones(n, dtype=bool)
+        compared = self.rows[:, good] + 0.0  # -0 equals 0, and rows that differ in the columns of units alone are equal
+        compared = np.ascontiguousarray(np.delete(compared, np.s_[len(columns) - 1 - len(unit.labels(job)):-1], axis=0).T)
+        _, first = np.unique(compared.view(f"V{compared.shape[1] * 8}").ravel(), return_index=True)
+        later[good[first]] = False  # equals an earlier row (format.md, 4.7)
+        self.copies, rejected, dropped, units = {"distinct": len(first), "repeated": len(good) - len(first)}, int(gone.sum()), 0, None
         if job["duplicates"]["policy"] == "drop":
-            self.gone, dropped = found.bad | found.later, int(found.later.sum())
+            gone, dropped = gone | later, len(good) - len(first)
+        used, held_out, k = lambda ordinals: ordinals[~gone[ordinals]], job["roles"].get("holdout", 0), reference_count(n, job)
+        self.ids = None  # of the units of the rows
         if unit.given(job):
-            held, reference, ranked, units = found.of_units(job["roles"].get("holdout", 0))
+            self.ids = np.zeros(n, dtype=np.uint64)
+            self.ids[good] = unit.hashes(job, self.rows[:, good])
+            count = least_reference if job["scaling"] == "reference" else lambda n: 0
+            held, reference, ranked, units = unit.roles(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), count)
             outside, k = held[:0], len(reference)
         else:
-            held, outside, ranked = ranked_rows(job["roles"], lake.rows, lake.rows if self.gone.any() else max(START_ROWS, k))
+            held, outside, ranked = ranked_rows(job["roles"], n, n if gone.any() else max(START_ROWS, k))
             reference = ranked[:k]
-        self.holdout, self.outside = self.used(held), self.used(outside)
-        self.reference = np.sort(self.used(reference))
-        self.start = self.used(ranked)[:max(START_ROWS, k)]  # in the order of their rank
-        self.targets_from = self.reference if len(self.reference) else np.sort(self.start[:START_ROWS])
-        self.train = lake.rows - len(self.reference) - len(self.holdout) - len(self.outside) - int(self.gone.sum())
-        self.counts = {"rows": lake.rows, "prior": len(self.reference), "training": self.train, "holdout": len(self.holdout), "duplicates": dropped,
-                       "rejected": int(found.bad.sum()), **members(("outside", len(self.outside)), ("units", units))}
-        self.wanted, kept = np.union1d(self.start, self.reference), []
-        digests = Digests(lake, len(columns))
-        for shard, first, block in lake.blocks(columns):
-            digests.add(shard, first, block)
-            kept.append(block[:, self.wanted[(self.wanted >= first) & (self.wanted < first + block.shape[1])] - first])
-        self.digest, self.targets = digests.found()
-        found.read.same(self.digest)
-        self.kept = np.concatenate(kept, axis=1)
-
-    def used(self, ordinals):
-        return ordinals[~self.gone[ordinals]]
-
-    def is_open(self, first, rows):
-        """Which rows from the ordinal first on are reference or train rows."""
-        return self.without(self.outside, self.without(self.holdout, ~self.gone[first:first + rows], first), first)
-
-    def is_train(self, first, rows):
-        """Which are train rows."""
-        return self.without(self.reference, self.is_open(first, rows), first)
-
-    def without(self, others, these, first):
-        these[within(others, first, len(these)) - first] = False
-        return these
+        self.holdout, outside, self.reference = used(held), used(outside), np.sort(used(reference))
+        self.targets_from = self.reference if len(self.reference) else np.sort(used(ranked)[:START_ROWS])
+        gone[self.holdout] = gone[outside] = True
+        self.open = np.flatnonzero(~gone)  # reference and train rows
+        gone[self.reference] = True
+        self.train = np.flatnonzero(~gone)
+        self.counts = {"rows": n, "prior": len(self.reference), "training": len(self.train), "holdout": len(self.holdout), "duplicates": dropped,
+                       "rejected": rejected, **members(("outside", len(outside)), ("units", units))}
 
     def values(self, ordinals):
-        """Some of the rows that were kept, [columns, len(ordinals)]."""
-        return self.kept[:, np.searchsorted(self.wanted, ordinals)]
+        """Some of the rows, [columns, len(ordinals)]."""
+        return self.rows[:, ordinals]
 
     def scaling(self, model, encodings):
         """Centre and scale of each column by the reference rows."""

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from .losses import UNIT
+from .losses import whole
 from .refusal import need
 
 LEAST = 30                # units in a role
@@ -32,24 +32,12 @@ def examples(counts, role):
     return counts.get("units", counts)[role]
 
 
-class Hashes:
-    """The keyed hashes of the units of rows, of which the target is the last column."""
-
-    def __init__(self, job):
-        self.unit, self.known = given(job), {}
-        self.prefix = b"pacsgp/roles/unit/1\0" + job["roles"]["key"].encode() + b"\0"
-
-    def of(self, block):
-        """Those of the rows of a block, [columns, rows]."""
-        keys = (block[-1 - len(self.unit["columns"]):-1] + 0.0).T  # -0 equals 0
-        data, width = np.ascontiguousarray(keys).astype("<f8").tobytes(), 8 * keys.shape[1]
-        return np.array([self.one(data[at:at + width]) for at in range(0, len(data), width)], dtype=np.uint64)
-
-    def one(self, text):
-        if text not in self.known:
-            need(len(self.known) <= 2 * MOST, "there are more units than are read")
-            self.known[text] = int.from_bytes(hashlib.sha256(self.prefix + text).digest()[:8], "big")
-        return self.known[text]
+def hashes(job, rows):
+    """The keyed hashes of the units of rows [columns, n], of which the target is the last."""
+    keys = np.ascontiguousarray((rows[-1 - len(labels(job)):-1] + 0.0).T).astype("<f8")  # -0 equals 0
+    found, at = np.unique(keys.view(f"V{keys.shape[1] * 8}").ravel(), return_inverse=True)
+    prefix = b"pacsgp/roles/unit/1\0" + job["roles"]["key"].encode() + b"\0"
+    return np.array([int.from_bytes(hashlib.sha256(prefix + key.tobytes()).digest()[:8], "big") for key in found], dtype=np.uint64)[at]
 
 
 def roles(job, hashes, good, least, count):
@@ -72,37 +60,15 @@ def roles(job, hashes, good, least, count):
     return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], counts
 
 
-class Sums:
-    """Sums over the rows of each unit."""
-
-    def __init__(self):
-        self.units = {}
-
-    def add(self, hashes, *values):
-        """Adds whole numbers, or float64 numbers, of rows, or several Booleans of each."""
-        found, place = np.unique(hashes, return_inverse=True)
-        for i, unit in enumerate(found.tolist()):
-            mine = place == i
-            old = self.units.get(unit, (0,) * (1 + len(values)))
-            self.units[unit] = (old[0] + int(mine.sum()), *(o + (v[mine].sum(axis=0) if v.ndim > 1 else whole(v[mine]) if v.dtype.kind == "i" else float(v[mine].sum())) for o, v in zip(old[1:], values)))
-
-    def means(self, i, up):
-        """The sum of the means of whole numbers, each rounded."""
-        return sum(-(-s[1 + i] // s[0]) if up else s[1 + i] // s[0] for s in self.units.values())
-
-    def averages(self, i):
-        return np.array([s[1 + i] / s[0] for s in self.units.values()])
+def by_unit(ids, each):
+    """Numbers of rows, those of each unit apart."""
+    order = np.argsort(ids, kind="stable")
+    return np.split(each[order], np.flatnonzero(np.diff(ids[order])) + 1)
 
 
-def whole(each):
-    """The sum of int64 that may overflow."""
-    return (int((each >> 30).sum()) << 30) + int((each & ((1 << 30) - 1)).sum())
-
-
-def in_units(losses, up):
-    """Losses in units of 2^-60, rounded."""
-    need(((0 <= losses) & (losses <= 1)).all(), "a loss is outside [0, 1]")
-    return (np.ceil if up else np.floor)(losses * float(UNIT)).astype(np.int64)
+def means(ids, each, up):
+    """The sum of the means of whole numbers by unit, each rounded."""
+    return sum(-(-whole(part) // len(part)) if up else whole(part) // len(part) for part in by_unit(ids, each))
 
 
 def check(job):

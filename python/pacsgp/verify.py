@@ -11,13 +11,13 @@ from .groups import seen as seen_groups, text_column
 from .job import mean_column
 from .lake import Lake
 from .laws import BLOCK, Laws, check_jitter, features
-from .losses import Losses, best_constant, constant_loss, misfit, units
+from .losses import Losses, best_constant, constant_loss, misfit, units, whole
 from .model import Model, fine_enough
 from .places import check_places, places_told
 from .predictor import Regression, check_predictor
 from .refusal import need, ok
 from .starts import check_default_features, check_peaks
-from .survey import Digests, Survey, within
+from .survey import Survey
 
 
 @precise
@@ -58,8 +58,8 @@ def check_rows(model, cert, job, methods, holds, paths):
     elif places_told(lake):
         unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments"
     encodings = seen_levels(job, columns, survey.values(survey.reference))
-    follows(model, job, survey.scaling(model, encodings), survey.train, encodings)
-    ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {survey.train} training rows by the key {job['roles']['key']!r}")
+    follows(model, job, survey.scaling(model, encodings), len(survey.train), encodings)
+    ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {len(survey.train)} training rows by the key {job['roles']['key']!r}")
     looked_at = survey.values(survey.targets_from)
     if "mean" in cert:
         need(2 * int((looked_at[-1] == looked_at[-2]).sum()) <= looked_at.shape[1], f"the column {cert['mean']['column']!r} of the mean equals the target in most rows looked at")
@@ -76,45 +76,27 @@ def check_rows(model, cert, job, methods, holds, paths):
 
 def check_losses(model, cert, survey, holds, methods):
     """The stated sums of losses lie where this program's own proven bounds allow it, and the other sums are those of the rows. Checks the predictor too."""
-    laws, losses, constant = {"training": Laws(model, holds, draws=True), "holdout": Laws(model, holds)}, Losses(model), float(cert["baseline"]["constant"])
-    regression = Regression(model, survey.train)
-    baseline, n, far, order = 0, 0, 0, []
-    columns, constants = survey.columns, unit.Sums()
-    units_of = unit.given(survey.job) and unit.Hashes(survey.job)
-    digests = Digests(survey.lake, len(columns), targets=False)
-    for shard, first, block in survey.lake.blocks(columns):
-        digests.add(shard, first, block)
-        train = survey.is_train(first, block.shape[1])
-        lost, n = constant_loss(model.loss, block[-1, train], constant), n + int(train.sum())
-        ids = units_of.of(block) if units_of else None
-        if units_of:
-            constants.add(ids[train], unit.in_units(lost, False))
-        else:
-            baseline += units(lost, False)
-        if "mean" in cert:
-            far += units(misfit(model, block[:, train]), True)
-        order.append(in_steps(model.scale_target(block[:, survey.is_open(first, block.shape[1])])))
-        for role, rows in (("holdout", within(survey.holdout, first, block.shape[1]) - first), ("training", train)):
-            for i in range(0, block[0, rows].size, BLOCK):
-                part = block[:, rows][:, i:i + BLOCK]
-                y, found_here = model.scale_target(part), features(model, model.scale_features(part[:len(model.features)].T))
-                law = laws[role].at(*found_here)
-                if role == "training":
-                    regression.add(found_here[2], y)
-                for m in methods:
-                    m.ids = None if ids is None else ids[rows][i:i + BLOCK]
-                    if m.role == role:
-                        m.add(losses, y, law, part)
-    digests.same(survey.digest)
-    need(n == survey.train, "the data have changed between two readings")
-    compare(cert["dependence"], series(np.concatenate(order)), "dependence")
-    compare(cert["baseline"]["sum"], summed(unit.examples(cert["counts"], "training"), baseline + constants.means(0, False)), "the sum of the constant's losses")
+    losses, constant, targets = Losses(model), float(cert["baseline"]["constant"]), survey.values(survey.train)
+    lost, n = units(constant_loss(model.loss, targets[-1], constant), False), unit.examples(cert["counts"], "training")
+    lost = whole(lost) if survey.ids is None else unit.means(survey.ids[survey.train], lost, False)
+    compare(cert["baseline"]["sum"], summed(n, lost), "the sum of the constant's losses")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
+    compare(cert["dependence"], series(in_steps(model.scale_target(survey.values(survey.open)))), "dependence")
     if "mean" in cert:
-        near = survey.values(survey.reference)
-        compare(cert["mean"], {"column": cert["mean"]["column"], "prior": summed(near.shape[1], units(misfit(model, near), True)), "training": summed(n, far)}, "mean")
-    for m in methods:
-        m.agrees()
+        far = {role: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for role, rows in (("prior", survey.values(survey.reference)), ("training", targets))}
+        compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
+    regression = Regression(model, len(survey.train))
+    for role, ordinals in (("training", survey.train), ("holdout", survey.holdout)):
+        laws, mine = Laws(model, holds, draws=role == "training"), [m for m in methods if m.role == role]
+        for i in range(0, len(ordinals), BLOCK):
+            rows = survey.values(ordinals[i:i + BLOCK])
+            y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
+            if role == "training":
+                regression.add(found[2], y)
+            for m in mine:
+                m.add(losses, y, laws.at(*found), rows)
+        for m in mine:
+            m.agrees(None if survey.ids is None else survey.ids[ordinals])
     check_predictor(model, survey, regression)
 
 
