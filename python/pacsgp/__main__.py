@@ -57,13 +57,12 @@ def run(args):
         report = verify(args.model, args.certificate, args.data, args.id, args.strict)
         show(report)
         return report
-    model, certificate = Model(args.model), None
+    model, carried = Model(args.model), None
     if args.certificate:
-        cert, document, certificate = read_certificate(args.certificate, None)
+        cert, document, found = read_certificate(args.certificate, None)
         check_files(model, cert, document)
-        if claim(cert) is None:
-            certificate = None
-    write_predictions(model, args.data, args.out, certificate)
+        carried = found if claim(cert) else None
+    write_predictions(model, args.data, args.out, carried)
     return {"status": 0}
 
 

@@ -72,7 +72,7 @@ def check_findings(cert, job):
     drop = policy["policy"] == "drop"
     need(counts["rejected"] <= tolerated * rows, f"{counts['rejected']} of {rows} rows are rejected, and the job tolerates {tolerated}")
     unit.check_units(cert, job)
-    content = unit.given(job) is not None  # roles follow from values
+    content = "unit" in job  # roles follow from values
     need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
     apart = [counts["holdout"], counts.get("outside", 0)]
     need([n > 0 for n in apart] == [job["roles"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the hold-out rows or the outside rows are not the job's")

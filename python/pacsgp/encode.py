@@ -6,7 +6,8 @@ import numpy as np
 from .groups import frequent
 from .refusal import need
 
-LEVELS, PERIODS, LARGEST = 256, 8, 1e30
+LEVELS, PERIODS = 256, 8
+LARGEST = 1e30            # the largest magnitude of a number
 FREQUENT, FEWEST, MOST = 200, 2, 64  # a value of one in so many reference rows, and of so many, is a level where the job lists none, and so many at most
 
 
@@ -63,11 +64,6 @@ def open_fill(encoding):
 def fills(encodings):
     """The columns with something that stands for missing values."""
     return {e["column"] for e in encodings if "fill" in e}
-
-
-def unscaled(encodings):
-    """The columns whose inputs have other numbers than the scaled value."""
-    return {e["column"] for e in encodings if "scaled" not in e}
 
 
 def fits(job):

@@ -33,10 +33,6 @@ class Column:
         if depth > 1:
             self.use = "request" if self.use == "numeric" else self.use
 
-    @property
-    def usable(self):
-        return self.use in ("numeric", "request")
-
 
 def columns_of(fields, above=(), depth=1):
     """The columns of a schema; those in groups are named by their paths, with dots."""

@@ -27,12 +27,12 @@ def for_rows(job, n):
     """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
     job = {**job}
     if not job["grid"]["step"]:
-        job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or unit.given(job) else 0.05}
+        job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or "unit" in job else 0.05}
     if "guarantees" not in job:
         methods = ["pac-bayes", "holdout"]
-        job["guarantees"] = methods[:1] if not unit.given(job) and n < 300 else methods
+        job["guarantees"] = methods[:1] if "unit" not in job and n < 300 else methods
     if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
-        job["roles"] = {**job["roles"], "holdout": 0.2 if unit.given(job) else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
+        job["roles"] = {**job["roles"], "holdout": 0.2 if "unit" in job else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job
 
 
@@ -81,39 +81,25 @@ def fits_groups(job, methods):
             and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "reference"))
 
 
+EXACT = {"kl-PAC-GP", "sqrt-PAC-GP", "full-GP"}  # methods with all rows for inducing points
+
+
 def fits_method(job):
     """Whether the settings of train belong to its method."""
     method = job["train"].get("method")
-    exact = method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP")
-    return method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (exact and "inducing" in job)
-
-
-def least_reference(n):
-    return min(20000, max(n // 20, min(200, n // 10)))
+    return method is None or not {"objective", "batch", "buffer", "warm_start"} & job["train"].keys() and not (method in EXACT and "inducing" in job)
 
 
 def reference_count(n, job):
     """How many of n rows are reference rows."""
-    if job["scaling"] != "reference":
-        return 0
-    return least_reference(n)
+    return min(20000, max(n // 20, min(200, n // 10))) if job["scaling"] == "reference" else 0
 
 
-def grid_count(grid):
-    return int((grid["max"] - grid["min"]) / grid["step"] + 1e-6) + 1
-
-
-def inducing_most(job, train, d):
-    """The largest number of inducing points that the job allows (format.md, 2)."""
-    method = job["train"].get("method", "")
-    if method in ("kl-PAC-GP", "sqrt-PAC-GP", "full-GP"):
+def inducing_most(job, n, d):
+    """The largest number of inducing points that the job allows for n train rows and d inputs (format.md, 2)."""
+    method = job["train"].get("method")
+    if method in EXACT:
         return 4000
     if "inducing" in job:
         return max(job["inducing"])
-    return 500 if method else inducing_rule(train, d)
-
-
-def inducing_rule(n, d):
-    """The largest number of inducing points of a job that lists none (format.md, 2)."""
-    x = min(n, 2000, 9 * math.sqrt(n), 300 * d)
-    return math.floor(x + 0.5)
+    return 500 if method else math.floor(min(n, 2000, 9 * math.sqrt(n), 300 * d) + 0.5)

@@ -4,6 +4,10 @@ import math
 
 from .refusal import Refused, need
 
+integer = lambda v: isinstance(v, int) and not isinstance(v, bool)
+count = lambda v: integer(v) and 0 <= v < 1 << 63
+number = lambda v: (integer(v) or isinstance(v, float)) and math.isfinite(v)
+
 
 def read_json(data, what):
     """JSON without NaN, infinities and members that stand twice."""
@@ -37,15 +41,3 @@ def fits(value, form, where):
         need(isinstance(value, str) and value in form, f"{where} is {value!r}, want one of {sorted(form)}")
     else:
         need(form(value), f"{where} is {value!r}")
-
-
-def integer(v):
-    return isinstance(v, int) and not isinstance(v, bool)
-
-
-def count(v):
-    return integer(v) and 0 <= v < 1 << 63
-
-
-def number(v):
-    return (integer(v) or isinstance(v, float)) and math.isfinite(v)

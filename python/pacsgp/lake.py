@@ -4,13 +4,14 @@ import re
 import numpy as np
 import pyarrow as pa
 
+from .encode import LARGEST
 from .files import data_file, read
 from .listing import hive_keys, hive_number, listing
-from .refusal import Refused, need
+from .refusal import Refused, need, ok
 from .unit import label
 
 PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
-LARGEST = 1e30            # the largest magnitude of a number
+PLACES = {"$topic": "topic", "$partition": "partition", "$offset": None}  # columns of a spool, and what of a segment they repeat
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
 
 
@@ -42,7 +43,7 @@ class Lake:
                 text = name in self.labels and (mine[0].text if mine else name in self.texts)
                 need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups or levels are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
-                need(text or not mine or mine[0].usable, f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
+                need(text or not mine or mine[0].use in ("numeric", "request"), f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
                 meaning.add(mine[0].meaning if mine and not text else "text" if text else "a number")
                 depth.add(max(mine[0].depth, 1) if mine else 1)
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
@@ -52,8 +53,8 @@ class Lake:
         return found
 
     def blocks(self, names):
-        """Yields (shard, first ordinal, values [len(names), rows]) in the order of the rows."""
-        first, shard = 0, 0
+        """Yields (first ordinal, values [len(names), rows]) in the order of the rows."""
+        first = 0
         for table, keys, columns in zip(self.tables, self.keys, self.columns(names)):
             stored = [c for c in columns if c]
             for g, rows in enumerate(table.groups):
@@ -69,9 +70,8 @@ class Lake:
                     strict = bad[[name not in self.fills for name in names]].any(0)
                     need(self.tolerant or not strict.any(), f"row {first + int(strict.argmax())} breaks the row rules")
                     out[bad] = BAD
-                    yield shard, first, out
+                    yield first, out
                     first += out.shape[1]
-                shard += 1
 
     def read(self, table, group, columns, rows):
         """Blocks of the columns of a shard that a file has, with all of its rows."""
@@ -105,3 +105,34 @@ class Lake:
             usable = {name for name in usable if every.count(name) == 1 and name and not PANDAS_INDEX.fullmatch(name)}
             common = usable if common is None else common & usable
         return sorted(common - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))
+
+
+def places_told(lake):
+    """Those of the columns of a spool that a file has, or its path as a key."""
+    names = {name for table, keys in zip(lake.tables, lake.keys) for name in [*(c.name for c in table.columns), *keys]}
+    return [name for name in PLACES if name in names]
+
+
+def check_places(lake, stated):
+    """Each shard has the rows of its segment, and they stood there, as far as they say it themselves: at its
+    topic, at its partition, and at offsets of it in their order. Each file has the columns that one has."""
+    told, tables = places_told(lake), dict(zip(lake.files, lake.tables))
+    for path, keys in zip(lake.files, lake.keys):
+        for name in told:
+            mine = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in tables[path].schema if f.name == name]
+            need(len(mine) == 1 and name not in keys, f"{path} has {len(mine) + (name in keys)} columns {name}, and has to have one that is no key of its path")
+            need(pa.types.is_string(mine[0]) or pa.types.is_large_string(mine[0]) if name == "$topic" else pa.types.is_integer(mine[0]), f"{path}: the column {name} is {mine[0]}")
+    for (path, g, rows), s in zip(lake.groups, stated):
+        need(rows == s["rows"], f"{path}, row group {g} has {rows} rows, the segment that the certificate names has {s['rows']}")
+        before = s["first"]
+        for batch in tables[path].batches(g, told) if told else []:
+            for name in told:
+                values = batch.column(batch.schema.get_field_index(name)).to_pylist()
+                if name == "$offset":
+                    right = None not in values and all(a <= b for a, b in zip([before, *values], values)) and values[-1] < s["end"]
+                    before = values[-1]
+                else:
+                    right = set(values) == {s[PLACES[name]]}
+                need(right, f"{path}, row group {g}: the column {name} does not say that the rows are of the segment {s}, in their order")
+    if told:
+        ok(f"the columns {', '.join(told)} of the data say of each row what the certificate's {len(stated)} segments say")

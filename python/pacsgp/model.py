@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .encode import inputs, right, unscaled, width
+from .encode import inputs, right, width
 from .forms import METADATA, ROW_RULES
-from .job import affine, grid_count, mean_column, members
+from .job import affine, mean_column, members
 from .jsontext import fits, read_json
 from .losses import KINDS
 from .refusal import need
@@ -125,11 +125,6 @@ def lower_triangle(column, m):
     return a
 
 
-def exponential(x):
-    """e^x, rounded to the nearest float64: Decimal has 60 digits, and reading is rounded correctly."""
-    return float(Decimal(x).exp())
-
-
 def describe(model, job, columns, encodings):
     """The metadata that a model file must have: all that follows from the job and the
     scaling (columns: the features, then the target), with what only the model can
@@ -139,7 +134,7 @@ def describe(model, job, columns, encodings):
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name
     widths = [width(next((e for e in encodings if e["column"] == a["name"]), None)) for a in features]
-    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if a["name"] in unscaled(encodings) else a for a in features]
+    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if any(e["column"] == a["name"] and "scaled" not in e for e in encodings) else a for a in features]
     target["name"] = job["target"]
     need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]
@@ -148,22 +143,18 @@ def describe(model, job, columns, encodings):
     names = [f"ln lengthscale of {a['name']}" for a in features] if ard else ["ln lengthscale"]
     names.append("ln variance")
     need(len(names) == len(model.meta["theta"]), f"{len(model.meta['theta'])} hyper-parameters for {len(features)} features, want {len(names)}")
-    grid = {"min": job["grid"]["min"], "step": job["grid"]["step"], "count": grid_count(job["grid"]), "prior": job["grid"]["prior"]}
+    grid = {"min": job["grid"]["min"], "step": job["grid"]["step"], "count": int((job["grid"]["max"] - job["grid"]["min"]) / job["grid"]["step"] + 1e-6) + 1, "prior": job["grid"]["prior"]}
     theta = []
     for name, p in zip(names, model.meta["theta"]):
         own = dict(grid)
         if grid["prior"] == "peaked":
             own.update(members(("centre", p["grid"].get("centre", 0)), ("width", job["grid"]["width"])))
         theta.append({"name": name, "grid": own, "index": p["index"]})
-    values = [value_of(p) for p in theta]
+    logarithms = [p["grid"]["min"] + p["index"] * p["grid"]["step"] for p in theta]  # product and sum rounded each
+    values = [float(Decimal(v).exp()) for v in logarithms]  # rounded to the nearest float64: Decimal has 60 digits, and reading is rounded correctly
     spread = [v for v, inputs_of in zip(values[:-1] if ard else values[:1] * len(features), widths) for _ in range(inputs_of)]
     return {
         "format": "pacsgp-model/3", "kernel": model.meta["kernel"], "ard": ard, "theta": theta, "features": features, **members(("encode", encodings)), "target": target, **members(("mean", mean_column(job))),
         "loss": {"kind": loss["kind"], **members(("epsilon", epsilon), ("below", loss.get("below")), ("above", loss.get("above")))},
-        "row_rules": ROW_RULES, "lengthscales": [exponential(v) for v in spread], "variance": exponential(values[-1]),
+        "row_rules": ROW_RULES, "lengthscales": spread, "variance": values[-1],
         "jitter": model.jitter, "inducing": len(model.mean), "predictor": model.meta["predictor"]}
-
-
-def value_of(p):
-    """The value of a hyper-parameter on its grid, product and sum rounded each."""
-    return p["grid"]["min"] + p["index"] * p["grid"]["step"]

@@ -55,7 +55,7 @@ def write_predictions(model, paths, out, certificate):
     need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
     predictor, rows, withheld = Predictor(model), 0, 0
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        for _, first, block in rows_for(model, paths):
+        for first, block in rows_for(model, paths):
             mean, deviation, predictive, bad = predictor.of(block)
             none = np.isnan(mean)
             reasons = ["the row breaks the row rules" if b else FAR if n else None for b, n in zip(bad, none)]

@@ -67,7 +67,7 @@ class Model:
         with tempfile.TemporaryDirectory(prefix="pacsgp-") as folder:
             path = os.path.join(folder, "rows.parquet")
             pq.write_table(rows.select(self.features), path)
-            return [block for _, _, block in rows_for(self._predictor.model, [path])]
+            return [block for _, block in rows_for(self._predictor.model, [path])]
 
     def _numbers(self, array):
         """An array of numbers [n, inputs] as columns."""

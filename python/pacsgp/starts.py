@@ -83,7 +83,7 @@ def check_default_features(model, job, lake, survey):
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
-        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), survey.reference)] for _, first, block in lake.blocks(more)], axis=1)
+        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), survey.reference)] for first, block in lake.blocks(more)], axis=1)
         for name, column in zip(more, found):
             column = column[~np.isnan(column)]
             need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")

@@ -1,4 +1,4 @@
-"""What a pass over the rows finds without the model: digests, roles, copies, neighbours."""
+"""What the rows show without the model: digests, splits, equal rows."""
 import hashlib
 import math
 import struct
@@ -8,10 +8,9 @@ import numpy as np
 
 from . import unit
 from .encode import filled_rows
-from .job import least_reference, mean_column, members, reference_count
+from .job import mean_column, members, reference_count
 from .kernels import in_order
 from .lake import BAD
-from .refusal import need
 
 START_ROWS = 8000         # of lowest rank, that training starts with
 
@@ -83,7 +82,7 @@ class Survey:
     def __init__(self, lake, columns, job):
         self.columns, self.job, n = columns, job, lake.rows
         self.rows = np.empty((len(columns), n))
-        for _, first, block in lake.blocks(columns):
+        for first, block in lake.blocks(columns):
             self.rows[:, first:first + block.shape[1]] = block
         self.digest, self.targets = digest(lake, self.rows), digest_of_targets(self.rows[-1])
         gone = np.isnan(self.rows[[name not in lake.fills for name in columns]]).any(0)  # rows that are used for nothing
@@ -97,11 +96,10 @@ class Survey:
             gone, dropped = gone | later, len(good) - len(first)
         used, held_out, k = lambda ordinals: ordinals[~gone[ordinals]], job["roles"].get("holdout", 0), reference_count(n, job)
         self.ids = None  # of the units of the rows
-        if unit.given(job):
+        if "unit" in job:
             self.ids = np.zeros(n, dtype=np.uint64)
             self.ids[good] = unit.hashes(job, self.rows[:, good])
-            count = least_reference if job["scaling"] == "reference" else lambda n: 0
-            held, reference, ranked, units = unit.roles(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), count)
+            held, reference, ranked, units = unit.roles(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), lambda n: reference_count(n, job))
             outside, k = held[:0], len(reference)
         else:
             held, outside, ranked = ranked_rows(job["roles"], n, n if gone.any() else max(START_ROWS, k))

@@ -12,14 +12,9 @@ MOST = 1 << 18            # units of a sample
 ROWS = 40_000             # of reference units
 
 
-def given(job):
-    """The declared units of a job, or None."""
-    return job.get("unit")
-
-
 def labels(job):
     """The columns that tell units apart."""
-    return (given(job) or {}).get("columns", [])
+    return job.get("unit", {}).get("columns", [])
 
 
 def label(text):
@@ -49,7 +44,7 @@ def roles(job, hashes, good, least, count):
     held = units >= np.uint64(least) if least < 1 << 64 else np.zeros(len(units), dtype=bool)
     k = min(count(len(units)), int((~held).sum()))
     need(rows[:k].sum() <= ROWS, "the reference units have too many rows")
-    counts = {**given(job), "prior": k, "training": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
+    counts = {**job["unit"], "prior": k, "training": int((~held).sum()) - k, "holdout": int(held.sum()), "largest": int(rows.max())}
     need(counts["training"] >= LEAST and (least == 1 << 64 or counts["holdout"] >= LEAST), f"fewer than {LEAST} units have a role")
     apart = np.isin(hashes, units[held])
     order = np.lexsort((good, hashes))
@@ -74,14 +69,14 @@ def means(ids, each, up):
 def check(job):
     """Whether the settings go with units, if there are some."""
     columns, methods = labels(job), job.get("guarantees", [])
-    return given(job) is None or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
+    return "unit" not in job or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
                                       and "last" not in job["roles"] and "curve" not in methods)
 
 
 def check_units(cert, job):
     """The units that a certificate states do not contradict the job."""
     found, counts = cert["counts"].get("units"), cert["counts"]
-    need((found is None) == (given(job) is None), "job and certificate do not agree on whether there are units")
+    need((found is None) == ("unit" not in job), "job and certificate do not agree on whether there are units")
     if found is None:
         return
     need(found["columns"] == labels(job) and "segments" not in cert["dataset"], "the units are by other columns, or of rows of a log")

@@ -1,6 +1,4 @@
 """Checks a certificate against its model and its rows."""
-import numpy as np
-
 from . import unit
 from .bound import precise
 from .certificate import check_findings, claim, read_certificate, read_job
@@ -9,11 +7,10 @@ from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import seen as seen_groups, text_column
 from .job import mean_column
-from .lake import Lake
+from .lake import Lake, check_places, places_told
 from .laws import BLOCK, Laws, check_jitter, features
 from .losses import Losses, best_constant, constant_loss, misfit, units, whole
 from .model import Model, fine_enough
-from .places import check_places, places_told
 from .predictor import Regression, check_predictor
 from .refusal import need, ok
 from .starts import check_default_features, check_peaks
