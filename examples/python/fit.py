@@ -14,7 +14,7 @@ def rows(n):
 
 regressor = pacsgp.PACSGPRegressor(epsilon=EPSILON, delta=0.01, output="out", job={"inducing": 40})
 regressor.fit(*rows(2000))
-print(regressor.guarantee_["status"] + ":", regressor.guarantee_["headline"])
+print(f"{regressor.claim_['status']}: off by more than {EPSILON} in at most {np.ceil(1000 * regressor.bound_) / 10} % of new rows")
 
 X, y = rows(10_000)  # of the same source
 mean = regressor.predict(X)
