@@ -107,19 +107,18 @@ func TestCertificateRowThatContradictsItsDocumentIsRefused(t *testing.T) {
 		t.Errorf("the same row, written otherwise: %v", err)
 	}
 	for want, changes := range map[string]map[string]any{
-		`"draw_bound" is [0.01]`:                    {"draw_bound": 0.01},
-		`"draw_status" is [vacuous]`:                {"draw_status": certify.StatusVacuous},
-		`"below" is [1]`:                            {"below": 1.0},
-		`"mean_bound" is [0]`:                       {"mean_bound": 0.0},
-		`"guarantees.list.element.bound" is [0.25 `: {"guarantees.list.element.bound": 0.25},
-		"no values found":                           {"guarantees.list.element.n": nil},
-		`"declared_unit" is [km/h]`:                 {"declared_unit": "km/h"},
-		`"train" is [1000000]`:                      {"train": int64(1000000)},
-		`"ard" is [false]`:                          {"ard": false},
-		`"certificate" is [0123]`:                   {"certificate": "0123"},
-		`"broken_assumptions" is [1]`:               {"broken_assumptions": int64(1)},
-		"canonical":                                 {"document": " " + string(document)},
-		"unknown field":                             {"document": strings.Replace(string(document), `"kl"`, `"x": 1, "kl"`, 1)},
+		`"draw_bound" is [0.01]`:                {"draw_bound": 0.01},
+		`"draw_status" is [vacuous]`:            {"draw_status": certify.StatusVacuous},
+		`"below" is [1]`:                        {"below": 1.0},
+		`"bound" is [0]`:                        {"bound": 0.0},
+		`"claims.list.element.bound" is [0.25 `: {"claims.list.element.bound": 0.25},
+		"no values found":                       {"claims.list.element.n": nil},
+		`"unit" is [km/h]`:                      {"unit": "km/h"},
+		`"training" is [1000000]`:               {"training": int64(1000000)},
+		`"certificate" is [0123]`:               {"certificate": "0123"},
+		`"warnings" is [7]`:                     {"warnings": int64(7)},
+		"canonical":                             {"document": " " + string(document)},
+		"unknown field":                         {"document": strings.Replace(string(document), `"kl"`, `"x": 1, "kl"`, 1)},
 	} {
 		if _, err := sink.DecodeCertificateRow(rowFile(t, nil, changes)); !errors.Is(err, sink.ErrCertificateRow) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -167,20 +167,20 @@ m = pq.read_table(d + "/model.parquet", **kw)
 assert [len(x) for x in m["l"].to_pylist()] == list(range(1, 1101))
 assert all(len(x) == 3 for x in m["z"].to_pylist())
 print("pyarrow", pc.sum(pc.list_flatten(m["l"])).as_py(),
-      "%.17g" % pq.read_table(d + "/certificate.parquet", **kw)["mean_bound"][0].as_py(),
+      "%.17g" % pq.read_table(d + "/certificate.parquet", **kw)["bound"][0].as_py(),
       pq.read_table(d + "/predictions.parquet", **kw)["mean"].null_count)
 try:
     import duckdb
     q = lambda s: duckdb.sql(s).fetchall()[0][0]
     print("duckdb", q(f"select sum(list_sum(l)) from '{d}/model.parquet'"),
-          "%.17g" % q(f"select mean_bound from '{d}/certificate.parquet'"),
+          "%.17g" % q(f"select bound from '{d}/certificate.parquet'"),
           q(f"select count(*) from '{d}/predictions.parquet' where mean is null"))
 except ImportError:
     pass
 try:
     import polars as pl
     print("polars", pl.read_parquet(d + "/model.parquet")["l"].explode().sum(),
-          "%.17g" % pl.read_parquet(d + "/certificate.parquet")["mean_bound"][0],
+          "%.17g" % pl.read_parquet(d + "/certificate.parquet")["bound"][0],
           pl.read_parquet(d + "/predictions.parquet")["mean"].null_count())
 except ImportError:
     pass

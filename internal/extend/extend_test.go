@@ -34,7 +34,7 @@ var additions = []struct {
 }{
 	{folder: "kernel", touched: 6, says: `"family": "matern-7/2"`, tests: []string{"./model/kernel"}, foreign: true},
 	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
-	{folder: "interval", touched: 8, says: `"id": "interval"`, tests: []string{"./certify"}, foreign: true},
+	{folder: "hoeffding", touched: 5, says: `"id": "hoeffding"`, tests: []string{"./certify"}, foreign: true},
 	{folder: "source", touched: 3, data: "rows.csv", tests: []string{"./ingest/csvfile", "./cmd/config"}},
 	{folder: "sink", touched: 4, leaves: "copies/????????????????????????????????????????????????????????????????", tests: []string{"./sink/copies", "./cmd/config"}, foreign: true},
 }

@@ -33,7 +33,7 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 		fault string // "": the model is refused
 	}{
 		"another model":    {moves: "two"},
-		"another subject":  {moves: "other", told: "their row rules differ, as it is written"},
+		"another subject":  {moves: "other", told: "refused: the targets are \"\" and \"rule\", as it is written"},
 		"a missing column": {moves: "wide", fits: narrow, told: `no column "z"`},
 		"a missing model":  {moves: "none", told: "none: file does not exist", fault: "the current model cannot be read"},
 		"no pointer":       {told: "nothing is current", fault: "the pointer cannot be read"},
@@ -122,7 +122,7 @@ func TestFollowerContinues(t *testing.T) {
 	if err := third.ContinueFrom(certify.Certificate{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := third.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "rules differ, says the folder") {
+	if _, err := third.Follow(t.Context(), fits); !errors.Is(err, score.ErrNoModel) || !strings.Contains(err.Error(), "the targets are \"\" and \"rule\", says the folder") {
 		t.Error(err)
 	}
 	p.Move("two")

@@ -32,7 +32,7 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 			t.Errorf("window %d begins with %+v", i+1, a)
 		}
 	}
-	if w.certified != 5 || !w.says("published certificate number 5") {
+	if w.certified != 5 || !w.says(" of run 5: predictions have the bound ") {
 		t.Errorf("it told of %d certificates: %q", w.certified, w.said)
 	}
 }
