@@ -82,6 +82,9 @@ func evidence(c certify.Certificate) certify.Evidence {
 	if err == nil {
 		c, err = certify.Parse(document)
 	}
+	if err == nil {
+		c.Job, err = certify.State(c.Job.Values)
+	}
 	if err != nil {
 		panic(err)
 	}

@@ -1,7 +1,6 @@
 package pipeline_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -127,7 +126,7 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 		}
 		p := publish(t, l, of("station"))
 		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
-			ev.Job.Values = bytes.Replace(ev.Job.Values, []byte(`"column":"station"`), []byte(`"column":"stattion"`), 1)
+			reword(t, ev, `"column":"station"`, `"column":"stattion"`)
 		})
 		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
 			t.Errorf("values %v: forged: %v", values, err)

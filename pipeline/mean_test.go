@@ -218,7 +218,7 @@ func TestMeanThatKnowsTrainRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
 	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), source(columns, 400), pipeline.Resources{}, func(r pipeline.PlacedRole) error {
-		train = append(train, r.Role == "train")
+		train = append(train, r.Role == string(certify.RoleTrain))
 		return nil
 	}))
 	for name, share := range map[string]float64{"fitted": 0.5, "honest": 1} {

@@ -163,7 +163,7 @@ func checkMutants() []mutant {
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/verify.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/verify.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(s.Copies); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(job.counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
 			{"pipeline/roles.go", "without(r.out.bad, r.out.copies, b,", "without(r.out.bad, nil, b,"},
 			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},

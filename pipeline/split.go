@@ -57,13 +57,13 @@ func (j Job) split(ctx context.Context, src Source, res Resources) (Roles, error
 func (r Roles) of(ordinal int64) string {
 	switch {
 	case r.out.bad.has(ordinal):
-		return "bad"
+		return "rejected"
 	case r.holdout.has(ordinal):
 		return string(certify.RoleHoldout)
 	case r.outside.has(ordinal):
 		return "outside"
 	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
-		return "reference"
+		return "prior"
 	default:
 		return string(certify.RoleTrain)
 	}

@@ -182,22 +182,22 @@ func TestSplitByUnit(t *testing.T) {
 		}
 		units[r.Role][day] = true
 		hash := unitHash(day)
-		if held := float64(hash) >= 0.8*0x1p64; (r.Role == "bad") != (r.Ordinal == 77) || r.Role != "bad" && (r.Role == "holdout") != held {
+		if held := float64(hash) >= 0.8*0x1p64; (r.Role == "rejected") != (r.Ordinal == 77) || r.Role != "rejected" && (r.Role == "holdout") != held {
 			t.Errorf("row %d, of a unit with the hash %x, is %s", r.Ordinal, hash, r.Role)
 		}
-		if r.Role == "reference" {
+		if r.Role == "prior" {
 			last = max(last, hash)
 		}
 		return nil
 	}))
-	for day := range units["train"] {
-		if units["holdout"][day] || units["reference"][day] || unitHash(day) < last {
+	for day := range units["training"] {
+		if units["holdout"][day] || units["prior"][day] || unitHash(day) < last {
 			t.Errorf("day %v is train, and has another role or a lower hash than a reference unit", day)
 		}
 	}
 	u := ledger.Units
-	if want := map[string]int64{"reference": ledger.Reference, "train": ledger.Train, "holdout": ledger.Holdout, "bad": 1}; !maps.Equal(rows, want) ||
-		u.Reference != int64(len(units["reference"])) || u.Train != int64(len(units["train"])) || u.Holdout != int64(len(units["holdout"])) {
+	if want := map[string]int64{"prior": ledger.Reference, "training": ledger.Train, "holdout": ledger.Holdout, "rejected": 1}; !maps.Equal(rows, want) ||
+		u.Reference != int64(len(units["prior"])) || u.Train != int64(len(units["training"])) || u.Holdout != int64(len(units["holdout"])) {
 		t.Errorf("rows %v, want %v, of units %+v", rows, want, u)
 	}
 }

@@ -125,7 +125,7 @@ func faultsOf(job pipeline.Job, columns []config.Told, rows int64) error {
 			continue
 		}
 		if c.Nulls > 0 && !(float64(c.Nulls) <= job.BadRows.Tolerance*float64(rows)) {
-			fault(hintNull, c.Column, "has "+certify.Count(c.Nulls, "null"))
+			fault(hintNull, c.Column, "has "+words.Count(c.Nulls, "null"))
 		}
 		if c.TooLong != "" && !job.BadRows.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)

@@ -128,7 +128,7 @@ func (d *display) starting(done, most int) {
 
 // fitting shows the progress of the predictor.
 func (d *display) fitting(done, most int64) {
-	words := fmt.Sprintf("%d of %s", done, certify.Count(most, "row"))
+	words := fmt.Sprintf("%d of %s", done, words.Count(most, "row"))
 	d.counted(string(pipeline.PhasePredictor), words, done, most, slog.Int64("step", done), slog.Int64("steps", most))
 }
 

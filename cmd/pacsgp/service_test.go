@@ -229,7 +229,7 @@ func TestService(t *testing.T) {
 	pacsgp(t, verify...).says(t, 0, "were read again from the log", "verified: ")
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
-	parent := all[6].Declared.Training.Ancestor.Model
+	parent := all[6].Publisher.Training.Ancestor.Model
 	pacsgp(t, append(verify, "--ancestor", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
 	// What is current is what the topics say, and another process shows the last certificate at once.
 	fatal.If(t, os.RemoveAll(pulled))
