@@ -121,7 +121,7 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 		return s, err
 	}
 	m, c := o.Result.Model, o.Result.Certificate
-	s.draw.bound, s.held.bound = c.About(certify.PredictorDraw).Bound, c.Best(certify.PredictorMean).Bound
+	s.draw.bound, s.held.bound = c.About(certify.PredictorDraw).Bound, c.About(certify.PredictorMean).Bound
 	if table, err = pipeline.Columns(apart.Names, apart.Columns); err != nil {
 		return s, err
 	}
