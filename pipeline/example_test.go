@@ -47,7 +47,7 @@ func ExampleColumns() {
 	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, pipeline.Resources{}))
 	fmt.Println("verified against the rows:", v.Evidence)
 	// Output:
-	// conditional: the mean is off by more than 0.5 in at most 2 % of fresh rows
+	// certified: the mean is off by more than 0.5 in at most 2 % of fresh rows
 	// verified against the rows: true
 }
 

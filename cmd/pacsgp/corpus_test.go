@@ -186,28 +186,32 @@ func TestCorpusForgeries(t *testing.T) {
 	}
 	var calls [][]string
 	for _, f := range []struct{ name, path, value string }{
-		{"zero-one", "/guarantees/holdout/bound", "0.001"},
-		{"zero-one", "/guarantees/pb-full/bound", "0.001"},
-		{"zero-one", "/guarantees/holdout/n", "100000"},
+		{"zero-one", "/claims/holdout/bound", "0.001"},
+		{"zero-one", "/claims/pac-bayes/bound", "0.001"},
+		{"zero-one", "/claims/holdout/n", "100000"},
+		{"zero-one", "/claims/holdout/misses", "0"},
+		{"zero-one", "/claims/holdout/status", `"vacuous"`},
+		{"zero-one", "/losses/1/sum/count", "100000"},
+		{"zero-one", "/assumptions/0/checked", `"verify"`},
 		{"zero-one", "/delta/declared", "0.04"},
-		{"zero-one", "/ledger/holdout", "1"},
-		{"zero-one", "/ledger/train", "1"},
+		{"zero-one", "/counts/holdout", "1"},
+		{"zero-one", "/counts/training", "1"},
 		{"zero-one", "/baseline/constant", "7"},
-		{"zero-one", "/baseline/bound", "0.999"},
-		{"zero-one", "/dependence/measured/sum", "0"},
-		{"zero-one", "/theta/0/index", "0"},
-		{"zero-one", "/accuracy/tau", "1"},
-		{"zero-one", "/sample/digest", `"` + strings.Repeat("0", 64) + `"`},
+		{"zero-one", "/claims/holdout/baseline", "0.999"},
+		{"zero-one", "/dependence/sum", "0"},
+		{"zero-one", "/model/theta/0/index", "0"},
+		{"zero-one", "/model/accuracy", "1"},
+		{"zero-one", "/dataset/digest", `"` + strings.Repeat("0", 64) + `"`},
 		{"zero-one", "/model/digest", `"` + strings.Repeat("0", 64) + `"`},
-		{"zero-one", "/configuration/values/roles/key", `"mine"`},
-		{"zero-one", "/configuration/values/loss/epsilon", "6"},
-		{"duplicates", "/duplicates/rows", "0"},
-		{"rejected", "/ledger/bad", "0"},
-		{"units", "/ledger/units/largest", "1"},
-		{"groups", "/guarantees/groups/groups/each/0/misses", "0"},
-		{"curve", "/guarantees/curve/curve/steps/0/bound", "0.001"},
-		{"mean", "/mean/train/count", "1"},
-		{"window", "/sample/segments/1/first", "7"},
+		{"zero-one", "/job/values/roles/key", `"mine"`},
+		{"zero-one", "/job/values/loss/epsilon", "6"},
+		{"duplicates", "/duplicates/repeated", "0"},
+		{"rejected", "/counts/rejected", "0"},
+		{"units", "/counts/units/largest", "1"},
+		{"groups", "/claims/groups/groups/0/misses", "0"},
+		{"curve", "/claims/curve/curve/steps/0/bound", "0.001"},
+		{"mean", "/mean/training/count", "1"},
+		{"window", "/dataset/segments/1/first", "7"},
 		{"reuse", "/delta/looks/earlier/0", "2"},
 	} {
 		forged := filepath.Join(t.TempDir(), "forged.json")
@@ -241,13 +245,13 @@ func TestPythonRefusesHostileFiles(t *testing.T) {
 	}
 }
 
-// patched is a certificate with another value at a path, such as /guarantees/holdout/bound.
+// patched is a certificate with another value at a path, such as /claims/holdout/bound.
 func patched(t *testing.T, document []byte, path, value string) []byte {
 	t.Helper()
 	whole, err := certify.Parse(document)
 	fatal.If(t, err)
 	for i, g := range whole.Claims {
-		path = strings.Replace(path, "/guarantees/"+string(g.ID)+"/", fmt.Sprintf("/guarantees/%d/", i), 1)
+		path = strings.Replace(path, "/claims/"+string(g.ID)+"/", fmt.Sprintf("/claims/%d/", i), 1)
 	}
 	type level struct {
 		name  string

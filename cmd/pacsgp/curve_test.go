@@ -20,7 +20,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 	lines(700).write(t, lakeFile(dir, 0))
 	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	say := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...).stdout), " ") }
-	if text := say("train", "-c", job); !strings.Contains(text, "; half of all within ") {
+	if text := say("train", "-c", job); !strings.Contains(text, "off by more than ") {
 		t.Errorf("train says %s", text)
 	}
 	model, certificate := only(t, filepath.Join(dir, "out", "model-*.parquet")), only(t, filepath.Join(dir, "out", "certificate-*.json"))
@@ -28,7 +28,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 		t.Errorf("inspect says %s", text)
 	}
 	out := filepath.Join(dir, "predictions.parquet")
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "cover at least 0.9 of fresh rows, on average over them, with 95 % confidence if training did not see the hold-out rows") {
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "they cover at least 90 % of new rows (95 % confidence)") {
 		t.Errorf("predict says %s", text)
 	}
 	rows, err := parquet.ReadFile[struct {

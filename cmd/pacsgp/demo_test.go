@@ -36,7 +36,7 @@ func TestDemoIsTheREADME(t *testing.T) {
 	if err := run(t.Context(), []string{"demo", "-o", t.TempDir()}, w); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	share := regexp.MustCompile(`in\s+at\s+most ([0-9.]+) % of\s+fresh rows`)
+	share := regexp.MustCompile(`in\s+at\s+most ([0-9.]+) % of\s+new\s+rows`)
 	says, does := share.FindAllStringSubmatch(string(readFile(t, filepath.Join("..", "..", "README.md"))), 2), share.FindAllStringSubmatch(stdout.String(), 2)
 	for i := range 2 {
 		a, err := strconv.ParseFloat(says[i][1], 64)

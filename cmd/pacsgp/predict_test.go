@@ -56,7 +56,7 @@ func TestPredict(t *testing.T) {
 	}
 	var squares float64
 	for i, p := range good {
-		if p.Row != int64(i) || p.Mean == nil || p.Deviation == nil || p.Reason != nil || p.Certificate == nil || *p.Certificate != a.id+" conditional" {
+		if p.Row != int64(i) || p.Mean == nil || p.Deviation == nil || p.Reason != nil || p.Certificate == nil || *p.Certificate != a.id {
 			t.Fatalf("row %d: %+v, want numbers under the certificate %s", i, p, a.id)
 		}
 		if !(*p.Deviation >= 0 && p.Predictive != nil && *p.Predictive > 0 && *p.Predictive < 100) {
@@ -99,7 +99,7 @@ func TestPredict(t *testing.T) {
 		case i == 300:
 		case isBad && (p.Mean != nil || p.Deviation != nil || p.Certificate != nil || p.Reason == nil || *p.Reason != reason):
 			t.Errorf("row %d: %+v, want nulls and the reason %q", i, p, reason)
-		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id+" conditional"):
+		case !isBad && (p.Reason != nil || *p.Mean != *good[i].Mean || *p.Deviation != *good[i].Deviation || *p.Certificate != a.id):
 			t.Errorf("row %d: other numbers than beside good rows", i)
 		}
 	}
@@ -116,7 +116,7 @@ func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
 	a := retrained(t, dir, jobFile{"grid": "paper"})
 	output := filepath.Join(t.TempDir(), "predictions.parquet")
 	said := succeed(t, "predict", a.model, a.certificate, a.lake, "-o", output)
-	if !strings.Contains(said.log, "carry no certificate id") || !strings.Contains(said.log, "predictions is vacuous") {
+	if !strings.Contains(said.log, "carry no certificate id") || !strings.Contains(said.log, "Nothing useful is certified about predictions") {
 		t.Errorf("stderr = %q", said.log)
 	}
 	for i, p := range predictions(t, output) {

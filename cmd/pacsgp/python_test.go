@@ -88,7 +88,7 @@ func TestPythonExample(t *testing.T) {
 	programForPython(t)
 	in := "import os, runpy, sys; os.chdir(sys.argv[1]); runpy.run_path(sys.argv[2])"
 	out, status := verifytest.Python(t, "-c", in, t.TempDir(), filepath.Join(verifytest.Root(t), "examples", "python", "fit.py"))
-	for _, want := range []string{"conditional: predictions", "fresh rows", "the same model from its files: True"} {
+	for _, want := range []string{"certified: off by more than", "of new rows", "the same model from its files: True"} {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Fatalf("status %d, want %q in\n%s", status, want, out)
 		}

@@ -30,13 +30,13 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 			t.Errorf("seed %s in %s: attempt %+v, want %d", seed, output, r.Attempt, attempt)
 		}
 	}
-	train("0", "one", 1, "First use of these rows by the log of this output, which knows identical rows alone.")
+	train("0", "one", 1, "first use of the held-out rows")
 	interrupted(t, `"`+string(pipeline.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
 	interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
-	train("3", "one", 4, "Use 3 of these rows by the log of this output, which knows identical rows alone.")
-	train("1", "one", 2, "Use 2 of these rows")
-	train("2", "one", 3, "Use 4 of these rows")
-	train("3", "two", 1, "First use of these rows")
+	train("3", "one", 4, "use 3 of the held-out rows")
+	train("1", "one", 2, "use 2 of the held-out rows")
+	train("2", "one", 3, "use 4 of the held-out rows")
+	train("3", "two", 1, "first use of the held-out rows")
 	loss = "{kind: squared, epsilon: 100}" // a bound that stands alone
-	train("4", "one", 5, "Use 5 of these rows")
+	train("4", "one", 5, "use 5 of the held-out rows")
 }

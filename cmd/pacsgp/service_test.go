@@ -190,13 +190,13 @@ func TestService(t *testing.T) {
 	awaitCertificates(t, address, 3, r)
 	fillTopic(t, address, 360) // 540: four, and 60 rows in the spool
 	awaitCertificates(t, address, 4, r)
-	r.find(t, "(published certificate number 4)") // its folder is moved behind that
+	r.find(t, "(of run 4): predictions") // its folder is moved behind that
 	r.end(t)
 	out := filepath.Join(dir, "out")
 	if kept, err := filepath.Glob(filepath.Join(out, "certificate-*.json")); err != nil || len(kept) > 3 || len(kept) < 2 { // the last two, and what is current
 		t.Errorf("%q is kept, %v", kept, err)
 	}
-	pacsgp(t, "inspect", filepath.Join(out, record(t, out).Certificate)).says(t, 0, `number 4 of "rows/trainers"`, "delta/(4*5)")
+	pacsgp(t, "inspect", filepath.Join(out, record(t, out).Certificate)).says(t, 0, `run 4 of "rows/trainers"`)
 	pulled := filepath.Join(dir, "pulled")
 	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)
 
@@ -208,7 +208,7 @@ func TestService(t *testing.T) {
 	r = startService(t, "-c", job) // on an empty disk
 	fillTopic(t, address, 720)     // 900: seven, and 60 rows
 	all := awaitCertificates(t, address, 7, r)
-	r.find(t, "(published certificate number 7)")
+	r.find(t, "(of run 7): predictions")
 	r.end(t)
 	ends := onceEach(t, "trainers", all)
 	rows := int64(0)
@@ -226,7 +226,7 @@ func TestService(t *testing.T) {
 	}
 	newest := record(t, out)
 	verify := []string{"verify", filepath.Join(out, newest.Model), filepath.Join(out, newest.Certificate), "--source", job, "--judge", "draw"}
-	pacsgp(t, verify...).says(t, 0, "were read again from the log", "verified: ")
+	pacsgp(t, verify...).says(t, 0, "were read again from the log", "VERIFIED")
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
 	parent := all[6].Publisher.Training.Ancestor.Model

@@ -91,7 +91,7 @@ func TestSigned(t *testing.T) {
 	pacsgp(t, "verify", a.out, a.lake, "--trusted", filepath.Dir(other)).says(t, exitUsage, "--trusted", "readers must not have")
 	for _, reference := range [][]string{{a.model, a.certificate}, {a.model, filepath.Join(a.out, sinklake.RowName(a.id))}, {"kafka:" + broker + "/m", "kafka:" + broker + "/m"}} {
 		call := append([]string{"verify"}, reference...)
-		pacsgp(t, append(call, a.lake, "--trusted", public)...).says(t, 0, "signed with the trusted key", "verified:")
+		pacsgp(t, append(call, a.lake, "--trusted", public)...).says(t, 0, "signed with the trusted key", "VERIFIED")
 		pacsgp(t, append(call, a.lake, "--trusted", other)...).says(t, exitFailure, "refused", "not among the trusted ones")
 	}
 	pulled := filepath.Join(dir, "pulled")
@@ -118,8 +118,8 @@ func TestSigned(t *testing.T) {
 
 	// A key follows another one: the same job with it adds a signature.
 	succeed(t, "train", "-c", tiny(jobFile{"sign": private}).write(t, dir), "-o", a.out)
-	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", other).says(t, 0, "verified:")
-	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "verified:")
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", other).says(t, 0, "VERIFIED")
+	pacsgp(t, "verify", a.model, a.certificate, a.lake, "--trusted", public).says(t, 0, "VERIFIED")
 
 	secret := bytes.Split(readFile(t, testKey(t)), []byte("\n"))[1]
 	for _, folder := range []string{a.out, pulled} {

@@ -172,7 +172,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 		k.file(t, filepath.Join(spool, file))
 		got := pacsgp(t, "verify", model, certificate, spool, "--judge", "draw")
 		if k.says == "" {
-			got.says(t, 0, "NOT CHECKED: that the rows are of the topic", placed)
+			got.says(t, 0, "not checked: the rows are those of the topic", placed)
 		} else {
 			got.says(t, exitFailure, "refused", k.says)
 		}
@@ -180,7 +180,7 @@ func TestVerifyHoldsPlacesAgainstSegments(t *testing.T) {
 
 	whole, err := certify.Parse(readFile(t, certificate))
 	fatal.If(t, err)
-	const unnamed = "NOT CHECKED: the topic and the partitions of the rows"
+	const unnamed = "not checked: the topic and the partitions of the rows"
 	const far = 1 << 60 // a float64 does not tell its neighbours apart
 	from := func(first, end int64) func(*certify.Evidence) {
 		return func(ev *certify.Evidence) { ev.Sample.Segments[1].First, ev.Sample.Segments[1].End = first, end }

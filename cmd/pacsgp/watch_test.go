@@ -44,7 +44,7 @@ func TestWatchCountsNewRows(t *testing.T) {
 	dir, pointers, _ := following(t, 2, 40)
 	args := watchedBy(t, dir, pointers[0])
 	first := seen(t, 0, args...)
-	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "of 80 labelled rows") {
+	if first.Rows != 80 || first.Unlabelled+first.Bad+first.Known != 0 || !(first.Loss < first.Bound) || !strings.Contains(first.Statement, "on average over 80") {
 		t.Errorf("%+v", first)
 	}
 	if diff := cmp.Diff(first, seen(t, 0, args...)); diff != "" {
@@ -212,7 +212,7 @@ func TestWatchByUnits(t *testing.T) {
 	}
 	writeFile(t, path, []byte(watched))
 	d := seen(t, 0, args...)
-	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, `3 units of "month" and "day"`) {
+	if d.Loss != 1 || d.Units != 3 || d.Rows != 4+3+1 || d.Open != 1 || d.Late != 1 || d.Bad != 1 || d.Unlabelled != 1 || !strings.Contains(d.Statement, "new units were missed, on average over 3") {
 		t.Errorf("%+v", d)
 	}
 	if diff := cmp.Diff(d, seen(t, 0, args...)); diff != "" {

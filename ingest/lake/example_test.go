@@ -37,7 +37,7 @@ func Example() {
 	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Software: "example 1.0"}))
 	mean := o.Result.Certificate.About(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.6 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
-	// Output: conditional: the mean is off by more than 0.6 in at most 2 % of fresh rows
+	// Output: certified: the mean is off by more than 0.6 in at most 2 % of fresh rows
 }
 
 // A job that is trained again whenever a file has come. Its output keeps what is known between runs;
