@@ -17,7 +17,7 @@ import (
 type Looks struct {
 	Earlier []int64 `json:"earlier"` // n of each earlier look
 	// Ended says that an earlier look showed a curve, which tells far more than a count: the
-	// guarantees from these rows are indicative, with a bound of 1.
+	// claims from these rows are void, with a bound of 1.
 	Ended bool `json:"ended,omitempty"`
 }
 

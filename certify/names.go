@@ -101,6 +101,3 @@ func word(what, s string, most int) error {
 	}
 	return nil
 }
-
-// quoted puts a word that [word] accepts into quotes.
-func quoted(s string) string { return `"` + s + `"` }

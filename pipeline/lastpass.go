@@ -92,27 +92,17 @@ func (p *Pass) result(ctx context.Context, job Job, m Model) (*lastPassResult, e
 		Ledger: certify.Ledger{Rows: p.of.rows, Bad: p.of.bad, Outside: p.of.outside},
 		Sample: certify.Sample{Shards: int64(p.of.shards), Columns: columns},
 	}}
-	l := &found.Ledger
-	err := p.examples(found, job)
+	err := p.count(ctx, found, job)
 	if err != nil {
 		return nil, err
-	}
-	copies, err := p.counted(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found.Copies = job.counted(copies)
-	if p.marks == nil {
-		l.Copies = found.Copies.Rows
 	}
 	digest, targets := p.digests(indices(p.of.columns))
 	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
-	l.Reference = l.Rows - l.Train - l.Holdout - l.Copies - l.Bad - l.Outside
-	kept, want := p.rows(), l.Reference
+	kept, want := p.rows(), found.Ledger.Reference
 	reference := kept
 	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk}
 	if want == 0 {
-		reference, want, found.Constant.Origin = rawRows{columns: kept.columns}, min(startRows, l.Train), certify.OriginStart
+		reference, want, found.Constant.Origin = rawRows{columns: kept.columns}, min(startRows, found.Ledger.Train), certify.OriginStart
 	}
 	found.Referred = reference.digest(indices(p.of.columns))
 	if kept.n == 0 || int64(kept.n) != want {
@@ -153,17 +143,26 @@ func (p *Pass) sees(columns []string) error {
 	return nil
 }
 
-// examples sets the numbers of train rows and of hold-out rows. If examples are units, it adds them to
-// the tallies.
-func (p *Pass) examples(found *lastPassResult, job Job) (err error) {
+// count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
+// them to the tallies.
+func (p *Pass) count(ctx context.Context, found *lastPassResult, job Job) (err error) {
 	to, l := found.Tallies, &found.Ledger
-	if p.units == nil {
-		l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
-		return nil
+	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+	if p.units != nil {
+		l.Units = job.Unit.counted(&p.units.ledger)
+		if l.Train, l.Holdout, err = p.units.tally(to); err != nil {
+			return err
+		}
 	}
-	l.Units = job.Unit.counted(&p.units.ledger)
-	l.Train, l.Holdout, err = p.units.tally(to)
-	return err
+	copies, err := p.counted(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Copies = job.counted(copies); p.marks == nil {
+		l.Copies = found.Copies.Rows
+	}
+	l.Reference = l.Rows - l.Train - l.Holdout - l.Copies - l.Bad - l.Outside
+	return nil
 }
 
 // counted are the copies among all rows of the pass.

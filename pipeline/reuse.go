@@ -52,7 +52,7 @@ func (j Job) reuse(s *Survey, model string, env Environment) (paid *certify.Look
 		paid.Ended = paid.Ended || o.Curve
 	}
 	if paid != nil && paid.Ended {
-		env.Observer.notice("what follows from the held-out rows is indicative: an earlier job of this output has shown a curve of the same rows, after which no further use of them has a price (hint: add new rows)")
+		env.Observer.notice("what follows from the held-out rows is void: an earlier job of this output has shown a curve of the same rows, after which no further use of them has a price (hint: add new rows)")
 	}
 	return paid, env.Log.PutLog(log)
 }

@@ -62,7 +62,9 @@ func run(t testing.TB, j pipeline.Job, env pipeline.Environment) *pipeline.Resul
 
 func TestSameBytes(t *testing.T) {
 	columns := waves(900, 0.2, 2)
-	j := job(t, func(j *pipeline.Job) { j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = pipeline.TrainMiniBatch, 200, 300, 5 })
+	j := job(t, func(j *pipeline.Job) {
+		j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = pipeline.TrainMiniBatch, 200, 300, 5
+	})
 	var want []byte
 	for _, res := range []pipeline.Resources{{Workers: 1}, {Workers: 2}, {Workers: 3, Memory: 1}, {Workers: 1, Memory: 1}} {
 		var store pipelinetest.Store

@@ -72,6 +72,7 @@ func Verify(ctx context.Context, c certify.Certificate, m Model, modelDigest str
 		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	res = res.WithDefaults()
+	src = readOnce(src, res.Memory)
 	found, err := wholeLastPass(ctx, src, m, job, subject{constant: c.Constant.Value, groups: packed(c.GroupValues())}, res)
 	if err != nil {
 		return nil, err

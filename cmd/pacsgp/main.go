@@ -151,7 +151,7 @@ func dispatch(ctx context.Context, args []string, w system) error {
 			"PAC-Bayesian bound, makes a last pass over the same rows, and publishes the model with\n" +
 			"a certificate that anybody who holds the model, the certificate and the rows can check.\n\n" +
 			"Exit status: 0 certified, 1 failure, 2 usage, 3 finished without the required kind of\n" +
-			"certificate (vacuous, above what the job requires, or only indicative), 78 bad configuration,\n" +
+			"certificate (vacuous, void, or above what the job requires), 78 bad configuration,\n" +
 			"130 interrupted.",
 		Version:       config.Version(),
 		SilenceErrors: true,

@@ -25,13 +25,11 @@ func predictCommand(w system) *cobra.Command {
 		Short: "Write predictions of a certified model as Parquet",
 		Long: "Write one row for each row of the data, with the model that is current in an output\n" +
 			"directory, or with one that is named: mean; deviation, of f without the noise of a\n" +
-			"target; predictive_deviation, of a target; and the id of the certificate, with the word\n" +
-			"conditional if the prediction is certified on its maker's word alone, and null if no\n" +
-			"guarantee for it is certified or conditional. No guarantee speaks of a deviation. A row that\n" +
-			"breaks the row rules of the certificate gets nulls and a reason. With --interval two columns\n" +
-			"more, lower and upper: the ends of an interval that covers so large a share of fresh rows, by\n" +
-			"the curve of the certificate. With --gibbs mean and deviation are those of a draw from Q,\n" +
-			"about which the bound of a draw speaks.",
+			"target; predictive_deviation, of a target; and the id of the certificate, null unless\n" +
+			"predictions are certified. No claim is about a deviation. A row that breaks the row rules of\n" +
+			"the certificate gets nulls and a reason. With --interval two columns more, lower and upper:\n" +
+			"the ends of an interval that covers so large a share of new rows, by the curve of the\n" +
+			"certificate. With --gibbs mean and deviation are those of a random draw from the posterior.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {

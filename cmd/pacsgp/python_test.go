@@ -149,7 +149,7 @@ refused(lambda: plain.predict(table.select(["gap"])))
 print([name for name in ("scipy", "sklearn") if name in sys.modules])
 `, dir)
 	for _, want := range []string{
-		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/3 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "have the shape (2, 3), want [n, 1]",
+		"['a', 'carrier', 'gap'] [nan nan] [] pacsgp-certificate/4 64", "the certificate is about another model file", "there is no current.json", strings.Repeat("Refused damaged/current.json is no pointer\n", 4), "have the shape (2, 3), want [n, 1]",
 		"the rows lack the columns ['a']", "\n[]",
 	} {
 		if !strings.Contains(out, want) {

@@ -98,7 +98,7 @@ func promoteCommand(w system) *cobra.Command {
 			return promote(cmd.Context(), w, args[1], args[0], who)
 		},
 	}
-	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "which guarantee is to be certified: mean or draw")
+	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "what is to be certified: prediction or draw")
 	return cmd
 }
 

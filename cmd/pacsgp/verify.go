@@ -74,7 +74,7 @@ type verification struct {
 	id                 string         // that the certificate must have; "": any
 	from               config.Origin  // nil: no rows are read
 	trusted            string         // public keys; "": a signature is not asked for
-	judge              pipeline.Judge // which guarantee the exit status speaks of
+	judge              pipeline.Judge // which claim the exit status is about
 	retrain            bool
 	ancestor           string // reference of the model that training began with; "": none
 	budget

@@ -120,7 +120,7 @@ type watchedDocument struct {
 	Open        int64   `json:"rows_open"`       // of units that have not ended
 	Late        int64   `json:"rows_late"`       // of no unit: theirs had ended, or has rows of two models
 	Certified   float64 `json:"certified_bound"` // that the alarm watches
-	Status      string  `json:"bound_status"`    // certified, or conditional on its maker's word; "": there is no bound to watch
+	Status      string  `json:"bound_status"`    // certified; "": there is no bound to watch
 	Evidence    float64 `json:"evidence"`        // against it; 1/alarm_delta raises the alarm
 	AlarmDelta  float64 `json:"alarm_delta"`
 	Alarm       string  `json:"alarm"` // why it was raised, or ""

@@ -102,7 +102,7 @@ func newWatchMetrics() *watchMetrics {
 		units:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_units", Help: "Units of the test that have ended; 0 where rows are counted."}),
 		loss:     of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_loss", Help: "Mean loss of predictions on the labelled rows, or the units, of the test."}),
 		bound:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_bound", Help: "Bound on the expected loss, on average over these rows or units."}),
-		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the bound of the certificate, certified or conditional: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
+		evidence: of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_evidence", Help: "Evidence of these rows against the bound of the certificate: 1 at the beginning, and the inverse of alarm where the alarm is raised."}),
 		alarm:    of.NewGauge(prometheus.GaugeOpts{Name: "pacsgp_watch_alarm", Help: "1 if the alarm of the current certificate was raised, else 0."}),
 	}
 	m.bound.Set(1)

@@ -66,8 +66,11 @@ func TestCertificatesInWords(t *testing.T) {
 		ev.Dependence = certifytest.Dependence(1900, 0.3)
 	})
 	for _, loss := range []certify.Loss{
-		{Kind: certify.LossBand, Below: 1, Above: 2}, {Kind: certify.LossRelativeZeroOne, Epsilon: 0.1}, {Kind: certify.LossSquared, Epsilon: 0.25},
-		{Kind: certify.LossExponential, Epsilon: 0.25}, {Kind: certify.LossRelative},
+		{Kind: certify.LossBand, Below: 1, Above: 2},
+		{Kind: certify.LossRelativeZeroOne, Epsilon: 0.1},
+		{Kind: certify.LossSquared, Epsilon: 0.25},
+		{Kind: certify.LossExponential, Epsilon: 0.25},
+		{Kind: certify.LossRelative},
 	} {
 		show(string(loss.Kind), false, func(ev *certify.Evidence) { ev.Loss.Loss = loss })
 	}

@@ -1,0 +1,100 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/apache/arrow/go/v15/arrow"
+)
+
+// A reread is a source whose shards are read once. Later readings of a shard come from memory, and
+// are the same: what changes meanwhile is not seen.
+type reread struct {
+	Source
+
+	mu    sync.Mutex
+	whole map[int]shardRead
+}
+
+// A shardRead is a shard as it was read.
+type shardRead struct {
+	records []arrow.Record
+	digests []ColumnDigest
+}
+
+// readOnce is the source, whose rows are kept if they fit into half of so many bytes of memory.
+func readOnce(src Source, memory int64) Source {
+	if rowsOf(src)*int64(len(src.Columns()))*8 > memory/2 {
+		return src
+	}
+	return &reread{Source: src, whole: map[int]shardRead{}}
+}
+
+// Open begins to read shard i.
+func (s *reread) Open(ctx context.Context, i int) (Batches, error) {
+	s.mu.Lock()
+	read, ok := s.whole[i]
+	s.mu.Unlock()
+	if ok {
+		return &rereading{shardRead: read}, nil
+	}
+	b, err := s.Source.Open(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return &firstReading{Batches: b, of: s, shard: i}, nil
+}
+
+// A firstReading keeps what it reads.
+type firstReading struct {
+	Batches
+
+	of    *reread
+	shard int
+	read  []arrow.Record
+}
+
+// Next returns the next rows of the shard.
+func (r *firstReading) Next(ctx context.Context) (arrow.Record, error) {
+	record, err := r.Batches.Next(ctx)
+	switch {
+	case err == nil:
+		record.Retain()
+		r.read = append(r.read, record)
+	case errors.Is(err, io.EOF) && r.of != nil:
+		r.of.mu.Lock()
+		r.of.whole[r.shard] = shardRead{r.read, r.ColumnDigests()}
+		r.of.mu.Unlock()
+		r.of = nil
+	}
+	return record, err
+}
+
+// A rereading gives the rows of a shard again.
+type rereading struct {
+	shardRead
+
+	next int
+}
+
+// Next returns the next rows of the shard.
+func (r *rereading) Next(ctx context.Context) (arrow.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.next == len(r.records) {
+		return nil, io.EOF
+	}
+	record := r.records[r.next]
+	r.next++
+	record.Retain()
+	return record, nil
+}
+
+// ColumnDigests are those of the first reading.
+func (r *rereading) ColumnDigests() []ColumnDigest { return r.digests }
+
+// Close does nothing.
+func (r *rereading) Close() error { return nil }
