@@ -3,7 +3,6 @@ package certify
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 )
 
 // Format names the version of the certificate document.
@@ -180,15 +179,6 @@ type Training struct {
 type Attempt struct {
 	OnTheseRows int64 `json:"on_these_rows"`
 	InThisLog   int64 `json:"in_this_log"`
-}
-
-// HeldOut returns the first claim from held-out rows.
-func (c Certificate) HeldOut() (Claim, bool) {
-	i := slices.IndexFunc(c.Claims, func(g Claim) bool { return g.Role == RoleHoldout })
-	if i < 0 {
-		return Claim{}, false
-	}
-	return c.Claims[i], true
 }
 
 // About returns the claim about a predictor for a headline: of those that are certified, else of all,

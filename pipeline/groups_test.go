@@ -75,7 +75,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 				t.Errorf("group %d has %d rows, want %d", i, of.N, n[i])
 			}
 		}
-		if whole, _ := r.Certificate.HeldOut(); misses != int64(math.Round(*whole.Risk*float64(whole.N))) {
+		if whole, _ := r.Certificate.Claim(certify.ClaimHoldout); misses != int64(math.Round(*whole.Risk*float64(whole.N))) {
 			t.Errorf("%d misses in groups", misses)
 		}
 		fatal.If(t, verify(r.Certificate, r))

@@ -91,17 +91,6 @@ func percent(x float64, up bool) string {
 	return r.FloatString(decimals) + " %"
 }
 
-// AtLeastDigits prints x > 0 with three significant digits, rounded down: a printed condition
-// may ask for more than is needed, never for less.
-func AtLeastDigits(x float64) string {
-	for y := x; ; y /= 1.0005 {
-		text := strconv.FormatFloat(y, 'g', 3, 64)
-		if v, err := strconv.ParseFloat(text, 64); err != nil || v <= x {
-			return text
-		}
-	}
-}
-
 // Confidence prints 1 − δ in percent, without rounding.
 func Confidence(delta float64) string {
 	d, err := decimal(delta)
@@ -133,12 +122,7 @@ const declaredDigits = 9
 
 // AtMostDigits prints a declared tolerance in full, a computed one with four digits,
 // rounded up: a larger tolerance is exceeded no more often and costs no more.
-func AtMostDigits(x float64) string { return fewDigits(x, true) }
-
-// NearDigits prints a declared number in full, a computed one to the nearest four digits.
-func NearDigits(x float64) string { return fewDigits(x, false) }
-
-func fewDigits(x float64, up bool) string {
+func AtMostDigits(x float64) string {
 	shortest, _, _ := strings.Cut(strconv.FormatFloat(math.Abs(x), 'e', -1, 64), "e")
 	if len(strings.ReplaceAll(shortest, ".", "")) <= declaredDigits || math.IsInf(x, 0) || math.IsNaN(x) {
 		return Plain(x)
@@ -148,7 +132,7 @@ func fewDigits(x float64, up bool) string {
 	if err != nil { // beyond the largest number
 		return Plain(x)
 	}
-	if up && y < x {
+	if y < x {
 		mantissa, exponent, _ := strings.Cut(text, "e")
 		digits, _ := strconv.Atoi(strings.ReplaceAll(mantissa, ".", ""))
 		power, _ := strconv.Atoi(exponent)
