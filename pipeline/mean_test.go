@@ -97,7 +97,7 @@ func TestMeanIsConditional(t *testing.T) {
 			if g.Role == certify.RoleTrain {
 				want = c.train
 			}
-			if g.Status != want || assumption(cert, certify.AssumeMeanFixed).Fails != (cert.Ledger.Outside == 0) {
+			if g.Status != want || assumption(cert, certify.AssumeMeanFixed).Fails != (cert.Ledger.Outside+cert.Ledger.Holdout == 0) {
 				t.Errorf("%s, %s: %s, %v; want %s, and the assumption named", name, g.ID, g.Status, cert.Assumptions, want)
 			}
 		}

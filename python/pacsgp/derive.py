@@ -72,7 +72,7 @@ def assumptions(cert):
         (True, "split-fixed", "none", False),
         (True, "job-fixed", "none", ended(cert)),
         ("sequence" in delta, "number-reserved", "none", False),
-        ("mean" in cert, "mean-fixed", "none", inside(cert)),
+        ("mean" in cert, "mean-fixed", "none", inside(cert) and not held),
         (copies["policy"] == "drop" and (copies["repeated"] > 0 or "parent" in training and held), "duplicates", "none", False),
         ("segments" in cert["dataset"], "log", "replay", False),
         (held, "holdout-unseen", "retraining", False),

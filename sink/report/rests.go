@@ -31,7 +31,8 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	case certify.AssumeHoldoutUnseen:
 		text = "training did not use the held-out rows"
 	case certify.AssumeMeanFixed:
-		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the rows that certify"
+		rows := map[bool]string{true: "held-out rows", false: "rows that certify"}[c.Ledger.Outside == 0 && c.Ledger.Holdout > 0]
+		text = "the column " + words.Name(c.Mean.Column) + " was fitted without the " + rows
 	case certify.AssumeDuplicates:
 		text = "rows that equal an earlier row are copies of it, not draws of their own"
 	case certify.AssumeLog:
