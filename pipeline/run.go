@@ -96,10 +96,9 @@ const leastForR2 = 10
 
 // String describes the errors in words.
 func (f Residuals) String() string {
-	on := "reference rows, to which Q is not fitted"
-	switch {
-	case f.Fitted:
-		on = "train rows, to which Q is fitted"
+	on := "prior rows"
+	if f.Fitted {
+		on = "training rows, to which the model is fitted"
 	}
 	share := fmt.Sprintf("R² %.3f", f.R2)
 	if f.Rows < leastForR2 {
