@@ -163,11 +163,19 @@ func Number(n int64) string {
 }
 
 // Name puts a column's name into a sentence: in quotes, unless it is a plain word.
-func Name(column string) string {
-	if plainWord.MatchString(column) {
-		return column
+func Name(column string) string { return quoted(column, plainWord) }
+
+// Unit puts a unit next to a number: in quotes if it could be read as a part of it, such as e-3.
+func Unit(unit string) string { return quoted(unit, plainUnit) }
+
+func quoted(text string, unless *regexp.Regexp) string {
+	if unless.MatchString(text) {
+		return text
 	}
-	return `"` + column + `"`
+	return `"` + text + `"`
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var (
+	plainWord = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	plainUnit = regexp.MustCompile(`^([\pL°%]+(/\pL+)?)?$`)
+)

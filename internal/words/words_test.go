@@ -111,3 +111,15 @@ func TestTolerancesArePrintedOutwards(t *testing.T) {
 		}
 	}
 }
+
+// A unit that could change the number before it stands in quotes.
+func TestUnitsDoNotChangeNumbers(t *testing.T) {
+	for unit, want := range map[string]string{
+		"": "", "minutes": "minutes", "m/s": "m/s", "°C": "°C", "%": "%",
+		"e-3": `"e-3"`, "×10⁻³": `"×10⁻³"`, "/1000": `"/1000"`, "000": `"000"`, "m/s^2": `"m/s^2"`,
+	} {
+		if got := Unit(unit); got != want {
+			t.Errorf("Unit(%q) = %s, want %s", unit, got, want)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func failure(c certify.Certificate, g certify.Claim) string {
 func miss(c certify.Certificate) string {
 	l := c.Loss
 	amount := func(tolerance float64) string {
-		return strings.TrimRight(words.AtMostDigits(tolerance)+" "+l.Unit, " ")
+		return strings.TrimRight(words.AtMostDigits(tolerance)+" "+words.Unit(l.Unit), " ")
 	}
 	switch l.Kind {
 	case certify.LossZeroOne:

@@ -46,17 +46,10 @@ func Assumption(c certify.Certificate, a certify.Assumption) (text, checked stri
 	default:
 		text = string(a.ID)
 	}
-	how := ""
-	switch a.Checked {
-	case certify.CheckNone:
-		how = "cannot be checked"
-	case certify.CheckVerify:
-		how = "checked by verify"
-	case certify.CheckRetraining:
-		how = "checked by verify --retrain"
-	case certify.CheckReplay:
-		how = "checked by verify --source"
-	}
+	how := map[certify.Check]string{
+		certify.CheckNone: "cannot be checked", certify.CheckVerify: "checked by verify",
+		certify.CheckRetraining: "checked by verify --retrain", certify.CheckReplay: "checked by verify --source",
+	}[a.Checked]
 	if checked != "" {
 		how += "; " + checked
 	}
