@@ -176,7 +176,7 @@ func (t *Tally) validateGroups(n int64, ev Evidence) error {
 	}
 	misses := t.Risk.ones()
 	for _, of := range t.Groups {
-		if of.Misses < 0 || of.Misses > of.N || of.N > n || of.Misses > misses {
+		if of.Misses < 0 || of.Misses > of.N || of.N > n || of.Misses > misses || of.Bound != 0 {
 			return fmt.Errorf("a group misses %d of %d rows, of %d of %d that are left", of.Misses, of.N, misses, n)
 		}
 		n, misses = n-of.N, misses-of.Misses

@@ -100,6 +100,7 @@ func TestGroupFaultsAreErrors(t *testing.T) {
 		"texts of other values": func(ev *Evidence, _ []Group) {
 			ev.Grouping.Beside, ev.Grouping.Texts = true, []string{"AA", "WN"}
 		},
+		"a bound in the counts": func(_ *Evidence, of []Group) { of[0].Bound = 0.001 },
 		"no method":             func(ev *Evidence, _ []Group) { ev.Delta.Methods = ev.Delta.Methods[:2] },
 		"no method of all rows": func(ev *Evidence, _ []Group) { ev.Delta.Methods = slices.Delete(ev.Delta.Methods, 1, 2) },
 		"no count":              func(ev *Evidence, _ []Group) { ev.Loss.Kind = LossSquared },

@@ -1,5 +1,7 @@
 package certify
 
+import "slices"
+
 // A WarningCode names a warning.
 type WarningCode string
 
@@ -58,10 +60,5 @@ func (ev Evidence) warnings() []Warning {
 
 // Warned reports whether the certificate has a warning.
 func (c Certificate) Warned(code WarningCode) bool {
-	for _, w := range c.Warnings {
-		if w.Code == code {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == code })
 }
