@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -26,18 +22,11 @@ type demoSize struct {
 	inducing    int
 }
 
-// The topic that --produce fills.
-const (
-	demoTopic      = "demo-rows"
-	demoPartitions = 6
-)
-
 // theDemo has fewer inducing points than the default, to take a quarter of a minute.
 var theDemo = demoSize{rows: 20_000, fresh: 20_000, files: 4, inducing: 400}
 
 func demoCommand(w system) *cobra.Command {
 	var output string
-	var produce string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Make a small lake, train, certify, verify, and compare with fresh rows",
@@ -47,14 +36,10 @@ func demoCommand(w system) *cobra.Command {
 			"which a generator can give and real life cannot. Needs no network and no other file.",
 		Args: exactly(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if produce != "" {
-				return demoProduce(cmd.Context(), w, strings.Split(produce, ","))
-			}
 			return demo(cmd.Context(), w, output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "out/demo", "directory for the lake and the artifact")
-	cmd.Flags().StringVar(&produce, "produce", "", "only produce the rows, to the topic "+demoTopic+" of these brokers, as docker-compose.yml does")
 	return cmd
 }
 
@@ -122,61 +107,6 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 	say("  a draw of Q misses %.4f of them; %s: at most %s\n", found.Draw, draw.Status, words.AtMost(draw.Bound))
 	if !(found.Draw <= draw.Bound && found.Mean <= mean.Bound) {
 		return errors.New("the risk on fresh rows is above the bound: by chance this happens in at most one of 100 samples")
-	}
-	return nil
-}
-
-// demoProduce makes the topic of rows on brokers and fills it, unless it exists: its rows would
-// be there twice.
-func demoProduce(ctx context.Context, w system, brokers []string) (err error) {
-	generator, err := config.NewGenerator()
-	if err != nil {
-		return err
-	}
-	client, err := broker.NewClient(broker.Config{Brokers: brokers})
-	if err != nil {
-		return config.Argument(err)
-	}
-	defer func() { err = errors.Join(err, client.Close()) }()
-	made, err := client.CreateTopic(ctx, demoTopic, demoPartitions, -1, nil)
-	if err != nil {
-		return err
-	}
-	if !made {
-		_, err := fmt.Fprintf(w.stdout, "the topic %s is there: nothing is produced\n", demoTopic)
-		return err
-	}
-	if err := produceRows(ctx, client, generator, int(w.demo.rows)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w.stdout, "%s in the topic %s\n", words.Count(w.demo.rows, "row"), demoTopic)
-	return err
-}
-
-// produceRows produces the first rows of a generator, to the partitions in turn.
-func produceRows(ctx context.Context, client *broker.Client, generator *config.Generator, rows int) error {
-	const atOnce = 500
-	producer, err := client.NewWriter(ctx, "")
-	if err != nil {
-		return err
-	}
-	names := generator.Columns()
-	for first := 0; first < rows; first += atOnce {
-		columns := generator.Rows(int64(first), min(atOnce, rows-first))
-		var records []broker.Record
-		for i := range columns[0] {
-			value := []byte{'{'}
-			for j, name := range names {
-				if j > 0 {
-					value = append(value, ',')
-				}
-				value = strconv.AppendFloat(append(strconv.AppendQuote(value, name), ':'), columns[j][i], 'g', -1, 64)
-			}
-			records = append(records, broker.Record{Value: append(value, '}'), Time: time.Now().UnixMilli()})
-		}
-		if err := producer.Send(ctx, demoTopic, first/atOnce%demoPartitions, records...); err != nil {
-			return err
-		}
 	}
 	return nil
 }
