@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -152,7 +153,7 @@ func watched(w system, last config.Watched, asJSON bool) error {
 		_, err = fmt.Fprintf(w.stdout, "certificate %s\n%s\n", last.By.ID, r.Statement)
 	}
 	if err == nil && r.Alarm != "" { // also where files failed: it is not told again
-		err = pipeline.NotCertified("alarm: %s", r.Alarm)
+		err = pipeline.NotCertified("alarm: %s (hint: %s)", r.Alarm, watch.Ends)
 	}
 	if last.Failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%s could not be counted", words.Count(int64(last.Failed), "file")))

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -73,13 +74,18 @@ func TestWatchCountsNewRows(t *testing.T) {
 	if again := seen(t, exitNotCertified, args...); again.Rows != last.Rows || again.Alarm != last.Alarm {
 		t.Errorf("the alarm is forgotten: %+v", again)
 	}
-	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "1 file could not be counted") {
+	if a := pacsgp(t, args...); !strings.Contains(a.message, "alarm: ") || !strings.Contains(a.message, "test again with another folder as state") || !strings.Contains(a.message, "1 file could not be counted") {
 		t.Errorf("the message is %q", a.message)
 	}
 	pacsgp(t, append(args, "--alarm", "0.2")...).says(t, exitFailure, "cannot go on with 0.2")
 	path := filepath.Join(dir, "watch", "watch.json")
 	writeFile(t, path, bytes.Replace(readFile(t, path), []byte(`"alarm":{"bound":0.3`), []byte(`"alarm":{"bound":0.9`), 1))
 	pacsgp(t, args...).says(t, exitFailure, "began with a bound of 0.9")
+	// The hint is followed: the delivery is mended, and its rows are tested again.
+	fatal.If(t, errors.Join(os.Remove(filepath.Join(dir, "new", "half.parquet")), os.Remove(filepath.Join(dir, "new", "odd.parquet"))))
+	if mended := seen(t, 0, append(args, "--state", filepath.Join(dir, "again"))...); mended.Rows != 80 || mended.Alarm != "" {
+		t.Errorf("mended: %+v", mended)
+	}
 }
 
 // Started again, a watch shows the alarm at once, without a further row, until another model is current.

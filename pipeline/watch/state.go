@@ -6,6 +6,7 @@
 package watch
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,6 +55,19 @@ type Test struct {
 	Known       int64           `json:"known"`          // rows that are not new: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
 	Where       string          `json:"where,omitempty"` // the position of the row that raised it
+}
+
+// StateFile is the note of a folder with a state.
+const StateFile = "watch.json"
+
+// Parse returns a stored state.
+func Parse(text []byte) (*State, error) {
+	s := &State{}
+	err := json.Unmarshal(text, s)
+	if err == nil {
+		err = s.Validate()
+	}
+	return s, err
 }
 
 // Validate reports the faults of a stored state.
@@ -105,8 +119,8 @@ func (s *State) clone() *State {
 	return &c
 }
 
-// test is the test of a certificate, nil if there is none.
-func (s *State) test(certificate string) *Test {
+// Test is the test of a certificate, nil if there is none.
+func (s *State) Test(certificate string) *Test {
 	for i := range s.Tests {
 		if t := &s.Tests[i]; t.Certificate == certificate {
 			return t
@@ -124,7 +138,7 @@ func (s *State) of(by *score.Predictor, delta float64, unit []string, wait int) 
 		return nil, fmt.Errorf("unit.wait: units wait for %d later ones since the tests began, and cannot wait for %d now (hint: count anew in another folder)", max(1, u.Wait), max(1, wait))
 	}
 	bound := BoundOf(by.Certificate, unit)
-	if t := s.test(by.ID); t != nil {
+	if t := s.Test(by.ID); t != nil {
 		if t.Alarm.Delta != delta {
 			return nil, fmt.Errorf("the alarm began with a probability of %g of being false, and cannot go on with %g", t.Alarm.Delta, delta)
 		}

@@ -52,7 +52,7 @@ func (s *State) validateUnits() error {
 		return fmt.Errorf("units wait for %d later ones", u.Wait)
 	}
 	for id, unit := range u.Open {
-		if u.Ended[id] || unit.Losses.Count() < 1 || unit.Number < 0 || unit.Number >= len(u.Open)+len(u.Ended) || s.test(unit.Certificate) == nil {
+		if u.Ended[id] || unit.Losses.Count() < 1 || unit.Number < 0 || unit.Number >= len(u.Open)+len(u.Ended) || s.Test(unit.Certificate) == nil {
 			return fmt.Errorf("unit %s is no open one", id)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *State) addUnits(t *Test, rows []unitRows, wait int) error {
 		unit, open := u.Open[r.id]
 		if open && unit.Certificate != t.Certificate {
 			u.end(r.id)
-			of, before := s.test(unit.Certificate), unit.Losses.Count()
+			of, before := s.Test(unit.Certificate), unit.Losses.Count()
 			of.Open, of.Late = of.Open-before, of.Late+before
 		}
 		if u.Ended[r.id] {
@@ -141,7 +141,7 @@ func (s *State) endUnits() error {
 	slices.SortFunc(over, func(a, b string) int { return u.Open[a].Number - u.Open[b].Number })
 	for _, id := range over {
 		unit := u.Open[id]
-		t, n := s.test(unit.Certificate), unit.Losses.Count()
+		t, n := s.Test(unit.Certificate), unit.Losses.Count()
 		t.Rows, t.Open = t.Rows+n, t.Open-n
 		down, up := unit.Losses.MeanUnits()
 		if err := errors.Join(t.Losses.AddUnits(up), t.Alarm.Add([]uint64{down})); err != nil {

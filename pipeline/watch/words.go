@@ -18,10 +18,7 @@ type Report struct {
 // Report is the result so far of the test of a certificate.
 func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 	r.Bound = 1
-	example, n := "row", t.Losses.Count()
-	if t.Unit != nil {
-		example = "unit"
-	}
+	example, n := t.example(), t.Losses.Count()
 	switch {
 	case n == 0 && t.Unit != nil:
 		r.Statement = "no unit has ended yet: nothing is said (one ends with the first file that begins another unit and has no row of it, once as many later ones have begun as unit.wait asks for)"
@@ -48,13 +45,35 @@ func (t *Test) Report(c certify.Certificate) (r Report, err error) {
 			r.Statement += fmt.Sprintf("; nothing is said of %s %s", words.Count(n.rows, "row"), n.which)
 		}
 	}
-	if a := t.Alarm; a.Raised > 0 {
-		r.Alarm = fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g", words.PercentUp(a.Bound), example, a.Raised, a.Delta, t.Where)
-	} else if !speaksOf(c, t.Unit) {
+	if r.Alarm = t.Raised(); r.Alarm != "" {
+		return r, nil
+	}
+	if !speaksOf(c, t.Unit) {
 		r.Statement += fmt.Sprintf("; what is certified is about units of %s, so that there is no bound on %s to raise an alarm above (hint: unit: {column: [%s]} in a watch file counts them)",
 			strings.Join(c.Ledger.Units.Columns, ", "), counts(t.Unit), strings.Join(c.Ledger.Units.Columns, ", "))
-	} else if a.Bound == 1 {
+	} else if t.Alarm.Bound == 1 {
 		r.Statement += "; nothing is certified about these predictions, so that there is no bound to raise an alarm above"
 	}
 	return r, nil
 }
+
+// Raised says why the alarm was raised, and where; "" if it was not.
+func (t *Test) Raised() string {
+	a := t.Alarm
+	if a.Raised == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the certified bound of %[1]s does not hold for these %[2]ss: that was clear at %[2]s %[3]d, in %[5]s. If it held at every %[2]s, this alarm would be raised with a probability of at most %[4]g",
+		words.PercentUp(a.Bound), t.example(), a.Raised, a.Delta, t.Where)
+}
+
+// example is what a test counts.
+func (t *Test) example() string {
+	if t.Unit != nil {
+		return "unit"
+	}
+	return "row"
+}
+
+// Ends says what ends an alarm.
+const Ends = "The alarm ends when another model becomes current: by training on the newest rows, or by pacsgp promote. If a delivery was at fault and is mended, test again with another folder as state."

@@ -70,7 +70,7 @@ func counted(t testing.TB, folder, id string, rows, misses int) {
 	t.Helper()
 	alarm, err := certify.NewAlarm(0.1, watch.DefaultDelta)
 	fatal.If(t, err)
-	test := watch.Test{Certificate: id, Alarm: alarm}
+	test := watch.Test{Certificate: id, Alarm: alarm, Where: "new/day=3/part.parquet"}
 	for i := range rows {
 		loss := uint64(0)
 		if i < misses {
@@ -80,7 +80,7 @@ func counted(t testing.TB, folder, id string, rows, misses int) {
 	}
 	data, err := json.Marshal(watch.State{Format: watch.Format, Tests: []watch.Test{test}})
 	fatal.If(t, err)
-	write(t, filepath.Join(folder, lake.WatchFile), data)
+	write(t, filepath.Join(folder, watch.StateFile), data)
 }
 
 // anOutput is an output with a current model, a picture and three runs.
@@ -168,6 +168,8 @@ func TestFaultsOfAnOutput(t *testing.T) {
 		"Which model is current cannot be told":             func(folder, _ string) { write(t, filepath.Join(folder, lake.CurrentFile), []byte("{}")) },
 		"The current certificate cannot be read":            func(folder, id string) { write(t, filepath.Join(folder, lake.CertificateName(id)), []byte("{}")) },
 		"contradict its certificate":                        func(folder, id string) { counted(t, folder, id, 30, 30) },
+		"in new/day=3/part.parquet":                         func(folder, id string) { counted(t, folder, id, 30, 30) },
+		"The alarm ends when another model becomes current": func(folder, id string) { counted(t, folder, id, 30, 30) },
 		"none has begun": func(folder, _ string) {
 			due := noon.Add(-time.Hour)
 			ran(t, folder, 1, func(r *pipeline.RunState) { r.Scheduled = &pipeline.Scheduled{Due: &due} })

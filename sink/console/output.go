@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +44,7 @@ type output struct {
 type rowsTest struct {
 	Rows  int64   // labelled ones so far
 	Loss  float64 // mean loss on them, rounded up
-	Alarm bool    // they contradict the certificate
+	Alarm string  // why they contradict the certificate; "": they do not
 }
 
 // A finding is something that an operator has to know, and what to do about it.
@@ -184,23 +183,24 @@ func (o *output) addRuns(folder string) {
 
 // watched is what a watch with its state in this folder has counted of a certificate, or nil.
 func watched(folder, id string) *rowsTest {
-	data, err := durable.ReadSmall(filepath.Join(folder, lake.WatchFile), "a state of watch", maxFile)
-	var s watch.State
-	if err != nil || json.Unmarshal(data, &s) != nil || s.Validate() != nil {
+	data, err := durable.ReadSmall(filepath.Join(folder, watch.StateFile), "a state of watch", maxFile)
+	if err != nil {
 		return nil
 	}
-	for _, t := range s.Tests {
-		if n := t.Labelled(); n > 0 && t.Certificate == id {
-			return &rowsTest{n, t.Losses.Upper(), t.Alarm.Raised > 0}
-		}
+	s, err := watch.Parse(data)
+	if err != nil {
+		return nil
+	}
+	if t := s.Test(id); t != nil && t.Labelled() > 0 {
+		return &rowsTest{t.Labelled(), t.Losses.Upper(), t.Raised()}
 	}
 	return nil
 }
 
 // judge answers: is the current model from the last run, and if not, why?
 func (o *output) judge(now time.Time) {
-	if o.Test != nil && o.Test.Alarm {
-		o.find(bad, "Alarm: rows that came after the current model contradict its certificate.", "Do not rely on its bound, and see whether the source has changed.")
+	if o.Test != nil && o.Test.Alarm != "" {
+		o.find(bad, "Alarm: rows that came after the current model contradict its certificate: "+o.Test.Alarm+".", watch.Ends)
 	}
 	last := o.ended()
 	if last == nil {

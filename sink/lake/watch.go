@@ -13,9 +13,6 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
-// WatchFile has the state of a watch.
-const WatchFile = "watch.json"
-
 // A Watched is the folder with the state of a watch. One process at a time has it locked.
 type Watched struct {
 	fs   durable.FS
@@ -29,7 +26,7 @@ var _ watch.Store = (*Watched)(nil)
 // reads it, an empty one in a new folder. It returns [pipeline.ErrHeld] while another process has it. A
 // nil FS means [durable.OS].
 func OpenWatch(folder string, fsys durable.FS) (w *Watched, s *watch.State, err error) {
-	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, WatchFile)}
+	w = &Watched{fs: cmp.Or[durable.FS](fsys, durable.OS{}), path: filepath.Join(folder, watch.StateFile)}
 	w.lock, err = lockIn(w.fs, folder, ".watch.lock", "another process counts there; end it, or name another folder for the state")
 	if err != nil {
 		return nil, nil, err
