@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -74,6 +76,19 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		last.Test, err = testOf(last.By)
 	}
 	return last, err
+}
+
+// Last is the latest test of the state, which is shown until the current model is known; false without one.
+func (w *Watching) Last() (watch.Test, bool) {
+	text, err := os.ReadFile(filepath.Join(w.State, watch.StateFile))
+	if err != nil {
+		return watch.Test{}, false
+	}
+	s, err := watch.Parse(text)
+	if err != nil || len(s.Tests) == 0 {
+		return watch.Test{}, false // opened, it says why
+	}
+	return s.Tests[len(s.Tests)-1], true
 }
 
 // stands tells what the state says of the current model, before a row comes: a restart hides no alarm.

@@ -80,14 +80,17 @@ func runWatch(ctx context.Context, w system, c config.WatchFile, follow, asJSON 
 	show := newDisplay(w)
 	defer show.end()
 	e := newWatchEvents(show)
+	watching := config.Watching{
+		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions, Told: e.counted,
+	}
+	if t, ok := watching.Last(); ok { // the first answer of the server hides no alarm
+		e.metrics.counted(t)
+	}
 	unserve, err := serve(ctx, c.Serve, asked{e.metrics.registry, e.metrics.why.get, []string{c.Model.Folder}}, show.event)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, unserve()) }()
-	watching := config.Watching{
-		WatchFile: c, FS: w.fs, Follow: follow, Events: e, Said: show.event, Noticed: show.notice, Cautions: report.Cautions, Told: e.counted,
-	}
 	if follow {
 		watching.Patience = config.ServicePatience
 	}

@@ -99,8 +99,17 @@ func TestWatchStartsWithItsAlarm(t *testing.T) {
 	for range 2 { // also without a new row
 		seen(t, exitNotCertified, "watch", "-c", path, "--json")
 	}
-	for i, want := range []float64{1, 0} {
-		point(t, dir, pointers[i])
+	for i, want := range []float64{1, 1, 0} { // first while it cannot be told which model is current
+		if i == 0 {
+			writeFile(t, filepath.Join(dir, "out", "current.json"), []byte("{"))
+			r := startCommand(t, "watch", "-c", path, "--follow")
+			if got := scrape(t, r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`))["pacsgp_watch_alarm"]; got != want {
+				t.Errorf("without a model: the alarm is %v, want %v: %s", got, want, r.says())
+			}
+			r.end(t)
+			continue
+		}
+		point(t, dir, pointers[i-1])
 		r := startCommand(t, "watch", "-c", path, "--follow")
 		at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 		r.find(t, "(rows test the model)")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -297,6 +299,36 @@ func TestRound(t *testing.T) {
 		if (c.want == 0) != (err == nil) || err != nil && (!errors.As(err, &round) || round.Exit != c.want) {
 			t.Errorf("%v, want status %d", err, c.want)
 		}
+	}
+}
+
+// A round ends with status 3 while rows contradict the current model, also if nothing is due.
+func TestRoundWithAnAlarm(t *testing.T) {
+	s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
+	round := func() error {
+		s.anew()
+		return s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay})
+	}
+	fatal.If(t, round())
+	current, err := s.store.Current()
+	fatal.If(t, err)
+	alarm, err := certify.NewAlarm(.1, watch.DefaultDelta)
+	fatal.If(t, err)
+	test := watch.Test{Certificate: current.ID, Alarm: alarm, Where: "bad.parquet"}
+	for range 40 {
+		fatal.If(t, errors.Join(test.Losses.AddUnits(certify.UnitsPerLoss), test.Alarm.Add([]uint64{certify.UnitsPerLoss})))
+	}
+	text, err := json.Marshal(watch.State{Format: watch.Format, Tests: []watch.Test{test}})
+	fatal.If(t, err)
+	fatal.If(t, s.store.PutNote(watch.StateFile, text))
+	for range 2 {
+		if said, ok := errors.AsType[schedule.RoundError](round()); !ok || said.Exit != pipeline.ExitNotCertified || !strings.Contains(said.Error(), "bad.parquet") || s.trains != 1 {
+			t.Errorf("behind an alarm: %v, %d trainings", said, s.trains)
+		}
+	}
+	s.lake.add("e", 60)
+	if err := round(); err != nil || s.trains != 2 {
+		t.Errorf("another model is current: %v", err)
 	}
 }
 

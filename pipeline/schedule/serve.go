@@ -37,7 +37,8 @@ func (s *Scheduler) Serve(ctx context.Context, jobs []*Job, clock Clock) error {
 }
 
 // Once runs what is due of each job. It returns a [RoundError] about runs without a certified
-// guarantee, unreadable sources and jobs that cannot run.
+// guarantee, unreadable sources, jobs that cannot run, and alarms
+// about current models, whether or not something is due.
 func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 	var said []error
 	var exits []int
@@ -54,6 +55,9 @@ func (s *Scheduler) Once(ctx context.Context, jobs []*Job, clock Clock) error {
 		}
 		if run != nil && run.Exit != nil && *run.Exit != 0 {
 			failed(*run.Exit, errors.New(Words(run)))
+		}
+		if err := j.alarm(); err != nil {
+			failed(pipeline.ExitStatus(err), err)
 		}
 	}
 	if said == nil {

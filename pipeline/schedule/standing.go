@@ -1,9 +1,11 @@
 package schedule
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Standing is what the output of a job tells an operator: how its runs have ended, and which
@@ -43,6 +45,26 @@ func (j *Job) Standing() (at Standing, err error) {
 		}
 	}
 	return at, nil
+}
+
+// alarm is the alarm that a watch with its state in the output has raised about the current model.
+func (j *Job) alarm() error {
+	current, err := j.Output.Current()
+	if err != nil || current == nil {
+		return nil //nolint:nilerr // runs say why no model is current
+	}
+	text, where, err := j.Output.Note(watch.StateFile)
+	if err != nil || text == nil {
+		return err
+	}
+	s, err := watch.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w (hint: restore it from a copy, or test again with another folder as state)", j.Name, where, err)
+	}
+	if t := s.Test(current.ID); t != nil && t.Alarm.Raised > 0 {
+		return pipeline.NotCertified("%s: alarm, certificate %.12s…: %s (hint: %s)", j.Name, current.ID, t.Raised(), watch.Ends)
+	}
+	return nil
 }
 
 // Fault is the reason why the last run has failed, "" if it has not.
