@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
@@ -15,9 +16,7 @@ func TestExampleOfBoostedTrees(t *testing.T) {
 	t.Parallel()
 	needScikitLearn(t)
 	dir := t.TempDir()
-	for _, name := range []string{"job.yaml", "boost.py"} {
-		copyInto(t, filepath.Join("..", "..", "examples", "mean", name), dir)
-	}
+	fatal.If(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "examples", "mean"))))
 	in := func(name string) string { return filepath.Join(dir, name) }
 	verifytest.Script(t, `
 import os, sys, numpy as np, pyarrow as pa, pyarrow.parquet as pq
