@@ -5,20 +5,20 @@ import _ "embed"
 
 // Job is the page about job files. Its tables say what each key means.
 //
-//go:embed job.md
+//go:embed reference/job.md
 var Job string
 
 // Schedule is the page about schedule files.
 //
-//go:embed schedule.md
+//go:embed reference/schedule.md
 var Schedule string
 
 // Score is the page about score files.
 //
-//go:embed score.md
+//go:embed reference/score.md
 var Score string
 
 // Watch is the page about watch files.
 //
-//go:embed watch.md
+//go:embed reference/watch.md
 var Watch string

@@ -18,7 +18,7 @@ import (
 type BadRowsDecl struct {
 	// Tolerance is the largest share of bad rows. They are left out, neither trained nor
 	// certified on, and counted in the ledger. With a tolerance the source marks bad rows
-	// (docs/job.md).
+	// (docs/reference/job.md).
 	Tolerance float64 `json:"tolerance"`
 }
 

@@ -10,7 +10,7 @@ const holdoutFromRows = 300
 
 // holdoutShare is the share of n rows that is held out where the job names none. A hold-out
 // bound is lowest at about a quarter of the rows, up to some thousands of them; from then on
-// more rows are worth more to training (docs/job.md, "How many rows are held out").
+// more rows are worth more to training (docs/howto/tolerance.md).
 func holdoutShare(n int64) float64 {
 	switch {
 	case n < 1000:

@@ -38,13 +38,13 @@ func kindOf(t reflect.Type) yamlfile.Kind {
 	k := yamlfile.Kind{Err: pipeline.ErrConfig, Nearest: ingest.Nearest}
 	switch t {
 	case reflect.TypeFor[ScheduleFile]():
-		k.Name, k.Page, k.Bad = KindSchedule, "docs/schedule.md", "bad schedule"
+		k.Name, k.Page, k.Bad = KindSchedule, "docs/reference/schedule.md", "bad schedule"
 	case reflect.TypeFor[ScoreFile]():
-		k.Name, k.Page, k.Bad = KindScore, "docs/score.md", "bad score file"
+		k.Name, k.Page, k.Bad = KindScore, "docs/reference/score.md", "bad score file"
 	case reflect.TypeFor[WatchFile]():
-		k.Name, k.Page, k.Bad = KindWatch, "docs/watch.md", "bad watch file"
+		k.Name, k.Page, k.Bad = KindWatch, "docs/reference/watch.md", "bad watch file"
 	default:
-		k.Name, k.Page, k.Bad, k.Examples = KindJob, "docs/job.md", "bad job", docs.Examples
+		k.Name, k.Page, k.Bad, k.Examples = KindJob, "docs/reference/job.md", "bad job", docs.Examples
 	}
 	return k
 }

@@ -120,7 +120,13 @@ func TestSchemaTakesExamples(t *testing.T) {
 		takes(path, string(text), false)
 	}
 	blocks := 0
-	for _, page := range []string{"../../docs/job.md", "../../docs/schedule.md", "../../docs/score.md", "../../docs/watch.md", "../../docs/certificate.md", "../../README.md"} {
+	pages := []string{"../../docs/tutorial.md", "../../README.md"}
+	for _, kind := range []string{"howto", "reference"} {
+		more, err := filepath.Glob("../../docs/" + kind + "/*.md")
+		fatal.If(t, err)
+		pages = append(pages, more...)
+	}
+	for _, page := range pages {
 		text, err := os.ReadFile(filepath.FromSlash(page))
 		fatal.If(t, err)
 		for i, block := range strings.Split(string(text), "```yaml\n")[1:] {
@@ -132,7 +138,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 			blocks++
 		}
 	}
-	if blocks < 5 {
+	if blocks < 15 {
 		t.Errorf("%d blocks in the pages", blocks)
 	}
 }

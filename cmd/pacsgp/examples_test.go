@@ -46,7 +46,7 @@ func TestExamplesAreTaken(t *testing.T) {
 	}
 }
 
-// Each query of the dashboard asks for metrics that docs/metrics.md has; other tests hold that page
+// Each query of the dashboard asks for metrics that docs/reference/metrics.md has; other tests hold that page
 // against what services register.
 func TestDashboard(t *testing.T) {
 	var dashboard struct {
@@ -57,7 +57,7 @@ func TestDashboard(t *testing.T) {
 	}
 	fatal.If(t, json.Unmarshal(readFile(t, filepath.Join("..", "..", "examples", "operations", "grafana.json")), &dashboard))
 	name := regexp.MustCompile(`pacsgp_[a-z_]+`)
-	documented := name.FindAllString(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), -1)
+	documented := name.FindAllString(string(readFile(t, filepath.Join("..", "..", "docs", "reference", "metrics.md"))), -1)
 	asked := map[string]bool{}
 	for _, p := range dashboard.Panels {
 		for _, q := range p.Targets {

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
-// metrics are those of a stream, listed in docs/metrics.md.
+// metrics are those of a stream, listed in docs/reference/metrics.md.
 type metrics struct {
 	registry *prometheus.Registry
 

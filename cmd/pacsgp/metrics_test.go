@@ -36,10 +36,10 @@ func scrape(t testing.TB, address string) map[string]float64 {
 	return all
 }
 
-// documentedMetrics are those in the tables of docs/metrics.md between two texts.
+// documentedMetrics are those in the tables of docs/reference/metrics.md between two texts.
 func documentedMetrics(t *testing.T, from, to string) (names []string) {
 	t.Helper()
-	_, page, begins := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "metrics.md"))), from)
+	_, page, begins := strings.Cut(string(readFile(t, filepath.Join("..", "..", "docs", "reference", "metrics.md"))), from)
 	page, _, ends := strings.Cut(page, to)
 	if !begins || !ends {
 		t.Fatalf("the page has no table between %q and %q", from, to)

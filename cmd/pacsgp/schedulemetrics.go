@@ -15,7 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
-// scheduleMetrics are the metrics of a scheduler, listed in docs/metrics.md.
+// scheduleMetrics are the metrics of a scheduler, listed in docs/reference/metrics.md.
 type scheduleMetrics struct {
 	registry *prometheus.Registry
 	runs     *prometheus.CounterVec

@@ -22,7 +22,7 @@ func scoreCommand(w system) *cobra.Command {
 			"topic, to files or to a topic, and go on as files or rows come. The model is the one that a pointer\n" +
 			"names, looked up anew before each file or batch of rows: a new one is taken between two,\n" +
 			"never within one. Killed at any moment and started again, it predicts no row twice.\n" +
-			"docs/score.md explains the score file.",
+			"docs/howto/score.md explains the score file.",
 		Args: orFile(&path, "the score file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadScore(cmd.Context(), path, w)

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// scoreMetrics are the metrics of score, listed in docs/metrics.md.
+// scoreMetrics are the metrics of score, listed in docs/reference/metrics.md.
 type scoreMetrics struct {
 	registry    *prometheus.Registry
 	predictions *prometheus.CounterVec

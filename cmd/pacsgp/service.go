@@ -21,7 +21,7 @@ func streamCommand(w system) *cobra.Command {
 		Long: "Consume a topic in windows of so many rows, fit a model to each, certify it, publish both to\n" +
 			"topics with the offsets that were read, and go on with the next. While one window trains the\n" +
 			"next is spooled. Of several processes of one group one works and the others stand by. Ended\n" +
-			"by SIGTERM, it goes on from its spool when it is started again; docs/job.md says more.",
+			"by SIGTERM, it goes on from its spool when it is started again; docs/howto/kafka.md says more.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := loadJob(cmd.Context(), path, w, o)

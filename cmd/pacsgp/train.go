@@ -20,7 +20,7 @@ func trainCommand(w system) *cobra.Command {
 		Short: "Fit a model to a lake, certify it and publish both",
 		Long: "Fit a model to the rows of a lake, make the last pass, and write model, certificate, run\n" +
 			"record and plot to the output directory. Killed and started again, it goes on from its\n" +
-			"last checkpoint and writes the same bytes. docs/job.md explains the job file.",
+			"last checkpoint and writes the same bytes. docs/reference/job.md explains the job file.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadJob(cmd.Context(), path, w, o)

@@ -26,7 +26,7 @@ func watchCommand(w system) *cobra.Command {
 			"often it misses such rows, on average, and whether they contradict the certificate. Whoever\n" +
 			"receives the rows himself needs nobody's word for it. One may look as often as one likes.\n" +
 			"A watch file names rows of a topic, or a pointer to follow. Killed at any moment and run\n" +
-			"again, each row counts once. docs/watch.md explains the rest.\n\n" +
+			"again, each row counts once. docs/howto/monitor.md explains the rest.\n\n" +
 			"Exit status 3: the rows contradict the certified bound.",
 		Args: between(0, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -80,7 +80,7 @@ func (e *watchEvents) counted(by *score.Predictor, t watch.Test) {
 	}
 }
 
-// watchMetrics are the metrics of watch, listed in docs/metrics.md.
+// watchMetrics are the metrics of watch, listed in docs/reference/metrics.md.
 type watchMetrics struct {
 	registry *prometheus.Registry
 	rows     *prometheus.GaugeVec

@@ -1,4 +1,4 @@
-"""Fits, certifies and predicts from Python: docs/python.md. Its picture is out/run.png."""
+"""Fits, certifies and predicts from Python: docs/howto/python.md. Its picture is out/run.png."""
 import numpy as np
 
 import pacsgp

@@ -2,7 +2,7 @@
 
 A second implementation of docs/format.md on pyarrow and numpy, and SciPy where certificates are
 checked against rows. It shares no code with the Go program, so that one need not trust either.
-docs/python.md shows how it is used.
+docs/howto/python.md shows how it is used.
 """
 __all__ = ["Model", "NotCertified", "PACSGPRegressor"]
 

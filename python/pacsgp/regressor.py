@@ -26,7 +26,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     """A sparse Gaussian process with a bound on how often it will be off by more than epsilon.
 
     epsilon is the tolerance in the units of the target, delta the probability that the bound fails.
-    job has further keys of a job file (docs/job.md), such as {"kernel": "matern-5/2"}. output is a
+    job has further keys of a job file (docs/reference/job.md), such as {"kernel": "matern-5/2"}. output is a
     directory for model and certificate; without one they are kept in memory alone. binary is the
     program pacsgp; else it is that of the variable PACSGP_BINARY, or on PATH.
 
