@@ -18,7 +18,6 @@ type verified struct {
 	Found       *pipeline.Verification
 	Judge       pipeline.Judge // which claim the exit status is about
 	Unrepeated  error          // why training could not be repeated, if that was asked for; nil: it was
-	unplaced    string         // what the data, but not the certificate, say of their place in a topic; or ""
 }
 
 // NotChecked lists what was not checked: what another check could, and what none can.
@@ -37,9 +36,6 @@ func (v *verified) NotChecked() (could, cannot []string) {
 		default:
 			could = append(could, text+" ("+how+")")
 		}
-	}
-	if v.unplaced != "" {
-		could = append(could, v.unplaced)
 	}
 	return could, cannot
 }

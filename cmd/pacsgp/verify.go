@@ -156,15 +156,6 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	}
 	found.Checked = slices.Concat(signed, lines, found.Checked)
 	out = &verified{Certificate: found.Certificate(), ID: id, Found: found, Judge: v.judge}
-	if v.from != nil {
-		checked, unplaced, err := config.CheckPlaces(ctx, v.from, c.Sample.Segments, res)
-		if err != nil {
-			return nil, err
-		}
-		if out.unplaced = unplaced; checked != "" {
-			found.Checked = append(found.Checked, checked)
-		}
-	}
 	if v.retrain {
 		err = v.again(ctx, w, out, open, res)
 	}

@@ -29,7 +29,6 @@ type Stored struct {
 type StoredColumn struct {
 	Name string
 	Node parquet.Node // values may be null
-	Key  bool         // a key of the path, not a column of the file
 
 	column *column
 }
@@ -84,7 +83,7 @@ func (s *Stored) add(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("lake: %s, column %q: %w", path, name, err)
 	}
-	s.columns = append(s.columns, StoredColumn{Name: name, Node: node, Key: c.leaf < 0, column: c})
+	s.columns = append(s.columns, StoredColumn{Name: name, Node: node, column: c})
 	return nil
 }
 

@@ -7,7 +7,7 @@ from .derive import compare, derive, follows
 from .encode import fills, may_be_text, seen as seen_levels, stated as stated_levels
 from .groups import seen as seen_groups, text_column
 from .job import mean_column
-from .lake import Lake, check_places, places_told
+from .lake import Lake, check_segments
 from .laws import BLOCK, Laws, check_jitter, features
 from .losses import Losses, best_constant, constant_loss, misfit, units, whole
 from .model import Model, fine_enough
@@ -38,8 +38,8 @@ def check_files(model, cert, document):
 
 @precise
 def check_rows(model, cert, job, methods, holds, paths):
-    """What follows from the rows. Returns what the data tell of their place that the certificate does not."""
-    lake, data, columns, unplaced = Lake(paths), cert["dataset"], cert["dataset"]["columns"], ""
+    """What follows from the rows."""
+    lake, data, columns = Lake(paths), cert["dataset"], cert["dataset"]["columns"]
     lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
     lake.fills = fills(job.get("encode", []))
     lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
@@ -51,9 +51,7 @@ def check_rows(model, cert, job, methods, holds, paths):
     compare(cert["counts"], survey.counts, "counts")
     compare(cert["duplicates"], {**job["duplicates"], **survey.copies}, "duplicates")
     if "segments" in data:
-        check_places(lake, data["segments"])
-    elif places_told(lake):
-        unplaced = f"the topic and the partitions of the rows: the data name them (columns {', '.join(places_told(lake))}), the certificate has no segments"
+        check_segments(lake, data["segments"])
     encodings = seen_levels(job, columns, survey.values(survey.reference))
     follows(model, job, survey.scaling(model, encodings), len(survey.train), encodings)
     ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {len(survey.train)} training rows by the key {job['roles']['key']!r}")
@@ -68,7 +66,6 @@ def check_rows(model, cert, job, methods, holds, paths):
     check_default_features(model, job, lake, survey)
     if job["grid"]["prior"] == "peaked":
         check_peaks(model, job, survey)
-    return unplaced
 
 
 def check_losses(model, cert, survey, holds, methods):
@@ -110,8 +107,9 @@ def verify(path, certificate, data, expected, strict):
     model = Model(path)
     cert, document, found = read_certificate(certificate, expected)
     job, methods, holds = check_files(model, cert, document)
-    unplaced = check_rows(model, cert, job, methods, holds, data) if data else "the rows were not read: give them"
-    left = [a["id"] + ": " + OTHERS[a["checked"]] for a in cert["assumptions"] if a["checked"] in OTHERS] + ([unplaced] if unplaced else [])
+    if data:
+        check_rows(model, cert, job, methods, holds, data)
+    left = [a["id"] + ": " + OTHERS[a["checked"]] for a in cert["assumptions"] if a["checked"] in OTHERS] + ([] if data else ["the rows were not read: give them"])
     words = "verified: every number follows from the model and these rows" if data else "every number follows from the others"
     return {"status": 3 if claim(cert) is None or strict and left else 0, "verdict": words, "id": found, "not_checked": left,
             "cannot_be_checked": [a["id"] for a in cert["assumptions"] if a["checked"] == "none"], "certificate": cert}
