@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/sign"
@@ -133,6 +135,30 @@ func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bo
 // ShelfOn is a shelf of the default names, on brokers as in kafka-1:9092,kafka-2:9092.
 func ShelfOn(brokers string, told func(string)) *Shelf {
 	return &Shelf{Cluster: Cluster{Brokers: strings.Split(brokers, ","), Patience: yamlfile.Duration(20 * time.Second), Told: told}}
+}
+
+// Promote makes a published certificate the current one of a name, and returns it with the id of the one
+// before.
+func (s *Shelf) Promote(ctx context.Context, id, name string, judge pipeline.Judge) (c certify.Certificate, before string, err error) {
+	if !IsID(id) {
+		return c, "", Argument(fmt.Errorf("%s: want the whole id of a published certificate", id))
+	}
+	client, err := s.Cluster.Client()
+	if err != nil {
+		return c, "", err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a, err := kafkalog.NewPointers(client, s.Topics, name).Artifact(ctx, pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: id}})
+	if err == nil {
+		err = certify.Recompute(a.Certificate)
+	}
+	if err == nil {
+		err = schedule.Promotable(ctx, a.Certificate, a.Model, id, judge)
+	}
+	if err == nil {
+		before, err = kafkalog.Promote(ctx, kafkalog.Config{Client: client, Topics: s.Topics, Name: name}, a.Certificate, id, judge)
+	}
+	return a.Certificate, before, err
 }
 
 // Pull writes the artifact of a name or id into a directory, and returns the paths of its files.

@@ -191,6 +191,24 @@ func TestPublish(t *testing.T) {
 	if left := names(t, out); slices.ContainsFunc(left, func(n string) bool { return strings.HasPrefix(n, "_spool") }) {
 		t.Errorf("the spool was left in %q", left)
 	}
+	// A later certificate is rolled back, with all that the pointer said.
+	pointed := func() string {
+		all := committedRecords(t, c.ListenAddrs()[0], "pacsgp-current")
+		return string(all[len(all)-1].Value)
+	}
+	first := pointed()
+	sendRows(t, c.ListenAddrs()[0], 180, 180)
+	succeed(t, "train", "-c", job)
+	second := record(t, out)
+	if !strings.Contains(pointed(), second.ID) {
+		t.Fatalf("the second certificate is not current: %s", pointed())
+	}
+	pacsgp(t, "promote", r.ID, "small", "--kafka", job, "--judge", "draw").says(t, 0, fmt.Sprintf("small: now %.12s, before %.12s", r.ID, second.ID))
+	if now := pointed(); now != first || !strings.Contains(now, `"rows":{`) {
+		t.Errorf("rolled back, the pointer is %s, and was %s", now, first)
+	}
+	pacsgp(t, "promote", strings.Repeat("0", 64), "small", "--kafka", job).says(t, exitFailure, "not published")
+	pacsgp(t, "promote", r.ID[:12], "small", "--kafka", job).says(t, exitUsage, "whole id")
 }
 
 // committedRecords are what a reader of committed records of another make sees of a topic, in

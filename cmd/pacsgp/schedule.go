@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
@@ -82,22 +83,28 @@ func scheduleRunCommand(w system, path *string) *cobra.Command {
 
 func promoteCommand(w system) *cobra.Command {
 	who := pipeline.JudgeMean
+	var from string
 	cmd := &cobra.Command{
-		Use:   "promote ID DIR",
-		Short: "Make a certified model of an output directory the current one",
-		Long: "Move the pointer of an output directory to a certificate in it, as to roll back. The\n" +
-			"certificate must follow from its model, and certify something.",
-		Args: exactly(2, "ID DIR"),
+		Use:   "promote ID (DIR | NAME --kafka JOB.yaml|BROKERS)",
+		Short: "Make a certified model of an output directory, or of topics, the current one",
+		Long: "Move the pointer of an output directory to a certificate in it, as to roll back, or that of a\n" +
+			"name on topics to a certificate that was published there. The certificate must follow from\n" +
+			"its model, and certify something.",
+		Args: exactly(2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := config.Local(args[1]); err != nil {
-				return err
-			}
 			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
 				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw))
+			}
+			if from != "" {
+				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
+			}
+			if err := config.Local(args[1]); err != nil {
+				return err
 			}
 			return promote(cmd.Context(), w, args[1], args[0], who)
 		},
 	}
+	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
 	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "what is to be certified: prediction or draw")
 	return cmd
 }
@@ -265,11 +272,29 @@ func promote(ctx context.Context, w system, folder, id string, who pipeline.Judg
 	if err != nil {
 		return err
 	}
+	return promoted(w, c, filepath.Join(folder, config.CurrentFile), whole, before)
+}
+
+// promoteOnTopics moves the pointer of a name on topics.
+func promoteOnTopics(ctx context.Context, w system, from, id, name string, who pipeline.Judge) error {
+	s, err := shelfOf(ctx, w, from)
+	if err != nil {
+		return err
+	}
+	c, before, err := s.Promote(ctx, id, name, who)
+	if err != nil {
+		return err
+	}
+	return promoted(w, c, name, id, before)
+}
+
+// promoted prints which certificate is current.
+func promoted(w system, c certify.Certificate, where, id, before string) error {
 	show := newDisplay(w)
 	defer show.end()
 	for _, text := range report.Cautions(c) {
 		show.notice(text)
 	}
-	_, err = fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", filepath.Join(folder, config.CurrentFile), whole, before)
+	_, err := fmt.Fprintf(w.stdout, "%s: now %.12s, before %.12s\n", where, id, before)
 	return err
 }

@@ -80,6 +80,17 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 	return err
 }
 
+// Promotable demands a certificate that follows from its model and certifies the judged predictor.
+func Promotable(ctx context.Context, c certify.Certificate, m pipeline.Model, id string, who pipeline.Judge) error {
+	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, pipeline.Resources{}.WithDefaults()); err != nil {
+		return err
+	}
+	if g := who.Of(c); g.Status != certify.StatusCertified {
+		return pipeline.NotCertified("the pointer stays: the claim of %.12s… about the %s is %s", id, g.Predictor, g.Status)
+	}
+	return nil
+}
+
 // Promote makes a certificate of an output the current one, for example to roll back. The
 // certificate must follow from its model and certify the judged predictor; else the pointer
 // stays. before is the id of the one before, "nothing" or "unreadable".
@@ -89,11 +100,12 @@ func Promote(ctx context.Context, out pipeline.Output, id string, who pipeline.J
 		return c, "", err
 	}
 	before, err = holding(out, func() (string, error) {
-		if err := j.verify(ctx, c); err != nil {
-			return "", err
+		m, err := out.GetModel(ctx, c.Model.Digest)
+		if err == nil {
+			err = Promotable(ctx, c, m, id, who)
 		}
-		if g := who.Of(c); g.Status != certify.StatusCertified {
-			return "", pipeline.NotCertified("the pointer stays: the claim of %.12s… about the %s is %s", id, g.Predictor, g.Status)
+		if err != nil {
+			return "", err
 		}
 		before := "unreadable"
 		if current, err := out.Current(); err == nil {

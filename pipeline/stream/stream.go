@@ -62,7 +62,12 @@ func (s *Stream) begin(ctx context.Context, log Log) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	_, _, err = s.follow(ctx, log, out)
+	return s.point(ctx, log, out)
+}
+
+// point points the output to what is current on the log, by whatever.
+func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) error {
+	_, _, err := s.follow(ctx, log, out)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
 		s.notice(unfit.Error())
 		return nil
@@ -152,6 +157,9 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if err := w.point(ctx, w.Log, out); err != nil { // it may have been promoted by hand
+		return err
+	}
 	reserved, err := w.reserve(ctx, w.Log, full, out)
 	if err != nil {
 		return err

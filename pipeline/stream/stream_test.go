@@ -275,6 +275,25 @@ func TestOutputFollowsTheLog(t *testing.T) {
 	}
 }
 
+// TestPromotedByHand: a model that is made current on the log, while a stream works, is so in the output
+// from its next window on.
+func TestPromotedByHand(t *testing.T) {
+	w := newWorld(windowRows)
+	var first Pointer
+	var seen string
+	w.inTraining = func() {
+		p, err := w.store.Current()
+		if fatal.If(t, err); p != nil {
+			seen = p.ID
+		}
+	}
+	cold := func(s *Stream) { s.Job.Train.WarmStart = false }
+	fatal.If(t, w.process(t, cold, func() { first = w.current; w.grow(windowRows) }, func() { w.current = first; w.grow(windowRows) }))
+	if len(w.published) != 3 || seen != first.ID {
+		t.Errorf("%d windows; in the third training current is %q, want %q", len(w.published), seen, first.ID)
+	}
+}
+
 // relabel makes what is current a certificate of another stream.
 func (w *world) relabel() {
 	c := w.published[0]

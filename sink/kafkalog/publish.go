@@ -225,6 +225,38 @@ func (p *Publication) Point(ctx context.Context, name string, c certify.Certific
 	return err
 }
 
+// Promote moves the pointer of a name to a published certificate, and returns the id of the one before. The
+// pointer has the identity of the rows that an earlier pointer to this certificate had; without one
+// it says nothing of it, and no training begins with the model.
+func Promote(ctx context.Context, cfg Config, c certify.Certificate, id string, judge pipeline.Judge) (before string, err error) {
+	cfg.Topics = cfg.Topics.WithDefaults()
+	p, err := Current(ctx, cfg.Client, cfg.Topics, cfg.Name)
+	if err != nil {
+		return "", err
+	}
+	err = scan(ctx, cfg.Client, cfg.Topics.Current, false, func(_ int, r *broker.Record) error {
+		var earlier Pointer
+		if json.Unmarshal(r.Value, &earlier) == nil && earlier.Certificate == id {
+			cfg.Rows = earlier.Rows
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	to, err := Begin(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	if err = to.Point(ctx, cfg.Name, c, judge); err == nil {
+		err = to.Commit(ctx)
+	}
+	if err != nil {
+		return "", errors.Join(err, to.Abort(ctx))
+	}
+	return p.Certificate, nil
+}
+
 // GroupAt is the position of a group relative to a window of its topic.
 type GroupAt int
 
