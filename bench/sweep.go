@@ -12,6 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -105,14 +107,14 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	own, apart := rows.Pick(order[fifth:]), rows.Pick(order[:fifth])
 	at := slices.Index(rows.Names, target)
 	scale := deviation(own.Columns[at])
-	job, err := pipeline.Job{
-		Target: target, Delta: 0.01, Loss: pipeline.LossDecl{Epsilon: 0.6 * scale}, Roles: pipeline.RolesDecl{Key: strconv.Itoa(key)},
-		Copies: pipeline.CopiesDecl{Policy: certify.CopiesKept}, Train: pipeline.TrainDecl{Objective: objective},
+	job, err := job.Job{
+		Target: target, Delta: 0.01, Loss: job.LossDecl{Epsilon: 0.6 * scale}, Roles: job.RolesDecl{Key: strconv.Itoa(key)},
+		Copies: job.CopiesDecl{Policy: certify.CopiesKept}, Train: job.TrainDecl{Objective: objective},
 	}.WithDefaults()
 	if err != nil {
 		return s, err
 	}
-	table, err := pipeline.Columns(own.Names, own.Columns)
+	table, err := dataset.Columns(own.Names, own.Columns)
 	if err != nil {
 		return s, err
 	}
@@ -122,10 +124,10 @@ func sweepRun(ctx context.Context, rows measured.Dataset, target, objective stri
 	}
 	m, c := o.Result.Model, o.Result.Certificate
 	s.draw.bound, s.held.bound = c.About(certify.PredictorDraw).Bound, c.About(certify.PredictorMean).Bound
-	if table, err = pipeline.Columns(apart.Names, apart.Columns); err != nil {
+	if table, err = dataset.Columns(apart.Names, apart.Columns); err != nil {
 		return s, err
 	}
-	src, err := table.Data(ctx, pipeline.Choice{Features: m.Meta.Inputs()})
+	src, err := table.Data(ctx, dataset.Choice{Features: m.Meta.Inputs()})
 	if err != nil {
 		return s, err
 	}

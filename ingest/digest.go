@@ -9,10 +9,10 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// A Digester computes a [pipeline.ColumnDigest] from a column's values. The digest does not depend
+// A Digester computes a [dataset.ColumnDigest] from a column's values. The digest does not depend
 // on how the values are divided among calls.
 type Digester struct{ h hash.Hash }
 
@@ -33,8 +33,8 @@ func (d *Digester) Add(values []float64) {
 }
 
 // Sum returns the digest of the values so far.
-func (d *Digester) Sum() pipeline.ColumnDigest {
-	var sum pipeline.ColumnDigest
+func (d *Digester) Sum() dataset.ColumnDigest {
+	var sum dataset.ColumnDigest
 	d.h.Sum(sum[:0])
 	return sum
 }

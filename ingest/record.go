@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Records makes the record batches of a source: a float64 column for each used column, and with
@@ -24,7 +24,7 @@ type Records struct {
 }
 
 // NewRecords prepares batches of the named columns, of which some may have missing values.
-func NewRecords(names []string, bad BadRows, encoded pipeline.Encodings) *Records {
+func NewRecords(names []string, bad BadRows, encoded job.Encodings) *Records {
 	fields := make([]arrow.Field, 0, len(names)+1)
 	for _, name := range names {
 		fields = append(fields, arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Float64})

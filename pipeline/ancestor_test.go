@@ -12,44 +12,48 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // logged is a lake whose shards are segments of a topic, from an offset on.
 type logged struct {
-	pipeline.Source
+	dataset.Source
 
 	from int64
 }
 
-func (l logged) Shards() []pipeline.Shard {
+func (l logged) Shards() []dataset.Shard {
 	all := l.Source.Shards()
 	for i := range all {
 		first := l.from + all[i].First
-		all[i].Segment = &pipeline.Segment{Topic: "rows", First: first, End: first + all[i].Rows, Rows: all[i].Rows}
+		all[i].Segment = &dataset.Segment{Topic: "rows", First: first, End: first + all[i].Rows, Rows: all[i].Rows}
 	}
 	return all
 }
 
 // window is an environment of rows that stand in a topic from an offset on.
-func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *pipeline.Ancestor) pipeline.Environment {
+func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *fit.Ancestor) fit.Environment {
 	env := l.environment(store)
 	env.Ancestor = ancestor
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 		src, err := l.open(ctx, features)
 		return logged{src, from}, err
 	}
 	return env
 }
 
-func ancestorOf(r *pipeline.Result) *pipeline.Ancestor {
-	return &pipeline.Ancestor{
+func ancestorOf(r *pipeline.Result) *fit.Ancestor {
+	return &fit.Ancestor{
 		Ancestor: certify.Ancestor{Certificate: r.ID, Model: r.ModelDigest, Rows: r.Certificate.Seen()}, From: r.Model,
 	}
 }
 
 // heldApart keeps a tenth of the rows apart.
-func heldApart(j *pipeline.Job) {
+func heldApart(j *job.Job) {
 	j.Roles.Holdout = 0.1
 	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 }
@@ -58,12 +62,12 @@ func heldApart(j *pipeline.Job) {
 // names with all rows that it has seen; whatever the workers it is the same, a checkpoint of
 // another beginning is not gone on with, and training again asks for that model.
 func TestWarmStart(t *testing.T) {
-	for name, change := range map[string]func(*pipeline.Job){
-		"mini-batch": func(*pipeline.Job) {}, "hold-out": heldApart,
-		"isotropic": func(j *pipeline.Job) { j.Kernel.Isotropic = true },
+	for name, change := range map[string]func(*job.Job){
+		"mini-batch": func(*job.Job) {}, "hold-out": heldApart,
+		"isotropic": func(j *job.Job) { j.Kernel.Isotropic = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := job(t, func(j *pipeline.Job) {
+			j := testJob(t, func(j *job.Job) {
 				tiny(j)
 				change(j)
 				j.Train.WarmStart = true
@@ -89,22 +93,22 @@ func TestWarmStart(t *testing.T) {
 				t.Error("the ancestor changes nothing")
 			}
 			env.Ancestor = from // with the checkpoint of the other beginning
-			env.Resources = pipeline.Resources{Workers: 3, Memory: 1}
+			env.Resources = job.Resources{Workers: 3, Memory: 1}
 			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "hold-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
 				t.Errorf("begun again with the ancestor it is another certificate, resumed: %t", again.Training.Resumed)
 			}
-			open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+			open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 				return env.Open(ctx, want.Features)
 			}
-			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, pipeline.Resources{})
+			v, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, open, job.Resources{})
 			fatal.If(t, err)
 			var store pipelinetest.Store
-			digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
+			digestOf := func(m pass.Model) (string, error) { return store.PutModel(t.Context(), m) }
 			for _, given := range []struct {
-				model *pipeline.Model
+				model *pass.Model
 				want  error
-			}{{nil, pipeline.ErrNotRepeatable}, {&r.Model, pipeline.ErrRefused}, {&from.From, nil}} {
-				if err := v.Retrain(t.Context(), open, digestOf, given.model, "pacsgp test", pipeline.Resources{}, pipeline.Observer{}); !errors.Is(err, given.want) {
+			}{{nil, pipeline.ErrNotRepeatable}, {&r.Model, job.ErrRefused}, {&from.From, nil}} {
+				if err := v.Retrain(t.Context(), open, digestOf, given.model, "pacsgp test", job.Resources{}, job.Observer{}); !errors.Is(err, given.want) {
 					t.Errorf("training again: %v, want %v", err, given.want)
 				}
 			}
@@ -118,16 +122,16 @@ func TestWarmStart(t *testing.T) {
 // TestWarmStartSeesNoHoldoutRow: with hold-out rows a model that has seen rows of the sample,
 // or of which that cannot be known, is refused; and no certificate can say otherwise.
 func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
-	j := job(t, func(j *pipeline.Job) { tiny(j); heldApart(j); j.Train.WarmStart = true })
+	j := testJob(t, func(j *job.Job) { tiny(j); heldApart(j); j.Train.WarmStart = true })
 	l := newLake(waves(480, 0.1, 7), 160, 320)
 	var store pipelinetest.Store
 	first := run(t, j, l.window(&store, 0, nil))
 	from := ancestorOf(first)
-	for name, env := range map[string]pipeline.Environment{
+	for name, env := range map[string]fit.Environment{
 		"overlapping": l.window(&pipelinetest.Store{}, 479, from), "of no log": l.environment(&pipelinetest.Store{}),
 	} {
 		env.Ancestor = from
-		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrConfig) {
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%s: %v, want a refusal", name, err)
 		}
 	}
@@ -152,15 +156,15 @@ func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
 func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 	p := publish(t, newLake(waves(300, 0.1, 7), 300), tiny)
 	m := p.result.Model
-	scale := func(a pipeline.Affine, centre, by float64) pipeline.Affine {
-		return pipeline.Affine{Name: a.Name, Centre: a.Centre + centre, Scale: a.Scale * by}
+	scale := func(a job.Affine, centre, by float64) job.Affine {
+		return job.Affine{Name: a.Name, Centre: a.Centre + centre, Scale: a.Scale * by}
 	}
-	features := []pipeline.Affine{scale(m.Meta.Features[0], 0.3, 2), scale(m.Meta.Features[1], -1, 0.7)}
+	features := []job.Affine{scale(m.Meta.Features[0], 0.3, 2), scale(m.Meta.Features[1], -1, 0.7)}
 	rows := make([][2]float64, 0, 30)
 	for i := range 20 {
 		rows = append(rows, [2]float64{p.lake.columns[0][i], p.lake.columns[1][i]})
 	}
-	raw := func(of *model.Posterior, features []pipeline.Affine, target pipeline.Affine, rows [][2]float64) (means, deviations []float64) {
+	raw := func(of *model.Posterior, features []job.Affine, target job.Affine, rows [][2]float64) (means, deviations []float64) {
 		t.Helper()
 		predictor, err := model.NewPredictor(of, 1)
 		fatal.If(t, err)
@@ -175,8 +179,8 @@ func TestStartValuesInOtherScalesAreTheSameFunctions(t *testing.T) {
 		}
 		return means, deviations
 	}
-	for name, target := range map[string]pipeline.Affine{"scale": scale(m.Meta.Target, 0, 3), "centre": scale(m.Meta.Target, 2, 0.5)} {
-		q, err := m.ScaledAs(features, target)
+	for name, target := range map[string]job.Affine{"scale": scale(m.Meta.Target, 0, 3), "centre": scale(m.Meta.Target, 2, 0.5)} {
+		q, err := pipeline.ScaledAs(m, features, target)
 		fatal.If(t, err)
 		at, within := rows, 1e-6
 		if name == "centre" { // the constant goes through the inducing points, but for the jitter

@@ -13,6 +13,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -24,25 +26,25 @@ func (l *lake) spoil(rows ...int) {
 	}
 }
 
-func tolerant(j *pipeline.Job) {
+func tolerant(j *job.Job) {
 	tiny(j)
 	j.BadRows.Tolerance = 0.01
 }
 
-func tolerantDrop(j *pipeline.Job) {
+func tolerantDrop(j *job.Job) {
 	tolerant(j)
-	j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesDropped}
+	j.Copies = job.CopiesDecl{Policy: job.CopiesDropped}
 }
 
 // A shelf is a quarantine in memory.
 type shelf struct {
 	columns []string
-	rows    []pipeline.BadRow
+	rows    []dataset.BadRow
 }
 
-func (s *shelf) Put(_ context.Context, columns []string, _ []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
+func (s *shelf) Put(_ context.Context, columns []string, _ []dataset.Shard, each func(func(dataset.BadRow) error) error) error {
 	s.columns, s.rows = columns, nil
-	return each(func(r pipeline.BadRow) error {
+	return each(func(r dataset.BadRow) error {
 		r.Values = slices.Clone(r.Values)
 		s.rows = append(s.rows, r)
 		return nil
@@ -68,7 +70,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 		kept := &shelf{}
 		env := l.environment(p.store)
 		env.Quarantine = kept
-		p.result = run(t, job(t, tolerant), env)
+		p.result = run(t, testJob(t, tolerant), env)
 		p.certificate = p.result.Certificate
 		return p, kept
 	}
@@ -120,7 +122,7 @@ func TestToleratedBadRowsAreUsedForNothing(t *testing.T) {
 // many, before it trains and before it counts as an attempt.
 func TestTooManyBadRowsStopTheJob(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
+		change func(*job.Job)
 		spoilt []int
 		mark   bool
 		words  []string
@@ -133,7 +135,7 @@ func TestTooManyBadRowsStopTheJob(t *testing.T) {
 			l.spoil(c.spoilt...)
 			l.mark = c.mark
 			var store pipelinetest.Store
-			_, err := pipeline.Run(t.Context(), job(t, c.change), l.environment(&store))
+			_, err := pipeline.Run(t.Context(), testJob(t, c.change), l.environment(&store))
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -187,24 +189,24 @@ func TestForgedBadRowsAreRefused(t *testing.T) {
 	} {
 		ev := evidence(p.certificate)
 		change(&ev)
-		fit(&ev)
+		mustFit(&ev)
 		forged, err := certify.Certify(ev)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: %v, want it refused", name, err)
 		}
 	}
 	ev := evidence(p.certificate)
 	ev.Ledger.Bad += 10 // beyond the tolerance
 	ev.Ledger.Reference -= 10
-	fit(&ev)
+	mustFit(&ev)
 	forged, err := certify.Certify(ev)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("more bad rows than the job tolerates: %v, want it refused without the rows", err)
 	}
 }

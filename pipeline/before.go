@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // finishedBefore is the outcome of an earlier run of this job on the same files, nil if there
@@ -30,7 +31,7 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 		if r.State != StateFinished || r.Exit == nil || r.Job != identity.String() || r.Record == nil || len(r.Artifacts) == 0 {
 			continue
 		}
-		if slices.ContainsFunc(files, func(f File) bool { return !f.Modified.Before(r.Began) }) {
+		if slices.ContainsFunc(files, func(f dataset.File) bool { return !f.Modified.Before(r.Began) }) {
 			return nil, nil
 		}
 		o, err := s.again(ctx, r, listed(files, s.how.Folder))
@@ -43,7 +44,7 @@ func (s *stage) finishedBefore(ctx context.Context) (*Outcome, error) {
 }
 
 // again is the outcome of a finished run, nil if it had other files or is not complete.
-func (s *stage) again(ctx context.Context, r *RunState, files []ManifestFile) (*Outcome, error) {
+func (s *stage) again(ctx context.Context, r *RunState, files []dataset.ManifestFile) (*Outcome, error) {
 	if s.how.BadRows != nil && !s.how.BadRows.Kept() { // a new run keeps them again
 		return nil, nil
 	}
@@ -108,6 +109,6 @@ func (s *stage) unchanged(ctx context.Context, o *Outcome) error {
 			current = "It is the current one"
 		}
 	}
-	s.how.Observer.notice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
+	s.how.Observer.ReportNotice(fmt.Sprintf("this job has finished on these files before, with certificate %.12s: nothing is trained (the files are the same by path, size and footer). %s", o.Result.ID, current))
 	return s.at.Clear(ctx)
 }

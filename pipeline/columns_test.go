@@ -11,7 +11,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -25,19 +26,19 @@ func squares(n int) [][]float64 {
 }
 
 func TestColumns(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) pipeline.Source{
-		"given shards": func(*testing.T) pipeline.Source {
+	for name, open := range map[string]func(*testing.T) dataset.Source{
+		"given shards": func(*testing.T) dataset.Source {
 			m := pipelinetest.NewMemory([]string{"x", "y"}, squares(25), 10, 0, 7)
 			m.Table.BatchRows = 4
 			return m
 		},
-		"no shards given": func(*testing.T) pipeline.Source {
+		"no shards given": func(*testing.T) dataset.Source {
 			return pipelinetest.NewMemory([]string{"x", "y"}, squares(10_000))
 		},
-		"chosen": func(*testing.T) pipeline.Source {
+		"chosen": func(*testing.T) dataset.Source {
 			m := pipelinetest.NewMemory([]string{"y", "x"}, squares(50))
 			m.Table.BatchRows = 8
-			return m.Choose(pipeline.Choice{Features: []string{"x"}, Target: "y"})
+			return m.Choose(dataset.Choice{Features: []string{"x"}, Target: "y"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) { pipelinetest.TestSource(t, open) })
@@ -58,7 +59,7 @@ func TestColumnsOfAnotherFormAreErrors(t *testing.T) {
 		"too many shards": {names: []string{"x"}, data: [][]float64{{1, 2}}, shards: []int{1, 2}, want: "shards of [1 2] rows in a table of 2"},
 		"negative shards": {names: []string{"x"}, data: [][]float64{{1, 2}}, shards: []int{-1}, want: "shards of [-1] rows"},
 	} {
-		if _, err := pipeline.Columns(c.names, c.data, c.shards...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := dataset.Columns(c.names, c.data, c.shards...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -82,7 +83,7 @@ func TestColumnsAreChosen(t *testing.T) {
 		"a feature twice":     {features: []string{"a", "a"}, target: "y", faults: []string{`features: column "a" is named twice`}},
 		"the target, as both": {features: []string{"a", "y"}, target: "y", faults: []string{`target: column "y" is named twice`}},
 	} {
-		src, err := table.Table.Open(t.Context(), pipeline.Choice{Features: c.features, Exclude: c.exclude, Target: c.target})
+		src, err := table.Table.Open(t.Context(), dataset.Choice{Features: c.features, Exclude: c.exclude, Target: c.target})
 		if c.faults == nil {
 			if err != nil || !slices.Equal(src.Columns(), c.want) {
 				t.Errorf("%s: %v, %v, want the columns %q", name, src, err, c.want)
@@ -90,7 +91,7 @@ func TestColumnsAreChosen(t *testing.T) {
 			continue
 		}
 		for _, fault := range c.faults {
-			if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), fault) {
+			if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), fault) {
 				t.Errorf("%s: %v, want ErrConfig and %q", name, err, fault)
 			}
 		}
@@ -99,7 +100,7 @@ func TestColumnsAreChosen(t *testing.T) {
 
 func TestColumnsMarkBadRows(t *testing.T) {
 	a := []float64{1, math.NaN(), 3, math.Inf(1)}
-	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(pipeline.Choice{Mark: true})
+	src := pipelinetest.NewMemory([]string{"a", "b"}, [][]float64{a, {1, 2, 3, math.Inf(-1)}}).Choose(dataset.Choice{Mark: true})
 	record, err := first(t.Context(), src)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func TestColumnsMarkBadRows(t *testing.T) {
 }
 
 // first reads the first batch of a source.
-func first(ctx context.Context, src pipeline.Source) (arrow.Record, error) {
+func first(ctx context.Context, src dataset.Source) (arrow.Record, error) {
 	b, err := src.Open(ctx, 0)
 	if err != nil {
 		return nil, err

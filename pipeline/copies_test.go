@@ -13,6 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -29,14 +31,14 @@ func repeated(n, times int, noise float64, seed uint64) [][]float64 {
 	return columns
 }
 
-func drop(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesDropped }
+func drop(j *job.Job) { tiny(j); j.Copies.Policy = job.CopiesDropped }
 
-func keepAll(j *pipeline.Job) { tiny(j); j.Copies.Policy = pipeline.CopiesKept }
+func keepAll(j *job.Job) { tiny(j); j.Copies.Policy = job.CopiesKept }
 
-func limited(share float64) func(*pipeline.Job) {
-	return func(j *pipeline.Job) {
+func limited(share float64) func(*job.Job) {
+	return func(j *job.Job) {
 		tiny(j)
-		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: share}
+		j.Copies = job.CopiesDecl{Policy: job.CopiesLimited, Limit: share}
 	}
 }
 
@@ -59,10 +61,10 @@ func firsts(columns [][]float64) []int64 {
 func TestCopiesStopTheJob(t *testing.T) {
 	var store pipelinetest.Store
 	env := newLake(repeated(400, 50, 0.5, 70)).environment(&store)
-	var phases []pipeline.Phase
-	env.Observer.Progress = func(p pipeline.Progress) { phases = append(phases, p.Phase) }
-	_, err := pipeline.Run(t.Context(), job(t, limited(0.01)), env)
-	if !errors.Is(err, pipeline.ErrData) {
+	var phases []job.Phase
+	env.Observer.Progress = func(p job.Progress) { phases = append(phases, p.Phase) }
+	_, err := pipeline.Run(t.Context(), testJob(t, limited(0.01)), env)
+	if !errors.Is(err, job.ErrData) {
 		t.Fatalf("error %v, want ErrData", err)
 	}
 	for _, want := range []string{"more than 1 % of the rows", "duplicates: drop", "duplicates: keep"} {
@@ -70,7 +72,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
-	if log, err := store.Log(); err != nil || len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil || !slices.Equal(phases, []pipeline.Phase{pipeline.PhaseSurvey}) {
+	if log, err := store.Log(); err != nil || len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil || !slices.Equal(phases, []job.Phase{job.PhaseSurvey}) {
 		t.Errorf("something was begun: %v", phases)
 	}
 }
@@ -82,7 +84,7 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 		var store pipelinetest.Store
 		env := l.environment(&store)
 		var readings atomic.Int64
-		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 			src, err := l.open(ctx, features)
 			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
@@ -93,7 +95,7 @@ func TestCopiesAreDroppedByDefault(t *testing.T) {
 		env.Resources.Memory = kept
 		var notices []string
 		env.Observer.Notice = func(text string) { notices = append(notices, text) }
-		r, err := pipeline.Run(t.Context(), job(t, tiny), env)
+		r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 		fatal.If(t, err)
 		c := r.Certificate
 		if got := c.Copies; got.Policy != certify.CopiesDropped || got.Distinct != 300 || c.Ledger.Copies != int64(300*(times-1)) {
@@ -120,8 +122,8 @@ func TestCopiesUpToTheLimit(t *testing.T) {
 	}
 	columns[0][50], columns[1][50] = columns[0][49], columns[1][49] // another target
 	for limit, stops := range map[float64]bool{0: true, 0.0149: true, 0.015: false, 0.02: false, 1: false} {
-		_, err := pipeline.Run(t.Context(), job(t, limited(limit)), newLake(columns).environment(&pipelinetest.Store{}))
-		if errors.Is(err, pipeline.ErrData) != stops || err != nil && !stops {
+		_, err := pipeline.Run(t.Context(), testJob(t, limited(limit)), newLake(columns).environment(&pipelinetest.Store{}))
+		if errors.Is(err, job.ErrData) != stops || err != nil && !stops {
 			t.Errorf("3 copies in 200 rows, limit %v: %v, want an error: %v", limit, err, stops)
 		}
 	}
@@ -133,7 +135,7 @@ func TestZeroesOfBothSignsAreCopies(t *testing.T) {
 	for i := range 2 {
 		columns[0][i], columns[1][i], columns[2][i] = math.Copysign(0, float64(i)-0.5), 1, 1
 	}
-	r, err := pipeline.Run(t.Context(), job(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
+	r, err := pipeline.Run(t.Context(), testJob(t, tiny), newLake(columns).environment(&pipelinetest.Store{}))
 	fatal.If(t, err)
 	if r.Certificate.Copies.Rows != 1 {
 		t.Errorf("%+v, want 1 copy", r.Certificate.Copies)
@@ -144,7 +146,7 @@ func TestZeroesOfBothSignsAreCopies(t *testing.T) {
 // because it is constant on the reference rows tells no rows apart.
 func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	columns := repeated(100, 2, 0.3, 73)
-	reference := pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows()
+	reference := pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 200, false, 1))
 	rare := make([]float64, 200)
 	for i := range rare {
 		if !slices.Contains(reference, int64(i)) {
@@ -153,7 +155,7 @@ func TestColumnsThatAreLeftOutTellNoRowsApart(t *testing.T) {
 	}
 	l := newLake(columns, 120, 80)
 	l.names, l.columns = append([]string{"0"}, l.names...), append([][]float64{rare}, l.columns...)
-	r, err := pipeline.Run(t.Context(), job(t, tiny), l.environment(&pipelinetest.Store{}))
+	r, err := pipeline.Run(t.Context(), testJob(t, tiny), l.environment(&pipelinetest.Store{}))
 	fatal.If(t, err)
 	if r.Certificate.Copies.Rows != 100 {
 		t.Errorf("%+v, want 100 copies", r.Certificate.Copies)
@@ -167,7 +169,7 @@ func TestDroppedCopiesAreNotCertifiedOn(t *testing.T) {
 	columns := repeated(400, 50, 0.5, 70)
 	p := publish(t, newLake(columns, 9000, 11_000), drop)
 	c := p.certificate
-	reference := pipeline.NewRoles("pacsgp", 20_000, false, 1).ReferenceRows()
+	reference := pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 20_000, false, 1))
 	var both int64
 	for _, i := range firsts(columns) {
 		if slices.Contains(reference, i) {
@@ -263,7 +265,7 @@ func TestForgedCopiesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := forge(t, c.of.certificate, c.change)
-			if _, err := c.of.verify(t, f, c.of.result.Model, c.of.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := c.of.verify(t, f, c.of.result.Model, c.of.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
 				t.Errorf("Verify = %v, want a refusal", err)
 			}
 		})
@@ -282,7 +284,7 @@ func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 		var store pipelinetest.Store
 		env := l.environment(&store)
 		readings := 0
-		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+		env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 			src, err := l.open(ctx, features)
 			if err != nil {
 				return nil, err
@@ -295,7 +297,7 @@ func TestCopiesThatChangeMeanwhileAreNoticed(t *testing.T) {
 				}
 			}}, nil
 		}
-		if _, err := pipeline.Run(t.Context(), job(t, drop), env); !errors.Is(err, pipeline.ErrChanged) && opened < 5 {
+		if _, err := pipeline.Run(t.Context(), testJob(t, drop), env); !errors.Is(err, job.ErrChanged) && opened < 5 {
 			t.Errorf("a change at reading %d: %v, want ErrChanged", opened+1, err)
 		}
 	}

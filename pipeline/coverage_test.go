@@ -16,6 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -58,7 +59,7 @@ func (n nature) bayesError(epsilon float64) float64 { return n.missRisk(0, n.sig
 // risks are the true risks of a draw of Q and of its mean, in the units of the
 // posterior scaled back by target and feature: the closed form above, by the
 // midpoint rule over x.
-func (n nature) risks(q *model.Posterior, feature, target pipeline.Affine, epsilon float64) (draw, mean float64, err error) {
+func (n nature) risks(q *model.Posterior, feature, target job.Affine, epsilon float64) (draw, mean float64, err error) {
 	const points = 600 // lengthscales are above 0.05: the rule's error is far below the bound's slack
 	predictor, err := model.NewPredictor(q, 1)
 	if err != nil {
@@ -131,16 +132,16 @@ type outcome struct {
 // A law draws rows and knows the risks of a draw of Q and of its mean.
 type law interface {
 	draw(rows int, rng *rand.Rand) [][]float64
-	risks(q *model.Posterior, feature, target pipeline.Affine, epsilon float64) (draw, mean float64, err error)
+	risks(q *model.Posterior, feature, target job.Affine, epsilon float64) (draw, mean float64, err error)
 }
 
 // certifyDraw runs the pipeline on rows drawn from a law.
-func certifyDraw(ctx context.Context, n law, rows int, j pipeline.Job, rng *rand.Rand) (outcome, error) {
+func certifyDraw(ctx context.Context, n law, rows int, j job.Job, rng *rand.Rand) (outcome, error) {
 	return certifyRows(ctx, n, n.draw(rows, rng), j)
 }
 
 // certifyRows runs the pipeline on these rows.
-func certifyRows(ctx context.Context, n law, columns [][]float64, j pipeline.Job) (outcome, error) {
+func certifyRows(ctx context.Context, n law, columns [][]float64, j job.Job) (outcome, error) {
 	var store pipelinetest.Store
 	src := pipelinetest.NewMemory([]string{"x", "y"}, columns)
 	r, err := pipeline.Run(ctx, j, environment(src, &store))
@@ -179,7 +180,7 @@ func (c terrace) draw(rows int, rng *rand.Rand) [][]float64 {
 }
 
 // risks are exact: a prediction covers a part of [−1, 1] about the height.
-func (c terrace) risks(q *model.Posterior, feature, target pipeline.Affine, epsilon float64) (draw, mean float64, err error) {
+func (c terrace) risks(q *model.Posterior, feature, target job.Affine, epsilon float64) (draw, mean float64, err error) {
 	predictor, err := model.NewPredictor(q, 1)
 	if err != nil {
 		return 0, 0, err
@@ -231,17 +232,17 @@ func TestCoverage(t *testing.T) {
 		name   string
 		law    terrace
 		n      int64
-		change func(*pipeline.Job)
+		change func(*job.Job)
 	}{
-		{"flat", each, rows - rows/10, func(*pipeline.Job) {}},
-		{"peaked", each, rows - rows/10, func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 }},
-		{"unscaled", each, rows, func(j *pipeline.Job) { j.Scaling = pipeline.ScalingNone }},
-		{"list", terrace{48, 2, 4}, rows - rows/10, func(j *pipeline.Job) { j.Inducing = []int{32, 33, 34} }},
+		{"flat", each, rows - rows/10, func(*job.Job) {}},
+		{"peaked", each, rows - rows/10, func(j *job.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 }},
+		{"unscaled", each, rows, func(j *job.Job) { j.Scaling = job.ScalingNone }},
+		{"list", terrace{48, 2, 4}, rows - rows/10, func(j *job.Job) { j.Inducing = []int{32, 33, 34} }},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			j := job(t, func(j *pipeline.Job) {
-				j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
-				j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
+			j := testJob(t, func(j *job.Job) {
+				j.Loss, j.Delta = job.LossDecl{Epsilon: epsilon}, delta
+				j.Kernel.Isotropic, j.Grid = true, job.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 				j.Inducing, j.Train.Passes = []int{24}, 10
 				kind.change(j)
 			})
@@ -318,9 +319,9 @@ func upper(t *testing.T, terms certify.Terms) float64 {
 func TestReferenceRowsMayBeAnything(t *testing.T) {
 	const rows, delta, epsilon = 400, 0.3, 0.1
 	law := terrace{3, 0, 1}
-	j := job(t, func(j *pipeline.Job) {
-		j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
-		j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
+	j := testJob(t, func(j *job.Job) {
+		j.Loss, j.Delta = job.LossDecl{Epsilon: epsilon}, delta
+		j.Kernel.Isotropic, j.Grid = true, job.GridDecl{Min: -2, Max: 0, Step: 2, Prior: certify.PriorFlat}
 		j.Inducing, j.Train.Passes = []int{3}, 5
 	})
 	reference := plainly(law.draw(rows, rand.New(rand.NewPCG(1, 1))), j.Roles.Key).reference
@@ -372,7 +373,7 @@ func TestCoverageFailsWithAPriorFittedToTheRows(t *testing.T) {
 		if err != nil {
 			return violation{}, err
 		}
-		unscaled := pipeline.Affine{Scale: 1}
+		unscaled := job.Affine{Scale: 1}
 		risk, _, err := law.risks(q, unscaled, unscaled, epsilon)
 		if err != nil {
 			return violation{}, err
@@ -469,8 +470,8 @@ func TestNoiseIsNeverCertifiedBelowItsBayesError(t *testing.T) {
 	best := law.bayesError(epsilon)
 	runs := simulations(t, 40)
 	outcomes := simulate(t, runs, func(ctx context.Context, rng *rand.Rand, seed int) (outcome, error) {
-		j := job(t, func(j *pipeline.Job) {
-			j.Loss = pipeline.LossDecl{Epsilon: epsilon}
+		j := testJob(t, func(j *job.Job) {
+			j.Loss = job.LossDecl{Epsilon: epsilon}
 			j.Delta, j.Inducing, j.Train.Passes = 0.05, []int{[]int{5, 40, 100}[seed%3]}, 5
 		})
 		return certifyDraw(ctx, law, 300, j, rng)

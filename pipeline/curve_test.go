@@ -8,20 +8,22 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // anyTolerance asks for every tolerance at once.
-func anyTolerance(j *pipeline.Job) {
+func anyTolerance(j *job.Job) {
 	tiny(j)
-	j.Loss, j.Roles.Holdout, j.Guarantees = pipeline.LossDecl{Tolerance: pipeline.AnyTolerance}, 0.3, nil
+	j.Loss, j.Roles.Holdout, j.Guarantees = job.LossDecl{Tolerance: job.AnyTolerance}, 0.3, nil
 }
 
 // A job without a tolerance gets a curve, which is verified with and without rows; half of the hold-out
 // rows and more lie within the tolerances that the curve promises for fresh ones.
 func TestCurveThroughThePipeline(t *testing.T) {
 	l := newLake(waves(900, 0.2, 4), 400, 500)
-	p := publish(t, l, func(j *pipeline.Job) { anyTolerance(j); j.Inducing, j.Train.Passes = []int{20}, 20 })
+	p := publish(t, l, func(j *job.Job) { anyTolerance(j); j.Inducing, j.Train.Passes = []int{20}, 20 })
 	g, ok := p.certificate.Claim(certify.ClaimCurve)
 	if !ok || g.Status != certify.StatusCertified || p.certificate.Loss.Kind != certify.LossZeroOne || len(g.Curve.Steps) < 20 {
 		t.Fatalf("%t, %+v", ok, g)
@@ -48,13 +50,13 @@ func TestCurveThroughThePipeline(t *testing.T) {
 			beyond[i] = 0
 		}
 	})
-	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("a curve with fewer rows far out: %v", err)
 	}
 }
 
 // errorsOf are the errors of the mean on hold-out rows.
-func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (off []float64) {
+func errorsOf(t *testing.T, m pass.Model, l *lake, n int64, share float64) (off []float64) {
 	t.Helper()
 	src, err := l.open(t.Context(), m.Meta.Inputs())
 	fatal.If(t, err)
@@ -65,7 +67,7 @@ func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (
 	}))
 	r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
 	fatal.If(t, err)
-	for _, i := range r.HoldoutRows(77) {
+	for _, i := range pipeline.HoldoutRows(r, 77) {
 		off = append(off, math.Abs(all[i].Mean-l.columns[len(l.columns)-1][i]))
 	}
 	return off
@@ -75,14 +77,14 @@ func errorsOf(t *testing.T, m pipeline.Model, l *lake, n int64, share float64) (
 func TestCurveEndsTheLooks(t *testing.T) {
 	l, other := newLake(waves(400, 0.2, 4), 150, 250), newLake(waves(400, 0.2, 9), 150, 250)
 	log := &pipelinetest.Store{}
-	curve := func(j *pipeline.Job) {
+	curve := func(j *job.Job) {
 		j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodCurve}
 	}
-	count := func(*pipeline.Job) {}
+	count := func(*job.Job) {}
 	for _, c := range []struct {
 		name  string
 		on    *lake
-		what  func(*pipeline.Job)
+		what  func(*job.Job)
 		ended bool
 		looks int
 	}{
@@ -90,7 +92,7 @@ func TestCurveEndsTheLooks(t *testing.T) {
 		{"the curve of the same model", l, curve, false, 1},
 		{"the same curve again", l, curve, false, 1},
 		{"the same count again", l, count, false, 0},
-		{"another count", l, func(j *pipeline.Job) { j.Train.Seed = 5 }, true, 2},
+		{"another count", l, func(j *job.Job) { j.Train.Seed = 5 }, true, 2},
 		{"other rows", other, curve, false, 0},
 	} {
 		got := reuser(t, log, c.on, c.what, 0)

@@ -10,6 +10,9 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -31,7 +34,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		columns [][]float64
-		change  func(*pipeline.Job)
+		change  func(*job.Job)
 		want    string
 	}{
 		{"no row", cut(0), nil, "0 rows"},
@@ -39,13 +42,13 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 		{"too few rows for the scaling", cut(19), nil, "scaling: none"},
 		{"constant target", [][]float64{good[0], good[1], constants(7)}, nil, `target "y" has one value, 7`},
 		{"all features constant", [][]float64{constants(1), constants(2), good[2]}, nil, "no feature is left"},
-		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *pipeline.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
+		{"declared feature constant", [][]float64{good[0], constants(2), good[2]}, func(j *job.Job) { j.Features = []string{"a", "b"} }, `feature "b" has one value, 2`},
 		{"value of no use", [][]float64{huge(), good[1], good[2]}, nil, "beyond 1e30"},
 		{"NaN", [][]float64{good[0], good[1], append(slices.Clone(good[2][:99]), math.NaN())}, nil, `row 99 (from 0), column "y"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var store pipelinetest.Store
-			_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+			_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 				tiny(j)
 				if c.change != nil {
 					c.change(j)
@@ -54,7 +57,7 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
-			if ours := c.name != "NaN" && c.want != "beyond 1e30"; errors.Is(err, pipeline.ErrData) || errors.Is(err, pipeline.ErrConfig) {
+			if ours := c.name != "NaN" && c.want != "beyond 1e30"; errors.Is(err, job.ErrData) || errors.Is(err, job.ErrConfig) {
 				if !ours {
 					t.Errorf("error %v is marked as one of the job", err)
 				}
@@ -71,8 +74,8 @@ func TestUnusableRowsAreErrors(t *testing.T) {
 // The smallest samples that can be run give a certificate that says next to
 // nothing.
 func TestSmallestSamplesSayNothing(t *testing.T) {
-	for n, change := range map[int]func(*pipeline.Job){2: unscaled, 20: nil} {
-		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *pipeline.Job) {
+	for n, change := range map[int]func(*job.Job){2: unscaled, 20: nil} {
+		p := publish(t, newLake(waves(n, 0.1, 42)), func(j *job.Job) {
 			tiny(j)
 			if change != nil {
 				change(j)
@@ -105,14 +108,14 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 			var store pipelinetest.Store
 			env := before.environment(&store)
 			opened := 0
-			env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
+			env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 				if opened++; opened == 1 {
 					return before.open(ctx, features)
 				}
 				return after.open(ctx, features)
 			}
-			_, err := pipeline.Run(t.Context(), job(t, tiny), env)
-			if !errors.Is(err, pipeline.ErrChanged) {
+			_, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
+			if !errors.Is(err, job.ErrChanged) {
 				t.Errorf("error %v, want ErrChanged", err)
 			}
 			if log, err := store.Log(); err != nil || len(store.Certificates) != 0 || len(log.Attempts) != 1 {
@@ -125,7 +128,9 @@ func TestRowsThatChangeBeforeTheLastPassAreRefused(t *testing.T) {
 // trainRow and the next one are train rows of 200.
 const trainRow = 57
 
-func referenceRow() int64 { return pipeline.NewRoles("pacsgp", 200, false, 1).ReferenceRows()[3] }
+func referenceRow() int64 {
+	return pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 200, false, 1))[3]
+}
 
 func swap(columns [][]float64, i, j int) {
 	for _, c := range columns {
@@ -136,11 +141,11 @@ func swap(columns [][]float64, i, j int) {
 // A damagedSink reads back another model than was put.
 type damagedSink struct {
 	*pipelinetest.Store
-	damage func(*pipeline.Model)
+	damage func(*pass.Model)
 }
 
 // GetModel returns the damaged model.
-func (s damagedSink) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+func (s damagedSink) GetModel(ctx context.Context, digest string) (pass.Model, error) {
 	m, err := s.Store.GetModel(ctx, digest)
 	s.damage(&m)
 	return m, err
@@ -150,30 +155,30 @@ func (s damagedSink) GetModel(ctx context.Context, digest string) (pipeline.Mode
 // numbers do not bear it: there is no certificate, or one that says that the
 // jitter condition is broken, which verifies.
 func TestDamagedModelsAreNotCertified(t *testing.T) {
-	for name, damage := range map[string]func(*pipeline.Model){
-		"L":             func(m *pipeline.Model) { m.Posterior.L[0] *= 1.01 },
-		"Z":             func(m *pipeline.Model) { m.Posterior.Z[0] += 0.01 },
-		"factor":        func(m *pipeline.Model) { m.Posterior.Factor[0] = math.NaN() },
-		"mean":          func(m *pipeline.Model) { m.Posterior.Mean[2] = math.Inf(1) },
-		"lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales[0] *= 1.01; m.Posterior.Kernel.Lengthscales[0] *= 1.01 },
-		"variance":      func(m *pipeline.Model) { m.Posterior.Kernel.Variance *= 1.01 },
-		"index":         func(m *pipeline.Model) { m.Meta.Theta[0].Index++ },
-		"scaling":       func(m *pipeline.Model) { m.Meta.Features[1].Scale *= 2 },
-		"target":        func(m *pipeline.Model) { m.Meta.Target.Centre++ },
-		"feature names": func(m *pipeline.Model) { m.Meta.Features[0].Name = "b"; m.Meta.Features[1].Name = "a" },
+	for name, damage := range map[string]func(*pass.Model){
+		"L":             func(m *pass.Model) { m.Posterior.L[0] *= 1.01 },
+		"Z":             func(m *pass.Model) { m.Posterior.Z[0] += 0.01 },
+		"factor":        func(m *pass.Model) { m.Posterior.Factor[0] = math.NaN() },
+		"mean":          func(m *pass.Model) { m.Posterior.Mean[2] = math.Inf(1) },
+		"lengthscale":   func(m *pass.Model) { m.Meta.Lengthscales[0] *= 1.01; m.Posterior.Kernel.Lengthscales[0] *= 1.01 },
+		"variance":      func(m *pass.Model) { m.Posterior.Kernel.Variance *= 1.01 },
+		"index":         func(m *pass.Model) { m.Meta.Theta[0].Index++ },
+		"scaling":       func(m *pass.Model) { m.Meta.Features[1].Scale *= 2 },
+		"target":        func(m *pass.Model) { m.Meta.Target.Centre++ },
+		"feature names": func(m *pass.Model) { m.Meta.Features[0].Name = "b"; m.Meta.Features[1].Name = "a" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store pipelinetest.Store
 			env := newLake(waves(200, 0.1, 44)).environment(&store)
 			env.Sink = damagedSink{&store, damage}
-			r, err := pipeline.Run(t.Context(), job(t, tiny), env)
+			r, err := pipeline.Run(t.Context(), testJob(t, tiny), env)
 			if broken := name == "L" || name == "Z"; broken && err == nil {
 				for _, g := range r.Certificate.Claims {
 					if g.Status != certify.StatusVoid {
 						t.Errorf("guarantee %s is %s, want indicative", g.ID, g.Status)
 					}
 				}
-				if _, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, nil, pipeline.Resources{}); err != nil {
+				if _, err := pipeline.Verify(t.Context(), r.Certificate, r.Model, r.ModelDigest, nil, job.Resources{}); err != nil {
 					t.Errorf("the certificate that says so does not verify: %v", err)
 				}
 			} else if err == nil || len(store.Certificates) > 0 {
@@ -187,9 +192,9 @@ func TestDamagedModelsAreNotCertified(t *testing.T) {
 // nothing but that pass: called again it gives the bytes of a run without fault.
 func TestRunAfterAFaultOfTheSource(t *testing.T) {
 	columns := waves(300, 0.1, 46)
-	j := job(t, func(j *pipeline.Job) {
+	j := testJob(t, func(j *job.Job) {
 		tiny(j)
-		j.Train.Mode, j.Train.Batch, j.Train.Passes = pipeline.TrainMiniBatch, 60, 2
+		j.Train.Mode, j.Train.Batch, j.Train.Passes = job.TrainMiniBatch, 60, 2
 	})
 	var whole pipelinetest.Store
 	run(t, j, environment(source(columns, 150, 150), &whole))
@@ -210,7 +215,7 @@ func TestRunAfterAFaultOfTheSource(t *testing.T) {
 			}
 		}
 		env := environment(src, &store)
-		env.Resources = pipeline.Resources{Workers: 1, Memory: streamed, Checkpoint: 1}
+		env.Resources = job.Resources{Workers: 1, Memory: streamed, Checkpoint: 1}
 		_, err := pipeline.Run(t.Context(), j, env)
 		if err == nil {
 			break

@@ -1,71 +1,67 @@
-// Package pipeline is the stage: from the rows of a [Source] to a model and its
-// certificate in a [Sink]. This page follows one row, explains the ideas, and says where
-// to add a feature.
+// Package pipeline is the stage: from the rows of a source to a model and its certificate in a
+// sink. This page follows one row, explains the ideas, and says where to add a feature.
 //
 // # One row's way
 //
-//	ingest/*        a shard is decoded, its values are checked and digested
-//	pipeline        the row gets a role, and is scaled                    (Roles, scaler)
-//	model           fits Q to the train rows; then says what Q loses on a row
-//	pipeline        adds the losses up exactly, and merges the sums       (Pass)
-//	certify         turns sums and KL into bounds and sentences
-//	sink/*          writes model and certificate
+//	ingest/*           a shard is decoded, its values are checked and digested
+//	pipeline/dataset   the row gets its role, and is scaled                 (Roles, Scaler)
+//	pipeline/fit       feeds it to the trainer of package model, which fits Q
+//	pipeline/pass      adds the losses of Q up exactly, and merges the sums (Pass)
+//	certify            turns sums and KL into bounds
+//	sink/*             writes model and certificate
 //
-// It never goes back up. In the first pass (survey) reference rows give the scaling, and
-// all values the digest of the sample. In training the other rows are scaled and reach
-// the trainer through a feed: in ordinal order for full passes, through a shuffle
-// buffer for mini-batches, from memory if they fit the budget. In the last pass
-// (lastPassResult), from a source opened again and a model read back from its bytes, each
-// train row gives its expected loss; from training this pass gets a [Handover] and nothing
-// else. Its findings go to package certify as plain numbers.
+// Arrows point down: pipeline -> {fit, pass} -> dataset -> job -> certify. Package job has the
+// declarations, and knows no rows. In the first pass ([pass.First]) the reference rows give the
+// scaling, and all values the digest of the sample. In training the other rows reach the trainer
+// through a feed: in ordinal order for full passes, through a shuffle buffer for mini-batches,
+// from memory if they fit the budget. In the last pass ([pass.Last]), from a source opened again
+// and a model read back from its bytes, each train row gives its expected loss; from training this
+// pass gets a [pass.Handover] and nothing else. [pass.Evidence] gives its findings to package
+// certify.
 //
 // # Entry points
 //
-// A program declares a [Job], completes it by [Job.WithDefaults], and opens its rows: an
-// adapter's [Rows], or its own by [Columns]. [Train] walks the way above, and
-// publishes to an [Output]. It holds the output from the record of the run
-// until the pointer has moved. [TrainForParts] leaves the last pass to several machines, and
-// has them make the first one if it is told how. Below them [Run] and [Fit] need an
-// [Environment] alone. [Verify] repeats the last pass for anybody who has model, certificate
-// and rows. [Predict] predicts a source once; a [Ready] predicts sources, batches and single
-// rows.
-// docs/howto/go.md has examples.
+// A program declares a [job.Job], completes it by [job.Job.WithDefaults], and opens its rows: an
+// adapter's [dataset.Rows], or its own by [dataset.Columns]. [Train] walks the way above, and
+// publishes to an [Output]. It holds the output from the record of the run until the pointer has
+// moved. [TrainForParts] leaves the last pass to several machines, and has them make the first one
+// if it is told how. Below them [Run] and [fit.Fit] need a [fit.Environment] alone. [Verify]
+// repeats the last pass for anybody who has model, certificate and rows. [Predict] predicts a
+// source once; a [Ready] predicts sources, batches and single rows.
 //
 // # The fold
 //
-// A source is a frozen list of shards. Each row has an ordinal. Every reading is a fold: a
-// shard gives a partial result ([Pass]), and partial results merge in any order to the same
-// bytes, also from files. So the result is the same on one core, on all cores and on several
-// machines. Losses are added in integers; other sums are kept by shard and added in the
-// order of shards.
+// A source is a frozen list of shards. Each row has an ordinal. Every reading is a fold: a shard
+// gives a partial result ([pass.Pass]), and partial results merge in any order to the same bytes,
+// also from files. So the result is the same on one core, on all cores and on several machines.
+// Losses are added in integers; other sums are kept by shard and added in the order of shards.
 //
 // # Roles
 //
 // A row is a reference row (scaling, start values, the prior), a train row (fitting and
-// certifying), a hold-out row (certifying only) or a copy (nothing). The role follows from
-// the row's ordinal and the job (roleRule), or from its unit (unitRoles). Files, row
-// groups and workers do not matter.
+// certifying), a hold-out row (certifying only) or a copy (nothing). The role follows from the
+// row's ordinal and the job, or from its unit. Files, row groups and workers do not matter.
 //
 // # Ports
 //
-// The stage needs a [Source], a [Sink], [Logs] and [Checkpoints]; [Train] needs [Rows] and
-// an [Output]. Package pipelinetest has the contract of each port as a test for every
-// adapter, and the simplest adapters, in memory. The package names no file format, no broker
-// and no clock that could change a result.
+// The stage needs a [dataset.Source], a [pass.Sink], [fit.Logs] and [fit.Checkpoints]; [Train]
+// needs [dataset.Rows] and an [Output]. Package pipelinetest has the contract of each port as a
+// test for every adapter, and the simplest adapters, in memory. The package names no file format,
+// no broker and no clock that could change a result.
 //
 // # Where to add
 //
 // Package internal/extend has a patch for a kernel, a loss, a theorem, a source and a sink,
 // and tests that it suffices.
 //
-//   - a source: a folder of ingest that implements [Rows] and [Source], with package ingest's
-//     rules for columns and rows, or by [Columns]; pipelinetest.TestSource in its tests. For
+//   - a source: a folder of ingest that implements [dataset.Rows] and [dataset.Source], with package ingest's
+//     rules for columns and rows, or by [dataset.Columns]; pipelinetest.TestSource in its tests. For
 //     jobs: a type in cmd/config that implements config.Origin, its key in
-//     config.SourceSection, a case in cmd/config/source.go and a row of docs/reference/job.md.
-//   - a sink: a folder of sink that implements [Sink] with the bytes of package sink,
+//     config.SourceSection, a case in cmd/config/source.go and a row of docs/job.md.
+//   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
 //     and pipelinetest.TestSink. One beside the output is a [Publisher] too: for jobs a case
 //     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
-//     docs/reference/job.md. In the place of the directory it is an [Output], runs
+//     docs/job.md. In the place of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
 //   - a theorem: a file of certify with its method, and a line in methods. It says which tally
 //     it needs. A new predictor is a line in certify/tally.go; a statistic other than a sum of
@@ -82,10 +78,10 @@
 //   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
 //     in docs/format.md, section 5, docs/proofs.md, section 10, and python/pacsgp/losses.py.
-//   - a method of training: in method.go a name, and a case of TrainDecl.collapsed with its objective
-//     of package model; its name in docs/reference/job.md and python/pacsgp.
+//   - a method of training: a name in job/method.go, and a case of collapsed in fit/method.go with its objective
+//     of package model; its name in docs/job.md and python/pacsgp.
 //   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder
-//     there, its name in Formats, and a row of docs/reference/job.md.
+//     there, its name in Formats, and a row of docs/job.md.
 //   - a command: a file of cmd/pacsgp that prints the result of one call, and its place in
 //     main.go.
 //   - a service: a package below pipeline with ports of its own, without clock, file or broker,

@@ -12,11 +12,12 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // encoding declares encodings, the last of them of the column station.
-func encoding(all ...pipeline.Encoding) func(*pipeline.Job) {
-	return func(j *pipeline.Job) {
+func encoding(all ...job.Encoding) func(*job.Job) {
+	return func(j *job.Job) {
 		tiny(j)
 		all[len(all)-1].Column = "station"
 		j.Encode = all
@@ -43,18 +44,18 @@ func TestOnCircle(t *testing.T) {
 func TestEncodings(t *testing.T) {
 	l := stations(900)
 	for name, c := range map[string]struct {
-		of     pipeline.Encoding
-		want   pipeline.Encoding
+		of     job.Encoding
+		want   job.Encoding
 		inputs []float64 // of station 2
 	}{
-		"levels of the reference rows": {pipeline.Encoding{}, pipeline.Encoding{OneHot: []float64{0, 1, 2}}, []float64{0, 0, 1}},
-		"a period":                     {pipeline.Encoding{Cyclic: []float64{4}}, pipeline.Encoding{Cyclic: []float64{4}}, []float64{1, 0}},
+		"levels of the reference rows": {job.Encoding{}, job.Encoding{OneHot: []float64{0, 1, 2}}, []float64{0, 0, 1}},
+		"a period":                     {job.Encoding{Cyclic: []float64{4}}, job.Encoding{Cyclic: []float64{4}}, []float64{1, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := publish(t, l, encoding(c.of))
 			m, want := p.result.Model, c.want
 			want.Column = "station"
-			if diff := cmp.Diff(pipeline.Encodings{want}, m.Meta.Encode); diff != "" {
+			if diff := cmp.Diff(job.Encodings{want}, m.Meta.Encode); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if f := m.Meta.Features[2]; f.Centre != 0 || f.Scale != 1 || len(m.Meta.Theta) != 4 || m.Posterior.Dim() != 2+len(c.inputs) {
@@ -81,11 +82,11 @@ func TestEncodings(t *testing.T) {
 			}
 			forged := *p
 			changed := m
-			changed.Meta.Encode = pipeline.Encodings{{Column: "station", OneHot: slices.Repeat([]float64{7}, m.Posterior.Dim()-2)}}
+			changed.Meta.Encode = job.Encodings{{Column: "station", OneHot: slices.Repeat([]float64{7}, m.Posterior.Dim()-2)}}
 			digest, err := forged.store.PutModel(t.Context(), changed)
 			fatal.If(t, err)
 			with := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
-			if _, err := p.verify(t, with, changed, digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := p.verify(t, with, changed, digest, nil); !errors.Is(err, job.ErrRefused) {
 				t.Errorf("a model with another encoding: %v", err)
 			}
 		})
@@ -93,7 +94,7 @@ func TestEncodings(t *testing.T) {
 }
 
 // declareLevels asks for the levels of reference rows where there are none.
-func declareLevels(j *pipeline.Job) {
-	j.Loss, j.Grid = pipeline.LossDecl{Epsilon: 1}, pipeline.GridDecl{}
-	j.Scaling = pipeline.ScalingNone
+func declareLevels(j *job.Job) {
+	j.Loss, j.Grid = job.LossDecl{Epsilon: 1}, job.GridDecl{}
+	j.Scaling = job.ScalingNone
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // An Evaluation is the mean loss of a model on fresh rows: an estimate of what its
@@ -18,34 +21,34 @@ type Evaluation struct {
 
 // Evaluate computes the mean loss over all rows of a source, whose columns must be the model's
 // features, then the target. Losses are upper bounds, as in a certificate.
-func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluation, err error) {
-	if err := sameColumns(src.Columns(), m.Meta, Job{}); err != nil {
+func Evaluate(ctx context.Context, src dataset.Source, m pass.Model, workers int) (e Evaluation, err error) {
+	if err := pass.SameColumns(src.Columns(), m.Meta, job.Job{}); err != nil {
 		return e, err
 	}
-	s, err := newScorer(m, workers)
+	s, err := pass.NewScorer(m, workers)
 	if err != nil {
 		return e, err
 	}
-	defer s.close()
-	w := workspace{of: s}
+	defer s.Close()
+	w := pass.Workspace{Of: s}
 	var draw, mean certify.RiskSum
-	err = stream(ctx, src, nil, workers, func(b block) error {
-		w.reset(b.rows)
-		w.gather(b, 0, b.rows)
+	err = dataset.Stream(ctx, src, nil, workers, func(b dataset.Block) error {
+		w.Reset(b.Rows)
+		w.Gather(b, 0, b.Rows)
 		for _, each := range []struct {
-			score func() (scored, error)
+			score func() (pass.Scored, error)
 			to    *certify.RiskSum
-		}{{w.score, &draw}, {w.scoreMeans, &mean}} {
+		}{{w.Score, &draw}, {w.ScoreMeans, &mean}} {
 			rows, err := each.score()
-			for i := 0; err == nil && i < len(rows.hi); i++ {
-				err = each.to.Add(rows.hi[i])
+			for i := 0; err == nil && i < len(rows.Hi); i++ {
+				err = each.to.Add(rows.Hi[i])
 			}
 			if err != nil {
 				return err
 			}
 		}
-		for i, y := range w.y[:w.n] {
-			off := (y - w.laws.Mean[i]) * m.Meta.Target.Scale
+		for i, y := range w.Y[:w.N] {
+			off := (y - w.Laws.Mean[i]) * m.Meta.Target.Scale
 			e.Squared += float64(off * off)
 		}
 		return nil
@@ -54,7 +57,7 @@ func Evaluate(ctx context.Context, src Source, m Model, workers int) (e Evaluati
 		return e, err
 	}
 	if e.Rows = draw.Count(); e.Rows == 0 {
-		return e, fmt.Errorf("%w: no row to evaluate on", ErrData)
+		return e, fmt.Errorf("%w: no row to evaluate on", job.ErrData)
 	}
 	e.Draw, e.Mean, e.Squared = draw.Upper(), mean.Upper(), e.Squared/float64(e.Rows)
 	return e, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A plain is a second, dumb reading of what a certificate should be based on:
@@ -112,7 +112,7 @@ func TestEmpiricalRiskIsThatOfTheTrainRows(t *testing.T) {
 // before the last steps, so that the risk and the KL of the best of them are
 // those of the certificate.
 func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
-	p := publish(t, newLake(waves(300, 0.2, 31), 300), func(j *pipeline.Job) {
+	p := publish(t, newLake(waves(300, 0.2, 31), 300), func(j *job.Job) {
 		j.Inducing, j.Train.Passes = []int{8}, 10
 		j.Grid.Min, j.Grid.Max, j.Grid.Step = -6, 6, 0.75
 	})
@@ -136,7 +136,7 @@ func TestThetaIsRoundedBeforeTheLastRefinement(t *testing.T) {
 // Every term of the bound stands in the certificate with the value that model,
 // grid and job give it, and the bound is no lower than they make it.
 func TestCertificateHoldsEveryTermOfTheBound(t *testing.T) {
-	p := publish(t, newLake(waves(300, 0.1, 32)), func(j *pipeline.Job) { tiny(j); j.Grid = pipeline.PaperGrid })
+	p := publish(t, newLake(waves(300, 0.1, 32)), func(j *job.Job) { tiny(j); j.Grid = job.PaperGrid })
 	draw, _ := p.certificate.Claim(certify.ClaimDraw)
 	q := p.result.Model.Posterior
 	weight := 3 * math.Log(1201) // two lengthscales and the variance on the paper's grid
@@ -179,7 +179,7 @@ func TestPriorDoesNotSeeTheTrainRows(t *testing.T) {
 			other[c][i] = columns[c][i]
 		}
 	}
-	peaked := func(j *pipeline.Job) {
+	peaked := func(j *job.Job) {
 		tiny(j)
 		j.Grid.Prior = "peaked"
 	}

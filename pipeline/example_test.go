@@ -13,6 +13,9 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -34,17 +37,17 @@ func ExampleColumns() {
 		x[i] = 6*rng.Float64() - 3
 		y[i] = math.Sin(2*x[i]) + 0.1*rng.NormFloat64()
 	}
-	rows := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y}))
-	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.5}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
+	rows := must(dataset.Columns([]string{"x", "y"}, [][]float64{x, y}))
+	j := must(job.Job{Target: "y", Loss: job.LossDecl{Epsilon: 0.5}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
 
 	folder := must(os.MkdirTemp("", "own-rows"))
 	defer os.RemoveAll(folder)
-	o := must(pipeline.Train(ctx, job, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Software: "example 1.0"}))
+	o := must(pipeline.Train(ctx, j, rows, sinklake.NewOutput(folder, nil), pipeline.RunConfig{Software: "example 1.0"}))
 	r := o.Result
 	mean := r.Certificate.About(certify.PredictorMean)
 	fmt.Printf("%s: the mean is off by more than 0.5 in at most %.0f %% of fresh rows\n", mean.Status, math.Ceil(100*mean.Bound))
 
-	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, pipeline.Resources{}))
+	v := must(pipeline.Verify(ctx, r.Certificate, r.Model, r.ModelDigest, rows.Data, job.Resources{}))
 	fmt.Println("verified against the rows:", v.Evidence)
 	// Output:
 	// certified: the mean is off by more than 0.5 in at most 2 % of fresh rows
@@ -52,14 +55,14 @@ func ExampleColumns() {
 }
 
 // trained is a model of y = 10 sin 2x. A program reads its model file by sink.DecodeModel.
-func trained() pipeline.Model {
+func trained() pass.Model {
 	var x, y []float64
 	for i := range 500 {
 		x = append(x, 6*float64(i*7%500)/500-3)
 		y = append(y, 10*math.Sin(2*x[i]))
 	}
-	rows, out := must(pipeline.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Output{Store: &pipelinetest.Store{}}
-	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 2}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
+	rows, out := must(dataset.Columns([]string{"x", "y"}, [][]float64{x, y})), &pipelinetest.Output{Store: &pipelinetest.Store{}}
+	job := must(job.Job{Target: "y", Loss: job.LossDecl{Epsilon: 2}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
 	return must(pipeline.Train(context.Background(), job, rows, out, pipeline.RunConfig{Software: "example 1.0"})).Result.Model
 }
 

@@ -7,11 +7,14 @@ import (
 	"io"
 
 	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Expected opens shard i of a source. Another digest than the given one, over all columns of the
-// source, is an error at the end of the shard, which wraps [ErrRefused] and names the shard.
-func Expected(ctx context.Context, src Source, i int, digest string) (Batches, error) {
+// source, is an error at the end of the shard, which wraps [job.ErrRefused] and names the shard.
+func Expected(ctx context.Context, src dataset.Source, i int, digest string) (dataset.Batches, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
 		return nil, err
@@ -20,8 +23,8 @@ func Expected(ctx context.Context, src Source, i int, digest string) (Batches, e
 }
 
 type expected struct {
-	Batches
-	shard  Shard
+	dataset.Batches
+	shard  dataset.Shard
 	digest string
 }
 
@@ -29,8 +32,8 @@ type expected struct {
 func (e expected) Next(ctx context.Context) (arrow.Record, error) {
 	r, err := e.Batches.Next(ctx)
 	if errors.Is(err, io.EOF) {
-		if got := ShardDigest(e.shard.First, e.shard.Rows, e.ColumnDigests()); got.String() != e.digest {
-			return nil, fmt.Errorf("%w: %s: its values have changed: it has the digest %s, and %s is expected", ErrRefused, e.shard.Name, got, e.digest)
+		if got := dataset.ShardDigest(e.shard.First, e.shard.Rows, e.ColumnDigests()); got.String() != e.digest {
+			return nil, fmt.Errorf("%w: %s: its values have changed: it has the digest %s, and %s is expected", job.ErrRefused, e.shard.Name, got, e.digest)
 		}
 	}
 	return r, err

@@ -2,190 +2,148 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // RoleHash is the keyed hash that roles follow from.
-func RoleHash(key string, ordinal int64) uint64 { return newRoleHasher(key).rank(ordinal).hash }
+func RoleHash(key string, ordinal int64) uint64 { return dataset.NewRoleHasher(key).Rank(ordinal).Hash }
 
 // ReferenceRows are the ordinals of the reference rows, ascending.
-func (r Roles) ReferenceRows() []int64 { return r.reference }
+func ReferenceRows(r dataset.Roles) []int64 { return r.PriorRows }
 
 // A Feed opens the feed of a job's train rows to tests of this folder.
-type Feed struct{ f *feed }
+type Feed struct{ f *fit.Feed }
 
 // NewFeed surveys the source for its roles and scaling.
-func NewFeed(ctx context.Context, src Source, job Job, res Resources) (Feed, error) {
-	s, err := survey(ctx, src, job, res.WithDefaults(), nil)
+func NewFeed(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (Feed, error) {
+	s, err := pass.First(ctx, src, job, res.WithDefaults(), nil)
 	if err != nil {
 		return Feed{}, err
 	}
-	f, err := newFeed(ctx, src, s, res.WithDefaults())
+	f, err := fit.NewFeed(ctx, src, s, res.WithDefaults())
 	return Feed{f}, err
 }
 
 // Kept reports whether the rows are in memory.
-func (f Feed) Kept() bool { return f.f.x != nil }
+func (f Feed) Kept() bool { return f.f.X != nil }
 
 // Train is the number of train rows.
-func (f Feed) Train() int64 { return f.f.roles.Train() }
+func (f Feed) Train() int64 { return f.f.Roles.Train() }
 
 // Full delivers one full pass.
 func (f Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
-	return f.f.full(ctx, use)
+	return f.f.Full(ctx, use)
 }
 
 // Shuffled reads on where so many rows have been taken.
 func (f Feed) Shuffled(seed uint64, buffer int, taken int64) *Shuffled {
-	return &Shuffled{&shuffled{feed: f.f, buffer: buffer, seed: seed, taken: taken}}
+	return &Shuffled{&fit.Shuffled{Feed: f.f, Buffer: buffer, Seed: seed, Taken: taken}}
 }
 
 // Shuffled opens the shuffled reader.
-type Shuffled struct{ r *shuffled }
+type Shuffled struct{ r *fit.Shuffled }
 
 // Take returns the next rows.
 func (s *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) {
-	return s.r.take(ctx, n)
+	return s.r.Take(ctx, n)
 }
 
 // Taken is the reader's place.
-func (s *Shuffled) Taken() int64 { return s.r.taken }
+func (s *Shuffled) Taken() int64 { return s.r.Taken }
 
 // Close stops the reader.
-func (s *Shuffled) Close() { s.r.close() }
+func (s *Shuffled) Close() { s.r.Close() }
 
 // TargetsDigest is the digest of the multiset of values, added up in parts.
-func TargetsDigest(parts ...[]float64) Digest {
-	var sum multiset
+func TargetsDigest(parts ...[]float64) job.Digest {
+	var sum dataset.Multiset
 	for _, part := range parts {
-		var m multiset
-		m.add(part)
-		sum.merge(m)
+		var m dataset.Multiset
+		m.Add(part)
+		sum.Merge(m)
 	}
-	return sum.digest()
-}
-
-var testMarker = newMarker(newSecret())
-
-// Marks are the marks of rows, by one marker for the whole test.
-func Marks(columns [][]float64) []uint64 {
-	marks := make([]mark, len(columns[0]))
-	testMarker.rows(marks, columns, indices(len(columns)))
-	out := make([]uint64, len(marks))
-	for i, m := range marks {
-		out[i] = uint64(m)
-	}
-	return out
-}
-
-// LeastRecords is how many records a sorted run has at the least.
-const LeastRecords = leastRecords
-
-// A Temporary is a temporary file.
-type Temporary = temporary
-
-// CreateTemporary makes one.
-func CreateTemporary(folder string) (Temporary, error) { return createTemporary(folder) }
-
-// CountCopies counts equal marks, in the file that create makes if they exceed the
-// memory. later are the ordinals of later copies.
-func CountCopies(ctx context.Context, marks []uint64, res Resources, create func() (Temporary, error)) (found Copies, later []int64, err error) {
-	n := int64(len(marks))
-	set := newOrdinalSet(n)
-	c := newCounter(n, res, set)
-	if create != nil {
-		c.create = create
-	}
-	for i, m := range marks {
-		if err := c.add(ctx, []rowRecord{{m, uint64(i)}}); err != nil {
-			return Copies{}, nil, errors.Join(err, c.close())
-		}
-	}
-	found, err = c.count(ctx)
-	for i := range n {
-		if set.has(i) {
-			later = append(later, i)
-		}
-	}
-	return found, later, errors.Join(err, c.close())
+	return sum.Digest()
 }
 
 // An OrdinalSet is a set of ordinals below a limit.
-type OrdinalSet struct{ s *ordinalSet }
+type OrdinalSet struct{ s *dataset.RowSet }
 
 // NewOrdinalSet makes one.
 func NewOrdinalSet(limit int64, members ...int64) OrdinalSet {
-	s := newOrdinalSet(limit)
+	s := dataset.NewRowSet(limit)
 	for _, m := range members {
-		s.add(m)
+		s.Add(m)
 	}
-	s.seal()
+	s.Seal()
 	return OrdinalSet{s}
 }
 
 // Has reports whether an ordinal is a member.
-func (o OrdinalSet) Has(ordinal int64) bool { return o.s.has(ordinal) }
+func (o OrdinalSet) Has(ordinal int64) bool { return o.s.Has(ordinal) }
 
 // Size is the number of members.
-func (o OrdinalSet) Size() int64 { return o.s.size() }
+func (o OrdinalSet) Size() int64 { return o.s.Size() }
 
 // CountBefore is the number of members below an ordinal.
-func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.countBefore(ordinal) }
+func (o OrdinalSet) CountBefore(ordinal int64) int64 { return o.s.CountBefore(ordinal) }
 
 // NewRoles are the roles of rows without copies.
-func NewRoles(key string, n int64, unscaled bool, workers int) Roles {
+func NewRoles(key string, n int64, unscaled bool, workers int) dataset.Roles {
 	return NewRolesWithout(key, n, unscaled, OrdinalSet{}, workers)
 }
 
 // NewRolesWithout are the roles of rows of which some are copies.
-func NewRolesWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) Roles {
+func NewRolesWithout(key string, n int64, unscaled bool, copies OrdinalSet, workers int) dataset.Roles {
 	r, _ := NewRolesWithin(context.Background(), key, n, unscaled, copies, workers) // fails only with its context
 	return r
 }
 
 // NewRolesWithin are the same, as long as a context lasts.
-func NewRolesWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (Roles, error) {
-	job := Job{Roles: RolesDecl{Key: key}}
+func NewRolesWithin(ctx context.Context, key string, n int64, unscaled bool, copies OrdinalSet, workers int) (dataset.Roles, error) {
+	j := job.Job{Roles: job.RolesDecl{Key: key}}
 	if unscaled {
-		job.Scaling = ScalingNone
+		j.Scaling = job.ScalingNone
 	}
-	return newRoles(ctx, job, n, leftOut{copies: copies.s}, workers)
+	return dataset.NewRoles(ctx, j, n, dataset.LeftOut{Copies: copies.s}, workers)
 }
 
 // Share is where the i-th of so many parts of n rows begins.
-func Share(n, i, parts int64) int64 { return share(n, i, parts) }
+func Share(n, i, parts int64) int64 { return dataset.ShareOf(n, i, parts) }
 
 // TrainRows are the ordinals of the train rows, block by block, and whether each
 // has the place among them that trainIndex says.
-func (r Roles) TrainRows(blockRows int) (ordinals []int64, inPlace bool) {
+func TrainRows(r dataset.Roles, blockRows int) (ordinals []int64, inPlace bool) {
 	inPlace = true
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
-		b := block{first: first, rows: int(min(int64(blockRows), r.Rows-first))}
-		_ = r.runs(b, func(from, to int) error {
+		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}
+		_ = r.Runs(b, func(from, to int) error {
 			for i := from; i < to; i++ {
 				ordinal := first + int64(i)
-				inPlace = inPlace && r.trainIndex(ordinal) == int64(len(ordinals))
+				inPlace = inPlace && r.TrainIndex(ordinal) == int64(len(ordinals))
 				ordinals = append(ordinals, ordinal)
 			}
 			return nil
 		})
 	}
-	return ordinals, inPlace && r.trainIndex(r.Rows) == int64(len(ordinals))
+	return ordinals, inPlace && r.TrainIndex(r.Rows) == int64(len(ordinals))
 }
 
 // NewRolesWithHoldout are the roles of a job that keeps a share of the rows apart.
-func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) (Roles, error) {
-	return newRoles(context.Background(), Job{Roles: RolesDecl{Key: key, Holdout: share}}, n, leftOut{copies: copies.s}, 2)
+func NewRolesWithHoldout(key string, n int64, share float64, copies OrdinalSet) (dataset.Roles, error) {
+	return dataset.NewRoles(context.Background(), job.Job{Roles: job.RolesDecl{Key: key, Holdout: share}}, n, dataset.LeftOut{Copies: copies.s}, 2)
 }
 
 // HoldoutRows are the ordinals of the hold-out rows, block by block.
-func (r Roles) HoldoutRows(blockRows int) (ordinals []int64) {
+func HoldoutRows(r dataset.Roles, blockRows int) (ordinals []int64) {
 	for first := int64(0); first < r.Rows; first += int64(blockRows) {
-		b := block{first: first, rows: int(min(int64(blockRows), r.Rows-first))}
-		_ = r.heldOut(b, func(i int) error {
+		b := dataset.Block{First: first, Rows: int(min(int64(blockRows), r.Rows-first))}
+		_ = r.HeldOut(b, func(i int) error {
 			ordinals = append(ordinals, first+int64(i))
 			return nil
 		})
@@ -194,74 +152,74 @@ func (r Roles) HoldoutRows(blockRows int) (ordinals []int64) {
 }
 
 // StartRows are the ordinals of the first rows by rank.
-func (r Roles) StartRows() []int64 {
+func StartRows(r dataset.Roles) []int64 {
 	var ordinals []int64
-	for _, x := range r.first(startRows) {
-		ordinals = append(ordinals, x.ordinal)
+	for _, x := range r.First(dataset.StartRows) {
+		ordinals = append(ordinals, x.Ordinal)
 	}
 	return ordinals
 }
 
 // PassOver makes the last pass over some shards.
-func (h *Handover) PassOver(ctx context.Context, shards []int, env Environment) (*Pass, error) {
-	p, err := h.Prepare(ctx, env)
+func PassOver(ctx context.Context, h *pass.Handover, shards []int, env fit.Environment) (*pass.Pass, error) {
+	p, err := Prepare(ctx, h, env)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
-	return p.read(ctx, func([]Shard) []int { return shards })
+	return p.Read(ctx, func([]dataset.Shard) []int { return shards })
 }
 
 // SeriesOf adds up numbers that lie in shards.
 func SeriesOf(shards ...[]int64) certify.Series {
-	var all series
+	var all pass.Series
 	for _, values := range shards {
-		var one series
+		var one pass.Series
 		for _, v := range values {
-			one.add(v)
+			one.Add(v)
 		}
-		all.merge(one)
+		all.Merge(one)
 	}
 	return all.Series
 }
 
 // ShardsOf are the indices of the shards of a part.
-func (p Part) ShardsOf(all []Shard) []int { return p.shards(all) }
+func ShardsOf(p pass.Part, all []dataset.Shard) []int { return p.Shards(all) }
 
 // ScaledAs is the model's posterior for rows that are scaled in another way.
-func (m Model) ScaledAs(features []Affine, target Affine) (*model.Posterior, error) {
-	return m.scaledAs(features, target)
+func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Posterior, error) {
+	return fit.ScaledAs(m, features, target)
 }
 
 // OnCircle is a point of the unit circle at so many turns.
-func OnCircle(turns float64) (x, y float64) { return onCircle(turns) }
+func OnCircle(turns float64) (x, y float64) { return job.OnCircle(turns) }
 
 // Forge changes what a pass says of its shards with rows: the rows that it kept, and digests.
-func (p *Pass) Forge(forge func(kept []float64, columns []ColumnDigest) []float64) {
-	for _, s := range p.inOrder() {
-		if len(s.kept) > 0 {
-			s.kept = forge(s.kept, s.columns)
+func Forge(p *pass.Pass, forge func(kept []float64, columns []dataset.ColumnDigest) []float64) {
+	for _, s := range p.InOrder() {
+		if len(s.Kept) > 0 {
+			s.Kept = forge(s.Kept, s.Columns)
 		}
 	}
 }
 
 // WithPredictor gives a model the predictor that follows from it and the rows.
-func WithPredictor(ctx context.Context, src Source, job Job, m Model) (Model, error) {
-	job, err := job.WithDefaults()
+func WithPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Model) (pass.Model, error) {
+	j, err := j.WithDefaults()
 	if err != nil {
 		return m, err
 	}
-	s, err := survey(ctx, src, job, Resources{}, nil)
+	s, err := pass.First(ctx, src, j, job.Resources{}, nil)
 	if err != nil {
 		return m, err
 	}
-	t := &training{job: job.ForRows(s.Roles.Rows), survey: s}
-	if t.feed, err = newFeed(ctx, src, s, Resources{Memory: 1 << 20}); err != nil {
+	t := &fit.Training{Job: j.ForRows(s.Roles.Rows), Survey: s}
+	if t.Feed, err = fit.NewFeed(ctx, src, s, job.Resources{Memory: 1 << 20}); err != nil {
 		return m, err
 	}
-	if t.loss, err = scaledLoss(m.Meta.Loss, m.Meta.Target); err != nil {
+	if t.Loss, err = pass.ScaledLoss(m.Meta.Loss, m.Meta.Target); err != nil {
 		return m, err
 	}
-	err = t.predictor(ctx, &m)
+	err = t.Predictor(ctx, &m)
 	return m, err
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -23,7 +25,7 @@ func feedOf(t testing.TB, columns [][]float64, memory int64, workers, batchRows 
 	t.Helper()
 	src := source(columns, shards...)
 	src.Table.BatchRows = batchRows
-	f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Workers: workers, Memory: memory})
+	f, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{Workers: workers, Memory: memory})
 	fatal.If(t, err)
 	if want := memory == kept; f.Kept() != want {
 		t.Fatalf("rows are kept: %v, want %v", f.Kept(), want)
@@ -78,7 +80,7 @@ func TestFeedDeliversTheSameRowsKeptAndStreamed(t *testing.T) {
 // know nothing of batches and shards.
 func TestFullPassChunks(t *testing.T) {
 	columns := waves(9000, 0.1, 21)
-	roles := pipeline.NewRoles("pacsgp", 9000, false, 2).ReferenceRows()
+	roles := pipeline.ReferenceRows(pipeline.NewRoles("pacsgp", 9000, false, 2))
 	var want []float64
 	for i, y := range columns[2] {
 		if !slices.Contains(roles, int64(i)) {
@@ -174,17 +176,17 @@ func TestShuffledResumesAnywhere(t *testing.T) {
 // A bubble of synctest ends only when every goroutine in it has: the feed and a
 // whole run leave none behind, whether they end well, by an error or cancelled.
 func TestNoGoroutineIsLeft(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, env *pipeline.Environment, src *faulty) (context.Context, error){
-		"well": func(t *testing.T, _ *pipeline.Environment, _ *faulty) (context.Context, error) {
+	for name, end := range map[string]func(t *testing.T, env *fit.Environment, src *faulty) (context.Context, error){
+		"well": func(t *testing.T, _ *fit.Environment, _ *faulty) (context.Context, error) {
 			return t.Context(), nil
 		},
-		"by an error": func(t *testing.T, _ *pipeline.Environment, src *faulty) (context.Context, error) {
+		"by an error": func(t *testing.T, _ *fit.Environment, src *faulty) (context.Context, error) {
 			src.shard, src.batch = 1, 2
 			return t.Context(), errSource
 		},
-		"cancelled": func(t *testing.T, env *pipeline.Environment, _ *faulty) (context.Context, error) {
+		"cancelled": func(t *testing.T, env *fit.Environment, _ *faulty) (context.Context, error) {
 			ctx, cancel := context.WithCancel(t.Context())
-			env.Observer.Progress = func(p pipeline.Progress) {
+			env.Observer.Progress = func(p job.Progress) {
 				if p.Step == 3 {
 					cancel()
 				}
@@ -192,7 +194,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			return ctx, context.Canceled
 		},
 	} {
-		for _, mode := range []pipeline.TrainMode{pipeline.TrainFullPass, pipeline.TrainMiniBatch} {
+		for _, mode := range []job.TrainMode{job.TrainFullPass, job.TrainMiniBatch} {
 			for _, memory := range []int64{kept, streamed} {
 				synctest.Test(t, func(t *testing.T) {
 					table := source(waves(300, 0.2, 24), 100, 120, 80)
@@ -200,9 +202,9 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 					src := &faulty{Source: table, batch: -1}
 					var store pipelinetest.Store
 					env := environment(src, &store)
-					env.Resources = pipeline.Resources{Workers: 3, Memory: memory}
+					env.Resources = job.Resources{Workers: 3, Memory: memory}
 					ctx, want := end(t, &env, src)
-					j := job(t, func(j *pipeline.Job) { tiny(j); j.Train.Mode, j.Train.Batch = mode, 50 })
+					j := testJob(t, func(j *job.Job) { tiny(j); j.Train.Mode, j.Train.Batch = mode, 50 })
 					if _, err := pipeline.Run(ctx, j, env); !errors.Is(err, want) {
 						t.Errorf("%s, %s: error %v, want %v", name, mode, err, want)
 					}
@@ -223,7 +225,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		table := source(columns, 150, 150, 100)
 		table.Table.BatchRows = 40
 		src := &faulty{Source: table, batch: -1}
-		f, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{Memory: streamed})
+		f, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{Memory: streamed})
 		fatal.If(t, err)
 		src.shard, src.batch = at.shard, at.batch
 		if err := f.Full(t.Context(), func(_, _ []float64) error { return nil }); !errors.Is(err, errSource) {
@@ -234,7 +236,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 			t.Errorf("shuffled, fault at %v: error %v", at, err)
 		}
 		r.Close()
-		if _, err := pipeline.NewFeed(t.Context(), src, job(t, nil), pipeline.Resources{}); !errors.Is(err, errSource) {
+		if _, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{}); !errors.Is(err, errSource) {
 			t.Errorf("survey, fault at %v: error %v", at, err)
 		}
 	}

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A rare fill value in honest rows costs these rows and not the certificate, whether it
 // meets a reference row, an inducing point or the target.
 func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
-	clean := publish(t, newLake(waves(700, 0.1, 4), 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+	clean := publish(t, newLake(waves(700, 0.1, 4), 700), func(j *job.Job) { tiny(j); j.Inducing = []int{30} })
 	want, _ := clean.certificate.Claim(certify.ClaimDraw)
 	for name, column := range map[string]int{"feature": 0, "target": 2} {
 		steps := []int{97, 700}
@@ -22,7 +22,7 @@ func TestFillValuesDoNotCostTheCertificate(t *testing.T) {
 			for i := 0; i < len(columns[column]); i += step {
 				columns[column][i] = 1e9
 			}
-			p := publish(t, newLake(columns, 700), func(j *pipeline.Job) { tiny(j); j.Inducing = []int{30} })
+			p := publish(t, newLake(columns, 700), func(j *job.Job) { tiny(j); j.Inducing = []int{30} })
 			got, _ := p.certificate.Claim(certify.ClaimDraw)
 			if got.Status != certify.StatusCertified || !(got.Bound <= want.Bound+2.5/float64(step)+0.02) {
 				t.Errorf("%s, every %d: %s, bound %.4f; without fill values %.4f", name, step, got.Status, got.Bound, want.Bound)

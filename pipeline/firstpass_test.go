@@ -15,32 +15,36 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // inParts has passes over a lake made in so many parts, by as many processes, and merges them in a random
 // order. change, unless it is nil, is done to the whole. made counts the passes.
-func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *int) pipeline.Parts {
+func inParts(t *testing.T, l *lake, of int, change func(*pass.Pass), made *int) pass.Parts {
 	rng := rand.New(rand.NewPCG(90, uint64(of)))
-	return func(ctx context.Context, h *pipeline.Handover, _ []pipeline.Shard, use func(*pipeline.Pass) error) error {
+	return func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
 		document, err := json.Marshal(h)
 		fatal.If(t, err)
 		*made++
-		written := func(p *pipeline.Pass) []byte {
+		written := func(p *pass.Pass) []byte {
 			var data bytes.Buffer
 			fatal.If(t, p.Write(ctx, &data))
 			return data.Bytes()
 		}
-		part := func(number, of int) *pipeline.Pass {
-			h, err := pipeline.ParseHandover(document)
+		part := func(number, of int) *pass.Pass {
+			h, err := pass.ParseHandover(document)
 			fatal.If(t, err)
 			env := l.environment(&pipelinetest.Store{})
-			env.Resources = pipeline.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
-			p, err := h.Pass(ctx, pipeline.Part{Number: number, Of: of}, env)
+			env.Resources = job.Resources{Workers: 1 + rng.IntN(3), Memory: []int64{0, 1}[rng.IntN(2)], Temporary: t.TempDir()}
+			p, err := pipeline.PassPart(ctx, h, pass.Part{Number: number, Of: of}, env)
 			fatal.If(t, err)
 			return decode(t, written(p))
 		}
-		var all *pipeline.Pass
+		var all *pass.Pass
 		for _, i := range rng.Perm(of) {
 			if p := part(i+1, of); all == nil {
 				all = p
@@ -62,13 +66,13 @@ func inParts(t *testing.T, l *lake, of int, change func(*pipeline.Pass), made *i
 // process, and the run itself reads no row for it.
 func TestFirstPassInParts(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
+		change func(*job.Job)
 		passes int
 	}{
 		"duplicates kept":                      {keepAll, 1},
 		"rows held out":                        {withHoldout(0.2), 1},
-		"last rows held out":                   {func(j *pipeline.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
-		"no scaling":                           {func(j *pipeline.Job) { tiny(j); unscaled(j) }, 1},
+		"last rows held out":                   {func(j *job.Job) { withHoldout(0.2)(j); j.Roles.Last = true }, 1},
+		"no scaling":                           {func(j *job.Job) { tiny(j); unscaled(j) }, 1},
 		"a constant column distinguishes rows": {keepAll, 2},
 		"duplicates dropped":                   {drop, 1},
 		"bad rows tolerated":                   {tolerant, 0},
@@ -86,11 +90,11 @@ func TestFirstPassInParts(t *testing.T) {
 				distinguish(columns[1])
 			}
 			l.mark = name == "bad rows tolerated"
-			by := func(parts pipeline.Parts) (document []byte, notices []string, log pipeline.Log) {
+			by := func(parts pass.Parts) (document []byte, notices []string, log fit.Log) {
 				store := &pipelinetest.Store{}
 				env := l.environment(store)
 				env.FirstPass = parts
-				r := run(t, job(t, c.change), env)
+				r := run(t, testJob(t, c.change), env)
 				log, err := store.Log()
 				fatal.If(t, err)
 				return store.Certificates[0], r.Diagnostics.Notices, log
@@ -113,7 +117,7 @@ func distinguish(column []float64) {
 	highest := 0
 	for i := range column {
 		column[i] = 7
-		if key := pipeline.DefaultKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
+		if key := job.DefaultKey; pipeline.RoleHash(key, int64(i)) > pipeline.RoleHash(key, int64(highest)) {
 			highest = i
 		}
 	}
@@ -125,40 +129,40 @@ func distinguish(column []float64) {
 func TestForgedFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), 200, 400)
 	const wide = 3 // columns
-	declared := job(t, withHoldout(0.2))
+	declared := testJob(t, withHoldout(0.2))
 	roles, err := pipeline.NewRolesWithHoldout(declared.Roles.Key, 600, declared.Roles.Holdout, pipeline.OrdinalSet{})
 	fatal.If(t, err)
 	reference := map[float64]bool{} // by the first column
-	for _, ordinal := range roles.ReferenceRows() {
+	for _, ordinal := range pipeline.ReferenceRows(roles) {
 		reference[l.columns[0][ordinal]] = true
 	}
 	for name, c := range map[string]struct {
-		forge func(kept []float64, columns []pipeline.ColumnDigest) []float64
-		job   func(*pipeline.Job)
+		forge func(kept []float64, columns []dataset.ColumnDigest) []float64
+		job   func(*job.Job)
 		want  string // "": it is certified
 	}{
-		"digest": {func(kept []float64, columns []pipeline.ColumnDigest) []float64 { columns[0][3] ^= 1; return kept }, tiny, "changed since training"},
-		"reference row": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+		"digest": {func(kept []float64, columns []dataset.ColumnDigest) []float64 { columns[0][3] ^= 1; return kept }, tiny, "changed since training"},
+		"reference row": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				kept[i]++
 			}
 			return kept
 		}, tiny, "other reference rows than training had"},
-		"reference rows in another order": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+		"reference rows in another order": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := wide; i < len(kept); i += wide {
 				kept[i-wide], kept[i] = kept[i], kept[i-wide]
 			}
 			return kept
 		}, tiny, "other reference rows than training had"},
-		"column of one value on the reference rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+		"column of one value on the reference rows": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				kept[i+1] = 0.5
 			}
 			return kept
 		}, tiny, `column "b" is `},
-		"a row too few": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
-		"NaN":           {func(kept []float64, _ []pipeline.ColumnDigest) []float64 { kept[0] = math.NaN(); return kept }, tiny, "values that no source gives"},
-		"start rows": {func(kept []float64, _ []pipeline.ColumnDigest) []float64 {
+		"a row too few": {func(kept []float64, _ []dataset.ColumnDigest) []float64 { return kept[wide:] }, tiny, "one has not what"},
+		"NaN":           {func(kept []float64, _ []dataset.ColumnDigest) []float64 { kept[0] = math.NaN(); return kept }, tiny, "values that no source gives"},
+		"start rows": {func(kept []float64, _ []dataset.ColumnDigest) []float64 {
 			for i := 0; i < len(kept); i += wide {
 				if !reference[kept[i]] {
 					kept[i+2] = 0
@@ -170,8 +174,8 @@ func TestForgedFirstPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made, store := 0, &pipelinetest.Store{}
 			env := l.environment(store)
-			env.FirstPass = inParts(t, l, 2, func(p *pipeline.Pass) { p.Forge(c.forge) }, &made)
-			r, err := pipeline.Run(t.Context(), job(t, c.job), env)
+			env.FirstPass = inParts(t, l, 2, func(p *pass.Pass) { pipeline.Forge(p, c.forge) }, &made)
+			r, err := pipeline.Run(t.Context(), testJob(t, c.job), env)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) || len(store.Certificates) > 0 {
 					t.Errorf("%d certificates, error %v, want one about %q", len(store.Certificates), err, c.want)
@@ -195,21 +199,21 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
 	h, env, _ := handover(t, l, tiny)
 	last := passOver(t, h, env, []int{0, 1, 2, 3, 4, 5, 6})
-	var before *pipeline.Pass
-	fit := func(change func(h *pipeline.Handover) *pipeline.Pass) error {
+	var before *pass.Pass
+	fit := func(change func(h *pass.Handover) *pass.Pass) error {
 		env := l.environment(&pipelinetest.Store{})
-		env.FirstPass = func(ctx context.Context, h *pipeline.Handover, _ []pipeline.Shard, use func(*pipeline.Pass) error) error {
-			if _, err := h.Certify(ctx, last, env); !errors.Is(err, pipeline.ErrUntrained) {
+		env.FirstPass = func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
+			if _, err := pipeline.Certify(ctx, h, last, env); !errors.Is(err, pass.ErrUntrained) {
 				t.Errorf("Certify with the handover of a first pass: %v", err)
 			}
 			return use(change(h))
 		}
-		_, err := pipeline.Fit(t.Context(), job(t, tiny), env)
+		_, err := fit.Fit(t.Context(), testJob(t, tiny), env)
 		return err
 	}
-	part := func(number, of int) func(*pipeline.Handover) *pipeline.Pass {
-		return func(h *pipeline.Handover) *pipeline.Pass {
-			p, err := h.Pass(t.Context(), pipeline.Part{Number: number, Of: of}, env)
+	part := func(number, of int) func(*pass.Handover) *pass.Pass {
+		return func(h *pass.Handover) *pass.Pass {
+			p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 			fatal.If(t, err)
 			before = p
 			return p
@@ -217,24 +221,24 @@ func TestForeignPartsOfAFirstPass(t *testing.T) {
 	}
 	fatal.If(t, fit(part(1, 1)))
 	for name, err := range map[string]error{
-		"a last pass":    fit(func(*pipeline.Handover) *pipeline.Pass { return last }),
-		"one before":     fit(func(*pipeline.Handover) *pipeline.Pass { return before }),
+		"a last pass":    fit(func(*pass.Handover) *pass.Pass { return last }),
+		"one before":     fit(func(*pass.Handover) *pass.Pass { return before }),
 		"missing shards": fit(part(1, 2)),
 	} {
-		if !errors.Is(err, pipeline.ErrPart) {
+		if !errors.Is(err, pass.ErrPart) {
 			t.Errorf("%s: %v, want ErrPart", name, err)
 		}
 	}
 	changed := newLake(slices.Clone(l.columns), unevenShards...)
 	changed.names = []string{"a", "c", "y"}
-	err := fit(func(h *pipeline.Handover) *pipeline.Pass {
-		_, err := h.Prepare(t.Context(), changed.environment(&pipelinetest.Store{}))
-		if !errors.Is(err, pipeline.ErrChanged) {
+	err := fit(func(h *pass.Handover) *pass.Pass {
+		_, err := pipeline.Prepare(t.Context(), h, changed.environment(&pipelinetest.Store{}))
+		if !errors.Is(err, job.ErrChanged) {
 			t.Errorf("a source with other columns: %v", err)
 		}
 		return last
 	})
-	if !errors.Is(err, pipeline.ErrPart) {
+	if !errors.Is(err, pass.ErrPart) {
 		t.Error(err)
 	}
 }

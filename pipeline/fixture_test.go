@@ -10,6 +10,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -21,24 +25,24 @@ type lake struct {
 	shards  []int
 	labels  []string // of names, for units
 	mark    bool     // bad rows, as for a job that tolerates some
-	encoded pipeline.Encodings
+	encoded job.Encodings
 }
 
 func newLake(columns [][]float64, shards ...int) *lake {
 	return &lake{names: []string{"a", "b", "y"}, columns: columns, shards: shards}
 }
 
-func (l *lake) open(ctx context.Context, features []string) (pipeline.Source, error) {
+func (l *lake) open(ctx context.Context, features []string) (dataset.Source, error) {
 	last := len(l.names) - 1
 	if features == nil {
 		features = l.names[:last-len(l.labels)]
 	}
-	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, pipeline.Choice{Features: features, Labels: l.labels, Target: l.names[last], Mark: l.mark, Encoded: l.encoded})
+	return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Data(ctx, dataset.Choice{Features: features, Labels: l.labels, Target: l.names[last], Mark: l.mark, Encoded: l.encoded})
 }
 
-func (l *lake) environment(store *pipelinetest.Store) pipeline.Environment {
+func (l *lake) environment(store *pipelinetest.Store) fit.Environment {
 	env := environment(nil, store)
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) { return l.open(ctx, features) }
+	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) { return l.open(ctx, features) }
 	return env
 }
 
@@ -52,28 +56,28 @@ type published struct {
 }
 
 // publish runs a job on the lake.
-func publish(t testing.TB, l *lake, change func(*pipeline.Job)) *published {
+func publish(t testing.TB, l *lake, change func(*job.Job)) *published {
 	t.Helper()
 	p := &published{lake: l, store: &pipelinetest.Store{}}
-	p.result = run(t, job(t, change), l.environment(p.store))
+	p.result = run(t, testJob(t, change), l.environment(p.store))
 	p.certificate, p.document = p.result.Certificate, p.store.Certificates[0]
 	return p
 }
 
 // verify checks a certificate against a model file and the lake, or without the
 // lake if there is none.
-func (p *published) verify(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, l *lake) (*pipeline.Verification, error) {
+func (p *published) verify(t testing.TB, c certify.Certificate, m pass.Model, digest string, l *lake) (*pipeline.Verification, error) {
 	t.Helper()
 	if l == nil {
-		return pipeline.Verify(t.Context(), c, m, digest, nil, pipeline.Resources{})
+		return pipeline.Verify(t.Context(), c, m, digest, nil, job.Resources{})
 	}
-	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+	return pipeline.Verify(t.Context(), c, m, digest, func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		return l.open(ctx, want.Features)
-	}, pipeline.Resources{})
+	}, job.Resources{})
 }
 
 // tiny makes a job as small as tests of the plumbing need it.
-func tiny(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
+func tiny(j *job.Job) { j.Inducing, j.Train.Passes = []int{5}, 2 }
 
 // evidence is what a certificate says it was made from: what a forger would
 // change before certifying anew.
@@ -108,7 +112,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 	t.Helper()
 	ev := evidence(c)
 	change(&ev)
-	fit(&ev)
+	mustFit(&ev)
 	forged, err := certify.Certify(ev)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +121,7 @@ func forge(t testing.TB, c certify.Certificate, change func(*certify.Evidence)) 
 }
 
 // fit makes the numbers of rows beside the ledger those of the ledger.
-func fit(ev *certify.Evidence) {
+func mustFit(ev *certify.Evidence) {
 	l := ev.Ledger
 	ev.Dependence.Rows = l.Reference + l.Train
 	ev.Copies.Distinct = l.Rows - l.Bad - ev.Copies.Rows
@@ -129,14 +133,14 @@ var errSource = errors.New("the disk is on fire")
 // A faulty source fails at a batch of a shard, if it is told to, and counts
 // what was opened and closed.
 type faulty struct {
-	pipeline.Source
+	dataset.Source
 	shard, batch   int                    // where to fail; batch < 0: never
 	seen           func(shard, batch int) // may be nil
 	opened, closed atomic.Int64
 }
 
 // Open starts to read shard i.
-func (f *faulty) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+func (f *faulty) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	b, err := f.Source.Open(ctx, i)
 	if err != nil {
 		return nil, err
@@ -146,7 +150,7 @@ func (f *faulty) Open(ctx context.Context, i int) (pipeline.Batches, error) {
 }
 
 type faultyBatches struct {
-	pipeline.Batches
+	dataset.Batches
 	of         *faulty
 	shard, now int
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -31,7 +33,7 @@ func reword(t *testing.T, ev *certify.Evidence, part, by string) {
 // A choice among families that is not paid for, and a model of one family under the name
 // of another.
 func TestForgedFamilyIsRefused(t *testing.T) {
-	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *pipeline.Job) {
+	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), func(j *job.Job) {
 		tiny(j)
 		j.Kernel.Family = []string{certify.KernelMatern32, certify.KernelSquaredExponential}
 	})
@@ -40,14 +42,14 @@ func TestForgedFamilyIsRefused(t *testing.T) {
 		chosen, other = other, chosen
 	}
 	list, alone := `"family":["matern-3/2","squared-exponential"]`, `"family":["`+chosen+`"]`
-	renamed, digest := p.remodel(t, func(m *pipeline.Model) {
+	renamed, digest := p.remodel(t, func(m *pass.Model) {
 		family, err := kernel.Named(other)
 		fatal.If(t, err)
 		m.Meta.Kernel, m.Posterior.Kernel.Family = other, family
 	})
 	for name, c := range map[string]struct {
 		change func(*certify.Evidence)
-		model  pipeline.Model
+		model  pass.Model
 		digest string
 	}{
 		"families left out of the certificate":   {func(ev *certify.Evidence) { ev.Model.Kernel.Families = []string{chosen} }, p.result.Model, p.result.ModelDigest},
@@ -63,7 +65,7 @@ func TestForgedFamilyIsRefused(t *testing.T) {
 			ev.Model.Kernel.Families, ev.Model.Kernel.Family = []string{other}, other
 		}, p.result.Model, p.result.ModelDigest},
 	} {
-		if _, err := p.verify(t, forge(t, p.certificate, c.change), c.model, c.digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, forge(t, p.certificate, c.change), c.model, c.digest, nil); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: Verify = %v, want a refusal", name, err)
 		}
 	}
@@ -79,14 +81,14 @@ func TestUnitIsAWord(t *testing.T) {
 		"reverses":      "m\u202e",
 		"two lines":     "m\nCERTIFIED",
 	} {
-		if _, err := (pipeline.Job{Target: "y", Delta: 0.01, Loss: pipeline.LossDecl{Epsilon: 1, Unit: unit}}).WithDefaults(); !errors.Is(err, pipeline.ErrConfig) {
+		if _, err := (job.Job{Target: "y", Delta: 0.01, Loss: job.LossDecl{Epsilon: 1, Unit: unit}}).WithDefaults(); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%s: error %v, want ErrConfig", name, err)
 		}
 	}
 	for _, name := range []string{`y" are exact, "`, `a\b`, "y\u2028", strings.Repeat("y", 129)} {
-		for what, j := range map[string]pipeline.Job{"target": {Target: name}, "feature": {Target: "y", Features: []string{name}}, "excluded": {Target: "y", Exclude: []string{name}}, "key": {Target: "y", Roles: pipeline.RolesDecl{Key: name}}} {
+		for what, j := range map[string]job.Job{"target": {Target: name}, "feature": {Target: "y", Features: []string{name}}, "excluded": {Target: "y", Exclude: []string{name}}, "key": {Target: "y", Roles: job.RolesDecl{Key: name}}} {
 			j.Delta, j.Loss.Epsilon = 0.01, 1
-			if _, err := j.WithDefaults(); !errors.Is(err, pipeline.ErrConfig) {
+			if _, err := j.WithDefaults(); !errors.Is(err, job.ErrConfig) {
 				t.Errorf("%s %.20q: error %v, want ErrConfig", what, name, err)
 			}
 		}
@@ -97,14 +99,14 @@ func TestUnitIsAWord(t *testing.T) {
 // alike, are refused, for it would not know what they promise.
 func TestForgedRowRulesAreRefused(t *testing.T) {
 	p := publish(t, newLake(waves(150, 0.2, 4), 70, 80), tiny)
-	m, digest := p.remodel(t, func(m *pipeline.Model) { m.Meta.RowRules[0] = "rows with nulls count as predicted" })
-	if _, err := p.verify(t, forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest }), m, digest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+	m, digest := p.remodel(t, func(m *pass.Model) { m.Meta.RowRules[0] = "rows with nulls count as predicted" })
+	if _, err := p.verify(t, forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest }), m, digest, p.lake); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("with other rules in the model alone: Verify = %v, want a refusal", err)
 	}
 }
 
 // remodel stores a changed model.
-func (p *published) remodel(t *testing.T, change func(*pipeline.Model)) (pipeline.Model, string) {
+func (p *published) remodel(t *testing.T, change func(*pass.Model)) (pass.Model, string) {
 	t.Helper()
 	m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
 	fatal.If(t, err)
@@ -131,7 +133,7 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 	for i := range columns[2] {
 		columns[2][i] = 4 + random.NormFloat64()
 	}
-	p := publish(t, newLake(columns, 900), func(j *pipeline.Job) {
+	p := publish(t, newLake(columns, 900), func(j *job.Job) {
 		tiny(j)
 		unscaled(j)
 	})
@@ -151,7 +153,7 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 			fatal.If(t, ev.Constant.Risk.AddLower(1))
 		}
 	})
-	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+	if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("with the centre as constant: Verify = %v, want a refusal", err)
 	}
 	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake); err != nil {
@@ -163,9 +165,9 @@ func TestScalingDoesNotChooseTheConstant(t *testing.T) {
 // places are accepted, those beside the estimate, and both are paid for; a step of
 // the grid beside them is none, nor is the next place.
 func TestPeaksStandInCells(t *testing.T) {
-	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) {
+	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *job.Job) {
 		tiny(j)
-		j.Grid = pipeline.GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorPeaked}
+		j.Grid = job.GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorPeaked}
 	})
 	const cell = 25 // of 0.25 on a grid of 0.01
 	for _, x := range p.certificate.Model.Theta {
@@ -183,7 +185,7 @@ func TestPeaksStandInCells(t *testing.T) {
 		switch {
 		case err == nil && off%cell == 0:
 			accepted++
-		case !errors.Is(err, pipeline.ErrRefused):
+		case !errors.Is(err, job.ErrRefused):
 			t.Errorf("the peak moved by %d steps: Verify = %v, want a refusal", off, err)
 		case off == 0:
 			t.Errorf("the honest peak: %v", err)
@@ -208,23 +210,23 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 		"a scaling that there is not": {`"scaling":"reference"`, `"scaling":"Reference"`},
 	} {
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, text[0], text[1]) })
-		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: Verify = %v, want a refusal", name, err)
 		}
 	}
-	for name, change := range map[string]func(*pipeline.Model){
-		"a name":                  func(m *pipeline.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
-		"a lengthscale up a bit":  func(m *pipeline.Model) { beside(m, 9) },
-		"a lengthscale down":      func(m *pipeline.Model) { beside(m, 0) },
-		"the description's alone": func(m *pipeline.Model) { m.Meta.Lengthscales[0] = math.Nextafter(m.Meta.Lengthscales[0], 9) },
-		"the posterior's alone": func(m *pipeline.Model) {
+	for name, change := range map[string]func(*pass.Model){
+		"a name":                  func(m *pass.Model) { m.Meta.Theta[2].Name = "ln variance of nothing at all" },
+		"a lengthscale up a bit":  func(m *pass.Model) { beside(m, 9) },
+		"a lengthscale down":      func(m *pass.Model) { beside(m, 0) },
+		"the description's alone": func(m *pass.Model) { m.Meta.Lengthscales[0] = math.Nextafter(m.Meta.Lengthscales[0], 9) },
+		"the posterior's alone": func(m *pass.Model) {
 			m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)
 			m.Posterior.Kernel.Lengthscales[0] = math.Nextafter(m.Posterior.Kernel.Lengthscales[0], 9)
 		},
 	} {
 		m, digest := p.remodel(t, change)
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
-		if _, err := p.verify(t, c, m, digest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, c, m, digest, nil); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: Verify = %v, want a refusal", name, err)
 		}
 	}
@@ -235,7 +237,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 }
 
 // beside moves a lengthscale to the next float64, in both parts of a model.
-func beside(m *pipeline.Model, towards float64) {
+func beside(m *pass.Model, towards float64) {
 	l := math.Nextafter(m.Meta.Lengthscales[0], towards)
 	m.Meta.Lengthscales[0] = l
 	m.Posterior.Kernel.Lengthscales = slices.Clone(m.Posterior.Kernel.Lengthscales)
@@ -251,12 +253,12 @@ func TestNoMinusZeroInTheDocument(t *testing.T) {
 			columns[2][i] = minus
 		}
 	}
-	p := publish(t, newLake(columns), func(j *pipeline.Job) {
+	p := publish(t, newLake(columns), func(j *job.Job) {
 		tiny(j)
-		j.Loss = pipeline.LossDecl{Kind: "squared", Epsilon: 0.57}
-		j.Copies.Policy = pipeline.CopiesKept
-		j.Grid = pipeline.GridDecl{Min: minus, Max: 1, Step: 0.5}
-		j.Scaling = pipeline.ScalingNone
+		j.Loss = job.LossDecl{Kind: "squared", Epsilon: 0.57}
+		j.Copies.Policy = job.CopiesKept
+		j.Grid = job.GridDecl{Min: minus, Max: 1, Step: 0.5}
+		j.Scaling = job.ScalingNone
 	})
 	if bytes.Contains(p.document, []byte(": -0,")) || bytes.Contains(p.document, []byte(":-0,")) {
 		t.Errorf("there is a -0 in %s", p.document)
@@ -271,7 +273,7 @@ func TestDroppedDefaultFeatureIsRefused(t *testing.T) {
 	wider := newLake(columns, 70, 80)
 	wider.names = append([]string{"0"}, wider.names...)
 	wider.columns = append([][]float64{columns[1]}, wider.columns...)
-	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, wider); !errors.Is(err, pipeline.ErrRefused) {
+	if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, wider); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("Verify = %v, want a refusal", err)
 	}
 }
@@ -280,20 +282,20 @@ func TestDroppedDefaultFeatureIsRefused(t *testing.T) {
 // the one that covers all targets, where there is one, edges included.
 func TestBaselineCoversTheEdges(t *testing.T) {
 	for name, c := range map[string]struct {
-		loss   pipeline.LossDecl
+		loss   job.LossDecl
 		values [2]float64
 	}{
-		"zero-one":       {pipeline.LossDecl{Epsilon: 1}, [2]float64{0, 2}},
-		"band":           {pipeline.LossDecl{Kind: "band", Below: 5.5, Above: 1}, [2]float64{0, 6}},
-		"relative":       {pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.5}, [2]float64{-6, -2}},
-		"decimal values": {pipeline.LossDecl{Epsilon: 0.1}, [2]float64{0.3, 0.5}},
+		"zero-one":       {job.LossDecl{Epsilon: 1}, [2]float64{0, 2}},
+		"band":           {job.LossDecl{Kind: "band", Below: 5.5, Above: 1}, [2]float64{0, 6}},
+		"relative":       {job.LossDecl{Kind: "relative-zero-one", Epsilon: 0.5}, [2]float64{-6, -2}},
+		"decimal values": {job.LossDecl{Epsilon: 0.1}, [2]float64{0.3, 0.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(300, 0.2, 4)
 			for i := range columns[2] {
 				columns[2][i] = c.values[i%2]
 			}
-			p := publish(t, newLake(columns, 300), func(j *pipeline.Job) { tiny(j); j.Loss = c.loss })
+			p := publish(t, newLake(columns, 300), func(j *job.Job) { tiny(j); j.Loss = c.loss })
 			if b := p.certificate.Constant; b.Risk.Lower() != 0 {
 				t.Errorf("the constant %v misses %v, want none", b.Value, b.Risk.Lower())
 			}
@@ -307,8 +309,8 @@ func TestTargetTooCoarseForItsTolerance(t *testing.T) {
 		columns[2][i] = 1.6e9 + 1e-3*columns[2][i]
 	}
 	l := newLake(columns, 200)
-	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) { tiny(j); j.Loss = pipeline.LossDecl{Epsilon: 3e-4} }), l.environment(&pipelinetest.Store{}))
-	if !errors.Is(err, pipeline.ErrData) {
+	_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) { tiny(j); j.Loss = job.LossDecl{Epsilon: 3e-4} }), l.environment(&pipelinetest.Store{}))
+	if !errors.Is(err, job.ErrData) {
 		t.Errorf("Run = %v, want ErrData: a raw prediction cannot be written down", err)
 	}
 }
@@ -317,13 +319,13 @@ func TestTargetTooCoarseForItsTolerance(t *testing.T) {
 // digest, is refused, but for how the optimiser went about it, which is a choice
 // of Q.
 func TestEveryChangeOfTheConfigurationIsRefused(t *testing.T) {
-	for name, change := range map[string]func(*pipeline.Job){
-		"plain":    func(j *pipeline.Job) { j.Loss.Unit, j.Features = "volts", []string{"a", "b"} },
-		"peaked":   func(j *pipeline.Job) { j.Grid.Prior, j.Kernel.Isotropic = "peaked", true },
+	for name, change := range map[string]func(*job.Job){
+		"plain":    func(j *job.Job) { j.Loss.Unit, j.Features = "volts", []string{"a", "b"} },
+		"peaked":   func(j *job.Job) { j.Grid.Prior, j.Kernel.Isotropic = "peaked", true },
 		"unscaled": unscaled,
-		"relative": func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} },
+		"relative": func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} },
 	} {
-		p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); change(j) })
+		p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *job.Job) { tiny(j); change(j) })
 		accepted, refused := map[string]bool{}, 0
 		values := p.certificate.Job.Values
 		for _, s := range scalars(t, values) {

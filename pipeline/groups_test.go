@@ -11,6 +11,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -25,16 +29,16 @@ func stations(n int) *lake {
 }
 
 // byStation asks for groups, whose column is no feature.
-func byStation(values ...float64) func(*pipeline.Job) {
-	return func(j *pipeline.Job) {
+func byStation(values ...float64) func(*job.Job) {
+	return func(j *job.Job) {
 		tiny(j)
-		j.Exclude, j.Guarantees, j.Roles.Holdout, j.Groups = []string{"station"}, nil, 0.3, pipeline.GroupsDecl{Column: "station", Values: values}
+		j.Exclude, j.Guarantees, j.Roles.Holdout, j.Groups = []string{"station"}, nil, 0.3, job.GroupsDecl{Column: "station", Values: values}
 	}
 }
 
 // openTable opens the lake as an adapter does, with excluded columns.
-func openTable(l *lake) pipeline.OpenData {
-	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+func openTable(l *lake) dataset.OpenData {
+	return func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		return pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table.Open(ctx, want)
 	}
 }
@@ -44,15 +48,15 @@ func openTable(l *lake) pipeline.OpenData {
 func TestGroupsThroughThePipeline(t *testing.T) {
 	l := stations(900)
 	verify := func(c certify.Certificate, r *pipeline.Result) error {
-		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, openTable(l), pipeline.Resources{})
+		_, err := pipeline.Verify(t.Context(), c, r.Model, r.ModelDigest, openTable(l), job.Resources{})
 		return err
 	}
 	for _, values := range [][]float64{nil, {2, 0}} {
-		store, j := &pipelinetest.Store{}, job(t, byStation(values...))
+		store, j := &pipelinetest.Store{}, testJob(t, byStation(values...))
 		env := environment(nil, store)
 		rows := pipelinetest.NewMemory(l.names, l.columns, l.shards...).Table
-		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return j.Open(ctx, rows, features, env.Resources, nil)
+		env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
+			return dataset.Open(ctx, j, rows, features, env.Resources, nil)
 		}
 		r := run(t, j, env)
 		g, ok := r.Certificate.Claim(certify.ClaimGroups)
@@ -66,7 +70,7 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 		held, err := pipeline.NewRolesWithHoldout("pacsgp", 900, 0.3, pipeline.OrdinalSet{})
 		fatal.If(t, err)
 		n := make([]int64, len(want)+1)
-		for _, i := range held.HoldoutRows(77) {
+		for _, i := range pipeline.HoldoutRows(held, 77) {
 			n[r.Certificate.Grouping.Of(l.columns[2][i])]++
 		}
 		var misses int64
@@ -83,24 +87,24 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 			of := ev.Tallies.At(certify.PredictorMean, certify.RoleHoldout).Groups
 			of[0].N, of[1].N = of[0].N-1, of[1].N+1
 		})
-		if err := verify(forged, r); !errors.Is(err, pipeline.ErrRefused) {
+		if err := verify(forged, r); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("a row in another group: %v", err)
 		}
 		forged = forge(t, r.Certificate, func(ev *certify.Evidence) { ev.Grouping.Values[0] = -1 })
-		if err := verify(forged, r); !errors.Is(err, pipeline.ErrRefused) {
+		if err := verify(forged, r); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("other values: %v", err)
 		}
-		h, err := pipeline.Fit(t.Context(), j, env)
+		h, err := fit.Fit(t.Context(), j, env)
 		fatal.If(t, err)
-		whole, err := h.Pass(t.Context(), pipeline.Part{Number: 2, Of: 2}, env)
+		whole, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
 		fatal.If(t, err)
 		data, err := whole.MarshalBinary()
 		fatal.If(t, err)
 		fatal.If(t, whole.UnmarshalBinary(data))
-		first, err := h.Pass(t.Context(), pipeline.Part{Number: 1, Of: 2}, env)
+		first, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 1, Of: 2}, env)
 		fatal.If(t, err)
 		fatal.If(t, whole.Merge(first))
-		parts, err := h.Certify(t.Context(), whole, env)
+		parts, err := pipeline.Certify(t.Context(), h, whole, env)
 		fatal.If(t, err)
 		if parts.ID != r.ID {
 			t.Error("in two parts the certificate is another one")
@@ -114,21 +118,21 @@ func TestGroupsThroughThePipeline(t *testing.T) {
 func TestGroupsNeedTheirColumn(t *testing.T) {
 	l := stations(900)
 	for _, values := range [][]float64{nil, {0, 1}} {
-		of := func(column string) func(*pipeline.Job) {
-			return func(j *pipeline.Job) {
+		of := func(column string) func(*job.Job) {
+			return func(j *job.Job) {
 				byStation(values...)(j)
 				j.Exclude, j.Groups.Column = nil, column
 			}
 		}
-		_, err := pipeline.Run(t.Context(), job(t, of("stattion")), l.environment(&pipelinetest.Store{}))
-		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), `groups: no column "stattion"`) {
+		_, err := pipeline.Run(t.Context(), testJob(t, of("stattion")), l.environment(&pipelinetest.Store{}))
+		if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), `groups: no column "stattion"`) {
 			t.Errorf("values %v: %v", values, err)
 		}
 		p := publish(t, l, of("station"))
 		forged := forge(t, p.certificate, func(ev *certify.Evidence) {
 			reword(t, ev, `"column":"station"`, `"column":"stattion"`)
 		})
-		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, forged, p.result.Model, p.result.ModelDigest, l); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("values %v: forged: %v", values, err)
 		}
 	}
@@ -137,16 +141,16 @@ func TestGroupsNeedTheirColumn(t *testing.T) {
 // A use that shows three groups counts as five of all rows.
 func TestLooksAtGroups(t *testing.T) {
 	l, log := stations(400), &pipelinetest.Store{}
-	groups := func(j *pipeline.Job) { j.Groups = pipeline.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
+	groups := func(j *job.Job) { j.Groups = job.GroupsDecl{Column: "station", Values: []float64{0, 1}} }
 	for _, c := range []struct {
 		name  string
-		what  func(*pipeline.Job)
+		what  func(*job.Job)
 		looks int
 	}{
-		{"a count", func(*pipeline.Job) {}, 0},
+		{"a count", func(*job.Job) {}, 0},
 		{"groups of the same model", groups, 1},
 		{"the same groups again", groups, 1},
-		{"another count", func(j *pipeline.Job) { j.Train.Seed = 5 }, 6},
+		{"another count", func(j *job.Job) { j.Train.Seed = 5 }, 6},
 	} {
 		looks := reuser(t, log, l, c.what, 0).Delta.Looks
 		if looks == nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // withHoldout asks for both methods, and for so large a part of the rows.
-func withHoldout(share float64) func(*pipeline.Job) {
-	return func(j *pipeline.Job) {
+func withHoldout(share float64) func(*job.Job) {
+	return func(j *job.Job) {
 		tiny(j)
 		j.Roles.Holdout = share
 		j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
@@ -36,7 +37,7 @@ func TestHoldoutRoles(t *testing.T) {
 		for _, share := range []float64{0x1p-70, 0.1, 0.9} {
 			r, err := pipeline.NewRolesWithHoldout("pacsgp", n, share, pipeline.OrdinalSet{})
 			fatal.If(t, err)
-			held := r.HoldoutRows(77)
+			held := pipeline.HoldoutRows(r, 77)
 			var want []int64
 			for i := range n {
 				if _, ok := ranks[i]; !ok {
@@ -52,13 +53,13 @@ func TestHoldoutRoles(t *testing.T) {
 			if n == 20_000 && math.Abs(float64(len(held))-share*float64(n)) > 5*math.Sqrt(float64(n)/4) {
 				t.Errorf("%d hold-out rows of %d, want about %g", len(held), n, share*float64(n))
 			}
-			train, inPlace := r.TrainRows(100)
-			all := slices.Concat(held, train, r.ReferenceRows())
+			train, inPlace := pipeline.TrainRows(r, 100)
+			all := slices.Concat(held, train, pipeline.ReferenceRows(r))
 			slices.Sort(all)
 			if !inPlace || int64(len(train)) != r.Train() || int64(len(all)) != n || len(slices.Compact(all)) != int(n) {
 				t.Errorf("n = %d, share %g: %d train, %d hold-out and %d reference rows are not each row once", n, share, len(train), len(held), r.Reference())
 			}
-			for _, i := range r.StartRows() {
+			for _, i := range pipeline.StartRows(r) {
 				if _, found := slices.BinarySearch(held, i); found {
 					t.Errorf("start values come from the hold-out row %d", i)
 				}
@@ -70,20 +71,20 @@ func TestHoldoutRoles(t *testing.T) {
 // Nothing but the hold-out looks at hold-out rows: with other values in them the
 // model has the same numbers, and the guarantees from train rows are the same.
 func TestNothingLooksAtHoldoutRows(t *testing.T) {
-	for name, change := range map[string]func(*pipeline.Job){
-		"flat":   func(j *pipeline.Job) { j.Grid = pipeline.PaperGrid },
-		"peaked": func(j *pipeline.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 },
-		"list":   func(j *pipeline.Job) { j.Inducing = []int{4, 8} },
+	for name, change := range map[string]func(*job.Job){
+		"flat":   func(j *job.Job) { j.Grid = job.PaperGrid },
+		"peaked": func(j *job.Job) { j.Grid.Prior, j.Grid.Width = "peaked", 1 },
+		"list":   func(j *job.Job) { j.Inducing = []int{4, 8} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			settings := func(j *pipeline.Job) { withHoldout(0.3)(j); change(j) }
+			settings := func(j *job.Job) { withHoldout(0.3)(j); change(j) }
 			columns := waves(400, 0.2, 4)
 			one := publish(t, newLake(columns, 150, 250), settings)
 			other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 			r, err := pipeline.NewRolesWithHoldout("pacsgp", 400, 0.3, pipeline.OrdinalSet{})
 			fatal.If(t, err)
 			rng := rand.New(rand.NewPCG(1, 1))
-			for _, i := range r.HoldoutRows(400) {
+			for _, i := range pipeline.HoldoutRows(r, 400) {
 				for c := range other {
 					other[c][i] = 10 * rng.NormFloat64()
 				}
@@ -114,10 +115,10 @@ func TestNothingLooksAtHoldoutRows(t *testing.T) {
 func TestHoldoutCoverage(t *testing.T) {
 	const rows, delta, epsilon = 500, 0.3, 0.3
 	law := terrace{6, 2, 1}
-	j := job(t, func(j *pipeline.Job) {
+	j := testJob(t, func(j *job.Job) {
 		withHoldout(0.4)(j)
-		j.Loss, j.Delta = pipeline.LossDecl{Epsilon: epsilon}, delta
-		j.Kernel.Isotropic, j.Grid = true, pipeline.GridDecl{Min: -2, Max: 0, Step: 2}
+		j.Loss, j.Delta = job.LossDecl{Epsilon: epsilon}, delta
+		j.Kernel.Isotropic, j.Grid = true, job.GridDecl{Min: -2, Max: 0, Step: 2}
 		j.Inducing, j.Train.Passes = []int{6}, 5
 	})
 	type verdict struct{ above, free, bothAbove bool }
@@ -200,10 +201,10 @@ func TestForgedHoldoutIsRefused(t *testing.T) {
 				change(ev)
 			})
 			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
-			if !errors.Is(err, pipeline.ErrRefused) {
+			if !errors.Is(err, job.ErrRefused) {
 				t.Errorf("verify: %v, want a refusal", err)
 			}
-			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); strings.HasSuffix(name, "(without rows)") && !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); strings.HasSuffix(name, "(without rows)") && !errors.Is(err, job.ErrRefused) {
 				t.Errorf("verify without rows: %v, want a refusal", err)
 			}
 		})
@@ -218,16 +219,16 @@ func TestMethodsNeedRows(t *testing.T) {
 	}{"no hold-out row": {300, 1e-9}, "no train row": {2, 0.9}} {
 		t.Run(name, func(t *testing.T) {
 			store := &pipelinetest.Store{}
-			_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+			_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 				withHoldout(c.share)(j)
 				j.Roles.Key = "k"
-				j.Loss = pipeline.LossDecl{Epsilon: 1}
+				j.Loss = job.LossDecl{Epsilon: 1}
 				for min(pipeline.RoleHash(j.Roles.Key, 0), pipeline.RoleHash(j.Roles.Key, 1)) < 1<<61 {
 					j.Roles.Key += "+" // until both of two rows are hold-out rows
 				}
-				j.Scaling = pipeline.ScalingNone
+				j.Scaling = job.ScalingNone
 			}), newLake(waves(c.rows, 0.2, 4)).environment(store))
-			if !errors.Is(err, pipeline.ErrData) || store.State != nil {
+			if !errors.Is(err, job.ErrData) || store.State != nil {
 				t.Errorf("Run = %v, want ErrData before training", err)
 			}
 		})

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Every loss runs from rows to a certificate that verifies and says something.
@@ -19,7 +19,7 @@ func TestEveryLossCertifies(t *testing.T) {
 	seen := map[string]bool{}
 	for _, loss := range kinds(1) {
 		seen[string(loss.Kind)] = true
-		p := publish(t, newLake(columns, 150, 250), func(j *pipeline.Job) { j.Loss, j.Inducing, j.Train.Passes = loss, []int{12}, 15 })
+		p := publish(t, newLake(columns, 150, 250), func(j *job.Job) { j.Loss, j.Inducing, j.Train.Passes = loss, []int{12}, 15 })
 		draw, _ := p.certificate.Claim(certify.ClaimDraw)
 		if draw.Status != certify.StatusCertified && loss.Kind != certify.LossRelative || p.certificate.Loss.Kind != loss.Kind || !(draw.Bound < 0.6) {
 			t.Errorf("%+v: bound %v is %s for loss %+v", loss, draw.Bound, draw.Status, p.certificate.Loss)
@@ -39,9 +39,9 @@ func TestEveryLossCertifies(t *testing.T) {
 // Every family certifies. From a list the bound chooses, and pays ln of its length.
 func TestFamilyIsChosenByTheBound(t *testing.T) {
 	l, families := newLake(waves(350, 0.15, 63), 150, 200), []string{certify.KernelMatern32, certify.KernelSquaredExponential, certify.KernelMatern52}
-	settings := func(names ...string) func(*pipeline.Job) {
-		return func(j *pipeline.Job) {
-			j.Kernel.Family, j.Grid, j.Inducing, j.Train.Passes = names, pipeline.PaperGrid, []int{14}, 8
+	settings := func(names ...string) func(*job.Job) {
+		return func(j *job.Job) {
+			j.Kernel.Family, j.Grid, j.Inducing, j.Train.Passes = names, job.PaperGrid, []int{14}, 8
 		}
 	}
 	best, least := "", 1.0
@@ -81,14 +81,14 @@ func TestBestCandidateIsChosen(t *testing.T) {
 	bounds := map[int]float64{}
 	least := 1.0
 	for _, m := range []int{2, 14, 5} {
-		p := publish(t, l, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{m}, 8 })
+		p := publish(t, l, func(j *job.Job) { j.Inducing, j.Train.Passes = []int{m}, 8 })
 		bounds[m] = p.certificate.Claims[0].Bound
 		least = min(least, bounds[m])
 	}
 	var events []string
 	env := l.environment(publish(t, l, tiny).store)
 	env.Observer.Event = func(text string) { events = append(events, text) }
-	r := run(t, job(t, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{2, 14, 5}, 8 }), env)
+	r := run(t, testJob(t, func(j *job.Job) { j.Inducing, j.Train.Passes = []int{2, 14, 5}, 8 }), env)
 	if got := r.Certificate.Claims[0].Bound; got != least || bounds[r.Training.Inducing] != least {
 		t.Errorf("%d inducing points with bound %v were chosen among %v", r.Training.Inducing, got, bounds)
 	}

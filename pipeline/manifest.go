@@ -1,49 +1,27 @@
 package pipeline
 
 import (
-	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A Manifest lists the files of a certificate's sample, to find them in a lake that has grown
 // since. It proves nothing: a certificate follows from the rows alone.
 type Manifest struct {
-	Format      string         `json:"format"`
-	Certificate string         `json:"certificate"` // id
-	Sample      string         `json:"sample"`      // digest
-	Files       []ManifestFile `json:"files"`       // in the order of their rows
-}
-
-// A ManifestFile is a file of a sample.
-type ManifestFile struct {
-	Path   string          `json:"path"` // relative to the folder of the job file, if possible
-	Bytes  int64           `json:"bytes"`
-	Rows   int64           `json:"rows"`
-	Footer string          `json:"footer"` // SHA-256
-	Shards []ManifestShard `json:"shards"` // the row groups that have rows
-
-	// Modified is when the file was written. Run records have it, because two files can have
-	// the same footer: footers of Arrow say nothing of values. Manifests leave it out, to be
-	// the same on all machines.
-	Modified *time.Time `json:"modified,omitempty"`
-}
-
-// A ManifestShard is a row group that has rows.
-type ManifestShard struct {
-	Rows   int64  `json:"rows"`
-	Digest string `json:"digest"`
+	Format      string                 `json:"format"`
+	Certificate string                 `json:"certificate"` // id
+	Sample      string                 `json:"sample"`      // digest
+	Files       []dataset.ManifestFile `json:"files"`       // in the order of their rows
 }
 
 const manifestFormat = "pacsgp-manifest/1"
 
 // manifestOf lists the sample of a result that was read from these files.
-func manifestOf(r *Result, files []File, shards []Shard, folder string) (Manifest, error) {
+func manifestOf(r *Result, files []dataset.File, shards []dataset.Shard, folder string) (Manifest, error) {
 	m := Manifest{Format: manifestFormat, Certificate: r.ID, Sample: r.Certificate.Sample.Digest, Files: listed(files, folder)}
 	groups := 0
 	for _, f := range files {
@@ -55,7 +33,7 @@ func manifestOf(r *Result, files []File, shards []Shard, folder string) (Manifes
 	at := 0
 	for i, f := range files {
 		for range f.RowGroups {
-			m.Files[i].Shards = append(m.Files[i].Shards, ManifestShard{shards[at].Rows, r.Shards[at].String()})
+			m.Files[i].Shards = append(m.Files[i].Shards, dataset.ManifestShard{Rows: shards[at].Rows, Digest: r.Shards[at].String()})
 			at++
 		}
 	}
@@ -63,31 +41,17 @@ func manifestOf(r *Result, files []File, shards []Shard, folder string) (Manifes
 }
 
 // listed describes files as a manifest does.
-func listed(files []File, folder string) []ManifestFile {
-	all := make([]ManifestFile, len(files))
+func listed(files []dataset.File, folder string) []dataset.ManifestFile {
+	all := make([]dataset.ManifestFile, len(files))
 	for i, f := range files {
-		all[i] = f.Listed(folder)
+		all[i] = f.ListedFile(folder)
 	}
 	return all
 }
 
-// Listed describes the file as a manifest does, without its shards: its path is relative
-// to a folder.
-func (f File) Listed(folder string) ManifestFile {
-	path := f.Path
-	if base, err := filepath.Abs(folder); err == nil && !strings.Contains(path, "://") { // the address of an object is whole
-		if whole, err := filepath.Abs(path); err == nil {
-			if short, err := filepath.Rel(base, whole); err == nil {
-				path = short
-			}
-		}
-	}
-	return ManifestFile{filepath.ToSlash(path), f.Bytes, f.Rows, hex.EncodeToString(f.Footer[:]), []ManifestShard{}, nil}
-}
-
 // holds reports whether files are those of the manifest, by path, size and footer.
-func (m Manifest) holds(files []ManifestFile) bool {
-	return slices.EqualFunc(m.Files, files, func(a, b ManifestFile) bool {
+func (m Manifest) holds(files []dataset.ManifestFile) bool {
+	return slices.EqualFunc(m.Files, files, func(a, b dataset.ManifestFile) bool {
 		return a.Path == b.Path && a.Bytes == b.Bytes && a.Rows == b.Rows && a.Footer == b.Footer
 	})
 }
@@ -112,12 +76,12 @@ func (m Manifest) Check(c certify.Certificate, id string) error {
 	if m.Certificate != id {
 		return fmt.Errorf("it is of the certificate %s, not of %s", m.Certificate, id)
 	}
-	var digests []Digest
+	var digests []job.Digest
 	var rows int64
 	for _, f := range m.Files {
 		var own int64
 		for _, s := range f.Shards {
-			var d Digest
+			var d job.Digest
 			if err := d.Parse(s.Digest); err != nil {
 				return err
 			}
@@ -136,7 +100,7 @@ func (m Manifest) Check(c certify.Certificate, id string) error {
 	if rows != c.Ledger.Rows {
 		return fmt.Errorf("its rows are not as many as the certificate's %d", c.Ledger.Rows)
 	}
-	if got := SampleDigest(digests).String(); got != c.Sample.Digest || m.Sample != got {
+	if got := dataset.SampleDigest(digests).String(); got != c.Sample.Digest || m.Sample != got {
 		return fmt.Errorf("its shards have the sample digest %s, the certificate says %s", got, c.Sample.Digest)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -22,22 +24,22 @@ type meanRun struct {
 }
 
 // corrected runs a job whose prior has the mean column(i, a, y).
-func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float64) float64, change func(*pipeline.Job)) meanRun {
+func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float64) float64, change func(*job.Job)) meanRun {
 	t.Helper()
 	p := make([]float64, len(columns[0]))
 	for i := range p {
 		p[i] = column(i, columns[0][i], columns[2][i])
 	}
 	r := meanRun{table: pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, [][]float64{p, columns[2], columns[0], columns[1]}, 100)}
-	j := job(t, func(j *pipeline.Job) {
+	j := testJob(t, func(j *job.Job) {
 		tiny(j)
 		j.Mean.Column, j.Guarantees = "p", nil
 		change(j)
 	})
 	var store pipelinetest.Store
 	env := environment(nil, &store)
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-		return j.Open(ctx, r.table.Table, features, pipeline.Resources{}, nil)
+	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
+		return dataset.Open(ctx, j, r.table.Table, features, job.Resources{}, nil)
 	}
 	env.Observer.Notice = func(text string) { r.notices = append(r.notices, text) }
 	r.result = run(t, j, env)
@@ -46,14 +48,14 @@ func corrected(t *testing.T, columns [][]float64, column func(i int, a, y float6
 
 func (r meanRun) verify(t *testing.T) *pipeline.Verification {
 	t.Helper()
-	v, err := pipeline.Verify(t.Context(), r.result.Certificate, r.result.Model, r.result.ModelDigest, r.table.Table.Data, pipeline.Resources{})
+	v, err := pipeline.Verify(t.Context(), r.result.Certificate, r.result.Model, r.result.ModelDigest, r.table.Table.Data, job.Resources{})
 	fatal.If(t, err)
 	return v
 }
 
 func line(_ int, a, _ float64) float64 { return a / 2 }
 
-func outside(j *pipeline.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
+func outside(j *job.Job) { j.Roles.Outside, j.Roles.Holdout = 0.3, 0.2 }
 
 // A column that is the target, or of another unit, is refused before it spoils the arithmetic of training.
 func TestMeanThatIsRefused(t *testing.T) {
@@ -66,12 +68,12 @@ func TestMeanThatIsRefused(t *testing.T) {
 			p[i] = of(y)
 		}
 		table := pipelinetest.NewMemory([]string{"a", "y", "p"}, [][]float64{columns[0], columns[2], p}, 100)
-		j := job(t, func(j *pipeline.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil; outside(j) })
+		j := testJob(t, func(j *job.Job) { tiny(j); j.Mean.Column, j.Guarantees = "p", nil; outside(j) })
 		env := environment(nil, &pipelinetest.Store{})
-		env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return j.Open(ctx, table.Table, features, pipeline.Resources{}, nil)
+		env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
+			return dataset.Open(ctx, j, table.Table, features, job.Resources{}, nil)
 		}
-		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), want) {
+		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, job.ErrData) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -81,16 +83,16 @@ func TestMeanThatIsRefused(t *testing.T) {
 // on outside rows leaves all guarantees, each on its maker's word.
 func TestMeanIsConditional(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
+		change func(*job.Job)
 		train  certify.Status
 	}{
-		"anywhere": {func(*pipeline.Job) {}, certify.StatusVoid},
+		"anywhere": {func(*job.Job) {}, certify.StatusVoid},
 		"outside":  {outside, certify.StatusCertified},
-		"outside, alone": {func(j *pipeline.Job) {
+		"outside, alone": {func(j *job.Job) {
 			j.Roles.Outside, j.Guarantees = 0.3, []certify.MethodID{certify.MethodPACBayes}
 		}, certify.StatusCertified},
 	} {
-		r := corrected(t, waves(900, 0.1, 4), line, func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{20}, 40; c.change(j) })
+		r := corrected(t, waves(900, 0.1, 4), line, func(j *job.Job) { j.Inducing, j.Train.Passes = []int{20}, 40; c.change(j) })
 		cert := r.result.Certificate
 		for _, g := range cert.Claims {
 			want := certify.StatusCertified
@@ -120,10 +122,10 @@ func TestMeanIsAddedBack(t *testing.T) {
 	for i := range raised[2] {
 		raised[2][i] = columns[2][i] + by(i)
 	}
-	change := func(j *pipeline.Job) {
-		j.Loss = pipeline.LossDecl{Epsilon: 0.5}
+	change := func(j *job.Job) {
+		j.Loss = job.LossDecl{Epsilon: 0.5}
 		j.Roles.Outside = 0.2
-		j.Scaling = pipeline.ScalingNone
+		j.Scaling = job.ScalingNone
 	}
 	one := corrected(t, columns, func(int, float64, float64) float64 { return 0 }, change)
 	two := corrected(t, raised, func(i int, _, _ float64) float64 { return by(i) }, change)
@@ -137,7 +139,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 	fatal.If(t, err)
 	defer ready.Close()
 	i := 0
-	src, err := two.table.Table.Open(t.Context(), pipeline.Choice{Features: two.result.Model.Meta.Inputs()})
+	src, err := two.table.Table.Open(t.Context(), dataset.Choice{Features: two.result.Model.Meta.Inputs()})
 	fatal.If(t, err)
 	flat := predictions(t, one)
 	fatal.If(t, ready.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
@@ -162,7 +164,7 @@ func TestMeanIsAddedBack(t *testing.T) {
 func TestMeanThatMayKnowReferenceRows(t *testing.T) {
 	columns := waves(400, 0.2, 4)
 	knows := func(_ int, _, y float64) float64 { return y + 1e-3*math.Sin(1e3*y) }
-	within := corrected(t, columns, knows, func(*pipeline.Job) {})
+	within := corrected(t, columns, knows, func(*job.Job) {})
 	if !slices.ContainsFunc(within.notices, func(s string) bool { return strings.Contains(s, "too small") }) {
 		t.Errorf("the notices are %q", within.notices)
 	}
@@ -173,7 +175,7 @@ func TestMeanThatMayKnowReferenceRows(t *testing.T) {
 
 func predictions(t *testing.T, r meanRun) (means []float64) {
 	t.Helper()
-	src, err := r.table.Table.Open(t.Context(), pipeline.Choice{Features: r.result.Model.Meta.Inputs()})
+	src, err := r.table.Table.Open(t.Context(), dataset.Choice{Features: r.result.Model.Meta.Inputs()})
 	fatal.If(t, err)
 	fatal.If(t, pipeline.Predict(t.Context(), src, r.result.Model, 1, func(batch []pipeline.Prediction) error {
 		for _, p := range batch {
@@ -190,7 +192,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 	one := corrected(t, columns, line, outside)
 	other := [][]float64{slices.Clone(columns[0]), slices.Clone(columns[1]), slices.Clone(columns[2])}
 	n := int64(0)
-	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), one.table, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), one.table, job.Resources{}, func(r pipeline.PlacedRole) error {
 		if r.Role == "outside" {
 			other[0][r.Ordinal], other[2][r.Ordinal] = float64(n), 1e3
 			n++
@@ -217,7 +219,7 @@ func TestNothingLooksAtOutsideRows(t *testing.T) {
 func TestMeanThatKnowsTrainRows(t *testing.T) {
 	columns := waves(900, 0.2, 4)
 	var train []bool
-	fatal.If(t, job(t, func(j *pipeline.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }).Split(t.Context(), source(columns, 400), pipeline.Resources{}, func(r pipeline.PlacedRole) error {
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, func(j *job.Job) { j.Mean.Column, j.Guarantees = "p", nil; outside(j) }), source(columns, 400), job.Resources{}, func(r pipeline.PlacedRole) error {
 		train = append(train, r.Role == string(certify.RoleTrain))
 		return nil
 	}))
@@ -248,8 +250,8 @@ func TestForgedMeanIsRefused(t *testing.T) {
 		forged(&ev)
 		c, err := certify.Certify(ev)
 		if err == nil {
-			_, err = pipeline.Verify(t.Context(), c, r.result.Model, r.result.ModelDigest, r.table.Table.Data, pipeline.Resources{})
-			if !errors.Is(err, pipeline.ErrRefused) {
+			_, err = pipeline.Verify(t.Context(), c, r.result.Model, r.result.ModelDigest, r.table.Table.Data, job.Resources{})
+			if !errors.Is(err, job.ErrRefused) {
 				t.Errorf("%s: %v, want a refusal", name, err)
 			}
 		} else {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 var (
@@ -18,7 +18,7 @@ var (
 // that was declared.
 func TestDefaultMethods(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*pipeline.Job)
+		change func(*job.Job)
 		rows   int64
 		want   []certify.MethodID
 		share  float64
@@ -29,11 +29,11 @@ func TestDefaultMethods(t *testing.T) {
 		"1,000":           {nil, 1000, both, 0.2},
 		"4,999":           {nil, 4999, both, 0.2},
 		"many rows":       {nil, 5000, both, 0.1},
-		"PAC-Bayes alone": {func(j *pipeline.Job) { j.Guarantees = alone }, 9000, alone, 0},
-		"a share":         {func(j *pipeline.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
-		"named":           {func(j *pipeline.Job) { j.Guarantees = both }, 100, both, 0.3},
+		"PAC-Bayes alone": {func(j *job.Job) { j.Guarantees = alone }, 9000, alone, 0},
+		"a share":         {func(j *job.Job) { j.Roles.Holdout = 0.3 }, 100, both, 0.3},
+		"named":           {func(j *job.Job) { j.Guarantees = both }, 100, both, 0.3},
 	} {
-		j := job(t, func(j *pipeline.Job) {
+		j := testJob(t, func(j *job.Job) {
 			j.Guarantees = nil
 			if c.change != nil {
 				c.change(j)
@@ -59,9 +59,9 @@ func TestStepByRows(t *testing.T) {
 		rows     int64
 		want     float64
 	}{{0, 29_999, 0.25}, {0, 30_000, 0.05}, {0.25, 1e6, 0.25}, {0.01, 10, 0.01}} {
-		declared := job(t, func(j *pipeline.Job) {
+		declared := testJob(t, func(j *job.Job) {
 			if c.declared != 0 {
-				j.Grid = pipeline.GridDecl{Min: -6, Max: 6, Step: c.declared}
+				j.Grid = job.GridDecl{Min: -6, Max: 6, Step: c.declared}
 			}
 		})
 		got := declared.ForRows(c.rows)

@@ -9,10 +9,11 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // gaps are rows of which every third has no value of a, in three ways.
-func gaps(n int, encoded pipeline.Encodings) *lake {
+func gaps(n int, encoded job.Encodings) *lake {
 	l := newLake(waves(n, 0.2, 9), n/3, n-n/3)
 	l.encoded = encoded
 	for i := 0; i < n; i += 3 {
@@ -25,16 +26,16 @@ func gaps(n int, encoded pipeline.Encodings) *lake {
 // rows without a value are predicted and certified like those that have it.
 func TestFilled(t *testing.T) {
 	half := 0.5
-	for name, of := range map[string]pipeline.Encoding{
-		"median":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{}},
-		"number":           {Column: "a", Scaled: true, Fill: &pipeline.Fill{With: &half}},
-		"median and flag":  {Column: "a", Scaled: true, Fill: &pipeline.Fill{Flag: true}},
-		"levels of a null": {Column: "a", Fill: &pipeline.Fill{With: &half}},
-		"phase and flag":   {Column: "a", Cyclic: []float64{1}, Fill: &pipeline.Fill{Flag: true}},
+	for name, of := range map[string]job.Encoding{
+		"median":           {Column: "a", Scaled: true, Fill: &job.Fill{}},
+		"number":           {Column: "a", Scaled: true, Fill: &job.Fill{With: &half}},
+		"median and flag":  {Column: "a", Scaled: true, Fill: &job.Fill{Flag: true}},
+		"levels of a null": {Column: "a", Fill: &job.Fill{With: &half}},
+		"phase and flag":   {Column: "a", Cyclic: []float64{1}, Fill: &job.Fill{Flag: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := gaps(300, pipeline.Encodings{of})
-			p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Encode = l.encoded })
+			l := gaps(300, job.Encodings{of})
+			p := publish(t, l, func(j *job.Job) { tiny(j); j.Encode = l.encoded })
 			m := p.result.Model
 			with, flagged := *m.Meta.Encode[0].Fill.With, of.Fill.Flag
 			below := len(slices.DeleteFunc(slices.Clone(l.columns[0]), func(v float64) bool { return !(v < with) }))
@@ -61,11 +62,11 @@ func TestFilled(t *testing.T) {
 			changed := m
 			changed.Meta.Encode = slices.Clone(m.Meta.Encode)
 			other := with + 1
-			changed.Meta.Encode[0].Fill = &pipeline.Fill{With: &other, Flag: flagged}
+			changed.Meta.Encode[0].Fill = &job.Fill{With: &other, Flag: flagged}
 			digest, err := p.store.PutModel(t.Context(), changed)
 			fatal.If(t, err)
 			forged := forge(t, p.certificate, func(ev *certify.Evidence) { ev.Model.Digest = digest })
-			if _, err := p.verify(t, forged, changed, digest, l); !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := p.verify(t, forged, changed, digest, l); !errors.Is(err, job.ErrRefused) {
 				t.Errorf("another number for missing values: %v", err)
 			}
 		})

@@ -39,7 +39,7 @@ func boundMutants() []mutant {
 	)
 	return []mutant{
 		{"KL, in the bound", "certify", class, []edit{{"certify/bound.go", noKL, ""}}},
-		{"KL, in the evidence", "pipeline", "TestCoverage/flat", []edit{{"pipeline/evidence.go", "KL: kl, ", "KL: 0 * kl, "}}},
+		{"KL, in the evidence", "pipeline", "TestCoverage/flat", []edit{{"pipeline/pass/evidence.go", "KL: kl, ", "KL: 0 * kl, "}}},
 		{"KL, without scaling", "pipeline", "TestCoverage/unscaled", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL, with a list of numbers of inducing points", "pipeline", "TestCoverage/list", []edit{{"certify/bound.go", noKL, ""}}},
 		{"KL and ln 1/p", "pipeline", "TestCoverage/peaked", []edit{{"certify/bound.go", noKL, ""}, {"certify/bound.go", noLnP, ""}}},
@@ -54,8 +54,8 @@ func boundMutants() []mutant {
 		{"the share of a method", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), partOf(weight, all))", "_, _ = weight, all\n	share := product(d.Sequence.share())"}}},
 		{"the share of a number of a sequence", "certify", "TestSequenceSpendsDelta", []edit{{"certify/delta.go", "share := product(d.Sequence.share(), ", "share := product("}}},
 		{"the share of a look", "certify", "TestLooksArePaid", []edit{{"certify/delta.go", "share = product(share, d.Looks.share())", "share = product(share)"}}},
-		{"a use of the same rows", "pipeline", "TestReuseOfHeldOutRowsIsPaid", []edit{{"pipeline/reuse.go", "if o.Rows != u.Rows {", "if o != u {"}}},
-		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/reuse.go", "return paid, env.Log.PutLog(log)", "return paid, nil"}}},
+		{"a use of the same rows", "pipeline", "TestReuseOfHeldOutRowsIsPaid", []edit{{"pipeline/fit/log.go", "if o.Rows != u.Rows {", "if o != u {"}}},
+		{"the record of a use", "pipeline", "TestReuseAfterKilledRuns", []edit{{"pipeline/fit/log.go", "return paid, env.Log.PutLog(log)", "return paid, nil"}}},
 		{"one of so many answers", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "Tally{Risk: t.Risk.whole()}", "Tally{Risk: t.Risk}"}}},
 		{"the share of the hold-out", "certify", "TestMethodsPayForTheirShares", []edit{{"certify/holdout.go", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, share)", "BinomialUpper(t.Risk.ones(), g.N, ev.Delta.Declared, Share{})"}}},
 		{"betting: the number of stakes", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "ln(exact(stakes))", "ln(exact(1))"}}},
@@ -64,12 +64,12 @@ func boundMutants() []mutant {
 		{"betting: the upper part of a loss", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "s[cell+1] += over", "s[cell] += over"}}},
 		{"betting: what is kept", "certify", "TestBettingUpperIsSoundOnVectors", []edit{{"certify/betting.go", "lnFloat((b+kept)/(b+1))", "lnFloat((b+kept)/max(b, 1))"}}},
 		{"betting: the bound alone", "certify", "TestLooksShowOneOfSoManyAnswers", []edit{{"certify/holdout.go", "g.Risk, g.shown = nil, Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}", "g.shown = Tally{Risk: RiskSum{count: g.N}, Bound: g.Bound}"}}},
-		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/reuse.go", "if !j.showsCount() {", "if j.Unit.given() {"}}},
+		{"betting: another delta", "pipeline", "TestBoundsAtAnotherDeltaPay", []edit{{"pipeline/fit/log.go", "if !j.ShowsCount() {", "if j.Unit.given() {"}}},
 		{"the probability that a band fails", "certify", "TestBandIsSoundOnVectors", []edit{{"certify/band.go", "for m := k; m >= least; m-- {", "for m := k; m >= k; m-- {"}}},
 		{"the level of a band", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "*(1+bandRoom) <= part {", "*(1+bandRoom) <= 30*part {"}}},
 		{"the rank of a limit", "certify", "TestBandIsCovered", []edit{{"certify/band.go", "	return b.limits[i]\n", "	return b.limits[max(0, i-1)]\n"}}},
 		{"the share of a curve", "certify", "TestCurveSteps", []edit{{"certify/curve.go", "partDown(ev.Delta.Declared, share)", "partDown(ev.Delta.Declared, Share{})"}}},
-		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/reuse.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
+		{"the end of looks", "pipeline", "TestCurveEndsTheLooks", []edit{{"pipeline/fit/log.go", "paid.Ended = paid.Ended || o.Curve", "paid.Ended = paid.Ended && o.Curve"}}},
 		{"the status after the end of looks", "certify", "TestCurveEndsTheLooks", []edit{{"certify/assumption.go", " || ev.Delta.Looks.ended() && g.Role == RoleHoldout", ""}}},
 		{"terms of the binomial tail", "certify", "TestBinomialUpperInvertsTheTail", []edit{{"certify/binomial.go", "		sum.Add(sum, term)\n", ""}}},
 	}
@@ -79,35 +79,35 @@ func boundMutants() []mutant {
 func roleMutants() []mutant {
 	const prior = "TestPriorDoesNotSeeTheTrainRows"
 	// What the last pass compares with would give these away: they lie there too.
-	believe := edit{"pipeline/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
+	believe := edit{"pipeline/pass/evidence.go", "	for i, a := range e.Reference {\n", "	for i, a := range e.Reference[:0] {\n"}
 	return []mutant{
 		{"role separation: certified on reference rows too", "pipeline", "TestReferenceRowsMayBeAnything", []edit{
-			{"pipeline/roles.go", "range r.referenceIn(b.first+int64(from), b.first+int64(end))", "range r.referenceIn(0, 0)"},
-			{"pipeline/roles.go", "return r.Rows - r.Reference() - r.out.size()", "return r.Rows - r.out.size()"},
-			{"pipeline/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
-			{"pipeline/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
+			{"pipeline/dataset/roles.go", "range r.referenceIn(b.First+int64(from), b.First+int64(end))", "range r.referenceIn(0, 0)"},
+			{"pipeline/dataset/roles.go", "return r.Rows - r.Reference() - r.Out.Size()", "return r.Rows - r.Out.Size()"},
+			{"pipeline/dataset/roles.go", "return ordinal - int64(lo) - ", "return ordinal + 0*int64(lo) - "},
+			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
 		}},
 		{"role separation: scaled by train rows", "pipeline", prior, []edit{
-			{"pipeline/survey.go", "slices.DeleteFunc(s.reference.column(i), ", "slices.DeleteFunc(s.start.column(i), "}, believe,
+			{"pipeline/pass/survey.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
 		}},
-		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/train.go", "s.scaled(s.reference)", "s.scaled(s.start)"}}},
+		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
 		{"role separation: the peak is estimated on train rows, and nothing is charged for it", "pipeline", "TestPeakedPriorIsCovered", []edit{
-			{"pipeline/train.go", "s.scaled(s.reference)", "s.scaled(s.start)"},
+			{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"},
 			{"certify/grid.go", "weight.Quo(weight, normaliser)", "weight.Quo(weight, exact(1))"},
 			{"certify/grid.go", "const flatShare = 0.125", "const flatShare = 0x1p-30"},
 		}},
-		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "without(r.holdout, r.outside, b, from, to, use)", "without(nil, r.outside, b, from, to, use)"}}},
-		{"role separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/roles.go", "without(r.holdout, r.outside, b, from, to, use)", "without(r.holdout, nil, b, from, to, use)"}}},
+		{"role separation: trained on hold-out rows", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(nil, r.OutsideRows, b, from, to, use)"}}},
+		{"role separation: trained on outside rows", "pipeline", "TestNothingLooksAtOutsideRows", []edit{{"pipeline/dataset/roles.go", "without(r.HeldOutRows, r.OutsideRows, b, from, to, use)", "without(r.HeldOutRows, nil, b, from, to, use)"}}},
 		{"the claim of a headline", "certify", "TestAbout", []edit{{"certify/document.go", "				order = -1\n", "				order = 1\n"}}},
 		{"training again: the bytes of the model", "pipeline", "TestForgedTrainingIsConditionalAndRefused", []edit{{"pipeline/retrain.go", "case got == c.Model.Digest:", "case got != \"\":"}}},
-		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
+		{"training again: the time limit", "pipeline", "TestRetrainHoldsToWhatIsDeclared", []edit{{"pipeline/fit/train.go", "return int64(len(t.state.Trace)) == *steps", "return int64(len(t.state.Trace)) >= *steps-1 && *steps > 0"}}},
 		{"the number of hold-out rows, without rows", "pipeline", "TestForgedHoldoutIsRefused", []edit{{"pipeline/verify.go", "got > want || got < want &&", "want < 0 && got < want &&"}}},
-		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/toldroles.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
-		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/roles.go", "r.holdout.add(x.ordinal)", "r.holdout.add(x.ordinal); return false"}}},
+		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
+		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
-			{"pipeline/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
-			{"pipeline/lastpass.go", "= bestConstant(kept.column(p.of.columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
+			{"pipeline/pass/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
+			{"pipeline/pass/lastpass.go", "= bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
 		}},
 	}
 }
@@ -148,7 +148,7 @@ func errorMutants() []mutant {
 		{"accuracy: of the exponential loss", "model/loss", interval, []edit{{"model/loss/upper.go", "0.858*r.accuracy/l.epsilon + rounding", "rounding"}}},
 		{"accuracy: of the squared and the relative loss", "model/loss", interval, []edit{{"model/loss/upper.go", "float64(0.8*apart)+r.accuracy", "float64(0.8*apart)"}}},
 		{"accuracy: rows that are not proven count 1", "model/loss", "TestUnknownLawsCostOne", []edit{{"model/loss/upper.go", "if !proven(laws, i) || ", "if "}}},
-		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/score.go", "accuracy: scaledAccuracy(", "accuracy: 1e-3 * scaledAccuracy("}}},
+		{"accuracy: in the pass", "pipeline", "TestAccuracyIsCounted", []edit{{"pipeline/pass/score.go", "accuracy: scaledAccuracy(", "accuracy: 1e-3 * scaledAccuracy("}}},
 	}
 }
 
@@ -158,23 +158,23 @@ func checkMutants() []mutant {
 		{"the jitter check", "pipeline", "TestDamagedModelsAreNotCertified", []edit{{
 			"model/jitter.go", "bound = (math.Sqrt(squares) + rounding)", "bound = (0*math.Sqrt(squares) + rounding)",
 		}}},
-		{"the comparison of samples", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/handover.go", "if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {", "if false {"}}},
+		{"the comparison of samples", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/parts.go", "if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {", "if false {"}}},
 		{"the comparison of documents", "pipeline", "TestVerifyRefusesForgedEvidence", []edit{{"pipeline/verify.go", "certify.Same(c, again)", "certify.Same(c, c)"}}},
-		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/verify.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
-		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/verify.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
+		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
+		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/survey.go", "if err := job.Copies.allow(job.counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/survey.go", "if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
-			{"pipeline/roles.go", "without(r.out.bad, r.out.copies, b,", "without(r.out.bad, nil, b,"},
-			{"pipeline/roles.go", "r.Rows - r.Reference() - r.out.size()", "r.Rows - r.Reference()"},
-			{"pipeline/roles.go", " - r.out.countBefore(ordinal)", ""},
+			{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
+			{"pipeline/dataset/roles.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
+			{"pipeline/dataset/roles.go", " - r.Out.countBefore(ordinal)", ""},
 		}},
-		{"bad rows that have no role", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/roles.go", "without(r.out.bad, r.out.copies, b,", "without(nil, r.out.copies, b,"}}},
-		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/survey.go", "err := job.BadRows.stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
-		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/evidence.go", "errors.Join(job.placed(), job.BadRows.allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.placed(), "}}},
+		{"bad rows that have no role", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
+		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/survey.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
+		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Distinct = c.Copies.Distinct\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},
-		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
-		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
+		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
+		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
 	}
 }
 

@@ -9,26 +9,27 @@ import (
 	"math"
 	"slices"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // RowsDigest identifies the rows of a source by their values in their order, whatever their files and
 // row groups.
-func RowsDigest(ctx context.Context, src Source, workers int) (Digest, error) {
-	var all []ColumnDigest
-	n := rowsOf(src)
-	err := hashRuns(ctx, src, []int64{n}, workers, func(_ int, columns []ColumnDigest) error {
+func RowsDigest(ctx context.Context, src dataset.Source, workers int) (job.Digest, error) {
+	var all []dataset.ColumnDigest
+	n := dataset.RowsOf(src)
+	err := hashRuns(ctx, src, []int64{n}, workers, func(_ int, columns []dataset.ColumnDigest) error {
 		all = columns
 		return nil
 	})
-	return ShardDigest(0, n, all), err
+	return dataset.ShardDigest(0, n, all), err
 }
 
 // Holds reports whether the rows of a source are those of consecutive files of the manifest's
 // sample, in their order, whatever their own compression, row groups and files. The source has the
 // columns of the sample.
-func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, error) {
-	n := rowsOf(src)
+func (m Manifest) Holds(ctx context.Context, src dataset.Source, workers int) (bool, error) {
+	n := dataset.RowsOf(src)
 	for _, like := range m.spans(n) {
 		layout := m.shards(like[0])
 		sizes := make([]int64, len(layout))
@@ -36,10 +37,10 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 			sizes[i] = s.Rows
 		}
 		left := like
-		err := hashRuns(ctx, src, sizes, workers, func(i int, columns []ColumnDigest) error {
+		err := hashRuns(ctx, src, sizes, workers, func(i int, columns []dataset.ColumnDigest) error {
 			left = slices.DeleteFunc(slices.Clone(left), func(at span) bool {
 				s := m.shards(at)[i]
-				return s.Digest != ShardDigest(at.first+sum(sizes[:i]), s.Rows, columns).String()
+				return s.Digest != dataset.ShardDigest(at.first+sum(sizes[:i]), s.Rows, columns).String()
 			})
 			if len(left) == 0 {
 				return errOtherRows
@@ -54,15 +55,6 @@ func (m Manifest) Holds(ctx context.Context, src Source, workers int) (bool, err
 		}
 	}
 	return false, nil
-}
-
-// WithLabels is a choice of a model's inputs and its target with all columns of its sample: those of
-// units and groups too, of which a manifest has digests.
-func (c Choice) WithLabels(of certify.Sample) Choice {
-	if first, last := len(c.Features), len(of.Columns)-1; first < last {
-		c.Labels = of.Columns[first:last]
-	}
-	return c
 }
 
 // errOtherRows ends a comparison.
@@ -102,7 +94,7 @@ func (m Manifest) spans(n int64) (groups [][]span) {
 	return groups
 }
 
-func (m Manifest) shards(of span) (all []ManifestShard) {
+func (m Manifest) shards(of span) (all []dataset.ManifestShard) {
 	for _, f := range m.Files[of.from:of.to] {
 		all = append(all, f.Shards...)
 	}
@@ -118,17 +110,17 @@ func sum(all []int64) (n int64) {
 
 // hashRuns cuts the rows of a source into runs of these sizes, and calls use with the digests of
 // each run's columns, as if it were a shard.
-func hashRuns(ctx context.Context, src Source, sizes []int64, workers int, use func(i int, columns []ColumnDigest) error) error {
+func hashRuns(ctx context.Context, src dataset.Source, sizes []int64, workers int, use func(i int, columns []dataset.ColumnDigest) error) error {
 	sums := make([]hash.Hash, len(src.Columns()))
 	for c := range sums {
 		sums[c] = sha256.New()
 	}
 	var bits []byte
 	at, done := 0, int64(0)
-	return stream(ctx, src, nil, workers, func(b block) error {
-		for from := 0; from < b.rows; {
-			to := int(min(int64(b.rows), int64(from)+sizes[at]-done))
-			for c, column := range b.columns {
+	return dataset.Stream(ctx, src, nil, workers, func(b dataset.Block) error {
+		for from := 0; from < b.Rows; {
+			to := int(min(int64(b.Rows), int64(from)+sizes[at]-done))
+			for c, column := range b.Columns {
 				bits = bits[:0]
 				for _, v := range column[from:to] {
 					bits = binary.LittleEndian.AppendUint64(bits, math.Float64bits(v))
@@ -139,7 +131,7 @@ func hashRuns(ctx context.Context, src Source, sizes []int64, workers int, use f
 			if done < sizes[at] {
 				continue
 			}
-			columns := make([]ColumnDigest, len(sums))
+			columns := make([]dataset.ColumnDigest, len(sums))
 			for c := range sums {
 				sums[c].Sum(columns[c][:0])
 				sums[c].Reset()

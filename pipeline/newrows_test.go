@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Rows are known again in whatever row groups and files they lie, and nowhere else.
@@ -18,19 +19,19 @@ func TestManifestHolds(t *testing.T) {
 		}
 		return columns
 	}
-	source := func(from, to, shard int) Source {
+	source := func(from, to, shard int) dataset.Source {
 		t.Helper()
 		var sizes []int
 		for at := from; at < to; at += shard {
 			sizes = append(sizes, min(shard, to-at))
 		}
-		all, err := Columns([]string{"a", "b", "y"}, rows(from, to), sizes...)
+		all, err := dataset.Columns([]string{"a", "b", "y"}, rows(from, to), sizes...)
 		fatal.If(t, err)
-		src, err := all.Open(t.Context(), Choice{Features: []string{"a", "b"}, Target: "y"})
+		src, err := all.Open(t.Context(), dataset.Choice{Features: []string{"a", "b"}, Target: "y"})
 		fatal.If(t, err)
 		return src
 	}
-	digests := func(src Source) (m []ManifestShard) {
+	digests := func(src dataset.Source) (m []dataset.ManifestShard) {
 		t.Helper()
 		for i, s := range src.Shards() {
 			b, err := src.Open(t.Context(), i)
@@ -42,14 +43,14 @@ func TestManifestHolds(t *testing.T) {
 				}
 				r.Release()
 			}
-			m = append(m, ManifestShard{s.Rows, ShardDigest(s.First, s.Rows, b.ColumnDigests()).String()})
+			m = append(m, dataset.ManifestShard{Rows: s.Rows, Digest: dataset.ShardDigest(s.First, s.Rows, b.ColumnDigests()).String()})
 		}
 		return m
 	}
 	var m Manifest
 	for i, s := range digests(source(0, 100, 10)) { // files of 20, 30 and 50 rows
 		if i == 0 || i == 2 || i == 5 {
-			m.Files = append(m.Files, ManifestFile{Path: fmt.Sprint(i)})
+			m.Files = append(m.Files, dataset.ManifestFile{Path: fmt.Sprint(i)})
 		}
 		f := &m.Files[len(m.Files)-1]
 		f.Shards, f.Rows = append(f.Shards, s), f.Rows+s.Rows

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -45,7 +46,7 @@ func TestNoticed(t *testing.T) {
 		env := l.environment(&pipelinetest.Store{})
 		var told []string
 		env.Observer.Notice = func(text string) { told = append(told, text) }
-		_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+		_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 			tiny(j)
 			if c.delta > 0 {
 				j.Delta = c.delta

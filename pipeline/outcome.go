@@ -8,6 +8,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A Judge names the predictor whose guarantee decides the status of a run.
@@ -62,7 +64,7 @@ type RunRecord struct {
 	Workers     int               `json:"workers"`
 	Memory      int64             `json:"memory"`
 	Diagnostics Diagnostics       `json:"diagnostics"`
-	Training    Training          `json:"training"`
+	Training    pass.Training     `json:"training"`
 }
 
 // A Verdict is the short form of a guarantee.
@@ -144,7 +146,7 @@ func ExitStatus(err error) int {
 		return 0
 	case errors.Is(err, ErrNotCertified):
 		return ExitNotCertified
-	case errors.Is(err, ErrConfig) && !errors.Is(err, ErrRefused): // a certificate's job is no job file
+	case errors.Is(err, job.ErrConfig) && !errors.Is(err, job.ErrRefused): // a certificate's job is no job file
 		return ExitConfig
 	default:
 		return ExitFailure

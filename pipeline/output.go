@@ -10,17 +10,21 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // An Output is where a job publishes: a directory, say. One run at a time holds it, from taking
 // its number to moving the pointer. Its methods are for one goroutine at a time; those that
 // write need a hold.
 type Output interface {
-	Sink
+	pass.Sink
 	RunLog
 	Pointer
 	Notes
-	Logs
+	fit.Logs
 	Handovers
 	// Hold acquires the lease of the output, and creates the output if it is missing. Holds
 	// nest: release ends one; the end of the process ends all. It does not wait: while another
@@ -37,9 +41,9 @@ type Output interface {
 	// GetManifest reads the manifest of a certificate, which must be about its sample.
 	GetManifest(c certify.Certificate, id string) (Manifest, error)
 	// Checkpoint is the place of the checkpoint of a job, by its digest.
-	Checkpoint(job Digest) Checkpoint
+	Checkpoint(job job.Digest) Checkpoint
 	// Notices are remarks about the output, such as checkpoints of other jobs than these.
-	Notices(jobs []Digest) ([]string, error)
+	Notices(jobs []job.Digest) ([]string, error)
 }
 
 // ErrHeld says that another process holds the output. A later retry may succeed.
@@ -47,7 +51,7 @@ var ErrHeld = errors.New("in use by another process")
 
 // A Checkpoint is the place of one job's checkpoint.
 type Checkpoint interface {
-	Checkpoints
+	fit.Checkpoints
 	// Where names the place, and reports whether a checkpoint is there.
 	Where() (place string, there bool)
 }
@@ -85,7 +89,7 @@ type Pointer interface {
 type Handovers interface {
 	// PutHandover stores a handover, in place of another one, with its model, which the sink has; that of
 	// a first pass has none.
-	PutHandover(ctx context.Context, h *Handover) error
+	PutHandover(ctx context.Context, h *pass.Handover) error
 	// DropHandover removes it, if there is one.
 	DropHandover() error
 }
@@ -136,22 +140,22 @@ func (r *RunState) Promoted() string {
 
 // Scheduled is a scheduler's part of a run's record.
 type Scheduled struct {
-	Job      string         `json:"job"`    // name, and that of its sequence
-	Number   uint64         `json:"number"` // among the runs of the job
-	Trigger  string         `json:"trigger"`
-	Moment   time.Time      `json:"moment"` // when it was due
-	Missed   int            `json:"missed"` // further moments that it covers
-	Try      int            `json:"try"`
-	Kills    int            `json:"kills,omitempty"`    // of this try that ended with their scheduler
-	Sequence int64          `json:"sequence,omitempty"` // number in the sequence
-	Files    []ManifestFile `json:"files"`
-	Gone     []string       `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
-	Replaced []string       `json:"replaced,omitempty"` // paths of files that were written again since the run before
-	Window   *TopicWindow   `json:"window,omitempty"`   // of a topic
-	Current  bool           `json:"current"`            // its certificate has become current
-	Kept     bool           `json:"kept,omitempty"`     // it might have, and the rule has kept the one before
-	Why      string         `json:"why,omitempty"`      // the reason for Current, or against it
-	Due      *time.Time     `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
+	Job      string                 `json:"job"`    // name, and that of its sequence
+	Number   uint64                 `json:"number"` // among the runs of the job
+	Trigger  string                 `json:"trigger"`
+	Moment   time.Time              `json:"moment"` // when it was due
+	Missed   int                    `json:"missed"` // further moments that it covers
+	Try      int                    `json:"try"`
+	Kills    int                    `json:"kills,omitempty"`    // of this try that ended with their scheduler
+	Sequence int64                  `json:"sequence,omitempty"` // number in the sequence
+	Files    []dataset.ManifestFile `json:"files"`
+	Gone     []string               `json:"gone,omitempty"`     // paths of files that the run before had, and that are no longer there
+	Replaced []string               `json:"replaced,omitempty"` // paths of files that were written again since the run before
+	Window   *TopicWindow           `json:"window,omitempty"`   // of a topic
+	Current  bool                   `json:"current"`            // its certificate has become current
+	Kept     bool                   `json:"kept,omitempty"`     // it might have, and the rule has kept the one before
+	Why      string                 `json:"why,omitempty"`      // the reason for Current, or against it
+	Due      *time.Time             `json:"due,omitempty"`      // the next retry, or moment of the job; nil: triggers without a clock decide
 }
 
 // Missing says which files are gone, "" without one.
@@ -192,7 +196,7 @@ const RunStateFormat = "pacsgp-run-state/1"
 
 // BeginRun records the beginning of a run, after all others. The caller holds the output. of is nil
 // without a schedule.
-func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
+func BeginRun(out Output, run string, job job.Job, now time.Time, of *Scheduled) (*RunState, error) {
 	r, err := NewRun(out, run, job, now, of)
 	if err != nil {
 		return nil, err
@@ -202,7 +206,7 @@ func BeginRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*R
 
 // NewRun is [BeginRun] without writing the record. It closes the record of a killed run: the caller
 // holds the output, so that no other run is at work.
-func NewRun(out Output, run string, job Job, now time.Time, of *Scheduled) (*RunState, error) {
+func NewRun(out Output, run string, job job.Job, now time.Time, of *Scheduled) (*RunState, error) {
 	identity, err := job.Digest()
 	if err != nil {
 		return nil, err

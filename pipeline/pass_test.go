@@ -15,6 +15,10 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -22,32 +26,32 @@ import (
 var unevenShards = []int{40, 1, 130, 2, 300, 77, 50}
 
 // handover trains on a lake and returns what is left for the last pass.
-func handover(t testing.TB, l *lake, change func(*pipeline.Job)) (*pipeline.Handover, pipeline.Environment, *pipelinetest.Store) {
+func handover(t testing.TB, l *lake, change func(*job.Job)) (*pass.Handover, fit.Environment, *pipelinetest.Store) {
 	t.Helper()
 	store := &pipelinetest.Store{}
 	env := l.environment(store)
-	h, err := pipeline.Fit(t.Context(), job(t, change), env)
+	h, err := fit.Fit(t.Context(), testJob(t, change), env)
 	fatal.If(t, err)
 	return h, env, store
 }
 
-func passOver(t testing.TB, h *pipeline.Handover, env pipeline.Environment, shards []int) *pipeline.Pass {
+func passOver(t testing.TB, h *pass.Handover, env fit.Environment, shards []int) *pass.Pass {
 	t.Helper()
-	p, err := h.PassOver(t.Context(), shards, env)
+	p, err := pipeline.PassOver(t.Context(), h, shards, env)
 	fatal.If(t, err)
 	return p
 }
 
-func encode(t testing.TB, p *pipeline.Pass) []byte {
+func encode(t testing.TB, p *pass.Pass) []byte {
 	t.Helper()
 	data, err := p.MarshalBinary()
 	fatal.If(t, err)
 	return data
 }
 
-func decode(t testing.TB, data []byte) *pipeline.Pass {
+func decode(t testing.TB, data []byte) *pass.Pass {
 	t.Helper()
-	var p pipeline.Pass
+	var p pass.Pass
 	fatal.If(t, p.UnmarshalBinary(data))
 	return &p
 }
@@ -56,10 +60,10 @@ func decode(t testing.TB, data []byte) *pipeline.Pass {
 // written and read again, merged in whatever order and grouping: the pass has the same
 // bytes, and the certificate is that of a run in one piece.
 func TestPassIsTheSameInAnyParts(t *testing.T) {
-	for name, change := range map[string]func(*pipeline.Job){
-		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "no scaling": func(j *pipeline.Job) { tiny(j); unscaled(j) },
-		"last rows held out": func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Roles.Last = true },
-		"spread of losses":   func(j *pipeline.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
+	for name, change := range map[string]func(*job.Job){
+		"copies limited": tiny, "copies dropped": drop, "bad rows": tolerant, "bad rows and copies": tolerantDrop, "no scaling": func(j *job.Job) { tiny(j); unscaled(j) },
+		"last rows held out": func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Roles.Last = true },
+		"spread of losses":   func(j *job.Job) { tiny(j); withHoldout(0.2)(j); j.Loss.Kind = certify.LossSquared },
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := waves(600, 0.3, 90)
@@ -81,13 +85,13 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				rounds = 2
 			}
 			for round := range rounds {
-				env.Resources = pipeline.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2], Temporary: t.TempDir()}
+				env.Resources = job.Resources{Workers: 1 + round%4, Memory: []int64{0, 1}[round%2], Temporary: t.TempDir()}
 				parts := make([][]int, 1+rng.IntN(5))
 				for _, shard := range all {
 					k := rng.IntN(len(parts))
 					parts[k] = append(parts[k], shard)
 				}
-				var passes []*pipeline.Pass
+				var passes []*pass.Pass
 				for _, shards := range parts {
 					p := passOver(t, h, env, shards)
 					if rng.IntN(2) == 0 {
@@ -105,7 +109,7 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 				if !bytes.Equal(encode(t, passes[0]), bytesOfAll) {
 					t.Errorf("parts %v with %+v: other bytes", parts, env.Resources)
 				}
-				r, err := h.Certify(t.Context(), passes[0], env)
+				r, err := pipeline.Certify(t.Context(), h, passes[0], env)
 				fatal.If(t, err)
 				if got := store.Certificates[len(store.Certificates)-1]; !bytes.Equal(got, want) {
 					t.Errorf("parts %v: certificate %s is another one", parts, r.ID)
@@ -124,16 +128,16 @@ func TestPassIsTheSameInAnyParts(t *testing.T) {
 // Each shard belongs to one part, whatever the number of parts.
 func TestPartsCoverTheShards(t *testing.T) {
 	for _, rows := range [][]int{{}, {7}, unevenShards, {1, 1, 1}, {0, 5, 0, 0, 5, 0}, slices.Repeat([]int{10}, 100)} {
-		var shards []pipeline.Shard
+		var shards []dataset.Shard
 		var n int64
 		for _, k := range rows {
-			shards = append(shards, pipeline.Shard{First: n, Rows: int64(k)})
+			shards = append(shards, dataset.Shard{First: n, Rows: int64(k)})
 			n += int64(k)
 		}
 		for of := range 12 {
 			got := []int{}
 			for number := range of + 1 {
-				got = append(got, pipeline.Part{Number: number + 1, Of: of + 1}.ShardsOf(shards)...)
+				got = append(got, pipeline.ShardsOf(pass.Part{Number: number + 1, Of: of + 1}, shards)...)
 			}
 			if len(got) != len(rows) || !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(rows) {
 				t.Errorf("%d shards in %d parts: %v", len(rows), of+1, got)
@@ -146,26 +150,26 @@ func TestPartsCoverTheShards(t *testing.T) {
 func TestForeignPartsAreRefused(t *testing.T) {
 	l := newLake(waves(600, 0.3, 91), unevenShards...)
 	h, env, _ := handover(t, l, tiny)
-	part := func(number, of int) *pipeline.Pass {
-		p, err := h.Pass(t.Context(), pipeline.Part{Number: number, Of: of}, env)
+	part := func(number, of int) *pass.Pass {
+		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: number, Of: of}, env)
 		fatal.If(t, err)
 		return p
 	}
-	other := func(l *lake, change func(*pipeline.Job)) *pipeline.Pass {
+	other := func(l *lake, change func(*job.Job)) *pass.Pass {
 		h, env, _ := handover(t, l, change)
-		p, err := h.Pass(t.Context(), pipeline.Part{Number: 2, Of: 2}, env)
+		p, err := pipeline.PassPart(t.Context(), h, pass.Part{Number: 2, Of: 2}, env)
 		fatal.If(t, err)
 		return p
 	}
 	for name, c := range map[string]struct {
-		with *pipeline.Pass
+		with *pass.Pass
 		want string
 	}{
 		"missing":           {nil, "2 of 7 shards are in none: the first are shards 6 to 7, from row 473 on"},
 		"twice":             {part(1, 2), "shard 1 of 7 was read twice"},
 		"overlapping":       {part(1, 1), "read twice"},
-		"of another model":  {other(l, func(j *pipeline.Job) { tiny(j); j.Train.Seed = 5 }), "another model"},
-		"of another job":    {other(l, func(j *pipeline.Job) { tiny(j); j.Loss.Unit = "m" }), "another"},
+		"of another model":  {other(l, func(j *job.Job) { tiny(j); j.Train.Seed = 5 }), "another model"},
+		"of another job":    {other(l, func(j *job.Job) { tiny(j); j.Loss.Unit = "m" }), "another"},
 		"of another lake":   {other(newLake(waves(600, 0.3, 91), 300, 300), tiny), "another"},
 		"of another sample": {other(newLake(waves(600, 0.3, 92), unevenShards...), tiny), "another"},
 		"of another run":    {other(l, tiny), "another run of training"},
@@ -180,16 +184,16 @@ func TestForeignPartsAreRefused(t *testing.T) {
 				}
 			}
 			if err == nil {
-				_, err = h.Certify(t.Context(), p, env)
+				_, err = pipeline.Certify(t.Context(), h, p, env)
 			}
-			if !errors.Is(err, pipeline.ErrPart) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, pass.ErrPart) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one about %q", err, c.want)
 			}
 		})
 	}
 	// All of it, but from elsewhere.
 	whole := other(newLake(waves(600, 0.3, 92), 600), tiny)
-	if _, err := h.Certify(t.Context(), whole, env); !errors.Is(err, pipeline.ErrPart) {
+	if _, err := pipeline.Certify(t.Context(), h, whole, env); !errors.Is(err, pass.ErrPart) {
 		t.Errorf("Certify of another pass: %v, want ErrPart", err)
 	}
 }
@@ -199,8 +203,8 @@ func TestDamagedPartsAreRefused(t *testing.T) {
 	h, env, _ := handover(t, newLake(waves(60, 0.3, 93), 30, 30), tiny)
 	data := encode(t, passOver(t, h, env, []int{1}))
 	refused := func(what string, changed []byte) {
-		var p pipeline.Pass
-		if err := p.UnmarshalBinary(changed); !errors.Is(err, pipeline.ErrPart) {
+		var p pass.Pass
+		if err := p.UnmarshalBinary(changed); !errors.Is(err, pass.ErrPart) {
 			t.Errorf("%s: %v, want ErrPart", what, err)
 		}
 	}
@@ -221,14 +225,14 @@ func TestAnotherArithmeticIsRefused(t *testing.T) {
 	body := data[:len(data)-sha256.Size]
 	body[bytes.IndexByte(body, '\n')+1+8] = '0' // behind the format and the name's length
 	sum := sha256.Sum256(body)
-	var p pipeline.Pass
-	if err := p.UnmarshalBinary(append(body, sum[:]...)); !errors.Is(err, pipeline.ErrPart) || !strings.Contains(err.Error(), `arithmetic "0"`) {
+	var p pass.Pass
+	if err := p.UnmarshalBinary(append(body, sum[:]...)); !errors.Is(err, pass.ErrPart) || !strings.Contains(err.Error(), `arithmetic "0"`) {
 		t.Errorf("a part: %v", err)
 	}
 	h.Arithmetic = "0"
 	left, err := json.Marshal(h)
 	fatal.If(t, err)
-	if _, err := pipeline.ParseHandover(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
+	if _, err := pass.ParseHandover(left); err == nil || !strings.Contains(err.Error(), `arithmetic "0"`) {
 		t.Errorf("a handover: %v", err)
 	}
 }
@@ -236,26 +240,26 @@ func TestAnotherArithmeticIsRefused(t *testing.T) {
 // Parts find outside rows by their own hashes, too, and the certificate is that of a run in one piece.
 func TestOutsideRowsInParts(t *testing.T) {
 	table := pipelinetest.NewMemory([]string{"p", "y", "a", "b"}, slices.Insert(waves(600, 0.3, 96), 0, make([]float64, 600)), 40, 200, 360).Table
-	j := job(t, func(j *pipeline.Job) {
+	j := testJob(t, func(j *job.Job) {
 		tiny(j)
 		outside(j)
 		j.Mean.Column, j.Guarantees = "p", nil
 	})
 	var whole, parts pipelinetest.Store
 	env := environment(nil, &whole)
-	env.Open = func(ctx context.Context, features []string) (pipeline.Source, error) {
-		return j.Open(ctx, table, features, pipeline.Resources{}, nil)
+	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
+		return dataset.Open(ctx, j, table, features, job.Resources{}, nil)
 	}
 	if r := run(t, j, env); r.Certificate.Ledger.Outside == 0 {
 		t.Fatal("no row is outside")
 	}
 	env.Sink, env.Log, env.Checkpoints = &parts, &parts, &parts
-	h, err := pipeline.Fit(t.Context(), j, env)
+	h, err := fit.Fit(t.Context(), j, env)
 	fatal.If(t, err)
 	p := passOver(t, h, env, []int{2})
 	defer p.Close()
 	fatal.If(t, errors.Join(p.Merge(passOver(t, h, env, []int{0})), p.Merge(passOver(t, h, env, []int{1}))))
-	_, err = h.Certify(t.Context(), p, env)
+	_, err = pipeline.Certify(t.Context(), h, p, env)
 	fatal.If(t, err)
 	if !bytes.Equal(parts.Certificates[0], whole.Certificates[0]) {
 		t.Error("the certificate of the parts is another one")
@@ -272,19 +276,19 @@ func TestHandoverTellsTheRolesOfItsKey(t *testing.T) {
 		"a row that is not there": slices.Concat(good[1:], []int64{600}), "a negative row": slices.Concat(good[1:], []int64{-1}),
 	} {
 		h.Order = order
-		p, err := h.PassOver(t.Context(), []int{0, 1, 2, 3, 4, 5, 6}, env)
+		p, err := pipeline.PassOver(t.Context(), h, []int{0, 1, 2, 3, 4, 5, 6}, env)
 		if err == nil {
-			_, err = h.Certify(t.Context(), p, env)
+			_, err = pipeline.Certify(t.Context(), h, p, env)
 			fatal.If(t, p.Close())
 		}
-		if !errors.Is(err, pipeline.ErrPart) {
+		if !errors.Is(err, pass.ErrPart) {
 			t.Errorf("%s: %v, want ErrPart", name, err)
 		}
 	}
 	h.Order, h.Outside = good, 1
 	p := passOver(t, h, env, []int{0, 1, 2, 3, 4, 5, 6})
 	defer p.Close()
-	if _, err := h.Certify(t.Context(), p, env); !errors.Is(err, pipeline.ErrPart) {
+	if _, err := pipeline.Certify(t.Context(), h, p, env); !errors.Is(err, pass.ErrPart) {
 		t.Errorf("an outside row more: %v, want ErrPart", err)
 	}
 }
@@ -297,7 +301,7 @@ func TestRowsThatChangeBeforeAPartAreRefused(t *testing.T) {
 	p := passOver(t, h, env, []int{0, 1, 2, 3})
 	env.Open = after.environment(nil).Open
 	fatal.If(t, p.Merge(passOver(t, h, env, []int{4, 5, 6})))
-	if _, err := h.Certify(t.Context(), p, env); !errors.Is(err, pipeline.ErrChanged) {
+	if _, err := pipeline.Certify(t.Context(), h, p, env); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("Certify = %v, want ErrChanged", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -63,9 +64,9 @@ func (l lottery) draw(rows int, key string, rng *rand.Rand) (names []string, col
 func TestPeakedPriorIsCovered(t *testing.T) {
 	const rows, delta = 266, 0.3
 	law := lottery{600, 1. / 110}
-	j := job(t, func(j *pipeline.Job) {
-		j.Loss, j.Delta = pipeline.LossDecl{Epsilon: lotteryEpsilon}, delta
-		j.Grid = pipeline.GridDecl{Prior: certify.PriorPeaked, Min: 1, Max: 6, Step: 5, Width: 0.6}
+	j := testJob(t, func(j *job.Job) {
+		j.Loss, j.Delta = job.LossDecl{Epsilon: lotteryEpsilon}, delta
+		j.Grid = job.GridDecl{Prior: certify.PriorPeaked, Min: 1, Max: 6, Step: 5, Width: 0.6}
 		j.Inducing, j.Train.Passes = []int{5}, 100
 	})
 	runs := simulations(t, 20)

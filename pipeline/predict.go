@@ -12,6 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/inorder"
 	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A Prediction is a model's prediction of one row, in raw units of the target.
@@ -37,10 +40,10 @@ type Prediction struct {
 const FarScales = 10
 
 // Predict predicts every row of a source, in order. The source's columns must be the model's
-// inputs ([ModelMeta.Inputs]), and may have the target behind them. A row has a reason and no
+// inputs ([pass.ModelMeta.Inputs]), and may have the target behind them. A row has a reason and no
 // numbers if it breaks a row rule, or if its mean is not proven to be within the accuracy that
 // the certificate demands. The model must be one that Verify accepts.
-func Predict(ctx context.Context, src Source, m Model, workers int, use func([]Prediction) error) error {
+func Predict(ctx context.Context, src dataset.Source, m pass.Model, workers int, use func([]Prediction) error) error {
 	p, err := NewReady(m, workers)
 	if err != nil {
 		return err
@@ -51,57 +54,49 @@ func Predict(ctx context.Context, src Source, m Model, workers int, use func([]P
 
 // A Ready is a model that is ready to predict, from one source after another.
 type Ready struct {
-	of      *scorer
+	of      *pass.Scorer
 	workers int
 	spaces  sync.Pool // of *workspace
 }
 
 // NewReady makes a model ready. Close it after use.
-func NewReady(m Model, workers int) (*Ready, error) {
-	s, err := newPredictionScorer(m, workers)
+func NewReady(m pass.Model, workers int) (*Ready, error) {
+	s, err := pass.NewPredictionScorer(m, workers)
 	if err != nil {
 		return nil, err
 	}
 	return &Ready{of: s, workers: workers}, nil
 }
 
-// Draws returns the model whose predictions are those of a draw of Q: their mean, and their deviation under
-// Q. They have no predictive deviation.
-func (m Model) Draws() Model {
-	m.Meta.Predictor = Predictor{Factor: 1}
-	m.Predictive = m.Posterior
-	return m
-}
-
 // Close frees the model's memory and workers.
-func (p *Ready) Close() { p.of.close() }
+func (p *Ready) Close() { p.of.Close() }
 
 // Predict is [Predict] with this model. Workers predict batches at the same time; use gets one
 // after the other, valid until it returns.
-func (p *Ready) Predict(ctx context.Context, src Source, use func([]Prediction) error) error {
+func (p *Ready) Predict(ctx context.Context, src dataset.Source, use func([]Prediction) error) error {
 	return p.Shards(ctx, src, nil, use)
 }
 
 // Shards is Predict for these shards of a source alone, in this order; nil: all, in theirs.
-func (p *Ready) Shards(ctx context.Context, src Source, order []int, use func([]Prediction) error) error {
-	if columns, want := src.Columns(), p.of.meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
+func (p *Ready) Shards(ctx context.Context, src dataset.Source, order []int, use func([]Prediction) error) error {
+	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
 	var free sync.Pool // of *[]Prediction
 	return inorder.Run(
 		ctx, p.workers,
-		func(ctx context.Context, hand func(block) error) error {
-			return stream(ctx, src, order, p.workers, func(b block) error {
-				b.record.Retain()
+		func(ctx context.Context, hand func(dataset.Block) error) error {
+			return dataset.Stream(ctx, src, order, p.workers, func(b dataset.Block) error {
+				b.Record.Retain()
 				err := hand(b)
 				if err != nil {
-					b.record.Release()
+					b.Record.Release()
 				}
 				return err
 			})
 		},
-		func(_ context.Context, b block) (*[]Prediction, error) {
-			defer b.record.Release()
+		func(_ context.Context, b dataset.Block) (*[]Prediction, error) {
+			defer b.Record.Release()
 			out, ok := free.Get().(*[]Prediction)
 			if !ok {
 				out = new([]Prediction)
@@ -118,31 +113,31 @@ func (p *Ready) Shards(ctx context.Context, src Source, order []int, use func([]
 }
 
 // Batch appends the predictions of a record batch's rows, numbered from 0 on. The batch is as from
-// [Batches], of the model's inputs ([ModelMeta.Inputs]). Several goroutines may call Batch.
+// [dataset.Batches], of the model's inputs ([pass.ModelMeta.Inputs]). Several goroutines may call Batch.
 func (p *Ready) Batch(record arrow.Record, out []Prediction) ([]Prediction, error) {
-	b, err := toBlock(record)
+	b, err := dataset.ToBlock(record)
 	if err != nil {
 		return out, err
 	}
-	if want := len(p.of.meta.Inputs()); len(b.columns) != want && len(b.columns) != want+1 {
-		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d, and perhaps the target", len(b.columns), want)
+	if want := len(p.of.Meta.Inputs()); len(b.Columns) != want && len(b.Columns) != want+1 {
+		return out, fmt.Errorf("pipeline: a batch of %d columns, the model wants %d, and perhaps the target", len(b.Columns), want)
 	}
 	return p.block(b, out)
 }
 
-// Row predicts one row from the values of the model's inputs ([ModelMeta.Inputs]), in their order
+// Row predicts one row from the values of the model's inputs ([pass.ModelMeta.Inputs]), in their order
 // and in raw units. It gives the same bits as [Ready.Batch]. A value that breaks a row rule gives a
 // reason, another number of values an error. Several goroutines may call Row; as many as there are
 // workers compute at the same time.
 func (p *Ready) Row(values []float64) (Prediction, error) {
-	inputs := p.of.meta.Inputs()
+	inputs := p.of.Meta.Inputs()
 	if len(values) != len(inputs) {
 		return Prediction{}, fmt.Errorf("pipeline: a row of %d values, the model wants %d", len(values), len(inputs))
 	}
 	var found Prediction
 	for j, v := range values {
-		if fault := faultOf(v); fault != "" && !p.of.meta.Encode.Fills(inputs[j]) {
-			found.Reason = alsoWrong(found.Reason, inputs[j], fault)
+		if fault := dataset.FaultOf(v); fault != "" && !p.of.Meta.Encode.Fills(inputs[j]) {
+			found.Reason = dataset.AlsoWrong(found.Reason, inputs[j], fault)
 		}
 	}
 	if found.Reason != "" {
@@ -150,37 +145,37 @@ func (p *Ready) Row(values []float64) (Prediction, error) {
 	}
 	w := p.space()
 	defer p.spaces.Put(w)
-	w.gatherRow(values)
-	laws, err := w.predict()
+	w.GatherRow(values)
+	laws, err := w.Predict()
 	if err != nil {
 		return found, err
 	}
-	found.fill(laws, 0, p.of.scale.centreOf(values), p.of.meta, w.x[:p.of.scale.inputs])
+	found.fill(laws, 0, p.of.Scale.CentreOf(values), p.of.Meta, w.X[:p.of.Scale.Inputs])
 	return found, nil
 }
 
 // space returns a free workspace. Put it back into spaces.
-func (p *Ready) space() *workspace {
-	if w, ok := p.spaces.Get().(*workspace); ok {
+func (p *Ready) space() *pass.Workspace {
+	if w, ok := p.spaces.Get().(*pass.Workspace); ok {
 		return w
 	}
-	return &workspace{of: p.of}
+	return &pass.Workspace{Of: p.of}
 }
 
 // block appends the predictions of a block's rows.
-func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
+func (p *Ready) block(b dataset.Block, out []Prediction) ([]Prediction, error) {
 	w := p.space()
 	defer p.spaces.Put(w)
-	w.reset(b.rows)
-	w.gather(b, 0, b.rows)
+	w.Reset(b.Rows)
+	w.Gather(b, 0, b.Rows)
 	laws, losses, err := p.score(w, b)
 	if err != nil {
 		return out, err
 	}
-	d := p.of.scale.inputs
-	for i := range b.rows {
-		found := Prediction{Ordinal: b.first + int64(i)}
-		good := b.reasons == nil || b.reasons.IsNull(i)
+	d := p.of.Scale.Inputs
+	for i := range b.Rows {
+		found := Prediction{Ordinal: b.First + int64(i)}
+		good := b.Reasons == nil || b.Reasons.IsNull(i)
 		if losses != nil && good {
 			found.Labelled = true
 			if found.Loss, err = certify.Units(losses[i]); err != nil {
@@ -188,13 +183,13 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 			}
 		}
 		if !good && !p.unlabelled(b, i) {
-			found.Reason = b.reasons.Value(i)
+			found.Reason = b.Reasons.Value(i)
 		} else {
-			centre := p.of.meta.Target.Centre
-			if column := w.column(b); column != nil {
+			centre := p.of.Meta.Target.Centre
+			if column := w.Column(b); column != nil {
 				centre = column[i]
 			}
-			found.fill(laws, i, centre, p.of.meta, w.x[i*d:(i+1)*d])
+			found.fill(laws, i, centre, p.of.Meta, w.X[i*d:(i+1)*d])
 		}
 		out = append(out, found)
 	}
@@ -202,36 +197,36 @@ func (p *Ready) block(b block, out []Prediction) ([]Prediction, error) {
 }
 
 // score returns the laws of a block's gathered rows and, if it has targets, their losses.
-func (p *Ready) score(w *workspace, b block) (model.Laws, []float64, error) {
-	if len(b.columns) == len(p.of.meta.Inputs()) {
-		laws, err := w.predict()
+func (p *Ready) score(w *pass.Workspace, b dataset.Block) (model.Laws, []float64, error) {
+	if len(b.Columns) == len(p.of.Meta.Inputs()) {
+		laws, err := w.Predict()
 		return laws, nil, err
 	}
-	s, err := w.scoreMeans()
-	return s.laws, s.hi, err
+	s, err := w.ScoreMeans()
+	return s.Laws, s.Hi, err
 }
 
 // unlabelled reports whether the target alone makes a row bad.
-func (p *Ready) unlabelled(b block, i int) bool {
-	inputs := p.of.meta.Inputs()
-	strict := p.of.meta.Encode.strict(inputs, indices(len(inputs)))
-	return len(b.columns) > len(inputs) && !slices.ContainsFunc(strict, func(c int) bool { return missing(b.columns[c][i]) })
+func (p *Ready) unlabelled(b dataset.Block, i int) bool {
+	inputs := p.of.Meta.Inputs()
+	strict := p.of.Meta.Encode.Strict(inputs, dataset.Indices(len(inputs)))
+	return len(b.Columns) > len(inputs) && !slices.ContainsFunc(strict, func(c int) bool { return job.Missing(b.Columns[c][i]) })
 }
 
 // fill sets the numbers from the law of row i, at scaled features x and around a centre, or the
 // reason why they are not known well enough.
-func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta ModelMeta, x []float64) {
+func (p *Prediction) fill(laws model.Laws, i int, centre float64, meta pass.ModelMeta, x []float64) {
 	target := meta.Target
 	mean := laws.Mean[i]*target.Scale + centre
 	// Three operations round, each relative to what the mean is made of.
 	rounding := 0x1p-51 * (math.Abs(mean) + math.Abs(centre))
-	if !(laws.MeanError[i]*target.Scale+rounding <= accuracy(meta.Loss, target)) {
+	if !(laws.MeanError[i]*target.Scale+rounding <= pass.Accuracy(meta.Loss, target)) {
 		p.Reason = "the prediction cannot be computed with the accuracy that the certificate asks for: the row lies too far from all rows that the model knows"
 		return
 	}
-	p.Other = meta.other(x)
+	p.Other = meta.Other(x)
 	p.Far = slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v) > FarScales })
-	ofF, ofTarget := meta.Predictor.deviations(laws.Variance[i])
+	ofF, ofTarget := meta.Predictor.Deviations(laws.Variance[i])
 	p.Mean, p.Deviation, p.PredictiveDeviation = mean, ofF*target.Scale, ofTarget*target.Scale
 	if meta.Predictor.Noise == 0 {
 		p.PredictiveDeviation = math.NaN()

@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -46,7 +47,7 @@ func TestRowPredictsAsBatch(t *testing.T) {
 	columns[0][17], columns[1][18], columns[0][19], columns[1][19] = math.NaN(), math.Inf(-1), math.Inf(1), math.NaN()
 	table := pipelinetest.NewMemory([]string{"a", "b"}, columns)
 	table.Table.BatchRows = 301
-	src := table.Choose(pipeline.Choice{Mark: true})
+	src := table.Choose(dataset.Choice{Mark: true})
 	var want []pipeline.Prediction
 	if err := r.Predict(t.Context(), src, func(batch []pipeline.Prediction) error {
 		want = append(want, batch...)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -19,13 +21,13 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 	h, env, store := handover(t, l, withHoldout(0.3))
 	honest, err := store.GetModel(t.Context(), h.Model)
 	fatal.If(t, err)
-	for name, forge := range map[string]func(m *pipeline.Model){
-		"honest":  func(*pipeline.Model) {},
-		"weights": func(m *pipeline.Model) { m.Predictive.Mean[1] += 1e-3 },
-		"part":    func(m *pipeline.Model) { m.Meta.Predictor.Part = math.Abs(m.Meta.Predictor.Part - 0.25) },
-		"noise":   func(m *pipeline.Model) { m.Meta.Predictor.Noise *= 1.01 },
-		"factor":  func(m *pipeline.Model) { m.Meta.Predictor.Factor *= 0.99 },
-		"deviation": func(m *pipeline.Model) {
+	for name, forge := range map[string]func(m *pass.Model){
+		"honest":  func(*pass.Model) {},
+		"weights": func(m *pass.Model) { m.Predictive.Mean[1] += 1e-3 },
+		"part":    func(m *pass.Model) { m.Meta.Predictor.Part = math.Abs(m.Meta.Predictor.Part - 0.25) },
+		"noise":   func(m *pass.Model) { m.Meta.Predictor.Noise *= 1.01 },
+		"factor":  func(m *pass.Model) { m.Meta.Predictor.Factor *= 0.99 },
+		"deviation": func(m *pass.Model) {
 			for i := range m.Predictive.Factor {
 				m.Predictive.Factor[i] *= 0.9
 			}
@@ -38,13 +40,13 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 		digest, err := store.PutModel(t.Context(), m)
 		fatal.If(t, err)
 		h.Model = digest
-		pass, err := h.Pass(t.Context(), pipeline.Whole, env)
+		pass, err := pipeline.PassPart(t.Context(), h, pass.Whole, env)
 		fatal.If(t, err)
-		r, err := h.Certify(t.Context(), pass, env)
+		r, err := pipeline.Certify(t.Context(), h, pass, env)
 		fatal.If(t, errors.Join(err, pass.Close()))
 		p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
 		_, err = p.verify(t, r.Certificate, r.Model, r.ModelDigest, l)
-		if refused := errors.Is(err, pipeline.ErrRefused) && strings.Contains(err.Error(), "Q and the rows give"); refused != (name != "honest") || err != nil && !refused {
+		if refused := errors.Is(err, job.ErrRefused) && strings.Contains(err.Error(), "Q and the rows give"); refused != (name != "honest") || err != nil && !refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -53,7 +55,7 @@ func TestForgedPredictorIsRefused(t *testing.T) {
 // Without hold-out rows the mean of Q predicts, and a bound speaks of it: the files alone show another one.
 func TestPredictorWithoutHoldoutRows(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 500)
-	p := publish(t, l, func(*pipeline.Job) {})
+	p := publish(t, l, func(*job.Job) {})
 	m := p.result.Model
 	if m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean) || slices.Equal(m.Predictive.Factor, m.Posterior.Factor) {
 		t.Fatalf("without hold-out rows the predictor is %+v", m.Meta.Predictor)
@@ -62,7 +64,7 @@ func TestPredictorWithoutHoldoutRows(t *testing.T) {
 	law.Mean = slices.Clone(law.Mean)
 	law.Mean[0]++
 	m.Predictive = &law
-	if _, err := p.verify(t, p.certificate, m, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), "not the mean of Q") {
+	if _, err := p.verify(t, p.certificate, m, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "not the mean of Q") {
 		t.Errorf("another predictor: %v", err)
 	}
 }
@@ -96,7 +98,7 @@ func TestPredictionsWithoutNoise(t *testing.T) {
 	for i, a := range columns[0] {
 		columns[2][i] = math.Sin(2*a) + columns[1][i]
 	}
-	p := publish(t, newLake(columns, 600), func(j *pipeline.Job) {
+	p := publish(t, newLake(columns, 600), func(j *job.Job) {
 		withHoldout(0.2)(j)
 		j.Loss.EpsilonStd, j.Train.Objective, j.Inducing = 5e-5, "elbo", []int{100}
 	})
@@ -118,9 +120,9 @@ func TestPredictorTellsOfItsRows(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 200, 300)
 	var told [][2]int64
 	env := l.environment(&pipelinetest.Store{})
-	env.Resources = pipeline.Resources{Workers: 2, Memory: 1}
+	env.Resources = job.Resources{Workers: 2, Memory: 1}
 	env.Observer.Fitting = func(done, most int64) { told = append(told, [2]int64{done, most}) }
-	r := run(t, job(t, withHoldout(0.3)), env)
+	r := run(t, testJob(t, withHoldout(0.3)), env)
 	if n := r.Certificate.Ledger.Train; !slices.Equal(told, [][2]int64{{n, n}}) {
 		t.Errorf("of %d train rows it told %v", n, told)
 	}

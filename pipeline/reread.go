@@ -7,12 +7,14 @@ import (
 	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A reread is a source whose shards are read once. Later readings of a shard come from memory, and
 // are the same: what changes meanwhile is not seen.
 type reread struct {
-	Source
+	dataset.Source
 
 	mu    sync.Mutex
 	whole map[int]shardRead
@@ -21,19 +23,19 @@ type reread struct {
 // A shardRead is a shard as it was read.
 type shardRead struct {
 	records []arrow.Record
-	digests []ColumnDigest
+	digests []dataset.ColumnDigest
 }
 
 // readOnce is the source, whose rows are kept if they fit into half of so many bytes of memory.
-func readOnce(src Source, memory int64) Source {
-	if rowsOf(src)*int64(len(src.Columns()))*8 > memory/2 {
+func readOnce(src dataset.Source, memory int64) dataset.Source {
+	if dataset.RowsOf(src)*int64(len(src.Columns()))*8 > memory/2 {
 		return src
 	}
 	return &reread{Source: src, whole: map[int]shardRead{}}
 }
 
 // Open begins to read shard i.
-func (s *reread) Open(ctx context.Context, i int) (Batches, error) {
+func (s *reread) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	s.mu.Lock()
 	read, ok := s.whole[i]
 	s.mu.Unlock()
@@ -49,7 +51,7 @@ func (s *reread) Open(ctx context.Context, i int) (Batches, error) {
 
 // A firstReading keeps what it reads.
 type firstReading struct {
-	Batches
+	dataset.Batches
 
 	of    *reread
 	shard int
@@ -94,7 +96,7 @@ func (r *rereading) Next(ctx context.Context) (arrow.Record, error) {
 }
 
 // ColumnDigests are those of the first reading.
-func (r *rereading) ColumnDigests() []ColumnDigest { return r.digests }
+func (r *rereading) ColumnDigests() []dataset.ColumnDigest { return r.digests }
 
 // Close does nothing.
 func (r *rereading) Close() error { return nil }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // ErrNotRepeatable says that a training cannot be repeated here to the last bit. It
@@ -45,38 +46,38 @@ func (v *Verification) NotChecked() []certify.Assumption {
 // If training began with the model of an earlier certificate, ancestor is that model; without it
 // the error wraps [ErrNotRepeatable].
 //
-// Another model is an error that wraps [ErrRefused], unless the certificate names
+// Another model is an error that wraps [job.ErrRefused], unless the certificate names
 // another machine or program than this one: then it wraps [ErrNotRepeatable].
-func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(Model) (string, error), ancestor *Model, software string, res Resources, observer Observer) error {
-	c, job := v.certificate, v.job
+func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, digest func(pass.Model) (string, error), ancestor *pass.Model, software string, res job.Resources, observer job.Observer) error {
+	c, j := v.certificate, v.job
 	if !v.Evidence {
 		return errors.New("pipeline: to train again takes the rows")
 	}
 	said := c.Publisher.Training
-	if here := machine(); said.Machine != here {
+	if here := fit.Machine(); said.Machine != here {
 		return fmt.Errorf("%w: the model was trained with %q, which rounds in another way than %q here", ErrNotRepeatable, said.Machine, here)
 	}
 	res = res.WithDefaults()
-	open = job.openData(open)
-	src, err := open(ctx, job.choice(nil, res))
+	open = dataset.OpenRows(j, open)
+	src, err := open(ctx, dataset.ChoiceOf(j, nil, res))
 	if err != nil {
 		return err
 	}
-	s, err := v.surveyAgain(ctx, src, job, res)
+	s, err := v.surveyAgain(ctx, src, j, res)
 	if err != nil {
 		return err
 	}
-	env := Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, hurried: &said.Hurried}
+	env := fit.Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, Hurried: &said.Hurried}
 	if said.Ancestor != nil {
 		if env.Ancestor, err = ancestorOf(*said.Ancestor, ancestor, digest); err != nil {
 			return err
 		}
 	}
-	t, err := newTraining(ctx, src, s, job, env, time.Now())
+	t, err := fit.NewTraining(ctx, src, s, j, env, time.Now())
 	if err != nil {
 		return err
 	}
-	again, err := t.run(ctx)
+	again, err := t.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,40 +96,27 @@ func (v *Verification) Retrain(ctx context.Context, open OpenData, digest func(M
 	case c.Publisher.Software != software:
 		return fmt.Errorf("%w: %q trains another model than %q, which made the certificate", ErrNotRepeatable, software, c.Publisher.Software)
 	default:
-		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", ErrRefused, got, c.Model.Digest)
+		return fmt.Errorf("%w: trained again from the configuration on the train rows alone, the model has the SHA-256 %s, not %s: it was trained in another way, or on other rows", job.ErrRefused, got, c.Model.Digest)
 	}
 }
 
 // ancestorOf is the ancestor that a certificate names, whose model somebody gives.
-func ancestorOf(said certify.Ancestor, m *Model, digest func(Model) (string, error)) (*Ancestor, error) {
+func ancestorOf(said certify.Ancestor, m *pass.Model, digest func(pass.Model) (string, error)) (*fit.Ancestor, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%w: training began with the model %s of the certificate %s: give its file too (--ancestor)", ErrNotRepeatable, said.Model, said.Certificate)
 	}
 	got, err := digest(*m)
 	if err == nil && got != said.Model {
-		err = fmt.Errorf("%w: training began with the model %s, and the one that is given is %s", ErrRefused, said.Model, got)
+		err = fmt.Errorf("%w: training began with the model %s, and the one that is given is %s", job.ErrRefused, said.Model, got)
 	}
-	return &Ancestor{Ancestor: said, From: *m, checked: true}, err // by the certificate, which names segments and rows
-}
-
-// machine names what decides how training rounds: the architecture, its level where the
-// compiler was told of one that fuses multiplication and addition, and the instruction set
-// of the kernels.
-func machine() string {
-	level := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "GOAMD64" && s.Value != "v1" {
-				level = s.Value
-			}
-		}
-	}
-	return runtime.GOARCH + level + "/" + model.InstructionSet()
+	return &fit.Ancestor{Ancestor: said, From: *m, Checked: true}, err // by the certificate, which names segments and rows
 }
 
 // noCheckpoints keeps nothing.
 type noCheckpoints struct{}
 
-func (noCheckpoints) Save(context.Context, []byte) error   { return nil }
+func (noCheckpoints) Save(context.Context, []byte) error { return nil }
+
 func (noCheckpoints) Load(context.Context) ([]byte, error) { return nil, nil }
-func (noCheckpoints) Clear(context.Context) error          { return nil }
+
+func (noCheckpoints) Clear(context.Context) error { return nil }

@@ -13,26 +13,29 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // retrain verifies a certificate with its rows and trains again.
-func (p *published) retrain(t testing.TB, c certify.Certificate, m pipeline.Model, digest string, res pipeline.Resources) (*pipeline.Verification, error) {
+func (p *published) retrain(t testing.TB, c certify.Certificate, m pass.Model, digest string, res job.Resources) (*pipeline.Verification, error) {
 	t.Helper()
-	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		return p.lake.open(ctx, want.Features)
 	}
-	v, err := pipeline.Verify(t.Context(), c, m, digest, open, pipeline.Resources{})
+	v, err := pipeline.Verify(t.Context(), c, m, digest, open, job.Resources{})
 	fatal.If(t, err)
 	var store pipelinetest.Store
-	digestOf := func(m pipeline.Model) (string, error) { return store.PutModel(t.Context(), m) }
-	return v, v.Retrain(t.Context(), open, digestOf, nil, "pacsgp test", res, pipeline.Observer{})
+	digestOf := func(m pass.Model) (string, error) { return store.PutModel(t.Context(), m) }
+	return v, v.Retrain(t.Context(), open, digestOf, nil, "pacsgp test", res, job.Observer{})
 }
 
 // memoriser is a model that knows the hold-out rows by heart, and nothing else: an
 // inducing point on each of them, so short a lengthscale that it tells nothing of any
 // other row, and a mean through their targets.
-func memoriser(t *testing.T, like pipeline.Model, l *lake, rows []int64) pipeline.Model {
+func memoriser(t *testing.T, like pass.Model, l *lake, rows []int64) pass.Model {
 	t.Helper()
 	m, p := like, *like.Posterior
 	m.Posterior = &p
@@ -85,32 +88,32 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 	l := newLake(columns, 140, 160)
 	roles, err := pipeline.NewRolesWithHoldout("pacsgp", 300, 0.3, pipeline.OrdinalSet{})
 	fatal.If(t, err)
-	declared := func(j *pipeline.Job) {
+	declared := func(j *job.Job) {
 		withHoldout(0.3)(j)
-		j.Loss, j.Inducing = pipeline.LossDecl{Epsilon: 0.3}, []int{int(roles.Holdout())}
+		j.Loss, j.Inducing = job.LossDecl{Epsilon: 0.3}, []int{int(roles.Holdout())}
 	}
 	h, env, store := handover(t, l, declared)
 	honest, err := store.GetModel(t.Context(), h.Model)
 	fatal.If(t, err)
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
-	forged, err := pipeline.WithPredictor(t.Context(), src, job(t, declared), memoriser(t, honest, l, roles.HoldoutRows(300)))
+	forged, err := pipeline.WithPredictor(t.Context(), src, testJob(t, declared), memoriser(t, honest, l, pipeline.HoldoutRows(roles, 300)))
 	fatal.If(t, err)
 	if h.Model, err = store.PutModel(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
-	pass, err := h.Pass(t.Context(), pipeline.Whole, env)
+	pass, err := pipeline.PassPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
 	defer pass.Close()
-	r, err := h.Certify(t.Context(), pass, env)
+	r, err := pipeline.Certify(t.Context(), h, pass, env)
 	fatal.If(t, err)
 	held, _ := r.Certificate.Claim(certify.ClaimHoldout)
 	if held.Status != certify.StatusCertified || !(held.Bound < 0.1) {
 		t.Fatalf("the forgery is %s with %v: want a conditional bound below 0.1, far below the risk, 0.7", held.Status, held.Bound)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-	v, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, pipeline.Resources{})
-	if !errors.Is(err, pipeline.ErrRefused) {
+	v, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, job.Resources{})
+	if !errors.Is(err, job.ErrRefused) {
 		t.Errorf("training again: %v, want a refusal", err)
 	}
 	if len(v.NotChecked()) != 4 {
@@ -121,16 +124,16 @@ func TestForgedTrainingIsConditionalAndRefused(t *testing.T) {
 // Training again gives the same model, however it was trained: with how many workers, in
 // one go or resumed, to its plan's end or to a time limit.
 func TestRetrain(t *testing.T) {
-	for name, change := range map[string]func(*pipeline.Job){
-		"plan":       func(*pipeline.Job) {},
-		"mini-batch": func(j *pipeline.Job) { j.Train.Batch, j.Train.Buffer, j.Train.Seed = 100, 200, 7 },
-		"list":       func(j *pipeline.Job) { j.Inducing = []int{4, 8} },
-		"peaked":     func(j *pipeline.Job) { j.Grid.Prior = "peaked" },
-		"time limit": func(j *pipeline.Job) { j.Inducing, j.Train.Passes, j.Train.Time = []int{4, 8}, 30, 1 },
+	for name, change := range map[string]func(*job.Job){
+		"plan":       func(*job.Job) {},
+		"mini-batch": func(j *job.Job) { j.Train.Batch, j.Train.Buffer, j.Train.Seed = 100, 200, 7 },
+		"list":       func(j *job.Job) { j.Inducing = []int{4, 8} },
+		"peaked":     func(j *job.Job) { j.Grid.Prior = "peaked" },
+		"time limit": func(j *job.Job) { j.Inducing, j.Train.Passes, j.Train.Time = []int{4, 8}, 30, 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *pipeline.Job) { withHoldout(0.2)(j); change(j) })
-			for _, res := range []pipeline.Resources{{Workers: 1}, {Workers: 3, Memory: 1}} {
+			p := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *job.Job) { withHoldout(0.2)(j); change(j) })
+			for _, res := range []job.Resources{{Workers: 1}, {Workers: 3, Memory: 1}} {
 				v, err := p.retrain(t, p.certificate, p.result.Model, p.result.ModelDigest, res)
 				fatal.If(t, err)
 				if open := v.NotChecked(); !v.Retrained || slices.ContainsFunc(open, func(a certify.Assumption) bool { return a.Checked != certify.CheckNone }) {
@@ -148,9 +151,9 @@ func TestRetrain(t *testing.T) {
 // again in one go.
 func TestRetrainAfterResumedRun(t *testing.T) {
 	l := newLake(waves(500, 0.2, 4), 200, 300)
-	j := job(t, func(j *pipeline.Job) {
+	j := testJob(t, func(j *job.Job) {
 		withHoldout(0.2)(j)
-		j.Inducing, j.Train.Passes, j.Train.Time = []int{4, 8}, 50, pipeline.Seconds(20e6)
+		j.Inducing, j.Train.Passes, j.Train.Time = []int{4, 8}, 50, job.Seconds(20e6)
 	})
 	store := &pipelinetest.Store{}
 	var r *pipeline.Result
@@ -159,7 +162,7 @@ func TestRetrainAfterResumedRun(t *testing.T) {
 		env := l.environment(store)
 		env.Resources.Checkpoint = 1
 		seen := 0
-		env.Observer.Progress = func(pipeline.Progress) {
+		env.Observer.Progress = func(job.Progress) {
 			if seen++; seen == stop {
 				cancel()
 			}
@@ -174,7 +177,7 @@ func TestRetrainAfterResumedRun(t *testing.T) {
 		t.Fatalf("hurried after %d steps, resumed %t", r.Training.Hurried, r.Training.Resumed)
 	}
 	p := &published{lake: l, store: store, result: r, certificate: r.Certificate}
-	if _, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, pipeline.Resources{}); err != nil {
+	if _, err := p.retrain(t, r.Certificate, r.Model, r.ModelDigest, job.Resources{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -182,7 +185,7 @@ func TestRetrainAfterResumedRun(t *testing.T) {
 // What is said of training is held to: another number of steps before the time limit, or
 // one without a limit, is refused. Of another machine or program nothing can be said.
 func TestRetrainHoldsToWhatIsDeclared(t *testing.T) {
-	limited := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *pipeline.Job) {
+	limited := publish(t, newLake(waves(500, 0.2, 4), 200, 300), func(j *job.Job) {
 		withHoldout(0.2)(j)
 		j.Train.Passes, j.Train.Time = 30, 1
 	})
@@ -192,21 +195,21 @@ func TestRetrainHoldsToWhatIsDeclared(t *testing.T) {
 		change func(*certify.Declared)
 		want   error
 	}{
-		"other steps":                 {limited, func(d *certify.Declared) { d.Training.Hurried++ }, pipeline.ErrRefused},
+		"other steps":                 {limited, func(d *certify.Declared) { d.Training.Hurried++ }, job.ErrRefused},
 		"another machine":             {limited, func(d *certify.Declared) { d.Training.Machine = "s390x/portable" }, pipeline.ErrNotRepeatable},
 		"another program":             {limited, func(d *certify.Declared) { d.Training.Hurried++; d.Software = "pacsgp 9" }, pipeline.ErrNotRepeatable},
 		"the same by another program": {free, func(d *certify.Declared) { d.Software = "pacsgp 9" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := forge(t, c.of.certificate, func(ev *certify.Evidence) { c.change(&ev.Publisher) })
-			v, err := c.of.retrain(t, f, c.of.result.Model, c.of.result.ModelDigest, pipeline.Resources{})
+			v, err := c.of.retrain(t, f, c.of.result.Model, c.of.result.ModelDigest, job.Resources{})
 			if !errors.Is(err, c.want) || v.Retrained != (c.want == nil) {
 				t.Errorf("training again: %v, want %v", err, c.want)
 			}
 		})
 	}
 	f := forge(t, free.certificate, func(ev *certify.Evidence) { ev.Publisher.Training.Hurried = 3 })
-	if _, err := free.verify(t, f, free.result.Model, free.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+	if _, err := free.verify(t, f, free.result.Model, free.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("hurried without a time limit: %v, want a refusal", err)
 	}
 	if !bytes.Contains(free.document, []byte(`"machine"`)) {

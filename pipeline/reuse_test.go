@@ -9,13 +9,15 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // reuser runs a job on a lake in an output with this log.
-func reuser(t *testing.T, log pipeline.Logs, l *lake, change func(*pipeline.Job), number int64) certify.Certificate {
+func reuser(t *testing.T, log fit.Logs, l *lake, change func(*job.Job), number int64) certify.Certificate {
 	t.Helper()
-	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4; change(j) })
+	j := testJob(t, func(j *job.Job) { withHoldout(0.2)(j); j.Train.Passes = 4; change(j) })
 	if number > 0 {
 		j = j.Numbered("nights", number)
 	}
@@ -38,12 +40,12 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 	for i := range other[2] {
 		other[2][i] += 1e-9
 	}
-	seeded := func(seed uint64) func(*pipeline.Job) { return func(j *pipeline.Job) { j.Train.Seed = seed } }
-	numbered := func(j *pipeline.Job) { j.Repeated, j.Train.Seed = true, 7 }
+	seeded := func(seed uint64) func(*job.Job) { return func(j *job.Job) { j.Train.Seed = seed } }
+	numbered := func(j *job.Job) { j.Repeated, j.Train.Seed = true, 7 }
 	log := &pipelinetest.Store{}
 	for _, c := range []struct {
 		name    string
-		change  func(*pipeline.Job)
+		change  func(*job.Job)
 		on      *lake
 		number  int64
 		earlier int
@@ -52,11 +54,11 @@ func TestReuseOfHeldOutRowsIsPaid(t *testing.T) {
 		{"a second one", seeded(1), whole, 0, 1},
 		{"a third one", seeded(2), whole, 0, 2},
 		{"the second again", seeded(1), whole, 0, 1},
-		{"another job with the model of the first", func(j *pipeline.Job) { j.BadRows.Tolerance = 0.5 }, whole, 0, 0},
-		{"without a feature", func(j *pipeline.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
+		{"another job with the model of the first", func(j *job.Job) { j.BadRows.Tolerance = 0.5 }, whole, 0, 0},
+		{"without a feature", func(j *job.Job) { j.Features = []string{"a"} }, fewer, 0, 3},
 		{"a number of a sequence", numbered, whole, 1, 4},
-		{"its next number", func(j *pipeline.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
-		{"rows of another key", func(j *pipeline.Job) { j.Roles.Key = "mine" }, whole, 0, 0},
+		{"its next number", func(j *job.Job) { numbered(j); j.Train.Seed = 8 }, whole, 2, 5},
+		{"rows of another key", func(j *job.Job) { j.Roles.Key = "mine" }, whole, 0, 0},
 		{"rows that came", seeded(0), newLake(grown, 800), 0, 0},
 		{"other rows", seeded(0), newLake(other, 400), 0, 0},
 	} {
@@ -76,10 +78,10 @@ func TestReuseStandsInTheCertificate(t *testing.T) {
 	l := newLake(waves(400, 0.2, 4), 150, 250)
 	p := publish(t, l, withHoldout(0.2))
 	store := &pipelinetest.Store{}
-	reuser(t, store, l, func(j *pipeline.Job) { j.Train.Seed = 3 }, 0)
+	reuser(t, store, l, func(j *job.Job) { j.Train.Seed = 3 }, 0)
 	env := l.environment(p.store)
 	env.Log = store
-	second := run(t, job(t, withHoldout(0.2)), env)
+	second := run(t, testJob(t, withHoldout(0.2)), env)
 	one, _ := p.certificate.Claim(certify.ClaimHoldout)
 	two, _ := second.Certificate.Claim(certify.ClaimHoldout)
 	if !(two.Bound > one.Bound) || *two.Misses != *one.Misses {
@@ -101,8 +103,8 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 	for kind, want := range map[certify.LossKind]int{certify.LossZeroOne: 0, certify.LossSquared: 1} {
 		log := &pipelinetest.Store{}
 		for i, delta := range []float64{0.01, 0.01, 0.02} {
-			c := reuser(t, log, l, func(j *pipeline.Job) { // which trains without a look at δ
-				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, pipeline.TrainDecl{Method: pipeline.MethodFullGP, Passes: 2}
+			c := reuser(t, log, l, func(j *job.Job) { // which trains without a look at δ
+				j.Loss.Kind, j.Delta, j.Inducing, j.Train = kind, delta, nil, job.TrainDecl{Method: job.MethodFullGP, Passes: 2}
 			}, 0)
 			most := 0
 			if i == 2 {
@@ -122,7 +124,7 @@ func TestBoundsAtAnotherDeltaPay(t *testing.T) {
 // gives the same bytes. Another job pays for it if it can have shown something.
 func TestReuseAfterKilledRuns(t *testing.T) {
 	l := newLake(waves(400, 0.2, 4), 400)
-	j := job(t, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 })
+	j := testJob(t, func(j *job.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 })
 	var want []byte
 	for _, before := range []bool{false, true} {
 		store := &pipelinetest.Store{}
@@ -134,7 +136,7 @@ func TestReuseAfterKilledRuns(t *testing.T) {
 		if log, err := store.Log(); err != nil || len(log.Uses) > 0 == before || len(store.Models) != 1 {
 			t.Errorf("killed before its record %t: %d uses, %d models, %v", before, len(log.Uses), len(store.Models), err)
 		}
-		other := reuser(t, store, l, func(j *pipeline.Job) { j.Train.Seed = 9 }, 0).Delta.Looks
+		other := reuser(t, store, l, func(j *job.Job) { j.Train.Seed = 9 }, 0).Delta.Looks
 		if (other == nil) != before {
 			t.Errorf("killed before its record %t: another job pays for %+v", before, other)
 		}
@@ -145,7 +147,7 @@ func TestReuseAfterKilledRuns(t *testing.T) {
 		if r := run(t, j, env); r.Certificate.Delta.Looks != nil {
 			t.Errorf("begun again it pays for %+v", r.Certificate.Delta.Looks)
 		}
-		want = publish(t, l, func(j *pipeline.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 }).store.Certificates[0]
+		want = publish(t, l, func(j *job.Job) { withHoldout(0.2)(j); j.Train.Passes = 4 }).store.Certificates[0]
 		if !bytes.Equal(store.Certificates[0], want) {
 			t.Error("another certificate than of an undisturbed run")
 		}
@@ -161,7 +163,7 @@ type killedLog struct {
 	before bool
 }
 
-func (k killedLog) PutLog(l pipeline.Log) error {
+func (k killedLog) PutLog(l fit.Log) error {
 	if len(l.Uses) == 0 || !k.before {
 		if err := k.Store.PutLog(l); err != nil || len(l.Uses) == 0 {
 			return err

@@ -26,12 +26,12 @@ func TestCopiesTakeNoRoleFromOtherRows(t *testing.T) {
 				keep := func(ordinals []int64) []int64 {
 					return slices.DeleteFunc(slices.Clone(ordinals), copies.Has)
 				}
-				if got, want := with.ReferenceRows(), keep(without.ReferenceRows()); !slices.Equal(got, want) {
+				if got, want := pipeline.ReferenceRows(with), keep(pipeline.ReferenceRows(without)); !slices.Equal(got, want) {
 					t.Fatalf("%d rows, %d copies: %d reference rows, want the %d that are no copies", n, len(members), len(got), len(want))
 				}
-				all, _ := without.TrainRows(int(n))
+				all, _ := pipeline.TrainRows(without, int(n))
 				for _, blockRows := range []int{7, 100, int(n)} {
-					got, inPlace := with.TrainRows(blockRows)
+					got, inPlace := pipeline.TrainRows(with, blockRows)
 					if want := keep(all); !slices.Equal(got, want) || !inPlace || int64(len(got)) != with.Train() {
 						t.Fatalf("%d rows, %d copies, blocks of %d: %d train rows (%d by count), in place: %v; want %d",
 							n, len(members), blockRows, len(got), with.Train(), inPlace, len(want))
@@ -40,7 +40,7 @@ func TestCopiesTakeNoRoleFromOtherRows(t *testing.T) {
 				if with.Copies() != int64(len(members)) || with.Reference()+with.Train()+with.Copies() != n {
 					t.Errorf("%d rows, %d copies: %d reference, %d train, %d copies", n, len(members), with.Reference(), with.Train(), with.Copies())
 				}
-				for _, ordinal := range with.StartRows() {
+				for _, ordinal := range pipeline.StartRows(with) {
 					if copies.Has(ordinal) {
 						t.Fatalf("%d rows: start values come from row %d, a copy", n, ordinal)
 					}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // vectors reads a file of testdata, which names the script that made it.
@@ -41,7 +42,7 @@ func TestReferenceCount(t *testing.T) {
 		0: 0, 1: 0, 9: 0, 10: 1, 19: 1, 20: 2, 999: 99, 1999: 199, 2000: 200, 2010: 200, 3999: 200,
 		4000: 200, 4019: 200, 4020: 201, 100_000: 5000, 399_999: 19_999, 400_000: 20_000, 1 << 40: 20_000,
 	} {
-		if got := pipeline.ReferenceCount(n); got != want {
+		if got := job.ReferenceCount(n); got != want {
 			t.Errorf("ReferenceCount(%d) = %d, want %d", n, got, want)
 		}
 	}
@@ -60,7 +61,7 @@ func TestRoleHashVectors(t *testing.T) {
 func TestReferenceRowsVectors(t *testing.T) {
 	for _, v := range vectors(t, "reference_rows.csv") {
 		n := integer(t, v[1])
-		rows := pipeline.NewRoles(v[0], n, false, 3).ReferenceRows()
+		rows := pipeline.ReferenceRows(pipeline.NewRoles(v[0], n, false, 3))
 		digest := sha256.New()
 		for _, ordinal := range rows {
 			digest.Write(binary.LittleEndian.AppendUint64(nil, uint64(ordinal)))

@@ -12,6 +12,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -32,10 +35,10 @@ func source(columns [][]float64, shards ...int) pipelinetest.Memory {
 	return pipelinetest.NewMemory([]string{"a", "b", "y"}, columns, shards...)
 }
 
-func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
+func testJob(t testing.TB, change func(*job.Job)) job.Job {
 	t.Helper()
-	j := pipeline.Job{
-		Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01, Inducing: []int{20},
+	j := job.Job{
+		Target: "y", Loss: job.LossDecl{EpsilonStd: 0.6}, Delta: 0.01, Inducing: []int{20},
 		Guarantees: []certify.MethodID{certify.MethodPACBayes}, // whatever the number of rows
 	}
 	if change != nil {
@@ -46,14 +49,14 @@ func job(t testing.TB, change func(*pipeline.Job)) pipeline.Job {
 	return j
 }
 
-func environment(src pipeline.Source, store *pipelinetest.Store) pipeline.Environment {
-	return pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) { return src, nil },
+func environment(src dataset.Source, store *pipelinetest.Store) fit.Environment {
+	return fit.Environment{
+		Open: func(context.Context, []string) (dataset.Source, error) { return src, nil },
 		Sink: store, Log: store, Checkpoints: store, Software: "pacsgp test",
 	}
 }
 
-func run(t testing.TB, j pipeline.Job, env pipeline.Environment) *pipeline.Result {
+func run(t testing.TB, j job.Job, env fit.Environment) *pipeline.Result {
 	t.Helper()
 	r, err := pipeline.Run(t.Context(), j, env)
 	fatal.If(t, err)
@@ -62,11 +65,11 @@ func run(t testing.TB, j pipeline.Job, env pipeline.Environment) *pipeline.Resul
 
 func TestSameBytes(t *testing.T) {
 	columns := waves(900, 0.2, 2)
-	j := job(t, func(j *pipeline.Job) {
-		j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = pipeline.TrainMiniBatch, 200, 300, 5
+	j := testJob(t, func(j *job.Job) {
+		j.Train.Mode, j.Train.Batch, j.Train.Buffer, j.Train.Passes = job.TrainMiniBatch, 200, 300, 5
 	})
 	var want []byte
-	for _, res := range []pipeline.Resources{{Workers: 1}, {Workers: 2}, {Workers: 3, Memory: 1}, {Workers: 1, Memory: 1}} {
+	for _, res := range []job.Resources{{Workers: 1}, {Workers: 2}, {Workers: 3, Memory: 1}, {Workers: 1, Memory: 1}} {
 		var store pipelinetest.Store
 		env := environment(source(columns, 100, 500, 300), &store)
 		env.Resources = res
@@ -82,13 +85,13 @@ func TestSameBytes(t *testing.T) {
 
 func TestResumeGivesSameBytes(t *testing.T) {
 	columns := waves(700, 0.2, 3)
-	j := job(t, func(j *pipeline.Job) {
-		j.Train.Mode, j.Train.Batch, j.Inducing = pipeline.TrainMiniBatch, 150, []int{5, 12}
+	j := testJob(t, func(j *job.Job) {
+		j.Train.Mode, j.Train.Batch, j.Inducing = job.TrainMiniBatch, 150, []int{5, 12}
 	})
 	var whole pipelinetest.Store
 	steps := 0
 	env := environment(source(columns, 400, 300), &whole)
-	env.Observer.Progress = func(pipeline.Progress) { steps++ }
+	env.Observer.Progress = func(job.Progress) { steps++ }
 	run(t, j, env)
 
 	var store pipelinetest.Store
@@ -98,7 +101,7 @@ func TestResumeGivesSameBytes(t *testing.T) {
 		env := environment(source(columns, 400, 300), &store)
 		env.Resources.Checkpoint = 1
 		seen := 0
-		env.Observer.Progress = func(pipeline.Progress) {
+		env.Observer.Progress = func(job.Progress) {
 			if seen++; seen == stop {
 				cancel(stopped)
 			}
@@ -124,7 +127,7 @@ func TestResumeGivesSameBytes(t *testing.T) {
 func demandFaults(t *testing.T, who string, err error, want []string) {
 	t.Helper()
 	for _, fault := range want {
-		if !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), fault) {
+		if !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), fault) {
 			t.Errorf("%s: error %v, want ErrConfig and %q", who, err, fault)
 		}
 	}

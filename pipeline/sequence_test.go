@@ -7,6 +7,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -15,7 +18,7 @@ func inSequence(t *testing.T, k int64) *published {
 	t.Helper()
 	l := newLake(waves(150, 0.2, 4), 70, 80)
 	p := &published{lake: l, store: &pipelinetest.Store{}}
-	p.result = run(t, job(t, func(j *pipeline.Job) {
+	p.result = run(t, testJob(t, func(j *job.Job) {
 		tiny(j)
 		j.Repeated = true
 	}).Numbered("waves", k), l.environment(p.store))
@@ -38,12 +41,12 @@ func TestSequenceVerifies(t *testing.T) {
 // declares none makes no certificate with one.
 func TestSequenceNeedsItsNumber(t *testing.T) {
 	l := newLake(waves(150, 0.2, 4), 70, 80)
-	declared := job(t, func(j *pipeline.Job) {
+	declared := testJob(t, func(j *job.Job) {
 		tiny(j)
 		j.Repeated = true
 	})
-	for name, j := range map[string]pipeline.Job{"without a number": declared, "with one": job(t, tiny).Numbered("waves", 1)} {
-		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); !errors.Is(err, pipeline.ErrConfig) {
+	for name, j := range map[string]job.Job{"without a number": declared, "with one": testJob(t, tiny).Numbered("waves", 1)} {
+		if _, err := pipeline.Run(t.Context(), j, l.environment(&pipelinetest.Store{})); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%s: Run = %v, want a fault of the job", name, err)
 		}
 	}
@@ -59,7 +62,7 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 		"denied by the job":      func(ev *certify.Evidence) { reword(t, ev, `"sequence":true`, `"sequence":false`) },
 	} {
 		f := forge(t, p.certificate, change)
-		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: Verify = %v, want a refusal", name, err)
 		}
 	}
@@ -69,14 +72,14 @@ func TestForgedSequenceIsRefused(t *testing.T) {
 func TestSequenceStandsInAHandover(t *testing.T) {
 	p := inSequence(t, 5)
 	env := p.lake.environment(&pipelinetest.Store{})
-	h, err := pipeline.Fit(t.Context(), job(t, func(j *pipeline.Job) {
+	h, err := fit.Fit(t.Context(), testJob(t, func(j *job.Job) {
 		tiny(j)
 		j.Repeated = true
 	}).Numbered("waves", 5), env)
 	fatal.If(t, err)
-	pass, err := h.Pass(t.Context(), pipeline.Whole, env)
+	pass, err := pipeline.PassPart(t.Context(), h, pass.Whole, env)
 	fatal.If(t, err)
-	r, err := h.Certify(t.Context(), pass, env)
+	r, err := pipeline.Certify(t.Context(), h, pass, env)
 	fatal.If(t, err)
 	if err := pass.Close(); err != nil || r.ID != p.result.ID {
 		t.Errorf("the parts give certificate %s, one process %s (%v)", r.ID, p.result.ID, err)

@@ -3,7 +3,9 @@ package pipeline
 import (
 	"context"
 
-	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A PlacedRole is the role of a row, with the row's place.
@@ -16,18 +18,18 @@ type PlacedRole struct {
 
 // Split calls use with the role of each row of a sample, in their order. It reads rows only by unit, as a
 // run does before it trains: otherwise bad rows and copies have the roles of their places.
-func (j Job) Split(ctx context.Context, src Source, res Resources, use func(PlacedRole) error) error {
-	roles, err := j.split(ctx, src, res.WithDefaults())
+func Split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources, use func(PlacedRole) error) error {
+	roles, err := split(ctx, j, src, res.WithDefaults())
 	if err != nil {
 		return err
 	}
 	for _, shard := range src.Shards() {
 		for i := range shard.Rows {
-			if i%hashedAtOnce == 0 && ctx.Err() != nil {
+			if i%dataset.HashedAtOnce == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
 			at := shard.First + i
-			if err := use(PlacedRole{shard.Place.In, shard.Place.At + i, at, roles.of(at)}); err != nil {
+			if err := use(PlacedRole{shard.Place.In, shard.Place.At + i, at, roles.Of(at)}); err != nil {
 				return err
 			}
 		}
@@ -36,35 +38,19 @@ func (j Job) Split(ctx context.Context, src Source, res Resources, use func(Plac
 }
 
 // split is the roles of a sample, those of a run if they go by unit.
-func (j Job) split(ctx context.Context, src Source, res Resources) (Roles, error) {
-	if j.Unit.given() {
-		s, err := survey(ctx, src, j, res, nil)
+func split(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (dataset.Roles, error) {
+	if j.Unit.Given() {
+		s, err := pass.First(ctx, src, j, res, nil)
 		if err != nil {
-			return Roles{}, err
+			return dataset.Roles{}, err
 		}
 		return s.Roles, nil
 	}
-	n := rowsOf(src)
+	n := dataset.RowsOf(src)
 	j = j.ForRows(n)
-	roles, err := newRoles(ctx, j, n, leftOut{}, res.Workers)
+	roles, err := dataset.NewRoles(ctx, j, n, dataset.LeftOut{}, res.Workers)
 	if err != nil {
 		return roles, err
 	}
-	return roles, j.separable(roles)
-}
-
-// of is the role of a row that is no copy.
-func (r Roles) of(ordinal int64) string {
-	switch {
-	case r.out.bad.has(ordinal):
-		return "rejected"
-	case r.holdout.has(ordinal):
-		return string(certify.RoleHoldout)
-	case r.outside.has(ordinal):
-		return "outside"
-	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
-		return "prior"
-	default:
-		return string(certify.RoleTrain)
-	}
+	return roles, pass.Separable(j, roles)
 }

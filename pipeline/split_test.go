@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // The last rows are hold-out rows whatever the key is, stay so as few others do when rows come.
 func TestLastRowsAreHeldOut(t *testing.T) {
-	last := func(key string) func(j *pipeline.Job) {
-		return func(j *pipeline.Job) {
+	last := func(key string) func(j *job.Job) {
+		return func(j *job.Job) {
 			tiny(j)
 			j.Guarantees = nil
-			j.Roles = pipeline.RolesDecl{Key: key, Holdout: 0.25, Last: true}
+			j.Roles = job.RolesDecl{Key: key, Holdout: 0.25, Last: true}
 		}
 	}
 	columns := waves(402, 0.3, 62)
@@ -33,7 +33,7 @@ func TestLastRowsAreHeldOut(t *testing.T) {
 			t.Fatalf("Verify: %v", err)
 		}
 		f := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, `"last":true`, `"last":false`) })
-		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, f, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("said to be by the key: %v", err)
 		}
 	}

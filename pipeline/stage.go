@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A RunConfig has the settings of a run that enter no identity. [Train] needs
@@ -28,7 +32,7 @@ type RunConfig struct {
 	// FirstPass has the parts of the first pass made for the handover in the output, and lends them, merged,
 	// to use. [TrainForParts] calls it where the rows are files and the job allows parts; nil: it reads all
 	// rows itself.
-	FirstPass func(ctx context.Context, use func(*Pass) error) error
+	FirstPass func(ctx context.Context, use func(*pass.Pass) error) error
 
 	// Begun is the record of the run, if the caller has begun it; nil: Train begins one.
 	Begun *RunState
@@ -36,14 +40,14 @@ type RunConfig struct {
 	// run's number; any other one is refused. "": none.
 	Certified string
 
-	Ancestor  *Ancestor // whose posterior training begins with
+	Ancestor  *fit.Ancestor // whose posterior training begins with
 	BadRows   BadRowsKeeper
 	Publisher Publisher
-	Resources Resources
-	Observer  Observer
+	Resources job.Resources
+	Observer  job.Observer
 
 	// Placed adds the place in the job's file to an error about its columns.
-	Placed func(err error, job Job) error
+	Placed func(err error, job job.Job) error
 	// Report stores a report for people, before the pointer moves.
 	Report func(o *Outcome) error
 }
@@ -51,7 +55,7 @@ type RunConfig struct {
 // A BadRowsKeeper keeps the bad rows of a run.
 type BadRowsKeeper interface {
 	// Quarantine keeps the bad rows of an opened source.
-	Quarantine(from Opened) Quarantine
+	Quarantine(from dataset.Opened) dataset.Quarantine
 	// Kept reports whether the bad rows of an earlier run are still there.
 	Kept() bool
 }
@@ -72,9 +76,9 @@ type Publisher interface {
 // and gives the same bytes. The rows are released at the end. Missing settings, and missing
 // defaults of the job, are one error before anything is opened. An error beside an outcome is
 // about the removal of old files: all is published, and the run is recorded as finished.
-func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (o *Outcome, err error) {
+func Train(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
 	s := newStage(job, rows, out, how)
-	if err := errors.Join(job.complete(), job.placed(), s.needs("Rows", "Output", "Software")); err != nil {
+	if err := errors.Join(job.Complete(), job.Placed(), s.needs("Rows", "Output", "Software")); err != nil {
 		return nil, err
 	}
 	published := false
@@ -111,18 +115,18 @@ func Train(ctx context.Context, job Job, rows Rows, out Output, how RunConfig) (
 // A stage is a run at work.
 type stage struct {
 	how   RunConfig
-	job   Job
-	rows  Rows
+	job   job.Job
+	rows  dataset.Rows
 	out   Output
 	began time.Time
 
-	first Opened // the rows
-	last  Opened // what the last pass reads
+	first dataset.Opened // the rows
+	last  dataset.Opened // what the last pass reads
 	at    Checkpoint
 	state *RunState
 }
 
-func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
+func newStage(job job.Job, rows dataset.Rows, out Output, how RunConfig) *stage {
 	if how.Judge == "" {
 		how.Judge = JudgeMean
 	}
@@ -132,7 +136,7 @@ func newStage(job Job, rows Rows, out Output, how RunConfig) *stage {
 
 // needs returns an error for each of these that is not set.
 func (s *stage) needs(fields ...string) error {
-	return unset("", map[string]bool{
+	return job.Unset("", map[string]bool{
 		"Rows": s.rows == nil, "Output": s.out == nil, "Software": s.how.Software == "",
 	}, fields)
 }
@@ -140,7 +144,7 @@ func (s *stage) needs(fields ...string) error {
 // begin opens the rows, asks the publisher, and holds the output, in this
 // order: a job without rows leaves no output behind.
 func (s *stage) begin(ctx context.Context) (release func() error, err error) {
-	if s.first, err = s.open(ctx, nil, s.how.Observer.notice); err != nil {
+	if s.first, err = s.open(ctx, nil, s.how.Observer.ReportNotice); err != nil {
 		return nil, err
 	}
 	s.last = s.first
@@ -165,16 +169,16 @@ func (s *stage) place() error {
 		return err
 	}
 	s.at = s.out.Checkpoint(digest)
-	notices, err := s.out.Notices([]Digest{digest})
+	notices, err := s.out.Notices([]job.Digest{digest})
 	for _, text := range notices {
-		s.how.Observer.notice(text)
+		s.how.Observer.ReportNotice(text)
 	}
 	return err
 }
 
 // open opens the rows with these features; nil: with the job's own.
-func (s *stage) open(ctx context.Context, features []string, notice func(string)) (Opened, error) {
-	src, err := s.job.Open(ctx, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
+func (s *stage) open(ctx context.Context, features []string, notice func(string)) (dataset.Opened, error) {
+	src, err := dataset.Open(ctx, s.job, s.rows, features, s.how.Resources, s.how.Observer.Spooled)
 	if err != nil && features == nil && s.how.Placed != nil { // given features were found before: no fault of the job
 		err = s.how.Placed(err, s.job)
 	}
@@ -188,21 +192,6 @@ func (s *stage) open(ctx context.Context, features []string, notice func(string)
 	}
 	return src, nil
 }
-
-// choice is the job's choice of columns, without the column of the mean.
-func (j Job) choice(features []string, res Resources) Choice {
-	c := Choice{Features: features, Labels: j.labels(), Encoded: j.Encode, Texts: j.Groups.declared(), Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
-	if features == nil {
-		c.Features, c.Exclude = j.Features, j.Exclude
-	}
-	return c
-}
-
-// leastForReading is the memory for reading under any budget.
-const leastForReading = 512 << 20
-
-// PageMemory is the memory for pages while they are read, in bytes.
-func (r Resources) PageMemory() int64 { return max(r.Memory, leastForReading) }
 
 // record records the begin of the run, and drops the handover of an earlier training.
 func (s *stage) record() (err error) {
@@ -218,18 +207,18 @@ func (s *stage) record() (err error) {
 }
 
 // environment is the environment of the run.
-func (s *stage) environment() Environment {
-	env := Environment{
-		Open: func(ctx context.Context, features []string) (Source, error) {
+func (s *stage) environment() fit.Environment {
+	env := fit.Environment{
+		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
 			if features == nil {
 				return s.first, nil
 			}
-			src, err := s.open(ctx, features, s.how.Observer.notice)
+			src, err := s.open(ctx, features, s.how.Observer.ReportNotice)
 			if err != nil {
 				return nil, err
 			}
-			if name := rewritten(s.first.Files(), src.Files()); name != "" {
-				return nil, fmt.Errorf("%w: %s was written again while this run was reading it", ErrChanged, name)
+			if name := dataset.Rewritten(s.first.Files(), src.Files()); name != "" {
+				return nil, fmt.Errorf("%w: %s was written again while this run was reading it", job.ErrChanged, name)
 			}
 			s.last = src
 			return src, nil
@@ -248,7 +237,7 @@ func (s *stage) environment() Environment {
 
 // An ownNumber is the sink of a run whose number already has a certificate.
 type ownNumber struct {
-	Sink
+	pass.Sink
 
 	certified string
 }
@@ -329,7 +318,7 @@ func (s *stage) interruption() error {
 func (s *stage) end(ctx context.Context, o *Outcome, fault error) error {
 	r := s.state
 	if o == nil {
-		r.State, r.Exit, r.Fault, r.Record = StateFailed, nil, Shortened(fault.Error()), nil
+		r.State, r.Exit, r.Fault, r.Record = StateFailed, nil, job.Shortened(fault.Error()), nil
 	} else {
 		r.State, r.Exit, r.Fault, r.Record = StateFinished, &o.Record.Exit, o.Record.Fault, &o.Record
 		r.Artifacts = []ArtifactRef{{o.Result.ID, o.Result.ModelDigest}}

@@ -9,19 +9,23 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // What a run lacks is told before rows are opened or the output is held: all of it at once.
 func TestTrainNeedsItsPorts(t *testing.T) {
-	ctx, declared := t.Context(), pipeline.Job{Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
+	ctx, declared := t.Context(), job.Job{Target: "y", Loss: job.LossDecl{EpsilonStd: 0.6}, Delta: 0.01}
 	want := []string{"its defaults are not filled in", "Rows is not set", "Output is not set", "Software is not set"}
-	_, err := pipeline.CertifyParts(ctx, nil, pipeline.Model{}, nil, declared, nil, nil, pipeline.RunConfig{})
+	_, err := pipeline.CertifyParts(ctx, nil, pass.Model{}, nil, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "CertifyParts", err, want)
 	_, err = pipeline.Train(ctx, declared, nil, nil, pipeline.RunConfig{})
 	demandFaults(t, "Train", err, want)
 	demandFaults(t, "TrainForParts", pipeline.TrainForParts(ctx, declared, nil, nil, pipeline.RunConfig{}), want)
-	_, err = pipeline.Run(ctx, declared, pipeline.Environment{})
+	_, err = pipeline.Run(ctx, declared, fit.Environment{})
 	demandFaults(t, "Run", err, []string{"its defaults are not filled in", "Open of", "Sink of", "Log of", "Checkpoints of", "Software of"})
 }
 
@@ -29,7 +33,7 @@ func TestTrainNeedsItsPorts(t *testing.T) {
 type trial struct {
 	*testing.T
 	out  *pipelinetest.Output
-	rows pipeline.Rows
+	rows dataset.Rows
 	how  pipeline.RunConfig
 }
 
@@ -42,9 +46,9 @@ func newTrial(t *testing.T) *trial {
 }
 
 // train runs a job, and counts the steps that it is told of.
-func (t *trial) train(j pipeline.Job) (o *pipeline.Outcome, steps int, err error) {
+func (t *trial) train(j job.Job) (o *pipeline.Outcome, steps int, err error) {
 	t.Helper()
-	t.how.Observer.Progress = func(pipeline.Progress) { steps++ }
+	t.how.Observer.Progress = func(job.Progress) { steps++ }
 	o, err = pipeline.Train(t.Context(), j, t.rows, t.out, t.how)
 	release, held := t.out.Hold()
 	if held != nil || release() != nil {
@@ -54,7 +58,7 @@ func (t *trial) train(j pipeline.Job) (o *pipeline.Outcome, steps int, err error
 }
 
 // done is train of a run that must end without an error.
-func (t *trial) done(j pipeline.Job) (o *pipeline.Outcome, steps int) {
+func (t *trial) done(j job.Job) (o *pipeline.Outcome, steps int) {
 	t.Helper()
 	o, steps, err := t.train(j)
 	fatal.If(t, err)
@@ -86,15 +90,15 @@ func (t *trial) demand(states, current string) {
 func TestTrainInMemory(t *testing.T) {
 	w := newTrial(t)
 	w.how.Conclude = func(context.Context, *pipeline.RunState, *pipeline.Outcome, error) {}
-	o, _ := w.done(job(t, tiny))
+	o, _ := w.done(testJob(t, tiny))
 	w.demand("finished", "")
 	w.how.Conclude, w.how.Limit = nil, 1e-9
-	if o, _ := w.done(job(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above what the job requires") {
+	if o, _ := w.done(testJob(t, tiny)); o.Record.Exit != pipeline.ExitNotCertified || !strings.Contains(o.Record.Fault, "above what the job requires") {
 		t.Errorf("above the limit: status %d, %q", o.Record.Exit, o.Record.Fault)
 	}
 	w.demand("finished finished", "")
 	w.how.Limit = 0
-	again, steps := w.done(job(t, tiny))
+	again, steps := w.done(testJob(t, tiny))
 	if again.Result.ID != o.Result.ID || again.Record.Exit != 0 || again.Record.Judge != pipeline.JudgeMean || steps == 0 {
 		t.Errorf("the same job again: certificate %s, status %d, %d steps, want %s, 0, and some", again.Result.ID, again.Record.Exit, steps, o.Result.ID)
 	}
@@ -106,43 +110,43 @@ func TestTrainInMemory(t *testing.T) {
 
 // filed says that rows are one file.
 type filed struct {
-	pipeline.Rows
-	file pipeline.File
+	dataset.Rows
+	file dataset.File
 }
 
 type filedOpened struct {
-	pipeline.Opened
-	file pipeline.File
+	dataset.Opened
+	file dataset.File
 }
 
 // Open opens the rows.
-func (f *filed) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+func (f *filed) Open(ctx context.Context, c dataset.Choice) (dataset.Opened, error) {
 	src, err := f.Rows.Open(ctx, c)
 	return filedOpened{src, f.file}, err
 }
 
 // Files is the one file.
-func (o filedOpened) Files() []pipeline.File { return []pipeline.File{o.file} }
+func (o filedOpened) Files() []dataset.File { return []dataset.File{o.file} }
 
 // The same job on the same file trains nothing, and does on another one.
 func TestTrainAgainOnTheSameFile(t *testing.T) {
 	w := newTrial(t)
-	f := &filed{w.rows, pipeline.File{Path: "a.parquet", Bytes: 10, Rows: 600, RowGroups: 1, Modified: time.Now().Add(-time.Hour)}}
+	f := &filed{w.rows, dataset.File{Path: "a.parquet", Bytes: 10, Rows: 600, RowGroups: 1, Modified: time.Now().Add(-time.Hour)}}
 	w.rows = f
 	w.how.Conclude = func(context.Context, *pipeline.RunState, *pipeline.Outcome, error) {}
-	o, _ := w.done(job(t, tiny))
+	o, _ := w.done(testJob(t, tiny))
 	w.demand("finished", "")
 	if _, err := w.out.GetManifest(o.Result.Certificate, o.Result.ID); err != nil {
 		t.Error(err)
 	}
 	w.how.Conclude = nil
-	again, steps := w.done(job(t, tiny))
+	again, steps := w.done(testJob(t, tiny))
 	if steps != 0 || again.Result.ID != o.Result.ID {
 		t.Errorf("%d steps gave the certificate %s, want none and %s", steps, again.Result.ID, o.Result.ID)
 	}
 	w.demand("finished", o.Result.ID)
 	f.file.Bytes++
-	if _, steps := w.done(job(t, tiny)); steps == 0 {
+	if _, steps := w.done(testJob(t, tiny)); steps == 0 {
 		t.Error("nothing is trained on another file")
 	}
 	w.demand("finished finished", o.Result.ID)
@@ -152,17 +156,17 @@ func TestTrainAgainOnTheSameFile(t *testing.T) {
 func TestTrainFails(t *testing.T) {
 	w := newTrial(t)
 	w.how.Report = func(*pipeline.Outcome) error { return errSource }
-	if _, _, err := w.train(job(t, tiny)); !errors.Is(err, errSource) {
+	if _, _, err := w.train(testJob(t, tiny)); !errors.Is(err, errSource) {
 		t.Errorf("error %v, want %v", err, errSource)
 	}
 	w.demand("failed", "")
-	digest, err := job(t, tiny).Digest()
+	digest, err := testJob(t, tiny).Digest()
 	fatal.If(t, err)
 	if _, there := w.out.Checkpoint(digest).Where(); !there {
 		t.Error("the failed run has left no checkpoint")
 	}
 	w.how.Report = nil
-	o, _ := w.done(job(t, tiny))
+	o, _ := w.done(testJob(t, tiny))
 	w.demand("finished failed", o.Result.ID)
 	if _, there := w.out.Checkpoint(digest).Where(); there {
 		t.Error("the finished run has left its checkpoint")
@@ -172,8 +176,8 @@ func TestTrainFails(t *testing.T) {
 func TestTrainKeeps(t *testing.T) {
 	w := newTrial(t)
 	w.how.Keep = 1
-	first, _ := w.done(job(t, tiny))
-	last, _ := w.done(job(t, func(j *pipeline.Job) { tiny(j); j.Delta = 0.02 }))
+	first, _ := w.done(testJob(t, tiny))
+	last, _ := w.done(testJob(t, func(j *job.Job) { tiny(j); j.Delta = 0.02 }))
 	w.demand("finished", last.Result.ID)
 	if _, err := w.out.GetCertificate(t.Context(), first.Result.ID); err == nil || len(w.out.Certificates) != 1 {
 		t.Errorf("%d certificates, want that of the last run: %v", len(w.out.Certificates), err)
@@ -185,7 +189,7 @@ type untidy struct{ *pipelinetest.Output }
 
 func (untidy) Retain(int) error { return errSource }
 
-func (o untidy) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+func (o untidy) Checkpoint(job job.Digest) pipeline.Checkpoint {
 	return lasting{o.Output.Checkpoint(job)}
 }
 
@@ -197,7 +201,7 @@ func (lasting) Clear(context.Context) error { return errSource }
 func TestTrainCannotTidyUp(t *testing.T) {
 	w := newTrial(t)
 	w.how.Keep = 1
-	o, err := pipeline.Train(t.Context(), job(t, tiny), w.rows, untidy{w.out}, w.how)
+	o, err := pipeline.Train(t.Context(), testJob(t, tiny), w.rows, untidy{w.out}, w.how)
 	if o == nil || !errors.Is(err, errSource) {
 		t.Fatalf("outcome %v, error %v, want both", o, err)
 	}
@@ -206,7 +210,7 @@ func TestTrainCannotTidyUp(t *testing.T) {
 
 // A number has one certificate: another one is not published.
 func TestTrainPublishesWhatStands(t *testing.T) {
-	j := job(t, tiny)
+	j := testJob(t, tiny)
 	j.Repeated = true
 	w := newTrial(t)
 	first, _ := w.done(j.Numbered("nights", 1))

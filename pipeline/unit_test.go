@@ -15,6 +15,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -38,9 +41,9 @@ func dayLake(columns [][]float64, shards ...int) *lake {
 	return &lake{names: []string{"a", "b", "day", "y"}, columns: columns, shards: shards, labels: []string{"day"}}
 }
 
-func byDay(j *pipeline.Job) {
+func byDay(j *job.Job) {
 	tiny(j)
-	j.Guarantees, j.Unit = nil, pipeline.UnitDecl{Columns: []string{"day"}}
+	j.Guarantees, j.Unit = nil, job.UnitDecl{Columns: []string{"day"}}
 }
 
 // unitHash is the hash of docs/format.md.
@@ -61,7 +64,7 @@ func TestUnitHashVectors(t *testing.T) {
 }
 
 // means are the mean losses of the mean of Q over the rows of each hold-out day.
-func means(t *testing.T, m pipeline.Model, columns [][]float64) *certify.Tally {
+func means(t *testing.T, m pass.Model, columns [][]float64) *certify.Tally {
 	t.Helper()
 	predictor, err := model.NewPredictor(m.Posterior, 1)
 	fatal.If(t, err)
@@ -105,7 +108,7 @@ func TestUnits(t *testing.T) {
 		units[day] = true
 	}
 	ledger := p.certificate.Ledger
-	if u := ledger.Units; u.Holdout != found.Risk.Count() || u.Reference != pipeline.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || ledger.Reference+ledger.Train+ledger.Holdout != 1200 {
+	if u := ledger.Units; u.Holdout != found.Risk.Count() || u.Reference != job.ReferenceCount(int64(len(units))) || u.Reference+u.Train+u.Holdout != int64(len(units)) || ledger.Reference+ledger.Train+ledger.Holdout != 1200 {
 		t.Errorf("ledger %+v, %+v, of %d units with %d hold-out units", ledger, u, len(units), found.Risk.Count())
 	}
 	g, _ := p.certificate.Claim(certify.ClaimHoldout)
@@ -123,8 +126,8 @@ func TestUnits(t *testing.T) {
 	}
 	var store pipelinetest.Store
 	env := l.environment(&store)
-	env.Resources = pipeline.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
-	if run(t, job(t, byDay), env); !bytes.Equal(p.document, store.Certificates[0]) {
+	env.Resources = job.Resources{Workers: 3, Memory: 1, Temporary: t.TempDir()}
+	if run(t, testJob(t, byDay), env); !bytes.Equal(p.document, store.Certificates[0]) {
 		t.Error("other workers, another certificate")
 	}
 }
@@ -169,13 +172,13 @@ func TestSplitByUnit(t *testing.T) {
 	columns[1][77] = math.NaN()
 	l := dayLake(columns, 400, 800)
 	l.mark = true
-	settings := func(j *pipeline.Job) { byDay(j); j.BadRows.Tolerance = 0.01 }
+	settings := func(j *job.Job) { byDay(j); j.BadRows.Tolerance = 0.01 }
 	ledger := publish(t, l, settings).certificate.Ledger
 	src, err := l.open(t.Context(), nil)
 	fatal.If(t, err)
 	last := uint64(0) // of the reference units
 	rows, units := map[string]int64{}, map[string]map[float64]bool{}
-	fatal.If(t, job(t, settings).Split(t.Context(), src, pipeline.Resources{}, func(r pipeline.PlacedRole) error {
+	fatal.If(t, pipeline.Split(t.Context(), testJob(t, settings), src, job.Resources{}, func(r pipeline.PlacedRole) error {
 		day := columns[2][r.Ordinal]
 		if rows[r.Role]++; units[r.Role] == nil {
 			units[r.Role] = map[float64]bool{}
@@ -217,13 +220,13 @@ func ones(t *testing.T, k, n int64) (s certify.RiskSum) {
 
 // Too few units are an error that says what would help.
 func TestTooFewUnitsAreRefused(t *testing.T) {
-	if _, err := pipeline.NewPlan(job(t, byDay), pipeline.Sample{Rows: 1000, Features: 2}, pipeline.Resources{}); !errors.Is(err, pipeline.ErrConfig) {
+	if _, err := pipeline.NewPlan(testJob(t, byDay), fit.Sample{Rows: 1000, Features: 2}, job.Resources{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("NewPlan: %v", err)
 	}
 	for units, want := range map[int]string{100: "set roles.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {
 		var store pipelinetest.Store
-		_, err := pipeline.Run(t.Context(), job(t, byDay), dayLake(days(1500, units, 3), 1500).environment(&store))
-		if !errors.Is(err, pipeline.ErrData) || !strings.Contains(err.Error(), want) {
+		_, err := pipeline.Run(t.Context(), testJob(t, byDay), dayLake(days(1500, units, 3), 1500).environment(&store))
+		if !errors.Is(err, job.ErrData) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d units: %v, want %q", units, err, want)
 		}
 	}

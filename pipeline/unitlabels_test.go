@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -37,9 +38,9 @@ func TestLabelsHideNothing(t *testing.T) {
 	for i := range columns[2] {
 		columns[2][i] = float64(i)
 	}
-	_, err := pipeline.Run(t.Context(), job(t, func(j *pipeline.Job) {
+	_, err := pipeline.Run(t.Context(), testJob(t, func(j *job.Job) {
 		byDay(j)
-		j.Copies = pipeline.CopiesDecl{Policy: pipeline.CopiesLimited, Limit: 0.01}
+		j.Copies = job.CopiesDecl{Policy: job.CopiesLimited, Limit: 0.01}
 	}), dayLake(columns, 500, 700).environment(&pipelinetest.Store{}))
 	if err == nil || !strings.Contains(err.Error(), "equal an earlier row") {
 		t.Errorf("copies under other labels: %v", err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Units are changes of unit of the two features and the target: v → a·v + b.
@@ -36,8 +36,8 @@ func invariant(c certify.Certificate) []float64 {
 }
 
 // kinds are the losses, with tolerances in units of which the target has y.
-func kinds(y float64) []pipeline.LossDecl {
-	return []pipeline.LossDecl{
+func kinds(y float64) []job.LossDecl {
+	return []job.LossDecl{
 		{Kind: "zero-one", Epsilon: 0.4 * y},
 		{Kind: "zero-one", EpsilonStd: 0.6},
 		{Kind: "band", Below: 0.3 * y, Above: 0.5 * y},
@@ -57,13 +57,13 @@ func TestBoundIsTheSameInOtherUnitsOfAPowerOfTwo(t *testing.T) {
 	}
 	for k, loss := range kinds(1) {
 		t.Run(fmt.Sprint(k, " ", loss.Kind), func(t *testing.T) {
-			want := publish(t, newLake(columns, 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = loss }).certificate
+			want := publish(t, newLake(columns, 100, 150), func(j *job.Job) { tiny(j); j.Loss = loss }).certificate
 			for _, u := range []units{
 				{a: [3]float64{0x1p30, 0x1p-40, 1}},
 				{a: [3]float64{1, 1, 0x1p20}},
 				{a: [3]float64{0x1p-200, 4, 0x1p-100}},
 			} {
-				got := publish(t, newLake(u.apply(columns), 100, 150), func(j *pipeline.Job) { tiny(j); j.Loss = kinds(u.a[2])[k] }).certificate
+				got := publish(t, newLake(u.apply(columns), 100, 150), func(j *job.Job) { tiny(j); j.Loss = kinds(u.a[2])[k] }).certificate
 				if !slices.Equal(invariant(got), invariant(want)) {
 					t.Errorf("units %v: numbers are\n%v, want\n%v", u.a, invariant(got), invariant(want))
 				}

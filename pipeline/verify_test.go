@@ -16,25 +16,28 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		change func(*pipeline.Job)
+		change func(*job.Job)
 	}{
 		{"reference scaling", nil},
-		{"peaked grid", func(j *pipeline.Job) { j.Grid.Prior = "peaked" }},
+		{"peaked grid", func(j *job.Job) { j.Grid.Prior = "peaked" }},
 		{"no scaling", unscaled},
-		{"relative loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative"} }},
-		{"relative zero-one loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} }},
-		{"band loss", func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
-		{"isotropic kernel", func(j *pipeline.Job) { j.Kernel.Isotropic = true }},
-		{"methods by the number of rows", func(j *pipeline.Job) { j.Guarantees = nil }},
+		{"relative loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative"} }},
+		{"relative zero-one loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "relative-zero-one", Epsilon: 0.1} }},
+		{"band loss", func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.3, Above: 0.5} }},
+		{"isotropic kernel", func(j *job.Job) { j.Kernel.Isotropic = true }},
+		{"methods by the number of rows", func(j *job.Job) { j.Guarantees = nil }},
 		{"hold-out rows", withHoldout(0.2)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *pipeline.Job) {
+			p := publish(t, newLake(waves(300, 0.2, 4), 140, 160), func(j *job.Job) {
 				tiny(j)
 				if c.change != nil {
 					c.change(j)
@@ -57,10 +60,10 @@ func TestVerifyAcceptsTheHonestArtifact(t *testing.T) {
 func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 	columns := waves(150, 0.2, 4)
 	l := &lake{names: []string{"a", "b", "c", "y"}, columns: [][]float64{columns[0], columns[1], make([]float64, 150), columns[2]}, shards: []int{150}}
-	p := publish(t, l, func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	p := publish(t, l, func(j *job.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	for changed := range 4 { // the last pass, the features, the peaks; there is no fourth reading
 		readings, value := 0, columns[2][trainRow]
-		open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+		open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 			src, err := l.open(ctx, want.Features)
 			return &faulty{Source: src, batch: -1, seen: func(_, batch int) {
 				if batch == 0 {
@@ -70,17 +73,17 @@ func TestVerifyComparesTheSampleAtEachReading(t *testing.T) {
 				}
 			}}, err
 		}
-		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, pipeline.Resources{Memory: 1}) // so that no reading is kept
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, open, job.Resources{Memory: 1}) // so that no reading is kept
 		columns[2][trainRow] = value
-		if want := [...]error{pipeline.ErrRefused, pipeline.ErrChanged, pipeline.ErrChanged, nil}[changed]; !errors.Is(err, want) {
+		if want := [...]error{job.ErrRefused, job.ErrChanged, job.ErrChanged, nil}[changed]; !errors.Is(err, want) {
 			t.Errorf("a change at reading %d of %d: %v, want %v", changed+1, readings, err, want)
 		}
 	}
 }
 
 // unscaled is a job without reference rows.
-func unscaled(j *pipeline.Job) {
-	j.Loss, j.Scaling = pipeline.LossDecl{Epsilon: 0.4}, pipeline.ScalingNone
+func unscaled(j *job.Job) {
+	j.Loss, j.Scaling = job.LossDecl{Epsilon: 0.4}, job.ScalingNone
 }
 
 // A scalar is a number, string or truth value of a JSON document.
@@ -166,7 +169,7 @@ func (s scalar) falsified(t *testing.T) [][]byte {
 // attempts, which nothing can be held against. Only the certificate's id covers
 // these.
 func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
-	p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *pipeline.Job) { tiny(j); j.Loss.Unit = "volts" })
+	p := publish(t, newLake(waves(80, 0.2, 5), 30, 50), func(j *job.Job) { tiny(j); j.Loss.Unit = "volts" })
 	changes, refused := 0, map[bool]int{}
 	for _, s := range scalars(t, p.document) {
 		for _, value := range s.falsified(t) {
@@ -182,9 +185,9 @@ func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
 			}
 			_, err = p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake)
 			switch {
-			case errors.Is(err, pipeline.ErrRefused):
+			case errors.Is(err, job.ErrRefused):
 				refused[true]++
-				if reason := strings.TrimPrefix(err.Error(), pipeline.ErrRefused.Error()+": "); len(reason) < 20 {
+				if reason := strings.TrimPrefix(err.Error(), job.ErrRefused.Error()+": "); len(reason) < 20 {
 					t.Errorf("%s = %s: refused for no reason: %q", s.path, value, err)
 				}
 			case err != nil:
@@ -204,15 +207,15 @@ func TestVerifyRefusesEveryChangeOfTheCertificate(t *testing.T) {
 // A forger who certifies changed evidence anew gets a document without a
 // contradiction. The rows and the model contradict it.
 func TestVerifyRefusesForgedEvidence(t *testing.T) {
-	p := publish(t, newLake(waves(200, 0.2, 6), 90, 110), func(j *pipeline.Job) { tiny(j) })
+	p := publish(t, newLake(waves(200, 0.2, 6), 90, 110), func(j *job.Job) { tiny(j) })
 	lossless := func(n int64) (s certify.RiskSum) {
 		for range n {
 			fatal.If(t, s.Add(0.001))
 		}
 		return s
 	}
-	configure := func(ev *certify.Evidence, change func(*pipeline.Job)) {
-		var j pipeline.Job
+	configure := func(ev *certify.Evidence, change func(*job.Job)) {
+		var j job.Job
 		fatal.If(t, json.Unmarshal(ev.Job.Values, &j))
 		change(&j)
 		values, err := json.Marshal(j)
@@ -228,7 +231,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"delta", func(ev *certify.Evidence) { ev.Delta.Declared = 0.5 }, true},
 		{"delta with its configuration", func(ev *certify.Evidence) {
 			ev.Delta.Declared = 0.5
-			configure(ev, func(j *pipeline.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
+			configure(ev, func(j *job.Job) { j.Delta = 0.5; j.Loss.EpsilonStd = 9 })
 		}, true},
 		{"risk", func(ev *certify.Evidence) {
 			ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk = lossless(ev.Tallies.At(certify.PredictorDraw, certify.RoleTrain).Risk.Count())
@@ -255,7 +258,7 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 			}
 		}, true},
 		{"roles' key with its configuration", func(ev *certify.Evidence) {
-			configure(ev, func(j *pipeline.Job) { j.Roles.Key = "better" })
+			configure(ev, func(j *job.Job) { j.Roles.Key = "better" })
 		}, false},
 		{"ledger", func(ev *certify.Evidence) {
 			ev.Ledger.Reference--
@@ -273,8 +276,8 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 		{"model", func(ev *certify.Evidence) { ev.Model.Digest = strings.Repeat("0", 64) }, true},
 		{"jitter's bound", func(ev *certify.Evidence) { ev.Model.Jitter.Holds = false }, true},
 		{"jitter's limit", func(ev *certify.Evidence) { ev.Model.Jitter.Limit *= 2 }, true},
-		{"configured grid", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Grid.Max = 5 }) }, true},
-		{"configured target", func(ev *certify.Evidence) { configure(ev, func(j *pipeline.Job) { j.Target = "z" }) }, true},
+		{"configured grid", func(ev *certify.Evidence) { configure(ev, func(j *job.Job) { j.Grid.Max = 5 }) }, true},
+		{"configured target", func(ev *certify.Evidence) { configure(ev, func(j *job.Job) { j.Target = "z" }) }, true},
 		{"configured scaling", func(ev *certify.Evidence) { configure(ev, unscaled) }, true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -282,11 +285,11 @@ func TestVerifyRefusesForgedEvidence(t *testing.T) {
 				ev.Model.Theta, ev.Sample.Columns = slices.Clone(ev.Model.Theta), slices.Clone(ev.Sample.Columns)
 				f.change(ev)
 			})
-			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) {
+			if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) {
 				t.Errorf("with the rows: error %v, want a refusal", err)
 			}
 			_, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil)
-			if errors.Is(err, pipeline.ErrRefused) != f.onFiles || (err == nil) == f.onFiles {
+			if errors.Is(err, job.ErrRefused) != f.onFiles || (err == nil) == f.onFiles {
 				t.Errorf("without the rows: error %v, want a refusal: %v", err, f.onFiles)
 			}
 		})
@@ -328,7 +331,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 			column[i] = math.Nextafter(old, 1)
 			_, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, p.lake)
 			column[i] = old
-			if used := c != 1; errors.Is(err, pipeline.ErrRefused) != used || (err == nil) == used {
+			if used := c != 1; errors.Is(err, job.ErrRefused) != used || (err == nil) == used {
 				t.Fatalf("row %d, column %d changed by one bit: error %v", i, c, err)
 			}
 		}
@@ -337,7 +340,7 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 		"other row groups": newLake(columns, 16, 24),
 		"one row less":     newLake([][]float64{columns[0][:39], columns[1][:39], columns[2][:39]}, 15, 24),
 	} {
-		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, other); !errors.Is(err, pipeline.ErrRefused) {
+		if _, err := p.verify(t, p.certificate, p.result.Model, p.result.ModelDigest, other); !errors.Is(err, job.ErrRefused) {
 			t.Errorf("%s: error %v, want a refusal", name, err)
 		}
 	}
@@ -346,13 +349,13 @@ func TestVerifyRefusesEveryChangeOfTheRows(t *testing.T) {
 // Every number of the model counts: another file has another digest, and if the
 // certificate is forged to name that one, rows and numbers contradict it.
 func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
-	p := publish(t, newLake(waves(60, 0.2, 8)), func(j *pipeline.Job) { j.Inducing, j.Train.Passes = []int{3}, 2 })
-	read := func() pipeline.Model {
+	p := publish(t, newLake(waves(60, 0.2, 8)), func(j *job.Job) { j.Inducing, j.Train.Passes = []int{3}, 2 })
+	read := func() pass.Model {
 		m, err := p.store.GetModel(t.Context(), p.result.ModelDigest)
 		fatal.If(t, err)
 		return m
 	}
-	numbers := func(m *pipeline.Model) map[string][]*float64 {
+	numbers := func(m *pass.Model) map[string][]*float64 {
 		q := m.Posterior
 		all := map[string][]*float64{
 			"jitter": {&q.Jitter, &m.Meta.Jitter}, "variance": {&q.Kernel.Variance, &m.Meta.Variance},
@@ -383,7 +386,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 			}
 			digest, err := p.store.PutModel(t.Context(), m)
 			fatal.If(t, err)
-			if _, err := p.verify(t, p.certificate, m, digest, nil); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), digest) {
+			if _, err := p.verify(t, p.certificate, m, digest, nil); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), digest) {
 				t.Errorf("%s: error %v, want a refusal that names the digest %s", name, err, digest)
 			}
 		}
@@ -402,7 +405,7 @@ func TestVerifyRefusesEveryChangeOfTheModel(t *testing.T) {
 
 // The peak of a peaked prior has to stand where the reference rows put it.
 func TestVerifyRefusesAMovedPeak(t *testing.T) {
-	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *pipeline.Job) { tiny(j); j.Grid.Prior = "peaked" })
+	p := publish(t, newLake(waves(200, 0.2, 9)), func(j *job.Job) { tiny(j); j.Grid.Prior = "peaked" })
 	c := forge(t, p.certificate, func(ev *certify.Evidence) {
 		for i := range ev.Model.Theta {
 			ev.Model.Theta[i].Grid.Centre += 3
@@ -413,7 +416,7 @@ func TestVerifyRefusesAMovedPeak(t *testing.T) {
 	if _, err := p.verify(t, c, m, p.result.ModelDigest, nil); err != nil {
 		t.Fatalf("without rows nothing is wrong with it, but: %v", err)
 	}
-	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, pipeline.ErrRefused) || !strings.Contains(err.Error(), "peak") {
+	if _, err := p.verify(t, c, m, p.result.ModelDigest, p.lake); !errors.Is(err, job.ErrRefused) || !strings.Contains(err.Error(), "peak") {
 		t.Errorf("error %v, want a refusal because of the peak", err)
 	}
 }
@@ -423,10 +426,10 @@ func TestVerifyReadsTheRowsOnce(t *testing.T) {
 	p := publish(t, newLake(waves(300, 0.2, 7), 150, 150), tiny)
 	for memory, want := range map[int64]bool{1 << 20: true, 1: false} {
 		var opened int
-		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, func(ctx context.Context, c pipeline.Choice) (pipeline.Source, error) {
+		_, err := pipeline.Verify(t.Context(), p.certificate, p.result.Model, p.result.ModelDigest, func(ctx context.Context, c dataset.Choice) (dataset.Source, error) {
 			src, err := p.lake.open(ctx, c.Features)
 			return counting{src, &opened}, err
-		}, pipeline.Resources{Workers: 1, Memory: memory})
+		}, job.Resources{Workers: 1, Memory: memory})
 		fatal.If(t, err)
 		if once := opened == 2; once != want {
 			t.Errorf("with %d bytes of memory the two shards are opened %d times", memory, opened)
@@ -436,11 +439,11 @@ func TestVerifyReadsTheRowsOnce(t *testing.T) {
 
 // counting counts how often shards are opened.
 type counting struct {
-	pipeline.Source
+	dataset.Source
 	opened *int
 }
 
-func (s counting) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+func (s counting) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	*s.opened++
 	return s.Source.Open(ctx, i)
 }

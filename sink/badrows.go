@@ -8,7 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // BadRows writes rows that break a row rule as Parquet: their file or topic (in), row group or
@@ -38,7 +38,7 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 }
 
 // Write appends a row of a shard. It retains nothing of it.
-func (b *BadRows) Write(shard pipeline.Shard, r pipeline.BadRow) error {
+func (b *BadRows) Write(shard dataset.Shard, r dataset.BadRow) error {
 	set := func(v parquet.Value, definition int, path ...string) {
 		leaf, _ := b.w.Schema().Lookup(path...)
 		b.row[leaf.ColumnIndex] = v.Level(0, definition, leaf.ColumnIndex)

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -17,9 +17,9 @@ import (
 func TestBadRowsAreReadBack(t *testing.T) {
 	var file bytes.Buffer
 	out := sink.NewBadRows(&file, []string{"row", "in", "zeta"})
-	shard := pipeline.Shard{First: 90, Rows: 50, Place: pipeline.Place{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
+	shard := dataset.Shard{First: 90, Rows: 50, Place: dataset.Place{In: "lake/b.parquet", Part: 3, At: 7_000_000_000}}
 	for i, values := range [][]float64{{1.5, math.NaN(), 3}, {math.NaN(), -2, math.NaN()}} {
-		fatal.If(t, out.Write(shard, pipeline.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}))
+		fatal.If(t, out.Write(shard, dataset.BadRow{Row: int64(10 * i), Reason: "is null", Values: values}))
 	}
 	fatal.If(t, out.Close())
 	type values struct {

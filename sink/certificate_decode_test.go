@@ -12,12 +12,12 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // encodedRow is a certificate of a small job, and its row.
-func encodedRow(t testing.TB, change func(j *pipeline.Job)) (certify.Certificate, []byte) {
+func encodedRow(t testing.TB, change func(j *job.Job)) (certify.Certificate, []byte) {
 	t.Helper()
 	job := smallJob()
 	if change != nil {
@@ -30,11 +30,11 @@ func encodedRow(t testing.TB, change func(j *pipeline.Job)) (certify.Certificate
 }
 
 func TestCertificateRowReadsBackAsTheCertificate(t *testing.T) {
-	for name, change := range map[string]func(j *pipeline.Job){
+	for name, change := range map[string]func(j *job.Job){
 		"zero-one": nil,
-		"band":     func(j *pipeline.Job) { j.Loss = pipeline.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
-		"relative": func(j *pipeline.Job) { withHoldout(j); j.Loss = pipeline.LossDecl{Kind: "relative"} },
-		"unscaled": func(j *pipeline.Job) { j.Loss, j.Scaling = pipeline.LossDecl{Epsilon: 0.4}, pipeline.ScalingNone },
+		"band":     func(j *job.Job) { j.Loss = job.LossDecl{Kind: "band", Below: 0.5, Above: 1.25} },
+		"relative": func(j *job.Job) { withHoldout(j); j.Loss = job.LossDecl{Kind: "relative"} },
+		"unscaled": func(j *job.Job) { j.Loss, j.Scaling = job.LossDecl{Epsilon: 0.4}, job.ScalingNone },
 		"hold-out": withHoldout,
 	} {
 		want, data := encodedRow(t, change)

@@ -18,13 +18,17 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // certified runs a small job over columns (features, then the target).
-func certified(t testing.TB, names []string, columns [][]float64, shards []int, job pipeline.Job) *pipeline.Result {
+func certified(t testing.TB, names []string, columns [][]float64, shards []int, job job.Job) *pipeline.Result {
 	t.Helper()
 	job, err := job.WithDefaults()
 	fatal.If(t, err)
@@ -32,9 +36,9 @@ func certified(t testing.TB, names []string, columns [][]float64, shards []int, 
 	if job.Repeated {
 		job = job.Numbered("waves <&> ü", 7)
 	}
-	r, err := pipeline.Run(t.Context(), job, pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) {
-			return pipelinetest.NewMemory(names, columns, shards...).Choose(pipeline.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
+	r, err := pipeline.Run(t.Context(), job, fit.Environment{
+		Open: func(context.Context, []string) (dataset.Source, error) {
+			return pipelinetest.NewMemory(names, columns, shards...).Choose(dataset.Choice{Features: names, Encoded: job.Encode, Mark: job.BadRows.Some()}), nil
 		},
 		Sink: store, Log: store, Checkpoints: store, Software: "pacsgp test",
 	})
@@ -48,7 +52,7 @@ type encodedStore struct {
 	models map[string][]byte
 }
 
-func (s *encodedStore) PutModel(_ context.Context, m pipeline.Model) (string, error) {
+func (s *encodedStore) PutModel(_ context.Context, m pass.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
 	if err != nil {
 		return "", err
@@ -58,7 +62,7 @@ func (s *encodedStore) PutModel(_ context.Context, m pipeline.Model) (string, er
 	return hex.EncodeToString(sum[:]), nil
 }
 
-func (s *encodedStore) GetModel(_ context.Context, digest string) (pipeline.Model, error) {
+func (s *encodedStore) GetModel(_ context.Context, digest string) (pass.Model, error) {
 	return sink.DecodeModel(s.models[digest])
 }
 
@@ -75,10 +79,10 @@ func waves(n int, seed uint64) [][]float64 {
 	return columns
 }
 
-func smallJob() pipeline.Job {
-	return pipeline.Job{
-		Target: "y", Loss: pipeline.LossDecl{EpsilonStd: 0.6, Unit: "m/s"}, Delta: 0.01, Inducing: []int{20},
-		Train: pipeline.TrainDecl{Passes: 12}, Guarantees: []certify.MethodID{certify.MethodPACBayes},
+func smallJob() job.Job {
+	return job.Job{
+		Target: "y", Loss: job.LossDecl{EpsilonStd: 0.6, Unit: "m/s"}, Delta: 0.01, Inducing: []int{20},
+		Train: job.TrainDecl{Passes: 12}, Guarantees: []certify.MethodID{certify.MethodPACBayes},
 	}
 }
 

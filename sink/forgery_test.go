@@ -14,6 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
@@ -27,7 +28,7 @@ type forgery struct {
 
 // forged writes a model and a certificate about it: every number and sentence
 // follows from the evidence.
-func forged(t testing.TB, p published, m pipeline.Model, change func(ev *certify.Evidence)) []string {
+func forged(t testing.TB, p published, m pass.Model, change func(ev *certify.Evidence)) []string {
 	t.Helper()
 	file := encode(t, m)
 	var err error
@@ -57,7 +58,7 @@ func handed(t testing.TB, p published, file, document []byte) []string {
 }
 
 // copied is a model that shares no numbers with the original.
-func copied(m pipeline.Model) pipeline.Model {
+func copied(m pass.Model) pass.Model {
 	q := *m.Posterior
 	for _, numbers := range []*[]float64{&q.Z, &q.Mean, &q.L, &q.Factor} {
 		*numbers = append([]float64(nil), *numbers...)
@@ -71,7 +72,7 @@ func copied(m pipeline.Model) pipeline.Model {
 
 // factored makes L the factor of K_ZZ and the jitter, and reports whether the
 // jitter condition is met.
-func factored(t testing.TB, m *pipeline.Model) bool {
+func factored(t testing.TB, m *pass.Model) bool {
 	t.Helper()
 	q := factorised(m.Posterior)
 	m.Meta.Jitter, m.Predictive.Jitter = q.Jitter, q.Jitter
@@ -84,7 +85,7 @@ func factored(t testing.TB, m *pipeline.Model) bool {
 }
 
 // losses are what the last pass finds of a model on the train rows of the lake.
-func losses(t testing.TB, p published, m pipeline.Model) (upper certify.RiskSum, unproven int64) {
+func losses(t testing.TB, p published, m pass.Model) (upper certify.RiskSum, unproven int64) {
 	t.Helper()
 	columns, reference := lakeWaves(), referenceRows(p.result.Certificate)
 	var x, y []float64

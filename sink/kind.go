@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // ModelIn decodes a model and returns it with the SHA-256 of its bytes. path names them in errors.
-func ModelIn(path string, data []byte) (pipeline.Model, string, error) {
+func ModelIn(path string, data []byte) (pass.Model, string, error) {
 	m, err := parseModel(data)
 	if err != nil {
 		return m, "", fmt.Errorf("%s: %w", path, err)
@@ -22,18 +22,18 @@ func ModelIn(path string, data []byte) (pipeline.Model, string, error) {
 	return m, DigestOf(data), nil
 }
 
-func parseModel(data []byte) (pipeline.Model, error) {
+func parseModel(data []byte) (pass.Model, error) {
 	switch {
 	case isRunRecord(data):
-		return pipeline.Model{}, errRunRecord
+		return pass.Model{}, errRunRecord
 	case !isParquet(data) && KindOf(data) != "":
-		return pipeline.Model{}, fmt.Errorf("it is %s, but no model: want model-….parquet", KindOf(data))
+		return pass.Model{}, fmt.Errorf("it is %s, but no model: want model-….parquet", KindOf(data))
 	case json.Valid(data):
-		return pipeline.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
+		return pass.Model{}, errors.New("it is JSON: are MODEL and CERTIFICATE swapped?")
 	case IsCertificateRow(data):
-		return pipeline.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
+		return pass.Model{}, errors.New("it is a certificate: are MODEL and CERTIFICATE swapped?")
 	case isForeign(data):
-		return pipeline.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
+		return pass.Model{}, errors.New("it is Parquet, but no model: want model-….parquet")
 	default:
 		return DecodeModel(data)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // ErrModelFile says that bytes are not a model file of a known version, or a damaged one. No retry
@@ -28,7 +28,7 @@ const (
 )
 
 // EncodeModel returns the bytes of a model file. The same model gives the same bytes.
-func EncodeModel(m pipeline.Model) ([]byte, error) {
+func EncodeModel(m pass.Model) ([]byte, error) {
 	p := m.Posterior
 	if err := checkModel(m); err != nil {
 		return nil, fmt.Errorf("sink: encode model: %w", err)
@@ -53,39 +53,39 @@ func EncodeModel(m pipeline.Model) ([]byte, error) {
 // DecodeModel reads a model file. It refuses what EncodeModel does not write: another version,
 // numbers that are not finite, sizes that disagree, a diagonal that is not positive. The model
 // shares no memory with data.
-func DecodeModel(data []byte) (pipeline.Model, error) {
+func DecodeModel(data []byte) (pass.Model, error) {
 	if err := checkSeal(data); err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	f, err := openTable[tableRow](data)
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	metadata, ok := f.keys[metadataKey]
 	if !ok {
-		return pipeline.Model{}, fmt.Errorf("%w: its footer has no value for the key %q", ErrModelFile, metadataKey)
+		return pass.Model{}, fmt.Errorf("%w: its footer has no value for the key %q", ErrModelFile, metadataKey)
 	}
 	meta, err := parseMeta([]byte(metadata))
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
 	d := meta.Dim()
 	if need := tableBytes(meta.Inducing, d); need > int64(len(data)) {
-		return pipeline.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
+		return pass.Model{}, fmt.Errorf("%w: %d inducing points in %d dimensions are %d bytes, and the file has %d", ErrModelFile, meta.Inducing, d, need, len(data))
 	}
 	m, err := readTable(f, meta, d)
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	family, err := kernel.Named(meta.Kernel)
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: metadata: %w", ErrModelFile, err)
 	}
 	for _, p := range []*model.Posterior{m.Posterior, m.Predictive} {
 		p.Kernel, p.Jitter = kernel.Kernel{Family: family, Lengthscales: meta.Lengthscales, Variance: meta.Variance}, meta.Jitter
 	}
 	if err := checkModel(m); err != nil {
-		return pipeline.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
+		return pass.Model{}, fmt.Errorf("%w: %w", ErrModelFile, err)
 	}
 	return m, nil
 }
@@ -116,7 +116,7 @@ func CheckModelSize(r io.ReaderAt, size int64) error {
 
 // marshalMeta returns the canonical JSON of the metadata: members in the order of the
 // specification, no white space, shortest numbers that read back equal.
-func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
+func marshalMeta(meta pass.ModelMeta) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -128,8 +128,8 @@ func marshalMeta(meta pipeline.ModelMeta) ([]byte, error) {
 
 // parseMeta reads metadata. JSON that is not canonical is an error, so that no member is unknown,
 // missing or doubled.
-func parseMeta(data []byte) (pipeline.ModelMeta, error) {
-	var meta pipeline.ModelMeta
+func parseMeta(data []byte) (pass.ModelMeta, error) {
+	var meta pass.ModelMeta
 	if len(data) > maxMetadata {
 		return meta, fmt.Errorf("%d bytes of JSON, want at most %d", len(data), maxMetadata)
 	}
@@ -139,8 +139,8 @@ func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 	if err := json.Unmarshal(data, &version); err != nil {
 		return meta, err
 	}
-	if version.Format != pipeline.ModelFormat {
-		return meta, fmt.Errorf("format %q, this program reads %q (hint: use the version of pacsgp that wrote the file)", version.Format, pipeline.ModelFormat)
+	if version.Format != pass.ModelFormat {
+		return meta, fmt.Errorf("format %q, this program reads %q (hint: use the version of pacsgp that wrote the file)", version.Format, pass.ModelFormat)
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -158,15 +158,15 @@ func parseMeta(data []byte) (pipeline.ModelMeta, error) {
 }
 
 // checkMeta checks the metadata alone, without the posterior.
-func checkMeta(meta pipeline.ModelMeta) error {
+func checkMeta(meta pass.ModelMeta) error {
 	d, inputs := len(meta.Features), meta.Dim()
 	theta := 2
 	if meta.ARD {
 		theta = d + 1
 	}
 	switch {
-	case meta.Format != pipeline.ModelFormat:
-		return fmt.Errorf("format %q, want %q", meta.Format, pipeline.ModelFormat)
+	case meta.Format != pass.ModelFormat:
+		return fmt.Errorf("format %q, want %q", meta.Format, pass.ModelFormat)
 	case d < 1 || inputs > maxFeatures:
 		return fmt.Errorf("%d features with %d inputs, want 1 to %d", d, inputs, maxFeatures)
 	case meta.Inducing < 1 || meta.Inducing > certify.MaxInducing:
@@ -219,7 +219,7 @@ func checkMeta(meta pipeline.ModelMeta) error {
 
 // checkTheta checks that the kernel's parameters are exp of grid values, to the last bit: their
 // index on the grid is what the bound charges for.
-func checkTheta(meta pipeline.ModelMeta) error {
+func checkTheta(meta pass.ModelMeta) error {
 	names, widths, at := certify.ParameterNames(meta.FeatureNames(), meta.ARD), meta.Encode.Widths(meta.Features), 0
 	if err := certify.CheckSize(meta.Theta); err != nil {
 		return err
@@ -252,7 +252,7 @@ func checkTheta(meta pipeline.ModelMeta) error {
 }
 
 // checkModel checks the metadata, the posterior, and that they agree.
-func checkModel(m pipeline.Model) error {
+func checkModel(m pass.Model) error {
 	if m.Posterior == nil || m.Predictive == nil {
 		return errors.New("it has no posterior, or no law of predictions")
 	}

@@ -22,22 +22,23 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // testModel returns a model of M inducing points in d dimensions whose L is
 // the Cholesky factor of its kernel matrix.
-func testModel(m, d int, ard bool) pipeline.Model {
+func testModel(m, d int, ard bool) pass.Model {
 	rng := rand.New(rand.NewPCG(uint64(m), uint64(d)))
 	grid := certify.Grid{Min: -6, Step: 0.01, Count: 1201, Prior: certify.PriorFlat}
-	meta := pipeline.ModelMeta{
-		Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
-		Target:   pipeline.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
+	meta := pass.ModelMeta{
+		Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: ard,
+		Target:   job.Affine{Name: "wind <m/s> & more", Centre: 3.25, Scale: 1.7},
 		Loss:     certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1.0200000000000002},
 		RowRules: certify.RowRules(),
 		Jitter:   1e-8, Inducing: m,
-		Predictor: pipeline.Predictor{Part: 0.75, Noise: 0.01, Factor: 1.1},
+		Predictor: pass.Predictor{Part: 0.75, Noise: 0.01, Factor: 1.1},
 	}
 	for j := range d {
 		index := 600 + 7*j
@@ -49,7 +50,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		if !ard {
 			p.Name = "ln lengthscale"
 		}
-		meta.Features = append(meta.Features, pipeline.Affine{Name: name, Centre: rng.NormFloat64(), Scale: 0.1 + rng.Float64()})
+		meta.Features = append(meta.Features, job.Affine{Name: name, Centre: rng.NormFloat64(), Scale: 0.1 + rng.Float64()})
 		meta.Lengthscales = append(meta.Lengthscales, model.Exponential(p.Value()))
 		if ard || j == 0 {
 			meta.Theta = append(meta.Theta, p)
@@ -79,7 +80,7 @@ func testModel(m, d int, ard bool) pipeline.Model {
 		law.Factor[i] *= 0.5
 	}
 	law.Mean[0]++
-	return pipeline.Model{Meta: meta, Posterior: p, Predictive: &law}
+	return pass.Model{Meta: meta, Posterior: p, Predictive: &law}
 }
 
 // factorised sets L to the Cholesky factor of K_ZZ + jI, by the textbook.
@@ -107,7 +108,7 @@ func factorised(q *model.Posterior) *model.Posterior {
 	return q
 }
 
-func encode(t testing.TB, m pipeline.Model) []byte {
+func encode(t testing.TB, m pass.Model) []byte {
 	t.Helper()
 	data, err := sink.EncodeModel(m)
 	fatal.If(t, err)
@@ -167,29 +168,29 @@ func TestModelPagesCarryChecksums(t *testing.T) {
 }
 
 func TestEncodeModelRefusesWhatIsNoModel(t *testing.T) {
-	for name, change := range map[string]func(m *pipeline.Model){
-		"no posterior":        func(m *pipeline.Model) { m.Posterior = nil },
-		"NaN in the mean":     func(m *pipeline.Model) { m.Posterior.Mean[1] = math.NaN() },
-		"Inf in L":            func(m *pipeline.Model) { m.Posterior.L[3] = math.Inf(1) },
-		"zero diagonal of S":  func(m *pipeline.Model) { m.Posterior.Factor[0] = 0 },
-		"upper triangle":      func(m *pipeline.Model) { m.Posterior.L[1] = 1 },
-		"short Z":             func(m *pipeline.Model) { m.Posterior.Z = m.Posterior.Z[1:] },
-		"other M":             func(m *pipeline.Model) { m.Meta.Inducing++ },
-		"other format":        func(m *pipeline.Model) { m.Meta.Format = "pacsgp-model/4" },
-		"other kernel":        func(m *pipeline.Model) { m.Meta.Kernel = "matern" },
-		"other lengthscale":   func(m *pipeline.Model) { m.Meta.Lengthscales = []float64{1, 2} },
-		"other variance":      func(m *pipeline.Model) { m.Meta.Variance *= 2 },
-		"other jitter":        func(m *pipeline.Model) { m.Meta.Jitter *= 2 },
-		"zero scale":          func(m *pipeline.Model) { m.Meta.Features[1].Scale = 0 },
-		"NaN centre":          func(m *pipeline.Model) { m.Meta.Target.Centre = math.NaN() },
-		"feature named twice": func(m *pipeline.Model) { m.Meta.Features[1].Name = m.Meta.Features[0].Name },
-		"feature is target":   func(m *pipeline.Model) { m.Meta.Features[1].Name = m.Meta.Target.Name },
-		"no features":         func(m *pipeline.Model) { m.Meta.Features = nil },
-		"theta off its grid":  func(m *pipeline.Model) { m.Meta.Theta[0].Index = 1201 },
-		"theta not the scale": func(m *pipeline.Model) { m.Meta.Theta[0].Index++ },
-		"no grid":             func(m *pipeline.Model) { m.Meta.Theta[0].Grid.Step = 0 },
-		"theta too short":     func(m *pipeline.Model) { m.Meta.Theta = m.Meta.Theta[1:] },
-		"NaN epsilon":         func(m *pipeline.Model) { m.Meta.Loss.Epsilon = math.NaN() },
+	for name, change := range map[string]func(m *pass.Model){
+		"no posterior":        func(m *pass.Model) { m.Posterior = nil },
+		"NaN in the mean":     func(m *pass.Model) { m.Posterior.Mean[1] = math.NaN() },
+		"Inf in L":            func(m *pass.Model) { m.Posterior.L[3] = math.Inf(1) },
+		"zero diagonal of S":  func(m *pass.Model) { m.Posterior.Factor[0] = 0 },
+		"upper triangle":      func(m *pass.Model) { m.Posterior.L[1] = 1 },
+		"short Z":             func(m *pass.Model) { m.Posterior.Z = m.Posterior.Z[1:] },
+		"other M":             func(m *pass.Model) { m.Meta.Inducing++ },
+		"other format":        func(m *pass.Model) { m.Meta.Format = "pacsgp-model/4" },
+		"other kernel":        func(m *pass.Model) { m.Meta.Kernel = "matern" },
+		"other lengthscale":   func(m *pass.Model) { m.Meta.Lengthscales = []float64{1, 2} },
+		"other variance":      func(m *pass.Model) { m.Meta.Variance *= 2 },
+		"other jitter":        func(m *pass.Model) { m.Meta.Jitter *= 2 },
+		"zero scale":          func(m *pass.Model) { m.Meta.Features[1].Scale = 0 },
+		"NaN centre":          func(m *pass.Model) { m.Meta.Target.Centre = math.NaN() },
+		"feature named twice": func(m *pass.Model) { m.Meta.Features[1].Name = m.Meta.Features[0].Name },
+		"feature is target":   func(m *pass.Model) { m.Meta.Features[1].Name = m.Meta.Target.Name },
+		"no features":         func(m *pass.Model) { m.Meta.Features = nil },
+		"theta off its grid":  func(m *pass.Model) { m.Meta.Theta[0].Index = 1201 },
+		"theta not the scale": func(m *pass.Model) { m.Meta.Theta[0].Index++ },
+		"no grid":             func(m *pass.Model) { m.Meta.Theta[0].Grid.Step = 0 },
+		"theta too short":     func(m *pass.Model) { m.Meta.Theta = m.Meta.Theta[1:] },
+		"NaN epsilon":         func(m *pass.Model) { m.Meta.Loss.Epsilon = math.NaN() },
 	} {
 		m := testModel(5, 2, true)
 		change(&m)

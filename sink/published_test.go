@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A lakeRow has the columns of waves, b as an integer, beside one that no job
@@ -33,7 +34,7 @@ type published struct {
 }
 
 // publish publishes a job over waves.
-func publish(t testing.TB, change func(j *pipeline.Job)) published {
+func publish(t testing.TB, change func(j *job.Job)) published {
 	t.Helper()
 	return publishRows(t, lakeWaves(), change)
 }
@@ -49,7 +50,7 @@ func lakeWaves() [][]float64 {
 
 // publishRows runs a job over 900 rows and writes its artifacts, and the rows
 // as a lake of two folders and three row groups.
-func publishRows(t testing.TB, columns [][]float64, change func(j *pipeline.Job)) published {
+func publishRows(t testing.TB, columns [][]float64, change func(j *job.Job)) published {
 	t.Helper()
 	j := smallJob()
 	if change != nil {
@@ -97,7 +98,7 @@ func lakeFile(t testing.TB, columns [][]float64, ends ...int) []byte {
 }
 
 // withHoldout asks for a guarantee from hold-out rows too.
-func withHoldout(j *pipeline.Job) {
+func withHoldout(j *job.Job) {
 	j.Guarantees = []certify.MethodID{certify.MethodPACBayes, certify.MethodHoldout}
 	j.Roles.Holdout = 0.2
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/pacsgp/pacsgp/model"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A tableRow is one inducing point in a model file: its coordinates, its whitened mean under Q, its
@@ -27,7 +27,7 @@ type tableRow struct {
 }
 
 // tableRowOf returns inducing point i, which shares the memory of the model.
-func tableRowOf(of pipeline.Model, i int) tableRow {
+func tableRowOf(of pass.Model, i int) tableRow {
 	p, q := of.Posterior, of.Predictive
 	m, d := len(p.Mean), len(p.Z)/len(p.Mean)
 	return tableRow{p.Z[i*d : (i+1)*d], p.Mean[i], p.L[i*m : i*m+i+1], p.Factor[i*m : i*m+i+1], q.Mean[i], q.Factor[i*m : i*m+i+1]}
@@ -50,7 +50,7 @@ const (
 // writeTable writes a model file, neither compressed nor encoded: the numbers are noise to
 // every codec, the size of the file bounds the size of the table, and each page carries its
 // CRC.
-func writeTable(w io.Writer, metadata string, m pipeline.Model) error {
+func writeTable(w io.Writer, metadata string, m pass.Model) error {
 	pw := parquet.NewGenericWriter[tableRow](w,
 		parquet.CreatedBy("pacsgp", "1", ""),
 		parquet.Compression(&parquet.Uncompressed),
@@ -78,14 +78,14 @@ func writeTable(w io.Writer, metadata string, m pipeline.Model) error {
 
 // readTable reads the numbers of a model file in d dimensions. The caller has checked the number of
 // inducing points, d and tableBytes against the size of the file.
-func readTable(f *tableFile, meta pipeline.ModelMeta, d int) (pipeline.Model, error) {
-	m, none := meta.Inducing, pipeline.Model{}
+func readTable(f *tableFile, meta pass.ModelMeta, d int) (pass.Model, error) {
+	m, none := meta.Inducing, pass.Model{}
 	if f.meta.Rows != int64(m) {
 		return none, fmt.Errorf("it has %d rows, and its metadata says %d inducing points", f.meta.Rows, m)
 	}
 	p := &model.Posterior{Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m)}
 	q := &model.Posterior{Z: p.Z, Mean: make([]float64, m), L: p.L, Factor: make([]float64, m*m)}
-	found := pipeline.Model{Meta: meta, Posterior: p, Predictive: q}
+	found := pass.Model{Meta: meta, Posterior: p, Predictive: q}
 	at := 0
 	err := eachRow(f, func(row tableRow) error {
 		to := tableRowOf(found, at)

@@ -16,6 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -27,7 +29,7 @@ func referenceRows(c certify.Certificate) map[int]bool {
 	}
 	ranks := make([]rank, c.Ledger.Rows)
 	for i := range ranks {
-		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+pipeline.DefaultKey+"\x00"), uint64(i)))
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pacsgp/roles/1\x00"+job.DefaultKey+"\x00"), uint64(i)))
 		ranks[i] = rank{binary.BigEndian.Uint64(sum[:8]), i}
 	}
 	slices.SortFunc(ranks, func(a, b rank) int { return cmp.Or(cmp.Compare(a.hash, b.hash), a.ordinal-b.ordinal) })
@@ -68,13 +70,13 @@ func goVerifies(t testing.TB, args []string) error {
 	if err != nil {
 		return err
 	}
-	open := func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		return lake.Open(ctx, lake.Config{Paths: data, Features: want.Features, Exclude: want.Exclude, Target: want.Target, BadRows: ingest.Marking(want.Mark), Labels: want.Labels, Encoded: want.Encoded})
 	}
 	if len(data) == 0 {
 		open = nil
 	}
 	sum := sha256.Sum256(bytes)
-	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, pipeline.Resources{})
+	_, err = pipeline.Verify(t.Context(), c, m, hex.EncodeToString(sum[:]), open, job.Resources{})
 	return err
 }

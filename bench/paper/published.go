@@ -18,7 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/loss"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // publishedCentres are the inducing points at which the published searches start: scipy's
@@ -220,7 +220,7 @@ func (u unit) posterior(ctx context.Context, c model.CollapsedConfig, end search
 }
 
 // flat is a grid of equal weights.
-func flat(g pipeline.GridDecl) model.Grid {
+func flat(g job.GridDecl) model.Grid {
 	return model.Grid{Min: g.Min, Step: g.Step, Count: 1 + int(math.Round((g.Max-g.Min)/g.Step))}
 }
 

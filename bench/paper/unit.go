@@ -16,6 +16,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -79,8 +82,8 @@ func (u unit) ofSearch() unit {
 }
 
 // grid is the grid of each hyper-parameter.
-func (u unit) grid() pipeline.GridDecl {
-	g := pipeline.PaperGrid
+func (u unit) grid() job.GridDecl {
+	g := job.PaperGrid
 	if u.Limit > 0 {
 		g.Min, g.Max, g.Step = -float64(u.Limit), float64(u.Limit), math.Pow10(-u.Digits)
 	}
@@ -157,15 +160,15 @@ func writeJSON(path string, v any) error {
 }
 
 // job is the paper's protocol, with the scaling of the table and a flat prior.
-func (u unit) job(names []string, n int) pipeline.Job {
+func (u unit) job(names []string, n int) job.Job {
 	target := names[len(names)-1]
-	j := pipeline.Job{
-		Target: target, Delta: delta, Loss: pipeline.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
-		Kernel: pipeline.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
-		Scaling:    pipeline.ScalingNone,
-		Copies:     pipeline.CopiesDecl{Policy: pipeline.CopiesKept},
+	j := job.Job{
+		Target: target, Delta: delta, Loss: job.LossDecl{Kind: certify.LossZeroOne, Epsilon: u.Epsilon},
+		Kernel: job.KernelDecl{Isotropic: !u.ARD}, Grid: u.grid(),
+		Scaling:    job.ScalingNone,
+		Copies:     job.CopiesDecl{Policy: job.CopiesKept},
 		Guarantees: []certify.MethodID{certify.MethodPACBayes},
-		Train:      pipeline.TrainDecl{Method: pipeline.NamedMethod(u.Method), Seed: uint64(u.Seed)}, //nolint:gosec // not negative
+		Train:      job.TrainDecl{Method: job.NamedMethod(u.Method), Seed: uint64(u.Seed)}, //nolint:gosec // not negative
 	}
 	if u.Loss == "exp" {
 		j.Loss.Kind = certify.LossExponential
@@ -177,7 +180,7 @@ func (u unit) job(names []string, n int) pipeline.Job {
 	case pretrained:
 		j.Train.Passes = float64(u.Most)
 	case minibatch:
-		j.Train.Mode, j.Train.Passes = pipeline.TrainMiniBatch, float64(u.Most*min(batch, n))/float64(n)
+		j.Train.Mode, j.Train.Passes = job.TrainMiniBatch, float64(u.Most*min(batch, n))/float64(n)
 	}
 	return j
 }
@@ -193,19 +196,19 @@ func (f fitter) fit(ctx context.Context, u unit, train, test measured.Dataset) (
 
 // certified runs the unit as a job.
 func (u unit) certified(ctx context.Context, train, test measured.Dataset) (finding, error) {
-	job, err := u.job(train.Names, train.Rows()).WithDefaults()
+	j, err := u.job(train.Names, train.Rows()).WithDefaults()
 	if err != nil {
 		return finding{}, err
 	}
 	rows := pipelinetest.NewMemory(train.Names, train.Columns)
 	var store pipelinetest.Store
 	began := time.Now()
-	r, err := pipeline.Run(ctx, job, pipeline.Environment{
-		Open: func(context.Context, []string) (pipeline.Source, error) {
-			return rows.Choose(pipeline.Choice{Features: train.Names}), nil // in their order, the target last
+	r, err := pipeline.Run(ctx, j, fit.Environment{
+		Open: func(context.Context, []string) (dataset.Source, error) {
+			return rows.Choose(dataset.Choice{Features: train.Names}), nil // in their order, the target last
 		},
 		Sink: &store, Log: &store, Checkpoints: &store, Software: "paper",
-		Resources: pipeline.Resources{Workers: runtime.NumCPU()},
+		Resources: job.Resources{Workers: runtime.NumCPU()},
 	})
 	if err != nil {
 		return finding{}, fmt.Errorf("%s: %w", u.name(), err)

@@ -7,7 +7,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/objects"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/sign"
@@ -18,16 +19,16 @@ import (
 const MaxCertificate = 16 << 20
 
 // ReadModel reads the model of a reference, and returns the SHA-256 of its bytes with it.
-func ReadModel(ctx context.Context, reference string) (pipeline.Model, string, error) {
+func ReadModel(ctx context.Context, reference string) (pass.Model, string, error) {
 	if a, ok, err := OnTopics(ctx, reference); ok || err != nil {
 		if err != nil {
-			return pipeline.Model{}, "", err
+			return pass.Model{}, "", err
 		}
 		return sink.ModelIn(reference, a.Model)
 	}
 	data, err := ReadArtifact(ctx, reference)
 	if err != nil {
-		return pipeline.Model{}, "", err
+		return pass.Model{}, "", err
 	}
 	return sink.ModelIn(reference, data)
 }
@@ -74,7 +75,7 @@ func signedBy(ctx context.Context, id string, c certify.Certificate, signatures 
 	}
 	by, err := keys.Check(ctx, id, c.Model.Digest, signatures)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", pipeline.ErrRefused, err)
+		err = fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
 	return by, err
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 )
@@ -76,7 +76,7 @@ type quarantine struct {
 }
 
 // Quarantine is the place of the bad rows of a source.
-func (q quarantine) Quarantine(from pipeline.Opened) pipeline.Quarantine {
+func (q quarantine) Quarantine(from dataset.Opened) dataset.Quarantine {
 	if letters := q.task.DeadLetters(); letters != nil {
 		return letters
 	}
@@ -93,7 +93,7 @@ func (q quarantine) Kept() bool {
 }
 
 // Put replaces the file.
-func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.Shard, each func(func(pipeline.BadRow) error) error) error {
+func (q quarantine) Put(_ context.Context, columns []string, shards []dataset.Shard, each func(func(dataset.BadRow) error) error) error {
 	if err := q.fs.MkdirAll(filepath.Dir(q.task.BadRows)); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (q quarantine) Put(_ context.Context, columns []string, shards []pipeline.S
 	}
 	defer file.Abort()
 	out := sink.NewBadRows(file, columns)
-	if err := each(func(r pipeline.BadRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
+	if err := each(func(r dataset.BadRow) error { return out.Write(shards[r.Shard], r) }); err != nil {
 		return err
 	}
 	if err := out.Close(); err != nil {
@@ -119,7 +119,7 @@ type deadLetters struct {
 }
 
 // DeadLetters is the topic for records of bad rows, or nil.
-func (p Task) DeadLetters() pipeline.Quarantine {
+func (p Task) DeadLetters() dataset.Quarantine {
 	if origin, ok := p.Source.(*Topic); ok && origin.Letters != "" {
 		return deadLetters{origin: origin, topic: origin.Letters}
 	}
@@ -128,7 +128,7 @@ func (p Task) DeadLetters() pipeline.Quarantine {
 
 // Put sends the records that the spool has kept: those with a bad value in a column of the job
 // or of an alternative.
-func (d deadLetters) Put(ctx context.Context, _ []string, _ []pipeline.Shard, _ func(func(pipeline.BadRow) error) error) (err error) {
+func (d deadLetters) Put(ctx context.Context, _ []string, _ []dataset.Shard, _ func(func(dataset.BadRow) error) error) (err error) {
 	client, err := d.origin.Cluster.Client()
 	if err != nil {
 		return err

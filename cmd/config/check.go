@@ -8,7 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Check finds the faults of a file, whose keys tell its kind.
@@ -35,13 +35,13 @@ func Check(ctx context.Context, path string, env Environment) ([]yamlfile.Fault,
 func readConfiguration[T any](path string, lookup func(string) (string, bool)) (T, *yamlfile.File, error) {
 	raw, err := durable.ReadSmall(path, "a job", yamlfile.MaxBytes)
 	if err != nil {
-		return *new(T), nil, fmt.Errorf("%w: %w", pipeline.ErrConfig, err)
+		return *new(T), nil, fmt.Errorf("%w: %w", job.ErrConfig, err)
 	}
 	kind := kindOf(reflect.TypeFor[T]())
 	c, t := yamlfile.Parse[T](kind, path, raw, lookup)
 	if reflect.TypeFor[T]() != reflect.TypeFor[struct{}]() {
 		if is := kindIn(t); is != "" && is != kind.Name {
-			return c, t, fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", pipeline.ErrConfig, path, is, kind.Name)
+			return c, t, fmt.Errorf("%w: %s: it is a %s file, and a %s file is wanted", job.ErrConfig, path, is, kind.Name)
 		}
 	}
 	return c, t, nil

@@ -5,7 +5,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // columnValues are numbers, true and false among them, or texts.
@@ -93,7 +93,7 @@ func (periods) Schema() map[string]any {
 
 // A fillConfig declares what stands for missing values of a feature.
 type fillConfig struct {
-	pipeline.Fill
+	job.Fill
 
 	Given bool // the key has a value
 }
@@ -134,14 +134,14 @@ func (fillConfig) Schema() map[string]any {
 }
 
 // encodings are those of the two keys together. A feature without encoding is filled as it is.
-func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all pipeline.Encodings) {
+func encodings(encode map[string]encodeConfig, fill map[string]fillConfig) (all job.Encodings) {
 	for name, e := range encode {
-		all = append(all, pipeline.Encoding{Column: name, Cyclic: e.Cyclic})
+		all = append(all, job.Encoding{Column: name, Cyclic: e.Cyclic})
 	}
 	for name, f := range fill {
 		of := all.Of(name)
 		if of == nil {
-			all = append(all, pipeline.Encoding{Column: name, Scaled: true})
+			all = append(all, job.Encoding{Column: name, Scaled: true})
 			of = all.Of(name)
 		}
 		of.Fill = &f.Fill

@@ -8,11 +8,11 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // duplicatesConfig is drop, keep, or a limit.
-type duplicatesConfig pipeline.CopiesDecl
+type duplicatesConfig job.CopiesDecl
 
 const wantDuplicates = "want drop, keep, or {limit: 1 %}"
 
@@ -20,7 +20,7 @@ const wantDuplicates = "want drop, keep, or {limit: 1 %}"
 func (c *duplicatesConfig) UnmarshalYAML(node ast.Node) error {
 	var text string
 	if yaml.NodeToValue(node, &text) == nil {
-		if c.Policy = certify.CopiesPolicy(text); c.Policy != pipeline.CopiesDropped && c.Policy != pipeline.CopiesKept {
+		if c.Policy = certify.CopiesPolicy(text); c.Policy != job.CopiesDropped && c.Policy != job.CopiesKept {
 			return yamlfile.At(node, fmt.Sprintf("%q: %s", text, wantDuplicates))
 		}
 		return nil
@@ -31,6 +31,6 @@ func (c *duplicatesConfig) UnmarshalYAML(node ast.Node) error {
 	if err := yaml.NodeToValue(node, &limited, yaml.Strict()); err != nil {
 		return yamlfile.At(node, wantDuplicates)
 	}
-	c.Policy, c.Limit = pipeline.CopiesLimited, float64(limited.Limit)
+	c.Policy, c.Limit = job.CopiesLimited, float64(limited.Limit)
 	return nil
 }

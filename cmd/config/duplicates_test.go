@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // What may be a share may be in percent.
@@ -24,7 +24,7 @@ func TestSharesInPercent(t *testing.T) {
 // A share in percent is the number that is written with the point two places to
 // the left.
 func TestDuplicatesInTheJobFile(t *testing.T) {
-	for text, want := range map[string]pipeline.CopiesDecl{
+	for text, want := range map[string]job.CopiesDecl{
 		"":                               {},
 		"duplicates: {limit: 0}":         {Policy: "limit"},
 		"duplicates: {limit: 1 %}":       {Policy: "limit", Limit: 0.01},

@@ -9,6 +9,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -19,7 +23,7 @@ const maxHandover = 64 << 20
 // A Handover is the result of train --no-pass in an output, for a last pass in parts; or what it left for
 // a first one.
 type Handover struct {
-	*pipeline.Handover
+	*pass.Handover
 	Digest string // SHA-256 of its document
 	folder string
 }
@@ -34,7 +38,7 @@ func (p Task) Handover() (Handover, error) {
 	if err != nil {
 		return Handover{}, err
 	}
-	h, err := pipeline.ParseHandover(data)
+	h, err := pass.ParseHandover(data)
 	if err == nil {
 		err = h.Of(p.Job)
 	}
@@ -50,28 +54,28 @@ func (h Handover) Files() []string {
 }
 
 // Trained reads the trained model back from its file.
-func (h Handover) Trained(ctx context.Context) (pipeline.Model, error) {
+func (h Handover) Trained(ctx context.Context) (pass.Model, error) {
 	if h.First() {
-		return pipeline.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, HandoverFile), pipeline.ErrUntrained)
+		return pass.Model{}, fmt.Errorf("%s: %w", filepath.Join(h.folder, HandoverFile), pass.ErrUntrained)
 	}
 	path := filepath.Join(h.folder, sinklake.HandoverModel)
 	m, found, err := ReadModel(ctx, path)
 	if err == nil && found != h.Model {
-		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, pipeline.ErrChanged, found, h.Model)
+		err = fmt.Errorf("%s: %w: its SHA-256 is %s, not %s", path, job.ErrChanged, found, h.Model)
 	}
 	return m, err
 }
 
 // Sink gives the trained model, and publishes nothing.
-func (h Handover) Sink() pipeline.Sink { return trainedModel{from: h} }
+func (h Handover) Sink() pass.Sink { return trainedModel{from: h} }
 
 type trainedModel struct {
-	pipeline.Sink // none: nothing is published
-	from          Handover
+	pass.Sink // none: nothing is published
+	from      Handover
 }
 
 // GetModel reads the model back from its file.
-func (t trainedModel) GetModel(ctx context.Context, _ string) (pipeline.Model, error) {
+func (t trainedModel) GetModel(ctx context.Context, _ string) (pass.Model, error) {
 	return t.from.Trained(ctx)
 }
 
@@ -87,10 +91,10 @@ func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunCon
 }
 
 // Prepare prepares the last pass of a task that is trained.
-func Prepare(ctx context.Context, p Task, h Handover) (*pipeline.Prepared, error) {
-	return h.Prepare(ctx, pipeline.Environment{
-		Open: func(ctx context.Context, features []string) (pipeline.Source, error) {
-			return p.Job.Open(ctx, p.Source, features, p.Resources, nil)
+func Prepare(ctx context.Context, p Task, h Handover) (*pass.Prepared, error) {
+	return pipeline.Prepare(ctx, h.Handover, fit.Environment{
+		Open: func(ctx context.Context, features []string) (dataset.Source, error) {
+			return dataset.Open(ctx, p.Job, p.Source, features, p.Resources, nil)
 		},
 		Sink: h.Sink(), Resources: p.Resources,
 	})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A JobFile is a job file: one YAML document. Its keys are those of the
@@ -81,7 +81,7 @@ type LossSection struct {
 	Tolerance string `yaml:"tolerance"`
 }
 
-// paperGrid is the word for [pipeline.PaperGrid].
+// paperGrid is the word for [job.PaperGrid].
 const paperGrid = "paper"
 
 type rolesConfig struct {
@@ -133,25 +133,25 @@ type trainConfig struct {
 }
 
 // job is the part of the file on which the result depends.
-func (c JobFile) job() pipeline.Job {
-	return pipeline.Job{
-		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encodings(c.Encode, c.Fill), Mean: pipeline.MeanDecl{Column: c.Mean}, Groups: pipeline.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
-		Loss: pipeline.LossDecl{
+func (c JobFile) job() job.Job {
+	return job.Job{
+		Target: c.Target, Features: c.Features, Exclude: c.Exclude, Encode: encodings(c.Encode, c.Fill), Mean: job.MeanDecl{Column: c.Mean}, Groups: job.GroupsDecl{Column: c.Groups.column, Values: c.Groups.values.Numbers, Texts: c.Groups.values.Texts},
+		Loss: job.LossDecl{
 			Kind: certify.LossKind(c.Loss.Kind), Epsilon: c.Loss.Epsilon.Raw, EpsilonStd: c.Loss.Epsilon.std,
 			Below: c.Loss.Below, Above: c.Loss.Above, Tolerance: c.Loss.Tolerance, Unit: c.Loss.Unit,
 		},
 		Delta:    float64(given(c.Delta, 0)),
-		Kernel:   pipeline.KernelDecl{Family: c.Kernel},
+		Kernel:   job.KernelDecl{Family: c.Kernel},
 		Grid:     c.grid(),
 		Inducing: c.Inducing,
-		Scaling:  pipeline.Scaling(c.Scaling),
-		Unit:     pipeline.UnitDecl{Columns: c.Unit},
+		Scaling:  job.Scaling(c.Scaling),
+		Unit:     job.UnitDecl{Columns: c.Unit},
 		Roles:    c.Roles.declared(),
-		Copies:   pipeline.CopiesDecl(c.Duplicates),
-		BadRows:  pipeline.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
-		Train: pipeline.TrainDecl{
-			Method: pipeline.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
-			Passes: c.Train.Passes, Time: pipeline.Seconds(c.Train.Time), Seed: c.Train.Seed,
+		Copies:   job.CopiesDecl(c.Duplicates),
+		BadRows:  job.BadRowsDecl{Tolerance: float64(c.BadRows.Tolerance)},
+		Train: job.TrainDecl{
+			Method: job.NamedMethod(c.Train.Method), Objective: c.Train.Objective,
+			Passes: c.Train.Passes, Time: job.Seconds(c.Train.Time), Seed: c.Train.Seed,
 		},
 		Guarantees: c.Guarantees,
 	}
@@ -165,8 +165,8 @@ func given[T any](value *T, otherwise T) T {
 	return *value
 }
 
-func (r rolesConfig) declared() pipeline.RolesDecl {
-	return pipeline.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
+func (r rolesConfig) declared() job.RolesDecl {
+	return job.RolesDecl{Key: r.Key, Holdout: float64(r.Holdout.share), Last: r.Holdout.last, Outside: float64(r.Outside)}
 }
 
 // join adds the faults of the job's own check, for which a number given as 0 is missing.
@@ -185,15 +185,15 @@ func (c JobFile) join(err error, faults *yamlfile.Faults) {
 }
 
 // grid is the declared grid.
-func (c JobFile) grid() pipeline.GridDecl {
+func (c JobFile) grid() job.GridDecl {
 	if c.Grid == paperGrid {
-		return pipeline.PaperGrid
+		return job.PaperGrid
 	}
-	return pipeline.GridDecl{}
+	return job.GridDecl{}
 }
 
-func (c JobFile) resources() pipeline.Resources {
-	return pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
+func (c JobFile) resources() job.Resources {
+	return job.Resources{Workers: c.Workers, Memory: int64(c.Memory), Checkpoint: time.Duration(c.Checkpoint)}
 }
 
 // relativeTo makes the file's relative paths relative to the file's folder.

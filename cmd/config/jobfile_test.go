@@ -13,7 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/allocated"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // said checks that a job has what a decoded YAML value says: no number is cut to
@@ -80,8 +80,8 @@ func keyField(v reflect.Value, key string) (reflect.Value, bool) {
 
 // One word stands for the paper's grid.
 func TestGridOfThePaper(t *testing.T) {
-	for text, want := range map[string]pipeline.GridDecl{
-		"grid: paper\n": pipeline.PaperGrid, "grid:\ntarget: y\n": {}, "target: y\n": {},
+	for text, want := range map[string]job.GridDecl{
+		"grid: paper\n": job.PaperGrid, "grid:\ntarget: y\n": {}, "target: y\n": {},
 	} {
 		c, read := parsed([]byte(text), noVariables)
 		if read.Faults != nil || c.job().Grid != want {

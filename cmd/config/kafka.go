@@ -15,7 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A KafkaSection declares the window of a topic.
@@ -66,7 +67,7 @@ func relativePaths(folder string, paths ...[]*string) {
 }
 
 // topic is the window of a topic for a job.
-func (s SourceSection) topic(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
+func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults) Origin {
 	const key = "source.kafka"
 	k := s.Kafka
 	k.spool = s.Spool
@@ -122,7 +123,7 @@ func (k TopicSection) check(key string, faults *yamlfile.Faults) {
 }
 
 // spooledColumns are the features and the target of a job.
-func spooledColumns(job pipeline.Job, what string, faults *yamlfile.Faults) (columns []string) {
+func spooledColumns(job job.Job, what string, faults *yamlfile.Faults) (columns []string) {
 	faults.Unless(job.Features != nil, "features", "name them, for %s do not say which members they all have", what)
 	for _, name := range slices.Concat(job.Features, job.Beside(), []string{job.Target}) {
 		if !slices.Contains(columns, name) {
@@ -145,12 +146,12 @@ type Topic struct {
 	KafkaSection
 	spooled
 
-	Letters  string             // topic for records of bad rows, or ""
-	segments []pipeline.Segment // to replay; nil: the window is a new one
+	Letters  string            // topic for records of bad rows, or ""
+	segments []dataset.Segment // to replay; nil: the window is a new one
 }
 
 // Open opens the window, after consuming it into its spool if necessary.
-func (k *Topic) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func (k *Topic) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	return k.open(ctx, want, k.consume)
 }
 
@@ -209,7 +210,7 @@ func (k *Topic) Replay(c certify.Certificate) (Origin, error) {
 	}
 	for _, s := range c.Sample.Segments {
 		if s.Topic != k.Topic || k.Partitions != nil && !slices.Contains(k.Partitions, int(s.Partition)) {
-			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", pipeline.ErrRefused, s.Topic, s.Partition)
+			return nil, fmt.Errorf("%w: the certificate speaks of rows of topic %q, partition %d, which source.kafka does not name", job.ErrRefused, s.Topic, s.Partition)
 		}
 	}
 	again := &Topic{KafkaSection: k.KafkaSection, spooled: spooled{Config: k.Config, file: k.file, temporary: true}, segments: c.Sample.Segments}

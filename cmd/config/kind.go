@@ -6,7 +6,7 @@ import (
 	"github.com/pacsgp/pacsgp/docs"
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Kinds of files.
@@ -35,7 +35,7 @@ func kindIn(t *yamlfile.File) string {
 
 // kindOf is the kind of file that decodes into a type.
 func kindOf(t reflect.Type) yamlfile.Kind {
-	k := yamlfile.Kind{Err: pipeline.ErrConfig, Nearest: ingest.Nearest}
+	k := yamlfile.Kind{Err: job.ErrConfig, Nearest: ingest.Nearest}
 	switch t {
 	case reflect.TypeFor[ScheduleFile]():
 		k.Name, k.Page, k.Bad = KindSchedule, "docs/reference/schedule.md", "bad schedule"

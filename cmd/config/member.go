@@ -12,7 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -50,7 +51,7 @@ func (p Task) Member() (*Member, error) {
 		return nil, err
 	}
 	p.Job.Repeated = true
-	p.Job.Train.WarmStart = p.Job.Train.Method == pipeline.MethodFreeForm
+	p.Job.Train.WarmStart = p.Job.Train.Method == job.MethodFreeForm
 	from, _ := p.Source.(*Topic)
 	if from.For > 0 {
 		from.Config.Least = leastRows
@@ -151,7 +152,7 @@ func (m *Member) tenure(as *broker.Membership) stream.Tenure {
 
 // rows are the rows of a window with its spool in a folder. Their publication must follow the
 // committed offsets of the group.
-func (m *Member) rows(w *ingestlog.Window, folder string) pipeline.Rows {
+func (m *Member) rows(w *ingestlog.Window, folder string) dataset.Rows {
 	return &Topic{
 		KafkaSection: m.Topic.KafkaSection, Letters: m.Topic.Letters,
 		spooled: spooled{file: m.Topic.file, frozen: w, Config: ingestlog.Config{

@@ -11,6 +11,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -79,7 +81,7 @@ func CertificateIn(folder, begin string) (string, error) {
 }
 
 // Into is the task with other rows and another output.
-func (p Task) Into(job pipeline.Job, rows pipeline.Rows, out pipeline.Output) (Task, *Output) {
+func (p Task) Into(job job.Job, rows dataset.Rows, out pipeline.Output) (Task, *Output) {
 	to, _ := out.(*Output)
 	p.Job, p.Output = job, to.Folder()
 	p.Source, _ = rows.(Origin)

@@ -8,38 +8,38 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // keyOf cuts a fault of a job into the key at its beginning and the rest.
 func keyOf(fault error) (key, rest string) {
-	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), pipeline.ErrConfig.Error()+": "), ": ")
+	key, rest, _ = strings.Cut(strings.TrimPrefix(fault.Error(), job.ErrConfig.Error()+": "), ": ")
 	return key, rest
 }
 
 // besideFeatures says of a fault of a column that is read beside the features which key names it, and what
 // helps.
-func besideFeatures(of ingest.ChoiceError, job pipeline.Job) ingest.ChoiceError {
+func besideFeatures(of ingest.ChoiceError, j job.Job) ingest.ChoiceError {
 	switch {
-	case of.Key == "features" && job.Features == nil && job.Beside() == nil: // default features have no faults
+	case of.Key == "features" && j.Features == nil && j.Beside() == nil: // default features have no faults
 		of.Key, of.Index = "encode", -1
-		if !slices.ContainsFunc(job.Encode, func(e pipeline.Encoding) bool { return !e.Scaled }) {
+		if !slices.ContainsFunc(j.Encode, func(e job.Encoding) bool { return !e.Scaled }) {
 			of.Key = "fill"
 		}
-	case of.Key == "unit" && job.Groups.Texts != nil:
+	case of.Key == "unit" && j.Groups.Texts != nil:
 		of.Key, of.Index = "groups", -1
-	case of.Key != "features" || job.Beside() == nil || job.Features != nil && of.Index < len(job.Features):
-	case job.Mean.Column != "":
+	case of.Key != "features" || j.Beside() == nil || j.Features != nil && of.Index < len(j.Features):
+	case j.Mean.Column != "":
 		of.Key, of.Index = "mean", -1
 	default:
 		of.Key, of.Index = "groups", -1
-		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + job.Groups.Column + ": [a, b]}"
+		of.Text = strings.TrimSuffix(of.Text, ", or leave it out of the features") + ", or, if it is text, list its texts, as in groups: {" + j.Groups.Column + ": [a, b]}"
 	}
 	return of
 }
 
 // choicePlaced turns faults of a choice of columns into faults of the job file.
-func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
+func choicePlaced(err error, file *yamlfile.File, j job.Job) error {
 	if _, ok := errors.AsType[*ingest.ChoiceError](err); !ok || file == nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
 		if !ok {
 			continue
 		}
-		choice := besideFeatures(*found, job)
+		choice := besideFeatures(*found, j)
 		key := choice.Key
 		if choice.Index >= 0 {
 			key = fmt.Sprintf("%s[%d]", key, choice.Index)
@@ -63,7 +63,7 @@ func choicePlaced(err error, file *yamlfile.File, job pipeline.Job) error {
 				text = file.Kind.Refused(names)
 			}
 		}
-		all[i] = fmt.Errorf("%w: %s%s: %s", pipeline.ErrConfig, at, choice.Key, text)
+		all[i] = fmt.Errorf("%w: %s%s: %s", job.ErrConfig, at, choice.Key, text)
 	}
 	return errors.Join(all...)
 }

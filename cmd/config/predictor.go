@@ -11,12 +11,15 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 // A Predictor is a model with a certificate that was checked without rows.
 type Predictor struct {
-	Model       pipeline.Model
+	Model       pass.Model
 	Digest      string // SHA-256 of its bytes
 	Certificate certify.Certificate
 	ID          string    // of the certificate
@@ -26,7 +29,7 @@ type Predictor struct {
 
 // ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
 // is that of an interval, 0 for none.
-func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res pipeline.Resources) (p Predictor, err error) {
+func ReadPredictor(ctx context.Context, model, certificate, trusted string, share float64, res job.Resources) (p Predictor, err error) {
 	if p.Model, p.Digest, err = ReadModel(ctx, model); err != nil {
 		return p, err
 	}
@@ -45,9 +48,9 @@ func ReadPredictor(ctx context.Context, model, certificate, trusted string, shar
 }
 
 // Open opens rows to predict.
-func (p Predictor) Open(ctx context.Context, from Origin, res pipeline.Resources) (pipeline.Opened, error) {
+func (p Predictor) Open(ctx context.Context, from Origin, res job.Resources) (dataset.Opened, error) {
 	meta := p.Model.Meta
-	src, err := from.Open(ctx, pipeline.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
+	src, err := from.Open(ctx, dataset.Choice{Features: meta.Inputs(), Encoded: meta.Encode, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()})
 	if err != nil {
 		return nil, meta.Lacks(err)
 	}
@@ -56,7 +59,7 @@ func (p Predictor) Open(ctx context.Context, from Origin, res pipeline.Resources
 
 // Write writes the predictions of some shards of a source, nil for all, as a Parquet file. ready is
 // the model.
-func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src pipeline.Source, shards []int, file io.Writer) (n RowCounts, err error) {
+func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset.Source, shards []int, file io.Writer) (n RowCounts, err error) {
 	var columns []sink.Kept
 	if p.Interval != nil {
 		columns = sink.EndColumns()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // What is replayed is the topic of whoever verifies: a certificate that names another
@@ -25,7 +25,7 @@ func TestReplayIsOfTheOwnTopic(t *testing.T) {
 		{certify.Segment{Topic: "rehearsal", Partition: 0, End: 5, Rows: 5}, true},
 	} {
 		_, err := own.Replay(certify.Certificate{Evidence: certify.Evidence{Sample: certify.Sample{Segments: []certify.Segment{c.segment}}}})
-		if errors.Is(err, pipeline.ErrRefused) != c.refused {
+		if errors.Is(err, job.ErrRefused) != c.refused {
 			t.Errorf("%+v: %v, want refused: %v", c.segment, err, c.refused)
 		}
 	}

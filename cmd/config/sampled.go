@@ -10,6 +10,7 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -22,7 +23,7 @@ type sampleOrigin struct {
 }
 
 // Open opens the files.
-func (o sampleOrigin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func (o sampleOrigin) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := o.Lake.Open(ctx, want)
 	if err != nil || !slices.Equal(src.Columns(), o.columns) {
 		return src, err
@@ -35,12 +36,12 @@ func (o sampleOrigin) Open(ctx context.Context, want pipeline.Choice) (pipeline.
 }
 
 type sampleRows struct {
-	pipeline.Opened
+	dataset.Opened
 	digests []string
 }
 
 // Open reads a shard, and compares its digest at its end.
-func (s sampleRows) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+func (s sampleRows) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	return pipeline.Expected(ctx, s.Opened, i, s.digests[i])
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -38,7 +39,7 @@ func scheduled(of ScheduledJob, t Task, fsys durable.FS, software string) *Sched
 type scheduledLake struct{ ingestlake.Listing }
 
 // Rows are the rows of some files.
-func (l scheduledLake) Rows(files []schedule.File) pipeline.Rows {
+func (l scheduledLake) Rows(files []schedule.File) dataset.Rows {
 	return Lake(l.Listing.Rows(files).(ingestlake.Rows))
 }
 
@@ -72,7 +73,7 @@ func (k scheduledTopic) Digest(w pipeline.TopicWindow) string {
 }
 
 // Rows are the rows of a frozen window.
-func (k scheduledTopic) Rows(w pipeline.TopicWindow) pipeline.Rows {
+func (k scheduledTopic) Rows(w pipeline.TopicWindow) dataset.Rows {
 	return k.of.within(w, k.output)
 }
 

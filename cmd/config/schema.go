@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -149,9 +149,9 @@ func choices() map[string]any {
 	return map[string]any{
 		"job loss.kind":            certify.LossKinds(),
 		"job grid":                 []string{paperGrid},
-		"job scaling":              []pipeline.Scaling{pipeline.ScalingReference, pipeline.ScalingNone},
-		"job train.method":         pipeline.Methods(),
-		"job train.objective":      pipeline.Objectives(),
+		"job scaling":              []job.Scaling{job.ScalingReference, job.ScalingNone},
+		"job train.method":         job.Methods(),
+		"job train.objective":      job.Objectives(),
 		"job stream.group":         []string{GroupSingle, GroupShared},
 		"job source.kafka.format":  kafkalog.Formats,
 		"job kafka.sasl.mechanism": mechanisms,
@@ -244,7 +244,7 @@ func (holdoutConfig) schema() schema {
 
 func (duplicatesConfig) schema() schema {
 	limited := schema{"type": "object", "additionalProperties": false, "required": []string{"limit"}, "properties": schema{"limit": schema{"anyOf": shares()}}}
-	return schema{"anyOf": []schema{{"enum": []certify.CopiesPolicy{pipeline.CopiesDropped, pipeline.CopiesKept}}, limited}}
+	return schema{"anyOf": []schema{{"enum": []certify.CopiesPolicy{job.CopiesDropped, job.CopiesKept}}, limited}}
 }
 
 func (badRowsTo) schema() schema {

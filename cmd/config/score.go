@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -169,7 +169,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 	source := SourceSection{Paths: c.Source.Paths}
 	source.relativeTo(c.Folder)
 	c.Source.Paths = source.Paths
-	from := source.origin(pipeline.Job{}, c.Output.Folder, faults)
+	from := source.origin(job.Job{}, c.Output.Folder, faults)
 	faults.Unless(c.Output.Folder != "" && !isRemote(c.Output.Folder), "output", "name the directory for the predictions; only those of rows of a topic can go to a topic")
 	if c.Output.Folder != "" {
 		if found := from.Finds(filepath.Join(c.Output.Folder, "lake", "predictions.parquet")); found != "" {
@@ -211,8 +211,8 @@ func (c ScoreFile) Session() time.Duration {
 func (c ScoreFile) Every() time.Duration { return cmp.Or(time.Duration(c.Poll), defaultPoll) }
 
 // Resources are the limits for predicting.
-func (c ScoreFile) Resources() pipeline.Resources {
-	r := pipeline.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
+func (c ScoreFile) Resources() job.Resources {
+	r := job.Resources{Workers: c.Workers, Memory: int64(c.Memory)}
 	if r.Workers == 0 {
 		r.Workers = runtime.GOMAXPROCS(0)
 	}

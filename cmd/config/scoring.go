@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -117,7 +118,7 @@ func (s *Scoring) ready(ctx context.Context, a score.Artifact) (_ *pipeline.Read
 	if s.Trusted != "" && err == nil {
 		_, err = signedBy(ctx, a.ID, a.Certificate, a.Signatures, s.Trusted)
 	}
-	if err != nil && !errors.Is(err, pipeline.ErrRefused) {
+	if err != nil && !errors.Is(err, job.ErrRefused) {
 		err = score.Later(err)
 	}
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *Scoring) reading(cfg ingestlake.UnpredictedConfig) ingestlake.Unpredict
 	res := s.Resources()
 	cfg.Paths, cfg.Decoders, cfg.Pages = s.Source.Paths, res.Workers, res.PageMemory()/filesAtOnce
 	cfg.Name = func(f ingestlake.File) (name, digest string) {
-		file := f.Listed(s.Folder)
+		file := f.ListedFile(s.Folder)
 		return file.Path, digestOfAll(file)[:16]
 	}
 	return cfg

@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
@@ -89,7 +90,7 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 	from, _ := p.Source.(*Topic)
 	letters := from != nil && from.Letters != ""
 	if p.Shelf == nil && !letters {
-		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", pipeline.ErrConfig)
+		return fmt.Errorf("%w: publish.kafka: the job publishes to no topic", job.ErrConfig)
 	}
 	if p.Shelf != nil {
 		client, err := p.Shelf.Cluster.Client()

@@ -10,13 +10,14 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // An Origin is the origin of rows: the section source of a job, or the arguments DATA of a
 // command. A new one is a type, and a case in origin.
 type Origin interface {
-	pipeline.Rows
+	dataset.Rows
 	// Finds returns the declared path by which a later opening would read this file, or "".
 	Finds(path string) string
 	// Arguments name these rows on a command line.
@@ -27,7 +28,7 @@ type Origin interface {
 
 // A Source is opened rows with facts about their columns, for a plan.
 type Source interface {
-	pipeline.Opened
+	dataset.Opened
 	// Told returns the facts about the columns that are known before reading.
 	Told(ctx context.Context) ([]Told, error)
 }
@@ -55,7 +56,7 @@ func (s *SourceSection) relativeTo(folder string) {
 }
 
 // origin is the origin that the section declares for a job.
-func (s SourceSection) origin(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
+func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Faults) Origin {
 	if s.Kafka.declared() {
 		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 		return s.topic(job, output, faults)
@@ -106,8 +107,8 @@ func MakeTemporary(from Origin, asked bool) {
 }
 
 // OpenData opens an origin for a check of a certificate.
-func OpenData(from Origin, res pipeline.Resources) pipeline.OpenData {
-	return func(ctx context.Context, want pipeline.Choice) (pipeline.Source, error) {
+func OpenData(from Origin, res job.Resources) dataset.OpenData {
+	return func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 		want.Decoders, want.Pages = res.Workers, res.PageMemory()
 		return from.Open(ctx, want)
 	}
@@ -117,7 +118,7 @@ func OpenData(from Origin, res pipeline.Resources) pipeline.OpenData {
 type Lake []string
 
 // Open opens the files.
-func (l Lake) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	return ingestlake.Rows(l).Open(ctx, want)
 }
 

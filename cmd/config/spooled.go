@@ -12,6 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A spooled origin is consumed into its spool at its first opening. All openings read the spool.
@@ -24,7 +25,7 @@ type spooled struct {
 }
 
 // open opens the spool, after consume has filled it if necessary.
-func (s *spooled) open(ctx context.Context, want pipeline.Choice, consume func(context.Context) error) (pipeline.Opened, error) {
+func (s *spooled) open(ctx context.Context, want dataset.Choice, consume func(context.Context) error) (dataset.Opened, error) {
 	if s.frozen == nil {
 		if s.Config.Columns == nil {
 			if s.Config.Columns = slices.Clone(want.Features); want.Target != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A Stdin is the rows that arrive on standard input.
@@ -23,7 +24,7 @@ type Stdin struct {
 }
 
 // piped is the stream for a job.
-func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.Faults) Origin {
+func (s SourceSection) piped(job job.Job, output string, faults *yamlfile.Faults) Origin {
 	config := kafkalog.Config{Tolerant: job.BadRows.Some(), Encoded: job.Encode, Limit: int64(s.Spool.Limit), Folder: s.Spool.Folder}
 	config.Columns = spooledColumns(job, "the rows of a stream", faults)
 	if config.Folder == "" {
@@ -33,7 +34,7 @@ func (s SourceSection) piped(job pipeline.Job, output string, faults *yamlfile.F
 }
 
 // Open opens the rows, after consuming them into a spool if necessary.
-func (s *Stdin) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func (s *Stdin) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	return s.open(ctx, want, s.consume)
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // declared reports whether the section is there.
@@ -32,7 +32,7 @@ func (p Task) goesOn() bool {
 func (p Task) DemandStream() error {
 	var faults yamlfile.Faults
 	p.mustGoOn(&faults)
-	return faults.Err(pipeline.ErrConfig)
+	return faults.Err(job.ErrConfig)
 }
 
 // mustGoOn adds the faults of a stream.

@@ -15,6 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
 
@@ -53,7 +55,7 @@ func ReadJob(ctx context.Context, path string, env Environment, o Overrides) (Ta
 
 // A Task is a runnable job file: the job, the origin of its rows and the places of its results.
 type Task struct {
-	Job       pipeline.Job
+	Job       job.Job
 	Source    Origin
 	Shelf     *Shelf // nil: nothing is published beside the output
 	Output    string
@@ -62,7 +64,7 @@ type Task struct {
 	Stream    Stream
 	Serve     Serve
 	Require   Require
-	Resources pipeline.Resources
+	Resources job.Resources
 	Keep      int            // finished runs whose artifacts stay; 0: all
 	Folder    string         // of the job file
 	file      *yamlfile.File // that it was read from; nil: from none
@@ -94,7 +96,7 @@ const MaxWorkers = 1024
 // NewTask fills in the defaults. Its error joins all faults.
 func NewTask(c JobFile) (Task, error) {
 	p, faults := c.task()
-	return p, faults.Err(pipeline.ErrConfig)
+	return p, faults.Err(job.ErrConfig)
 }
 
 // setCluster gives the topic of rows its cluster.
@@ -206,8 +208,8 @@ func CheckWorkers(n int) error {
 
 // Open opens the source with the columns of the job. spooled, if not nil, gets the number of
 // spooled rows.
-func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Opened, error) {
-	src, err := p.Job.Open(ctx, p.Source, nil, p.Resources, spooled)
+func (p Task) Open(ctx context.Context, spooled func(rows int64)) (dataset.Opened, error) {
+	src, err := dataset.Open(ctx, p.Job, p.Source, nil, p.Resources, spooled)
 	if err != nil {
 		return nil, p.Placed(err, p.Job)
 	}
@@ -215,6 +217,6 @@ func (p Task) Open(ctx context.Context, spooled func(rows int64)) (pipeline.Open
 }
 
 // Placed adds the place in the job file to an error of opening the source.
-func (p Task) Placed(err error, job pipeline.Job) error {
+func (p Task) Placed(err error, job job.Job) error {
 	return choicePlaced(err, p.file, job)
 }

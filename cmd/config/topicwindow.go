@@ -17,6 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -60,7 +61,7 @@ func (k *Topic) next(ctx context.Context, before *pipeline.Windows, patience tim
 		before = &pipeline.Windows{Topic: k.Topic}
 	}
 	if before.Topic != k.Topic {
-		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", pipeline.ErrConfig, k.Topic, before.Topic, hintAnew)
+		return w, fmt.Errorf("%w: source.kafka.topic: it is %q, and the windows before are of %q %s", job.ErrConfig, k.Topic, before.Topic, hintAnew)
 	}
 	cluster := k.Cluster
 	if patience > 0 {

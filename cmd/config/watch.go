@@ -10,7 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
@@ -88,7 +88,7 @@ func (c *WatchFile) check(faults *yamlfile.Faults) {
 		source := SourceSection{Paths: c.Source.Paths}
 		source.relativeTo(c.Folder)
 		c.Source.Paths = source.Paths
-		from := source.origin(pipeline.Job{}, c.State, faults)
+		from := source.origin(job.Job{}, c.State, faults)
 		if c.State != "" {
 			if found := from.Finds(filepath.Join(c.State, "lake", "rows.parquet")); found != "" {
 				faults.Among([]string{"state", "source.paths"}, "%s lies in the data %s; choose a directory outside, or a name that begins with . or _", c.State, found)
@@ -118,5 +118,5 @@ func (c WatchFile) Delta() float64 { return float64(given(c.Alarm, Share(watch.D
 func (c *WatchFile) Check() error {
 	var faults yamlfile.Faults
 	c.check(&faults)
-	return faults.Err(pipeline.ErrConfig)
+	return faults.Err(job.ErrConfig)
 }

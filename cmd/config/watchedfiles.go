@@ -14,6 +14,7 @@ import (
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -80,7 +81,7 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 		return false, err
 	}
 	res := f.of.scoring().Resources()
-	choice := pipeline.Choice{Features: by.Model.Meta.Inputs(), Encoded: by.Model.Meta.Encode, Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
+	choice := dataset.Choice{Features: by.Model.Meta.Inputs(), Encoded: by.Model.Meta.Encode, Target: by.Model.Meta.Target.Name, Mark: true, Decoders: res.Workers, Pages: res.PageMemory()}
 	src, err := ingestlake.Rows{file.Path}.Open(ctx, choice)
 	if err != nil {
 		return false, by.Model.Meta.Lacks(err)
@@ -107,7 +108,7 @@ func (f *watchedFiles) look(ctx context.Context, file score.File, by *score.Pred
 
 // sampled reports whether rows are those of files of the sample. Without a manifest none are:
 // rows-after-model is assumed then.
-func (f *watchedFiles) sampled(ctx context.Context, src pipeline.Source, by *score.Predictor, workers int) (bool, error) {
+func (f *watchedFiles) sampled(ctx context.Context, src dataset.Source, by *score.Predictor, workers int) (bool, error) {
 	folder, name := f.of.Model.Folder, sinklake.ManifestName(by.ID)
 	if f.of.Files.Certificate != "" {
 		folder = objects.Dir(f.of.Files.Certificate)

@@ -16,6 +16,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 	sinklog "github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -70,7 +72,7 @@ func (w *Watching) Run(ctx context.Context) (last Watched, err error) {
 		last.Failed, testOf, err = w.lake(ctx, s, follower, watch.Config[ingestlake.StoredColumns]{Store: store, State: state, Delta: w.Delta(), Told: w.Told})
 	}
 	if err == nil {
-		last.By, err = follower.Follow(ctx, func(pipeline.Model) error { return nil })
+		last.By, err = follower.Follow(ctx, func(pass.Model) error { return nil })
 	}
 	if err == nil {
 		last.Test, err = testOf(last.By)
@@ -93,7 +95,7 @@ func (w *Watching) Last() (watch.Test, bool) {
 
 // stands tells what the state says of the current model, before a row comes: a restart hides no alarm.
 func (w *Watching) stands(ctx context.Context, f *score.Follower, testOf func(*score.Predictor) (watch.Test, error)) {
-	by, err := f.Follow(ctx, func(pipeline.Model) error { return nil })
+	by, err := f.Follow(ctx, func(pass.Model) error { return nil })
 	if err != nil { // the first row says why
 		return
 	}
@@ -198,7 +200,7 @@ func (w *Watching) records(ctx context.Context, s *Scoring, f *score.Follower, c
 		log = &watch.Log{Topic: rows.Topic, ID: rows.Identity.Topic, Cluster: rows.Identity.Cluster, Offsets: map[int]int64{}}
 	}
 	if log.Topic != rows.Topic {
-		return nil, fmt.Errorf("%w: the state in %s is of topic %q: name another folder for %q", pipeline.ErrConfig, w.State, log.Topic, rows.Topic)
+		return nil, fmt.Errorf("%w: the state in %s is of topic %q: name another folder for %q", job.ErrConfig, w.State, log.Topic, rows.Topic)
 	}
 	if err := rows.Identity.Same(broker.Identity{Cluster: log.Cluster, Topic: log.ID}, rows.Topic, "the one that "+w.State+" has counted"); err != nil {
 		return nil, fmt.Errorf("%w (hint: to count the rows that are there now, name another folder for the state)", err)

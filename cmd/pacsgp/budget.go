@@ -9,7 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A budget has the flags for the resources of a command without a job.
@@ -24,8 +24,8 @@ func (b *budget) flags(cmd *cobra.Command) {
 }
 
 // resources are those that the flags give.
-func (b budget) resources() (pipeline.Resources, error) {
-	var res pipeline.Resources
+func (b budget) resources() (job.Resources, error) {
+	var res job.Resources
 	if err := config.CheckWorkers(b.workers); err != nil {
 		return res, config.Argument(err)
 	}

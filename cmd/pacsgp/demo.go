@@ -13,6 +13,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A demoSize is the size of a demo with the paper's artificial data.
@@ -94,7 +95,7 @@ func demoFreshRows(ctx context.Context, generator *config.Generator, size demoSi
 		return err
 	}
 	m := o.Result.Model
-	src, err := config.Lake{dir}.Open(ctx, pipeline.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
+	src, err := config.Lake{dir}.Open(ctx, dataset.Choice{Features: generator.Columns()[:len(m.Meta.Features)], Target: m.Meta.Target.Name})
 	if err != nil {
 		return err
 	}

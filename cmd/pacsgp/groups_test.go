@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A verifier refuses a text that has the label of a group's: found by trying 2²⁷ of them.
 func TestTextsOfOneLabel(t *testing.T) {
 	const one, other = "site-1d104aa677d3f5", "site-1a66eb42eb43d1"
-	if pipeline.Label(one) != pipeline.Label(other) {
+	if job.Label(one) != job.Label(other) {
 		t.Fatal("the labels differ")
 	}
 	dir, texts := t.TempDir(), make([]string, 700)

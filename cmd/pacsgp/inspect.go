@@ -14,7 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/words"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -69,7 +70,7 @@ func inspect(ctx context.Context, w system, path string, asJSON bool) error {
 // inspectCertificate prints a certificate that does not contradict itself.
 func inspectCertificate(w system, path string, c certify.Certificate, asJSON bool) error {
 	if err := certify.Recompute(c); err != nil {
-		return fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
+		return fmt.Errorf("%s: %w: %w", path, job.ErrRefused, err)
 	}
 	if !asJSON {
 		if err := report.WriteCertificate(w.paper, c, w.style); err != nil {
@@ -86,12 +87,12 @@ func inspectCertificate(w system, path string, c certify.Certificate, asJSON boo
 	return err
 }
 
-func inspectModel(w system, m pipeline.Model, digest string, asJSON bool) error {
+func inspectModel(w system, m pass.Model, digest string, asJSON bool) error {
 	if asJSON {
 		return printJSON(w.stdout, struct {
-			Digest string             `json:"digest"`
-			KL     float64            `json:"kl"`
-			Meta   pipeline.ModelMeta `json:"model"`
+			Digest string         `json:"digest"`
+			KL     float64        `json:"kl"`
+			Meta   pass.ModelMeta `json:"model"`
 		}{digest, m.Posterior.KL(), m.Meta})
 	}
 	meta, centre := m.Meta, fmt.Sprintf("%.6g", m.Meta.Target.Centre)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A trip interrupts the command when it logs a word.
@@ -53,12 +54,12 @@ func interrupted(t *testing.T, word string, args ...string) answer {
 // An interrupted job says where it stands. Another job in the same directory
 // leaves its checkpoint alone, and it goes on from there.
 func TestInterruptedThenAnotherJob(t *testing.T) {
-	job, want, _ := uninterrupted(t, "")
+	j, want, _ := uninterrupted(t, "")
 	out := filepath.Join(t.TempDir(), "out")
-	args := []string{"train", "-c", job, "-o", out}
+	args := []string{"train", "-c", j, "-o", out}
 
-	interrupted(t, `"`+string(pipeline.PhaseSurvey)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
-	first := interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args...)
+	interrupted(t, `"`+string(job.PhaseSurvey)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
+	first := interrupted(t, `"`+string(job.PhaseTrain)+`"`, args...)
 	checkpoints, err := filepath.Glob(filepath.Join(out, "checkpoint-*"))
 	if err != nil || len(checkpoints) != 1 {
 		t.Fatalf("checkpoints %q, %v, want one", checkpoints, err)
@@ -66,8 +67,8 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 	kept := readFile(t, checkpoints[0])
 	first.says(t, exitInterrupted, "interrupted: the same command goes on from the checkpoint "+checkpoints[0])
 
-	another := filepath.Join(filepath.Dir(job), "another.yaml")
-	writeFile(t, another, bytes.Replace(readFile(t, job), []byte("epsilon: 0.7"), []byte("epsilon: 0.8"), 1))
+	another := filepath.Join(filepath.Dir(j), "another.yaml")
+	writeFile(t, another, bytes.Replace(readFile(t, j), []byte("epsilon: 0.7"), []byte("epsilon: 0.8"), 1))
 	other := succeed(t, "train", "-c", another, "-o", out)
 	if note := checkpoints[0] + " is kept for another job that was not finished"; !strings.Contains(other.log, note) {
 		t.Errorf("another job in the same directory does not say %q: %s", note, other.log)

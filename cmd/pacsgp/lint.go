@@ -11,7 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Formats of reports.
@@ -69,8 +69,8 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, pipeline.ErrConfig): // it could not be read
-			text := inPlainWords(strings.TrimPrefix(err.Error(), pipeline.ErrConfig.Error()+": "))
+		case errors.Is(err, job.ErrConfig): // it could not be read
+			text := inPlainWords(strings.TrimPrefix(err.Error(), job.ErrConfig.Error()+": "))
 			faults = []yamlfile.Fault{{File: path, Text: strings.TrimPrefix(text, path+": ")}}
 		case err != nil:
 			return err
@@ -79,7 +79,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 			bad++
 		}
 		for _, f := range faults {
-			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, pipeline.Shortened(inPlainWords(f.Text))})
+			out.Faults = append(out.Faults, lintedItem{path, max(f.Line, 1), max(f.Column, 1), f.Key, job.Shortened(inPlainWords(f.Text))})
 		}
 	}
 	if asJSON {
@@ -94,7 +94,7 @@ func lint(ctx context.Context, w system, paths []string, asJSON bool) error {
 	if bad == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s in %s", pipeline.ErrConfig, words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))
+	return fmt.Errorf("%w: %s in %s", job.ErrConfig, words.Count(int64(len(out.Faults)), "fault"), words.Count(int64(bad), "file"))
 }
 
 // oneLine is a path that cannot be taken for two lines.

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -166,7 +166,7 @@ func messageLines(err error) []string {
 			faults++
 		}
 		if faults <= mostFaults {
-			lines = append(lines, pipeline.Shortened(inPlainWords(line)))
+			lines = append(lines, job.Shortened(inPlainWords(line)))
 		}
 	}
 	if faults > mostFaults {

@@ -25,6 +25,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/yamlfile"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -87,7 +88,7 @@ type system struct {
 	style          report.Style // of standard output
 	log            *logging
 	demo           demoSize
-	change         func(*pipeline.Job) // of a test; or nil
+	change         func(*job.Job) // of a test; or nil
 
 	// stdout and stderr without an [report.Escaper], for colours and the progress bar: their
 	// words are the program's own or escaped already.

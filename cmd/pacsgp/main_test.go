@@ -20,6 +20,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -71,7 +72,7 @@ func testSystem(stdout, stderr io.Writer, fsys durable.FS) system {
 		stdout: stdout, stderr: stderr, fs: fsys, style: report.Style{}, log: newLogging(),
 		demo:   demoSize{rows: 900, fresh: 300, files: 2, inducing: 16},
 		lookup: func(string) (string, bool) { return "", false },
-		change: func(j *pipeline.Job) {
+		change: func(j *job.Job) {
 			if j.Train.Seed == ofMiniBatches {
 				j.Train.Batch, j.Train.Buffer = 60, 90
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
@@ -91,7 +92,7 @@ func (m *metrics) Fills(rows int64) func(rows int64) {
 }
 
 // progress shows a step of training.
-func (m *metrics) progress(p pipeline.Progress) {
+func (m *metrics) progress(p job.Progress) {
 	if p.Steps > 0 {
 		m.steps.Inc()
 		m.training.Set(p.Bound)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 func passCommand(w system) *cobra.Command {
@@ -38,7 +38,7 @@ func passCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return pass(cmd.Context(), w, p, number, output)
+			return testPass(cmd.Context(), w, p, number, output)
 		},
 	}
 	f := cmd.Flags()
@@ -77,17 +77,17 @@ func certifyCommand(w system) *cobra.Command {
 }
 
 // parsePart reads a part as in 1/2. For tasks that are counted from 0 the last part is 0/2 too.
-func parsePart(text string) (pipeline.Part, error) {
+func parsePart(text string) (pass.Part, error) {
 	number, of, _ := strings.Cut(text, "/")
 	n, err := strconv.Atoi(number)
 	k, err2 := strconv.Atoi(of)
 	if err != nil || err2 != nil || n < 0 || n > k || k < 1 || k > 1e6 {
-		return pipeline.Part{}, fmt.Errorf("--part: %q: want the number of a part and how many there are, as in 1/2", text)
+		return pass.Part{}, fmt.Errorf("--part: %q: want the number of a part and how many there are, as in 1/2", text)
 	}
-	return pipeline.Part{Number: cmp.Or(n, k), Of: k}, nil
+	return pass.Part{Number: cmp.Or(n, k), Of: k}, nil
 }
 
-func pass(ctx context.Context, w system, p config.Task, part pipeline.Part, output string) (err error) {
+func testPass(ctx context.Context, w system, p config.Task, part pass.Part, output string) (err error) {
 	show := newDisplay(w)
 	defer show.end()
 	if err := config.MayCreate(output, p.Source); err != nil {

@@ -15,6 +15,10 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 func planCommand(w system) *cobra.Command {
@@ -66,12 +70,12 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 		return err
 	}
 	out := planned{Files: len(src.Files()), Delta: p.Job.Delta, Notices: append(append([]string{}, src.Notices()...), p.Job.Noticed()...)}
-	sample := pipeline.SampleOf(src)
+	sample := fit.SampleOf(src)
 	if err := p.Job.Suits(src.Columns(), sample.Rows); err != nil {
 		return err
 	}
 	sample.Features -= len(p.Job.Beside()) + len(p.Job.Unit.Columns)
-	if wrapped, ok := src.(interface{ Unwrap() pipeline.Opened }); ok {
+	if wrapped, ok := src.(interface{ Unwrap() dataset.Opened }); ok {
 		src = wrapped.Unwrap()
 	}
 	var columns []config.Told
@@ -92,7 +96,7 @@ func plan(ctx context.Context, p config.Task, w system, asJSON bool) (err error)
 	if faults == nil {
 		sample.Bad = nulls
 	}
-	if sample.Units, err = p.Job.CountUnits(ctx, src, p.Resources); err != nil {
+	if sample.Units, err = pass.CountUnits(ctx, p.Job, src, p.Resources); err != nil {
 		return err
 	}
 	if out.Plan, err = pipeline.NewPlan(p.Job, sample, p.Resources); err != nil {
@@ -112,26 +116,26 @@ const (
 )
 
 // faultsOf joins the faults of the columns that would stop train, by the footers, with hints.
-func faultsOf(job pipeline.Job, columns []config.Told, rows int64) error {
+func faultsOf(j job.Job, columns []config.Told, rows int64) error {
 	var faults, hints []error
 	fault := func(hint, column, text string) {
-		faults = append(faults, fmt.Errorf("%w: column %q %s", pipeline.ErrData, column, text))
+		faults = append(faults, fmt.Errorf("%w: column %q %s", job.ErrData, column, text))
 		if !slices.ContainsFunc(hints, func(err error) bool { return err.Error() == hint }) {
 			hints = append(hints, errors.New(hint))
 		}
 	}
 	for _, c := range columns {
-		if job.Encode.Fills(c.Column) {
+		if j.Encode.Fills(c.Column) {
 			continue
 		}
-		if c.Nulls > 0 && !(float64(c.Nulls) <= job.BadRows.Tolerance*float64(rows)) {
+		if c.Nulls > 0 && !(float64(c.Nulls) <= j.BadRows.Tolerance*float64(rows)) {
 			fault(hintNull, c.Column, "has "+words.Count(c.Nulls, "null"))
 		}
-		if c.TooLong != "" && !job.BadRows.Some() {
+		if c.TooLong != "" && !j.BadRows.Some() {
 			fault(hintTooLong, c.Column, "has numbers of more digits than a float64 holds (beyond 2^53), in "+c.TooLong)
 		}
-		if c.Column == job.Target {
-			if err := job.BearsBetween(c.Least, c.Most); err != nil {
+		if c.Column == j.Target {
+			if err := j.BearsBetween(c.Least, c.Most); err != nil {
 				faults = append(faults, err)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -69,7 +71,7 @@ func predictCommand(w system) *cobra.Command {
 	return cmd
 }
 
-func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res pipeline.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res job.Resources, asJSON bool) error {
 	p, err := config.ReadPredictor(ctx, model, certificate, trusted, share, res)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 
 // mayWrite refuses an output in the place of a file that is read, and announces that predictions at
 // it are replaced. It returns the files that are read.
-func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output string, read ...string) ([]string, error) {
+func mayWrite(ctx context.Context, show *display, src dataset.Opened, output string, read ...string) ([]string, error) {
 	for _, f := range src.Files() {
 		read = append(read, f.Path)
 	}
@@ -126,7 +128,7 @@ func mayWrite(ctx context.Context, show *display, src pipeline.Opened, output st
 
 // writePredictions writes the predictions of all rows to a file, which replaces none of those
 // that were read.
-func writePredictions(ctx context.Context, w system, p config.Predictor, src pipeline.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
+func writePredictions(ctx context.Context, w system, p config.Predictor, src dataset.Source, workers int, output string, read []string) (n config.RowCounts, err error) {
 	ready, err := pipeline.NewReady(p.Model, workers)
 	if err != nil {
 		return n, err
@@ -152,7 +154,7 @@ func replaces(ctx context.Context, output string, notice func(string)) error {
 	if err != nil {
 		return err
 	}
-	_, err = config.Lake{output}.Open(ctx, pipeline.Choice{Features: []string{"row", "mean", "deviation"}})
+	_, err = config.Lake{output}.Open(ctx, dataset.Choice{Features: []string{"row", "mean", "deviation"}})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pacsgp/pacsgp/internal/words"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -66,8 +66,8 @@ func (d *display) shows(level slog.Level) bool { return level >= d.w.log.from() 
 const stepEvery = time.Second
 
 // observer shows progress; watch gets each step as well.
-func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
-	return pipeline.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p pipeline.Progress) {
+func (d *display) observer(watch ...func(job.Progress)) job.Observer {
+	return job.Observer{Notice: d.notice, Event: d.event, Starting: d.starting, Fitting: d.fitting, Progress: func(p job.Progress) {
 		d.progress(p)
 		for _, also := range watch {
 			if also != nil {
@@ -77,7 +77,7 @@ func (d *display) observer(watch ...func(pipeline.Progress)) pipeline.Observer {
 	}}
 }
 
-func (d *display) progress(p pipeline.Progress) {
+func (d *display) progress(p job.Progress) {
 	level := slog.LevelInfo
 	if p.Steps > 0 && (d.log != nil || d.w.terminal == 0) {
 		if time.Since(d.shown) < stepEvery {
@@ -123,13 +123,13 @@ func (d *display) spooled(rows int64) {
 // starting shows the progress of start values.
 func (d *display) starting(done, most int) {
 	words := fmt.Sprintf("%d of at most %d evaluations", done, most)
-	d.counted(string(pipeline.PhaseStart), words, int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
+	d.counted(string(job.PhaseStart), words, int64(done), int64(most), slog.Int("step", done), slog.Int("steps", most))
 }
 
 // fitting shows the progress of the predictor.
 func (d *display) fitting(done, most int64) {
 	words := fmt.Sprintf("%d of %s", done, words.Count(most, "row"))
-	d.counted(string(pipeline.PhasePredictor), words, done, most, slog.Int64("step", done), slog.Int64("steps", most))
+	d.counted(string(job.PhasePredictor), words, done, most, slog.Int64("step", done), slog.Int64("steps", most))
 }
 
 // counted shows a number, and its largest value or -1.
@@ -156,17 +156,17 @@ func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 }
 
 // phaseWords describes a phase without steps.
-func phaseWords(phase pipeline.Phase) string {
+func phaseWords(phase job.Phase) string {
 	switch phase {
-	case pipeline.PhaseSurvey:
+	case job.PhaseSurvey:
 		return "first pass: digest, roles, scaling"
-	case pipeline.PhaseStart:
+	case job.PhaseStart:
 		return "start values: lengthscales, noise and number of inducing points, on some of the rows"
-	case pipeline.PhasePredictor:
+	case job.PhasePredictor:
 		return "predictor: least squares on all train rows"
-	case pipeline.PhaseLastPass:
+	case job.PhaseLastPass:
 		return "last pass: rows and model read again, exact risk"
-	case pipeline.PhaseTrain, pipeline.PhasePublish:
+	case job.PhaseTrain, job.PhasePublish:
 	}
 	return string(phase)
 }
@@ -183,7 +183,7 @@ func (d *display) end() {
 	d.bar = nil
 }
 
-func (d *display) logLine(level slog.Level, p pipeline.Progress) {
+func (d *display) logLine(level slog.Level, p job.Progress) {
 	attrs := []any{slog.Float64("elapsed_seconds", time.Duration(p.Elapsed).Round(time.Millisecond).Seconds())}
 	if p.Steps > 0 {
 		attrs = append(attrs, slog.Int("inducing", p.Inducing), slog.String("stage", p.Stage),

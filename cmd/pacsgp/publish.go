@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pacsgp/pacsgp/cmd/config"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 func topicsCommand(w system) *cobra.Command {
@@ -78,7 +78,7 @@ func shelfOf(ctx context.Context, w system, from string) (*config.Shelf, error) 
 	case strings.HasSuffix(from, ".yaml") || strings.HasSuffix(from, ".yml"):
 		p, err := loadJob(ctx, from, w, config.Overrides{})
 		if err == nil && p.Shelf == nil {
-			err = fmt.Errorf("%w: %s: publish.kafka is not declared", pipeline.ErrConfig, from)
+			err = fmt.Errorf("%w: %s: publish.kafka is not declared", job.ErrConfig, from)
 		}
 		return p.Shelf, err
 	default:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Each model that is judged by the same held-out rows pays for those before it in its output, also for
@@ -31,8 +31,8 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 		}
 	}
 	train("0", "one", 1, "first use of the held-out rows")
-	interrupted(t, `"`+string(pipeline.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
-	interrupted(t, `"`+string(pipeline.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
+	interrupted(t, `"`+string(job.PhaseLastPass)+`"`, args("1", "one")...).says(t, exitInterrupted, "interrupted")
+	interrupted(t, `"`+string(job.PhaseTrain)+`"`, args("2", "one")...).says(t, exitInterrupted, "interrupted")
 	train("3", "one", 4, "use 3 of the held-out rows")
 	train("1", "one", 2, "use 2 of the held-out rows")
 	train("2", "one", 3, "use 4 of the held-out rows")

@@ -14,6 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -180,7 +182,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		}
 	}
 	train := s.Train
-	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	s.Train = func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		how.Observer.Progress = m.progress
 		o, err := train(ctx, j, job, rows, how)
 		if err == nil {
@@ -209,7 +211,7 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask) *schedule.Scheduler {
 	return &schedule.Scheduler{
 		Poll: c.Every(),
-		Train: func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		Train: func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			of := jobs[slices.IndexFunc(jobs, func(of *config.ScheduledTask) bool { return of.Job == j })]
 			return trainScheduled(ctx, w, of, job, rows, how)
 		},
@@ -217,7 +219,7 @@ func newScheduler(w system, c config.ScheduleFile, jobs []*config.ScheduledTask)
 }
 
 // trainScheduled runs a job within the limits of its schedule.
-func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job pipeline.Job, rows pipeline.Rows, as pipeline.RunConfig) (*pipeline.Outcome, error) {
+func trainScheduled(ctx context.Context, w system, j *config.ScheduledTask, job job.Job, rows dataset.Rows, as pipeline.RunConfig) (*pipeline.Outcome, error) {
 	within := ctx
 	if j.Time > 0 {
 		var cancel context.CancelFunc

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
@@ -125,7 +126,7 @@ func (m *scheduleMetrics) trained(j *schedule.Job, o *pipeline.Outcome) {
 }
 
 // progress shows a step of training.
-func (m *scheduleMetrics) progress(of pipeline.Progress) {
+func (m *scheduleMetrics) progress(of job.Progress) {
 	if of.Steps > 0 {
 		m.training.Set(of.Bound)
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -153,8 +156,8 @@ func scoredBy(b *testing.B, inducing, files int, rows int64) (dir, score string)
 
 // modelAlone predicts as many rows from memory.
 func modelAlone(b *testing.B, dir string, rows, workers int) func() {
-	f := score.NewFollower(score.Config{Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(pipeline.Resources{Workers: workers})})
-	by, err := f.Follow(b.Context(), func(pipeline.Model) error { return nil })
+	f := score.NewFollower(score.Config{Pointers: config.FolderPointers(filepath.Join(dir, "out")), Ready: score.Verified(job.Resources{Workers: workers})})
+	by, err := f.Follow(b.Context(), func(pass.Model) error { return nil })
 	fatal.If(b, err)
 	b.Cleanup(f.Close)
 	const batch = 8192
@@ -179,14 +182,14 @@ func modelAlone(b *testing.B, dir string, rows, workers int) func() {
 // filesAlone reads the files.
 func filesAlone(b *testing.B, dir string, workers int) func() {
 	return func() {
-		src, err := config.Lake{filepath.Join(dir, "new")}.Open(b.Context(), pipeline.Choice{Features: []string{"x1", "x2"}, Mark: true, Decoders: workers, NoDigests: true})
+		src, err := config.Lake{filepath.Join(dir, "new")}.Open(b.Context(), dataset.Choice{Features: []string{"x1", "x2"}, Mark: true, Decoders: workers, NoDigests: true})
 		fatal.If(b, err)
 		readAll(b, src)
 	}
 }
 
 // readAll reads a source as predicting does.
-func readAll(b *testing.B, src pipeline.Source) {
+func readAll(b *testing.B, src dataset.Source) {
 	for i := range src.Shards() {
 		batches, err := src.Open(b.Context(), i)
 		fatal.If(b, err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
@@ -108,7 +110,7 @@ func (s *service) run(ctx context.Context) (err error) {
 }
 
 // train runs the job of a window.
-func (s *service) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, of pipeline.RunConfig) (*pipeline.Outcome, error) {
+func (s *service) train(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, of pipeline.RunConfig) (*pipeline.Outcome, error) {
 	show := newDisplay(s.w)
 	defer show.end()
 	p, to := s.Into(job, rows, out)

@@ -10,6 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -47,7 +48,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	if err := config.MayCreate(output, p.Source); err != nil {
 		return config.Argument(fmt.Errorf("-o: %w", err))
 	}
-	p.Job.Mean = pipeline.MeanDecl{}
+	p.Job.Mean = job.MeanDecl{}
 	src, err := p.Open(ctx, nil)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func split(ctx context.Context, w system, p config.Task, output string) error {
 	}
 	defer file.Abort()
 	out, rows := sink.NewSplit(file), int64(0)
-	err = p.Job.Split(ctx, src, p.Resources, func(r pipeline.PlacedRole) error {
+	err = pipeline.Split(ctx, p.Job, src, p.Resources, func(r pipeline.PlacedRole) error {
 		rows++
 		return out.Write(r)
 	})

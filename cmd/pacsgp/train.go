@@ -9,6 +9,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 func trainCommand(w system) *cobra.Command {
@@ -64,7 +65,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 
 // howTo says how a task is run into an output, and tells what a user should know of that.
 // watch is told each step of training; nil: nobody is.
-func howTo(w system, show *display, p config.Task, out *config.Output, watch func(pipeline.Progress)) pipeline.RunConfig {
+func howTo(w system, show *display, p config.Task, out *config.Output, watch func(job.Progress)) pipeline.RunConfig {
 	for _, text := range p.Notices() {
 		show.notice(text)
 	}

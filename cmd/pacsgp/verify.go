@@ -11,6 +11,9 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
@@ -106,7 +109,7 @@ func (v *verification) together() error {
 // and says which trusted key has signed it.
 func (v verification) demanded(ctx context.Context, c certify.Certificate, id string) ([]string, error) {
 	if v.id != "" && v.id != id {
-		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", pipeline.ErrRefused, id, v.id)
+		return nil, fmt.Errorf("%w: the certificate has the id %s, not %s", job.ErrRefused, id, v.id)
 	}
 	if v.trusted == "" {
 		return nil, nil
@@ -133,7 +136,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 	if err != nil {
 		return nil, err
 	}
-	var open pipeline.OpenData
+	var open dataset.OpenData
 	var lines []string
 	var doubt error
 	if v.from != nil {
@@ -148,7 +151,7 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 		open = config.OpenData(v.from, res)
 	}
 	found, err := pipeline.Verify(ctx, c, m, digest, open, res)
-	if errors.Is(err, pipeline.ErrRefused) && doubt != nil {
+	if errors.Is(err, job.ErrRefused) && doubt != nil {
 		err = fmt.Errorf("%w; %w", err, doubt)
 	}
 	if err != nil {
@@ -163,10 +166,10 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 }
 
 // again repeats the training.
-func (v verification) again(ctx context.Context, w system, out *verified, open pipeline.OpenData, res pipeline.Resources) error {
+func (v verification) again(ctx context.Context, w system, out *verified, open dataset.OpenData, res job.Resources) error {
 	show := newDisplay(w)
 	defer show.end()
-	var ancestor *pipeline.Model
+	var ancestor *pass.Model
 	if v.ancestor != "" {
 		began, _, err := config.ReadModel(ctx, v.ancestor)
 		if err != nil {
@@ -182,7 +185,7 @@ func (v verification) again(ctx context.Context, w system, out *verified, open p
 }
 
 // modelDigest is the SHA-256 of a model's file.
-func modelDigest(m pipeline.Model) (string, error) {
+func modelDigest(m pass.Model) (string, error) {
 	data, err := sink.EncodeModel(m)
 	return sink.DigestOf(data), err
 }

@@ -29,6 +29,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // The test binary is the program, too: a worker as an engine starts one, or a driver.
@@ -72,7 +74,7 @@ func inFolder(m *testing.M) int {
 }
 
 // job writes a job on 180 rows in three files, with these lines more, and returns its path.
-func job(t *testing.T, lines ...string) string {
+func testJob(t *testing.T, lines ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	g, err := synth.New(synth.Config{Seed: 22, Noise: 0.1, Features: 2})
@@ -184,9 +186,9 @@ func demandNoOther(t *testing.T, want, got map[string]string) {
 // rows are left out, the first pass is made here.
 func TestSameBytesAsOneProcess(t *testing.T) {
 	jobs := map[string]string{
-		"duplicates dropped": job(t),
-		"duplicates kept":    job(t, "duplicates: keep"),
-		"bad rows tolerated": job(t, "bad_rows: {tolerance: 5 %}"),
+		"duplicates dropped": testJob(t),
+		"duplicates kept":    testJob(t, "duplicates: keep"),
+		"bad rows tolerated": testJob(t, "bad_rows: {tolerance: 5 %}"),
 	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {
@@ -220,7 +222,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 
 // Workers that are processes of their own, started as an engine starts them, give the same bytes.
 func TestWorkersOfTheirOwn(t *testing.T) {
-	path := job(t)
+	path := testJob(t)
 	d := on(t, path)
 	workers{}.use(t)
 	fatal.If(t, d.train(t.Context()))
@@ -231,7 +233,7 @@ func TestWorkersOfTheirOwn(t *testing.T) {
 // Workers with other instructions make the same parts, which the engine compares with those that are
 // there already.
 func TestInstructionSets(t *testing.T) {
-	path, told := job(t), filepath.Join(t.TempDir(), "told")
+	path, told := testJob(t), filepath.Join(t.TempDir(), "told")
 	workers{told: told, environment: map[string]string{"GODEBUG": "cpu.avx2=off"}}.use(t)
 	d, j := withHandover(t, path)
 	folder := filepath.Join(d.task.Output, partsPrefix+j.Handover[:16])
@@ -257,7 +259,7 @@ func demandSets(t *testing.T, told string, least int) {
 }
 
 // A row that cannot be used fails the job with our error, which names file and row.
-func TestBadRowFailsTheJob(t *testing.T) { badRow(t, job(t), 60) }
+func TestBadRowFailsTheJob(t *testing.T) { badRow(t, testJob(t), 60) }
 
 // badRow puts a bad row into the middle file of a job's lake, whose files have this many rows.
 func badRow(t *testing.T, path string, n int) {
@@ -329,9 +331,9 @@ func unrelated(n int, seed uint64) []row {
 // A part that is made again, in the same process, by another one, or as an element that occurs
 // twice, has the same bytes. Other bytes are refused.
 func TestPartsMadeTwice(t *testing.T) {
-	d, j := withHandover(t, job(t))
+	d, j := withHandover(t, testJob(t))
 	part := func() []byte {
-		data, err := j.part(t.Context(), pipeline.Part{Number: 2, Of: 3})
+		data, err := j.part(t.Context(), pass.Part{Number: 2, Of: 3})
 		fatal.If(t, err)
 		return data
 	}
@@ -355,7 +357,7 @@ func TestPartsMadeTwice(t *testing.T) {
 
 // A driver that is started again, or twice, publishes the same artifact or none.
 func TestPublishesOnce(t *testing.T) {
-	path := job(t)
+	path := testJob(t)
 	d, old := withHandover(t, path)
 	want := alone(t, path)
 	var running sync.WaitGroup
@@ -380,7 +382,7 @@ func TestPublishesOnce(t *testing.T) {
 	demandSame(t, want, d.published(t))
 	fatal.If(t, d.train(t.Context())) // by a driver that is started anew
 	passes.Clear()
-	if _, err := old.part(t.Context(), pipeline.Whole); !errors.Is(err, pipeline.ErrChanged) {
+	if _, err := old.part(t.Context(), pass.Whole); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("a worker of the earlier driver goes on: %v", err)
 	}
 	finished(t, d.certify(t.Context()))
@@ -390,7 +392,7 @@ func TestPublishesOnce(t *testing.T) {
 // A driver that is killed, at any moment, publishes a whole artifact or none; started again it
 // publishes that of pacsgp train.
 func TestKilledDriver(t *testing.T) {
-	path := job(t)
+	path := testJob(t)
 	d, want := on(t, path), alone(t, path)
 	self, err := os.Executable()
 	fatal.If(t, err)
@@ -426,7 +428,7 @@ func TestKilledDriver(t *testing.T) {
 // Another arithmetic is refused by name before a row is read, by drivers, by workers and through the
 // engine.
 func TestOtherArithmeticIsRefused(t *testing.T) {
-	d, j := withHandover(t, job(t))
+	d, j := withHandover(t, testJob(t))
 	path := filepath.Join(d.task.Output, config.HandoverFile)
 	data, err := os.ReadFile(path)
 	fatal.If(t, err)
@@ -440,7 +442,7 @@ func TestOtherArithmeticIsRefused(t *testing.T) {
 	j.Handover = hex.EncodeToString(digest[:])
 	fatal.If(t, os.RemoveAll(filepath.Join(filepath.Dir(j.Job), "lake"))) // nobody reads it
 	fatal.If(t, os.Mkdir(filepath.Join(filepath.Dir(j.Job), "lake"), 0o700))
-	_, worker := j.part(t.Context(), pipeline.Whole)
+	_, worker := j.part(t.Context(), pass.Whole)
 	engine := execute(t.Context(), parts(j, t.TempDir(), []int{1}, 1))
 	for who, err := range map[string]error{"driver": d.certify(t.Context()), "worker": worker, "engine": engine} {
 		if err == nil || !strings.Contains(err.Error(), `arithmetic "another"`) {

@@ -23,6 +23,9 @@ import (
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -52,7 +55,7 @@ func newDriver(ctx context.Context, path string, stdout, stderr io.Writer) (*dri
 	d := &driver{path: path, task: task, out: task.Place(durable.OS{}), console: console{stdout, stderr}}
 	d.how = task.KeepingBadRows(durable.OS{}, d.say)
 	d.how.Software, d.how.Report = config.Software(), config.Report(d.out)
-	d.how.Observer = pipeline.Observer{Notice: d.say, Event: d.say}
+	d.how.Observer = job.Observer{Notice: d.say, Event: d.say}
 	for _, text := range task.Notices() {
 		d.say(text)
 	}
@@ -83,7 +86,7 @@ func (d *driver) train(ctx context.Context) error {
 }
 
 // firstPass has the parts of the first pass made, and lends them, merged, to use.
-func (d *driver) firstPass(ctx context.Context, use func(*pipeline.Pass) error) error {
+func (d *driver) firstPass(ctx context.Context, use func(*pass.Pass) error) error {
 	d.say("the engine makes the first pass")
 	h, err := d.task.Handover()
 	if err != nil {
@@ -200,7 +203,7 @@ func (d *driver) parts(ctx context.Context) (int, error) {
 }
 
 // partsFor is the number of parts of a pass over these shards.
-func partsFor(shards []pipeline.Shard) int {
+func partsFor(shards []dataset.Shard) int {
 	var rows int64
 	for _, shard := range shards {
 		rows += shard.Rows

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // What ends the first pass ends it on an engine with the words of pacsgp train: an error of a row with
@@ -25,7 +25,7 @@ func TestErrorsOfTheFirstPass(t *testing.T) {
 		"too many bad rows": {func(rows []row) { rows[7].X2 = math.NaN() }, []string{"bad_rows: {tolerance: 0.1 %}"}, false, "break a row rule"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := job(t, c.lines...)
+			path := testJob(t, c.lines...)
 			for i, file := range lakeOf(t, path) {
 				rows := unrelated(60, uint64(i))
 				if i == 1 || name == "constant column" {
@@ -66,11 +66,11 @@ func constant(rows []row, v float64) {
 
 // A lake that changes between the two passes ends in no certificate.
 func TestLakeChangesBetweenThePasses(t *testing.T) {
-	path := job(t)
+	path := testJob(t)
 	d := on(t, path)
 	fatal.If(t, d.train(t.Context()))
 	replace(t, lakeOf(t, path)[1], unrelated(60, 5))
-	if err := d.certify(t.Context()); !errors.Is(err, pipeline.ErrChanged) {
+	if err := d.certify(t.Context()); !errors.Is(err, job.ErrChanged) {
 		t.Errorf("certify() = %v", err)
 	}
 	d.nothingPublished(t)

@@ -16,7 +16,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/cmd/config"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // register makes the functions of the pipeline known, to the driver and to workers.
@@ -55,7 +56,7 @@ type makePart struct {
 
 // ProcessElement makes one part.
 func (f *makePart) ProcessElement(ctx context.Context, number int, emit func(int, []byte)) error {
-	part := pipeline.Part{Number: number, Of: f.Of}
+	part := pass.Part{Number: number, Of: f.Of}
 	data, err := passOf{f.Job, f.Handover, f.Name}.part(ctx, part)
 	if err != nil {
 		return fmt.Errorf("part %s of the %s pass: %w", part, f.Name, err)
@@ -85,7 +86,7 @@ func (f *keepPart) ProcessElement(_ context.Context, number int, copies func(*[]
 			first = data
 		}
 		if !bytes.Equal(first, data) {
-			return fmt.Errorf("%w: part %d of %d was made twice, with different bytes", pipeline.ErrPart, number, f.Of)
+			return fmt.Errorf("%w: part %d of %d was made twice, with different bytes", pass.ErrPart, number, f.Of)
 		}
 	}
 	if there {
@@ -109,14 +110,14 @@ type passOf struct {
 // A prepared pass makes one part at a time, with all workers of the job.
 type prepared struct {
 	sync.Mutex
-	pass *pipeline.Prepared // nil: not yet
+	pass *pass.Prepared // nil: not yet
 }
 
 // passes are those of this process: each is prepared once, not for each part.
 var passes sync.Map // of *prepared, by passOf
 
 // part makes a part of the pass.
-func (t passOf) part(ctx context.Context, part pipeline.Part) ([]byte, error) {
+func (t passOf) part(ctx context.Context, part pass.Part) ([]byte, error) {
 	value, _ := passes.LoadOrStore(t, &prepared{})
 	p, _ := value.(*prepared)
 	p.Lock()
@@ -152,7 +153,7 @@ func forget(pass passOf) {
 
 // prepare reads job and handover, and the model of a last pass. Those of another program or training are
 // refused.
-func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
+func (t passOf) prepare(ctx context.Context) (*pass.Prepared, error) {
 	task, err := readJob(ctx, t.Job)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (t passOf) prepare(ctx context.Context) (*pipeline.Prepared, error) {
 		return nil, err
 	}
 	if h.Digest != t.Handover {
-		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, pipeline.ErrChanged, h.Digest, t.Handover)
+		return nil, fmt.Errorf("%s: %w: the SHA-256 of its handover is %s, not %s: it was trained again", task.Output, job.ErrChanged, h.Digest, t.Handover)
 	}
 	return config.Prepare(ctx, task, h)
 }

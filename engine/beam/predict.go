@@ -21,7 +21,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/internal/objects"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/report"
 )
 
@@ -257,7 +257,7 @@ func predict(ctx context.Context, args []string, c console) error {
 // write has the predictions of all shards made, and publishes them.
 func (s Scoring) write(ctx context.Context, folder string, shards int) (found record, err error) {
 	if shards == 0 {
-		return found, fmt.Errorf("%w: there are no rows to predict", pipeline.ErrData)
+		return found, fmt.Errorf("%w: there are no rows to predict", job.ErrData)
 	}
 	to, err := hold(folder)
 	if err != nil {

@@ -65,7 +65,7 @@ func wide(t *testing.T, folder string) {
 // certifiedJob is the output of a small job, and a lake to predict beside it.
 func certifiedJob(t *testing.T) (out, lake string) {
 	t.Helper()
-	out = outputOf(t, job(t))
+	out = outputOf(t, testJob(t))
 	lake = filepath.Join(filepath.Dir(out), "wide")
 	wide(t, lake)
 	return out, lake

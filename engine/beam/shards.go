@@ -18,6 +18,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -32,7 +34,7 @@ type Scoring struct {
 // A predictor is a model with rows to predict.
 type predictor struct {
 	by   config.Predictor
-	rows pipeline.Opened
+	rows dataset.Opened
 }
 
 // A readied predictor is that of a process, which reads it once, not for each shard. It predicts one
@@ -47,8 +49,8 @@ type readied struct {
 var predictors sync.Map // of *readied, by Scoring.Of
 
 // resources are those of a process.
-func resources() pipeline.Resources {
-	return pipeline.Resources{Workers: runtime.GOMAXPROCS(0)}.WithDefaults()
+func resources() job.Resources {
+	return job.Resources{Workers: runtime.GOMAXPROCS(0)}.WithDefaults()
 }
 
 // open reads model and certificate, and lists the rows.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // Where bad rows are tolerated, a record with a bad value is a row with a NaN there, and
@@ -49,7 +49,7 @@ func TestBadRecordsAreRowsWhereTheyAreTolerated(t *testing.T) {
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
 	rowsOf := func(w *Window) [][2]float64 {
-		src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y", Mark: true})
+		src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"x"}, Target: "in.y", Mark: true})
 		fatal.If(t, err)
 		rows, _ := read(t, src)
 		return rows

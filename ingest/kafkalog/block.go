@@ -12,7 +12,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Columns of a spool with the place of a row.
@@ -32,7 +32,7 @@ type block struct {
 	offsets []int64     // [rows]
 	times   []int64     // [rows], milliseconds since 1970
 	topic   string      // "": rows have no place
-	encoded pipeline.Encodings
+	encoded job.Encodings
 }
 
 func newBlock(cfg Config) *block {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A cluster is a broker in this process and a topic of it.
@@ -75,14 +75,14 @@ func configIn(client *broker.Client, folder string) Config {
 }
 
 // values reads all rows of a window, in order.
-func values(t *testing.T, w *Window) (rows [][2]float64, digests []pipeline.ColumnDigest) {
+func values(t *testing.T, w *Window) (rows [][2]float64, digests []dataset.ColumnDigest) {
 	t.Helper()
-	src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y"})
+	src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"x"}, Target: "in.y"})
 	fatal.If(t, err)
 	return read(t, src)
 }
 
-func read(t *testing.T, src pipeline.Source) (rows [][2]float64, digests []pipeline.ColumnDigest) {
+func read(t *testing.T, src dataset.Source) (rows [][2]float64, digests []dataset.ColumnDigest) {
 	t.Helper()
 	for i := range src.Shards() {
 		b, err := src.Open(t.Context(), i)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -14,9 +14,9 @@ func TestSource(t *testing.T) {
 	fill(t, p, 500, 2)
 	w, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
-	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
+	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source {
 		t.Helper()
-		src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"x"}, Target: "in.y"})
+		src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"x"}, Target: "in.y"})
 		fatal.If(t, err)
 		return src
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A window of so many rows has as many, those of a backlog from all partitions and those
@@ -122,7 +122,7 @@ func TestWindowOfTime(t *testing.T) {
 	at(0, 11*time.Minute)
 	w, err := Spool(t.Context(), cfg)
 	fatal.If(t, err)
-	want := []pipeline.Segment{{Topic: "rows", First: 0, End: 2, Rows: 2}, {Topic: "rows", Partition: 1, First: 0, End: 2, Rows: 2}}
+	want := []dataset.Segment{{Topic: "rows", First: 0, End: 2, Rows: 2}, {Topic: "rows", Partition: 1, First: 0, End: 2, Rows: 2}}
 	if !slices.Equal(w.Segments, want) || !maps.Equal(w.Ends, map[int]int64{0: 2, 1: 2, 2: 0}) {
 		t.Errorf("segments %+v and ends %v, want %+v", w.Segments, w.Ends, want)
 	}

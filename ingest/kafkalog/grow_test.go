@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A partition that is added while a window of a stream is open is in the next one, from its earliest
@@ -26,7 +26,7 @@ func TestNextWindowTakesInNewPartitions(t *testing.T) {
 	cfg := c.config(t)
 	first, second := cfg.Folder, t.TempDir()
 	cfg.Folder, cfg.Group, cfg.Rows = "", "trainers", 20
-	w := &Windows{Config: cfg, Folder: func(n int64) string { return []string{first, second}[n] }, Rows: func(*Window, string) pipeline.Rows { return nil }}
+	w := &Windows{Config: cfg, Folder: func(n int64) string { return []string{first, second}[n] }, Rows: func(*Window, string) dataset.Rows { return nil }}
 	quiet := func(int64) func(int64) { return func(int64) {} }
 	open := make(chan struct{})
 	c.ControlKey(kmsg.Fetch.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // spoolFormat names the version of the manifest.
@@ -45,7 +45,7 @@ type manifest struct {
 
 // A segment of a spool and its file.
 type segment struct {
-	pipeline.Segment
+	dataset.Segment
 
 	File    string `json:"file"`
 	Letters string `json:"letters,omitempty"` // the file of its dead letters

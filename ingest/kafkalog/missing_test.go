@@ -9,13 +9,14 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
 // A record without a filled feature makes a good row, of a decoder and of a spool that tolerates none.
 func TestMissingValues(t *testing.T) {
-	cfg := Config{Columns: []string{"a", "b"}, Encoded: pipeline.Encodings{{Column: "a", Scaled: true, Fill: &pipeline.Fill{}}}}
+	cfg := Config{Columns: []string{"a", "b"}, Encoded: job.Encodings{{Column: "a", Scaled: true, Fill: &job.Fill{}}}}
 	decoders, err := cfg.Decoders(t.Context(), 1)
 	fatal.If(t, err)
 	lines := []string{`{"b": 1}`, `{"a": null, "b": 2}`, `{"a": 9007199254740993, "b": 3}`, `{"a": 1, "b": null}`}
@@ -34,7 +35,7 @@ func TestMissingValues(t *testing.T) {
 	cfg.Folder = t.TempDir()
 	w, err := SpoolStream(t.Context(), cfg, strings.NewReader(strings.Join(lines[:3], "\n")))
 	fatal.If(t, err)
-	src, err := w.Open(t.Context(), pipeline.Choice{Features: []string{"a"}, Target: "b", Encoded: cfg.Encoded})
+	src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"a"}, Target: "b", Encoded: cfg.Encoded})
 	fatal.If(t, err)
 	if columns, _ := pipelinetest.Read(t, src, 0); !math.IsNaN(columns[0][2]) || columns[1][2] != 3 {
 		t.Errorf("the spool has %v", columns)

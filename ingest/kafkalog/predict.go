@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -143,7 +144,7 @@ type unpredictedBatch struct {
 func (unpredictedBatch) File(context.Context) (score.File, error) { return score.File{}, nil }
 
 // decodersOf returns n decoders of a model's features.
-func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) ([]*Decoder, error) {
+func (u *Unpredicted) decodersOf(ctx context.Context, m pass.Model, n int) ([]*Decoder, error) {
 	cfg := u.Config
 	cfg.Columns, cfg.Encoded = m.Meta.Inputs(), m.Meta.Encode
 	if u.Labels {
@@ -153,7 +154,7 @@ func (u *Unpredicted) decodersOf(ctx context.Context, m pipeline.Model, n int) (
 }
 
 // Fits returns an error if no record has some feature of a model.
-func (t unpredictedBatch) Fits(ctx context.Context, m pipeline.Model) error {
+func (t unpredictedBatch) Fits(ctx context.Context, m pass.Model) error {
 	decoders, err := t.of.decodersOf(ctx, m, 1)
 	if err != nil || len(t.Records) == 0 {
 		return err

@@ -9,16 +9,16 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A Window has the spooled rows of a frozen window of a topic.
 type Window struct {
-	Segments []pipeline.Segment // the shards, in order; nil: the rows come from a stream
-	Paths    []string           // of the shards' files
-	Firsts   map[int]int64      // offset at which the window begins, by partition
-	Ends     map[int]int64      // offset behind the window, by partition
-	Identity broker.Identity    // of the topic; zero for a replay, or if brokers do not tell
+	Segments []dataset.Segment // the shards, in order; nil: the rows come from a stream
+	Paths    []string          // of the shards' files
+	Firsts   map[int]int64     // offset at which the window begins, by partition
+	Ends     map[int]int64     // offset behind the window, by partition
+	Identity broker.Identity   // of the topic; zero for a replay, or if brokers do not tell
 
 	letters []string // files of dead letters, by segment; "": it has none
 }
@@ -42,7 +42,7 @@ func (s *spool) window() *Window {
 }
 
 // ordered returns the window in the order of the replayed segments.
-func (s *spool) ordered(segments []pipeline.Segment) (*Window, error) {
+func (s *spool) ordered(segments []dataset.Segment) (*Window, error) {
 	found := s.window()
 	w := &Window{Firsts: found.Firsts, Ends: found.Ends}
 	for _, g := range segments {
@@ -68,15 +68,15 @@ func (w *Window) Rows() int64 {
 type Source struct {
 	*lake.Source
 
-	segments []pipeline.Segment
+	segments []dataset.Segment
 }
 
-var _ pipeline.Source = (*Source)(nil)
+var _ dataset.Source = (*Source)(nil)
 
-// Open opens the spool. A window without rows is [pipeline.ErrNoRows].
-func (w *Window) Open(ctx context.Context, want pipeline.Choice) (*Source, error) {
+// Open opens the spool. A window without rows is [dataset.ErrNoRows].
+func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error) {
 	if len(w.Paths) == 0 {
-		return nil, fmt.Errorf("kafka: %w", pipeline.ErrNoRows)
+		return nil, fmt.Errorf("kafka: %w", dataset.ErrNoRows)
 	}
 	src, err := lake.Open(ctx, lake.Config{
 		Paths: w.Paths, Features: want.Features, Exclude: want.Exclude, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
@@ -92,10 +92,10 @@ func (w *Window) Open(ctx context.Context, want pipeline.Choice) (*Source, error
 }
 
 // Files returns none: the files of a spool do not last, so that no manifest lists them.
-func (*Source) Files() []pipeline.File { return nil }
+func (*Source) Files() []dataset.File { return nil }
 
 // Shards returns the segments in order.
-func (s *Source) Shards() []pipeline.Shard {
+func (s *Source) Shards() []dataset.Shard {
 	shards := s.Source.Shards()
 	for i := range shards {
 		if s.segments == nil { // of a stream

@@ -17,7 +17,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // FormatJSON is the format of records that are one JSON object each.
@@ -64,15 +65,15 @@ type Config struct {
 	Topic      string
 	Partitions []int // nil means all
 	From, To   Position
-	Rows       int64              // if not 0, the window closes with so many rows, not at To
-	For        time.Duration      // if not 0, the window closes so long after its first record, not at To
-	Least      int64              // with For: a window of fewer offsets goes on for as long again
-	Group      string             // of consumers, for the position Committed
-	Format     string             // of the records: one of Formats; "" means FormatJSON
-	Schema     string             // with [FormatAvro]: the schema of all records, or ""
-	Registry   *Schemas           // with [FormatAvro]: the schemas whose ids begin the records, or nil
-	Columns    []string           // features and target
-	Encoded    pipeline.Encodings // of features, of which some may be missing
+	Rows       int64         // if not 0, the window closes with so many rows, not at To
+	For        time.Duration // if not 0, the window closes so long after its first record, not at To
+	Least      int64         // with For: a window of fewer offsets goes on for as long again
+	Group      string        // of consumers, for the position Committed
+	Format     string        // of the records: one of Formats; "" means FormatJSON
+	Schema     string        // with [FormatAvro]: the schema of all records, or ""
+	Registry   *Schemas      // with [FormatAvro]: the schemas whose ids begin the records, or nil
+	Columns    []string      // features and target
+	Encoded    job.Encodings // of features, of which some may be missing
 	// Tolerant spools bad rows with NaN for each bad value, and a record that cannot be read as one
 	// row of NaN. Else the first of them is an error.
 	Tolerant bool
@@ -227,8 +228,8 @@ func since(offsets, earliest map[int]int64) map[int]int64 {
 }
 
 // Replay consumes the rows of these segments into an empty folder. Another number of rows than a
-// segment states is [pipeline.ErrRefused].
-func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Window, error) {
+// segment states is [job.ErrRefused].
+func Replay(ctx context.Context, cfg Config, segments []dataset.Segment) (*Window, error) {
 	if len(segments) == 0 {
 		return nil, errors.New("kafka: no segment is named")
 	}
@@ -244,7 +245,7 @@ func Replay(ctx context.Context, cfg Config, segments []pipeline.Segment) (*Wind
 	if s.m.Spans != nil {
 		return nil, fmt.Errorf("kafka: %s holds a spool already", cfg.Folder)
 	}
-	ends := map[int][]pipeline.Segment{}
+	ends := map[int][]dataset.Segment{}
 	for i, g := range segments {
 		if g.Topic != cfg.Topic {
 			return nil, fmt.Errorf("kafka: segment %d is of the topic %q, the first of %q: one topic is replayed", i, g.Topic, cfg.Topic)
@@ -324,7 +325,7 @@ func (s *spool) clean() error {
 
 // consume reads all partitions to their ends, a few at a time. Segments are cut as given, by
 // partition, or else by rows.
-func (s *spool) consume(ctx context.Context, ends map[int][]pipeline.Segment) error {
+func (s *spool) consume(ctx context.Context, ends map[int][]dataset.Segment) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(tailsAtOnce)
 	for _, of := range s.m.Spans {
@@ -368,7 +369,7 @@ func (s *spool) sort() {
 }
 
 // partition reads one partition to its end, from where its last segment ended.
-func (s *spool) partition(ctx context.Context, of span, ends []pipeline.Segment) error {
+func (s *spool) partition(ctx context.Context, of span, ends []dataset.Segment) error {
 	w, err := s.writer(ctx, of, ends)
 	if err != nil {
 		return err
@@ -396,7 +397,7 @@ func (cfg Config) upTo(first, end int64) int64 {
 }
 
 // writer returns the writer of a partition, behind its last segment.
-func (s *spool) writer(ctx context.Context, of span, ends []pipeline.Segment) (*writer, error) {
+func (s *spool) writer(ctx context.Context, of span, ends []dataset.Segment) (*writer, error) {
 	w := &writer{spool: s, ends: ends, partition: of.Partition, first: of.First, block: newBlock(s.cfg)}
 	s.mu.Lock()
 	for _, g := range s.m.Segments {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 func floats(record arrow.Record, column int) []float64 {
@@ -39,7 +39,7 @@ func TestWindow(t *testing.T) {
 	}
 	w, err := Spool(t.Context(), c.config(t))
 	fatal.If(t, err)
-	wantSegments := []pipeline.Segment{
+	wantSegments := []dataset.Segment{
 		{Topic: "rows", Partition: 0, First: 0, End: 100, Rows: 100},
 		{Topic: "rows", Partition: 1, First: 0, End: 100, Rows: 100},
 		{Topic: "rows", Partition: 2, First: 0, End: 100, Rows: 100},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // SpoolStream consumes a stream into the folder. The first byte decides whether it is an Arrow IPC
@@ -207,7 +207,7 @@ func (r *streamReader) place(ctx context.Context, rows int) error {
 
 func (r *streamReader) flush() error {
 	rows := int64(r.block.rows())
-	g := segment{File: fileName(len(r.spool.m.Segments), 0), Segment: pipeline.Segment{First: r.rows, End: r.rows + rows, Rows: rows}}
+	g := segment{File: fileName(len(r.spool.m.Segments), 0), Segment: dataset.Segment{First: r.rows, End: r.rows + rows, Rows: rows}}
 	if err := r.spool.store(g, r.block); err != nil {
 		return err
 	}

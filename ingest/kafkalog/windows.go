@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 )
 
@@ -16,7 +17,7 @@ type Windows struct {
 	// Folder returns the folder for the spool of window n.
 	Folder func(n int64) string
 	// Rows returns the rows of a window in a folder.
-	Rows func(w *Window, folder string) pipeline.Rows
+	Rows func(w *Window, folder string) dataset.Rows
 }
 
 var _ stream.Windows = (*Windows)(nil)

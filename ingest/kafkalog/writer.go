@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A writer cuts the records of a partition into segments.
 type writer struct {
 	spool     *spool
-	ends      []pipeline.Segment // the next segments of a replay; nil: segments are cut by their rows
+	ends      []dataset.Segment // the next segments of a replay; nil: segments are cut by their rows
 	partition int
 	number    int        // of the next segment, unless the window closes by its rows
 	next      func() int // returns the number of the next segment
@@ -109,7 +110,7 @@ func (w *writer) close() {
 // flush stores the rows as a segment that ends before the offset next.
 func (w *writer) flush(next int64) error {
 	number := w.next()
-	g := segment{File: fileName(number, w.partition), Segment: pipeline.Segment{
+	g := segment{File: fileName(number, w.partition), Segment: dataset.Segment{
 		Topic: w.spool.cfg.Topic, Partition: int64(w.partition), First: w.first, End: next, Rows: int64(w.block.rows()),
 	}}
 	if len(w.ends) > 0 {
@@ -118,7 +119,7 @@ func (w *writer) flush(next int64) error {
 		g.First, g.End = want.First, want.End
 		if g.Segment != want {
 			return fmt.Errorf("kafka: topic %q, partition %d: there are %d rows at the offsets %d to %d, the certificate says %d: %w",
-				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, pipeline.ErrRefused)
+				g.Topic, w.partition, g.Rows, g.First, g.End-1, want.Rows, job.ErrRefused)
 		}
 	}
 	g.Bytes = w.letters.size

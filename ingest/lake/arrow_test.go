@@ -22,7 +22,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A manyTyped row has a value of each type that both formats have.
@@ -117,7 +117,7 @@ func parquetFile(t *testing.T, path string, rows []manyTyped, group int) {
 var manyFeatures = []string{"at", "double", "flag", "float", "int", "level", "price"}
 
 // digestsOf reads all shards and returns their digests.
-func digestsOf(t *testing.T, path string, bad ingest.BadRows) []pipeline.ColumnDigest {
+func digestsOf(t *testing.T, path string, bad ingest.BadRows) []dataset.ColumnDigest {
 	t.Helper()
 	src, err := lake.Open(t.Context(), lake.Config{Paths: []string{path}, Features: manyFeatures, Target: "long", BadRows: bad})
 	fatal.If(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // batches reads one row group. It holds at most one page a column.
@@ -173,11 +173,11 @@ func (b *batches) finish() error {
 }
 
 // ColumnDigests returns the digests of the columns, nil without digests.
-func (b *batches) ColumnDigests() []pipeline.ColumnDigest {
+func (b *batches) ColumnDigests() []dataset.ColumnDigest {
 	if b.digests == nil {
 		return nil
 	}
-	digests := make([]pipeline.ColumnDigest, len(b.digests))
+	digests := make([]dataset.ColumnDigest, len(b.digests))
 	for j, d := range b.digests {
 		digests[j] = d.Sum()
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -149,7 +149,7 @@ func valuesOf(b *testing.B) func(parquet.Page) {
 }
 
 // readShards reads all rows of a source.
-func readShards(b *testing.B, src pipeline.Source) {
+func readShards(b *testing.B, src dataset.Source) {
 	for i := range src.Shards() {
 		_, err := pipelinetest.Each(b.Context(), src, i, nil)
 		fatal.If(b, err)

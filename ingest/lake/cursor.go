@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // checkedAtOnce is the number of values that are decoded and checked at a time, in the processor's
@@ -19,9 +19,9 @@ type cursor struct {
 
 	seen statistics
 
-	texts  pipeline.ColumnTexts // of a column of text
-	known  map[string]float64   // the latest labels of texts
-	failed error                // of a label
+	texts  job.ColumnTexts    // of a column of text
+	known  map[string]float64 // the latest labels of texts
+	failed error              // of a label
 }
 
 // reset puts c before the first row of a chunk and keeps its buffers. The cursors of one
@@ -34,7 +34,7 @@ func (c *cursor) reset(src io.ReaderAt, col *column, ch chunk, codec *decompress
 	c.walker.reset(src, col, width, ch, codec, shared)
 	c.make, c.null, c.slack, c.seen, c.failed = c.numbers, ingest.Null.Cell(), slack, newStatistics(), nil
 	if col.Text {
-		c.make, c.texts, c.known = c.labels, pipeline.ColumnTexts{}, map[string]float64{}
+		c.make, c.texts, c.known = c.labels, job.ColumnTexts{}, map[string]float64{}
 		c.bound(mostLabelPage)
 	}
 }

@@ -1,5 +1,5 @@
 // Package lake reads the rows of a lake: Parquet and Arrow files, directories with hive keys,
-// globs. It implements [pipeline.Source]; a shard is one row group, or one record batch of an
+// globs. It implements [dataset.Source]; a shard is one row group, or one record batch of an
 // Arrow file, which the library of Apache Arrow reads (arrow.go). All else here is about
 // Parquet.
 //

@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -32,7 +33,7 @@ func Example() {
 	if err := rows.WriteLake(ctx, folder+"/lake", 2, 0, 2000); err != nil {
 		panic(err)
 	}
-	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
+	job := must(job.Job{Target: "y", Loss: job.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}}.WithDefaults())
 	out := sinklake.NewOutput(folder+"/out", nil)
 	o := must(pipeline.Train(ctx, job, lake.Rows{folder + "/lake"}, out, pipeline.RunConfig{Software: "example 1.0"}))
 	mean := o.Result.Certificate.About(certify.PredictorMean)
@@ -46,7 +47,7 @@ func Example_schedule() {
 	ctx, folder := context.Background(), must(os.MkdirTemp("", "lake"))
 	defer os.RemoveAll(folder)
 	rows := must(synth.New(synth.Config{Noise: 0.1, Features: 1}))
-	job := must(pipeline.Job{Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, Repeated: true}.WithDefaults())
+	job := must(job.Job{Target: "y", Loss: job.LossDecl{Epsilon: 0.6}, Delta: 0.01, Inducing: []int{20}, Repeated: true}.WithDefaults())
 	var s schedule.Scheduler
 	waves := &schedule.Job{
 		Name: "waves", Job: job, Output: sinklake.NewOutput(folder+"/out", nil), Lake: lake.Listing{Paths: lake.Rows{folder + "/lake"}, Folder: folder},

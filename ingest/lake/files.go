@@ -16,12 +16,13 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A File is a data file with its columns by the footer.
 type File struct {
-	pipeline.File
+	dataset.File
 
 	Columns []ingest.Column // of the file, then the keys of its path
 }
@@ -202,7 +203,7 @@ func (f *dataFile) key(name string) float64 {
 		if k.name == name {
 			v, ok := hiveNumber(k.value)
 			if !ok || f.column(name).Text {
-				v = pipeline.Label(k.value)
+				v = job.Label(k.value)
 			}
 			return v
 		}
@@ -211,7 +212,7 @@ func (f *dataFile) key(name string) float64 {
 }
 
 func (f *dataFile) summary() File {
-	s := File{File: pipeline.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified, Tag: f.tag}}
+	s := File{File: dataset.File{Path: f.path, Bytes: f.size, Rows: f.rows, RowGroups: len(f.groups), Footer: f.sum, Modified: f.modified, Tag: f.tag}}
 	for _, c := range f.columns {
 		s.Columns = append(s.Columns, c.Column)
 	}

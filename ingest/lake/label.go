@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // mostLabelPage bounds the bytes of a page of labels, decompressed.
@@ -13,13 +13,13 @@ const mostLabelPage = 16 << 20
 // mostKnown bounds the labels that a cursor remembers.
 const mostKnown = 1 << 12
 
-// labels makes the numbers of [pipeline.Label] of texts.
+// labels makes the numbers of [job.Label] of texts.
 func (c *cursor) labels(dst []float64, from *decoded, at int) {
 	for i := range dst {
 		text := from.texts[from.offsets[at+i]:from.offsets[at+i+1]]
 		v, known := c.known[string(text)]
 		if !known {
-			v = pipeline.Label(string(text))
+			v = job.Label(string(text))
 			c.failed = errors.Join(c.failed, c.texts.Check(string(text), v))
 			if len(c.known) == mostKnown {
 				clear(c.known)
@@ -31,7 +31,7 @@ func (c *cursor) labels(dst []float64, from *decoded, at int) {
 }
 
 // checkTexts checks that a column of groups by texts has text, and the keys of paths.
-func checkTexts(files []*dataFile, texts pipeline.ColumnTexts) error {
+func checkTexts(files []*dataFile, texts job.ColumnTexts) error {
 	if texts.Column == "" {
 		return nil
 	}
@@ -43,7 +43,7 @@ func checkTexts(files []*dataFile, texts pipeline.ColumnTexts) error {
 			if k.name != texts.Column {
 				continue
 			}
-			if err := texts.Check(k.value, pipeline.Label(k.value)); err != nil {
+			if err := texts.Check(k.value, job.Label(k.value)); err != nil {
 				return fmt.Errorf("lake: %s: %w", f.path, err)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Text is read as the numbers of its labels, in every encoding and from keys of paths; a null is a bad
@@ -69,7 +69,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 						if !math.IsNaN(got) {
 							t.Errorf("a null is %v", got)
 						}
-					} else if got != pipeline.Label(want) {
+					} else if got != job.Label(want) {
 						t.Fatalf("row %d, column %d: %v, want that of %q", n, c, got, want)
 					}
 				}
@@ -85,7 +85,7 @@ func TestTextIsReadAsLabels(t *testing.T) {
 	if _, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Features: []string{"plain"}, Target: "y"}); err == nil || !strings.Contains(err.Error(), "not read as numbers") {
 		t.Errorf("text as a feature: %v", err)
 	}
-	if got := pipeline.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
+	if got := job.Label("Dongsi"); got != math.Trunc(got) || got >= 1<<53 {
 		t.Errorf("Label = %v", got)
 	}
 }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-var _ pipeline.Source = (*Source)(nil)
+var _ dataset.Source = (*Source)(nil)
 
 // Config says what to read.
 type Config struct {
@@ -24,12 +25,12 @@ type Config struct {
 	// Exclude names columns that are left out of the default features.
 	Exclude []string
 	// Labels are columns behind the features that tell units apart. Text is read as a number:
-	// see [pipeline.Label].
+	// see [job.Label].
 	Labels []string
 	// Texts are those of the groups of one of these columns.
-	Texts pipeline.ColumnTexts
+	Texts job.ColumnTexts
 	// Encoded are the encodings of features, of which some may be text.
-	Encoded pipeline.Encodings
+	Encoded job.Encodings
 	// Target is the last column. Empty means that there is none.
 	Target string
 	// BadRows is the treatment of rows that break a rule.
@@ -76,7 +77,7 @@ type Source struct {
 	bad       ingest.BadRows
 	batchRows int
 	digests   bool
-	texts     pipeline.ColumnTexts
+	texts     job.ColumnTexts
 	lanes     int       // goroutines that decode a row group
 	tools     sync.Pool // of *tools
 	cache     footerCache
@@ -197,8 +198,8 @@ func (s *Source) Columns() []string { return slices.Clone(s.columns) }
 func (s *Source) Notices() []string { return slices.Clone(s.notices) }
 
 // Files describes the files, by their footers.
-func (s *Source) Files() []pipeline.File {
-	all := make([]pipeline.File, len(s.files))
+func (s *Source) Files() []dataset.File {
+	all := make([]dataset.File, len(s.files))
 	for i, f := range s.files {
 		all[i] = f.File
 	}
@@ -206,21 +207,21 @@ func (s *Source) Files() []pipeline.File {
 }
 
 // Shards returns the row groups in order. Empty ones are left out.
-func (s *Source) Shards() []pipeline.Shard {
-	shards := make([]pipeline.Shard, len(s.shards))
+func (s *Source) Shards() []dataset.Shard {
+	shards := make([]dataset.Shard, len(s.shards))
 	for i, sh := range s.shards {
-		shards[i] = pipeline.Shard{
+		shards[i] = dataset.Shard{
 			First: sh.first,
 			Rows:  sh.group.rows,
 			Name:  fmt.Sprintf("%s, row group %d", sh.file.path, sh.group.index),
-			Place: pipeline.Place{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
+			Place: dataset.Place{In: sh.file.path, Part: sh.group.index, At: sh.group.first},
 		}
 	}
 	return shards
 }
 
 // Open opens the file of shard i again and starts to read its row group.
-func (s *Source) Open(ctx context.Context, i int) (pipeline.Batches, error) {
+func (s *Source) Open(ctx context.Context, i int) (dataset.Batches, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

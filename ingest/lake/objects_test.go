@@ -17,7 +17,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/objects/objectstest"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -43,7 +43,7 @@ func TestLakeInAStore(t *testing.T) {
 	of := func(t *testing.T, paths ...string) *lake.Source {
 		return open(t, lake.Config{Features: used, Target: "Y", Paths: paths, Decoders: 4})
 	}
-	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source { return of(t, s.Address("lake")) })
+	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source { return of(t, s.Address("lake")) })
 	for _, paths := range [][]string{{"lake"}, {"lake/day=2/", "lake/day=1/b.parquet"}, {"lake/*/[ac].parquet"}, {"lake/day=1/a.parquet"}} {
 		var here, there []string
 		for _, p := range paths {
@@ -53,8 +53,8 @@ func TestLakeInAStore(t *testing.T) {
 	}
 	far, near := of(t, s.Address("lake")), of(t, filepath.Join(dir, "lake"))
 	for i, f := range far.Files() {
-		if f.Tag != strings.Trim(s.Tag(strings.TrimPrefix(f.Path, s.Address(""))), `"`) || f.Listed(dir).Path != f.Path || near.Files()[i].Tag != "" {
-			t.Errorf("file %s: tag %s, listed as %s", f.Path, f.Tag, f.Listed(dir).Path)
+		if f.Tag != strings.Trim(s.Tag(strings.TrimPrefix(f.Path, s.Address(""))), `"`) || f.ListedFile(dir).Path != f.Path || near.Files()[i].Tag != "" {
+			t.Errorf("file %s: tag %s, listed as %s", f.Path, f.Tag, f.ListedFile(dir).Path)
 		}
 	}
 }
@@ -81,9 +81,9 @@ func TestManifestAndKeptColumnsInAStore(t *testing.T) {
 	_, s := inBoth(t)
 	files, _, err := lake.Files(t.Context(), []string{s.Address("lake")})
 	fatal.If(t, err)
-	want := files[1].Listed("")
+	want := files[1].ListedFile("")
 	want.Path = "elsewhere/b.parquet"
-	found, err := lake.Find(t.Context(), []string{s.Address("lake")}, []pipeline.ManifestFile{want})
+	found, err := lake.Find(t.Context(), []string{s.Address("lake")}, []dataset.ManifestFile{want})
 	fatal.If(t, err)
 	if diff := cmp.Diff([]string{s.Address("lake/day=1/b.parquet")}, found.Paths); diff != "" {
 		t.Error(diff)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
@@ -98,12 +99,12 @@ func (f unpredictedFile) File(ctx context.Context) (score.File, error) {
 }
 
 // Fits opens the file for a model.
-func (f unpredictedFile) Fits(ctx context.Context, m pipeline.Model) error {
+func (f unpredictedFile) Fits(ctx context.Context, m pass.Model) error {
 	_, err := f.open(ctx, m)
 	return err
 }
 
-func (f unpredictedFile) open(ctx context.Context, m pipeline.Model) (*Source, error) {
+func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error) {
 	target := ""
 	if f.of.cfg.Labels {
 		target = m.Meta.Target.Name

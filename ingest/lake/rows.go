@@ -5,17 +5,17 @@ import (
 	"math"
 
 	"github.com/pacsgp/pacsgp/ingest"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
 
 // Rows are the rows of these files, directories and globs.
 type Rows []string
 
-var _ pipeline.Rows = Rows(nil)
+var _ dataset.Rows = Rows(nil)
 
 // Open opens the files as [Open] does.
-func (r Rows) Open(ctx context.Context, want pipeline.Choice) (pipeline.Opened, error) {
+func (r Rows) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
 	src, err := Open(ctx, Config{
 		Paths: r, Features: want.Features, Exclude: want.Exclude, Labels: want.Labels, Texts: want.Texts, Encoded: want.Encoded, Target: want.Target, BadRows: ingest.Marking(want.Mark), Decoders: want.Decoders,
 		Pages: want.Pages, NoDigests: want.NoDigests,
@@ -45,14 +45,14 @@ func (l Listing) Files(ctx context.Context) ([]schedule.File, error) {
 	}
 	all := make([]schedule.File, len(files))
 	for i, f := range files {
-		all[i] = schedule.File{ManifestFile: f.Listed(l.Folder), Where: f.Path}
+		all[i] = schedule.File{ManifestFile: f.ListedFile(l.Folder), Where: f.Path}
 		all[i].Modified = &f.Modified
 	}
 	return all, nil
 }
 
 // Rows returns the rows of some of the files.
-func (l Listing) Rows(files []schedule.File) pipeline.Rows {
+func (l Listing) Rows(files []schedule.File) dataset.Rows {
 	paths := make(Rows, len(files))
 	for i, f := range files {
 		paths[i] = f.Where

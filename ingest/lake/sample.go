@@ -9,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A Sample has the files of a manifest as they were found among data.
@@ -23,7 +24,7 @@ type Sample struct {
 // and footer, wherever the lake is now. Equal files go to those of the manifest whose paths end most
 // alike: if one is gone, it is missing, and not another one. It opens only files with the size of one
 // of the sample.
-func Find(ctx context.Context, paths []string, files []pipeline.ManifestFile) (Sample, error) {
+func Find(ctx context.Context, paths []string, files []dataset.ManifestFile) (Sample, error) {
 	var found Sample
 	from := newStore()
 	names, err := list(ctx, from, paths)
@@ -97,7 +98,7 @@ func commonEnd(a, b string) int {
 }
 
 // absent describes a file of the manifest that is missing or has changed.
-func absent(f pipeline.ManifestFile, names []string) string {
+func absent(f dataset.ManifestFile, names []string) string {
 	end := f.Path
 	for strings.HasPrefix(end, "../") {
 		end = end[len("../"):]
@@ -123,7 +124,7 @@ func (s Sample) Err() error {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return fmt.Errorf("%w: of %s of the sample %d are not among the data as the manifest has them: %s",
-		pipeline.ErrRefused, count(len(s.Paths)+len(s.Missing), "file", "files"), len(s.Missing), text)
+		job.ErrRefused, count(len(s.Paths)+len(s.Missing), "file", "files"), len(s.Missing), text)
 }
 
 // Lines describes the result, for people.

@@ -14,7 +14,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -28,7 +28,7 @@ var (
 const writersTarget = "pm"
 
 // table reads all rows and digests each column over all shards.
-func table(t *testing.T, src pipeline.Source) (columns [][]float64) {
+func table(t *testing.T, src dataset.Source) (columns [][]float64) {
 	t.Helper()
 	columns = make([][]float64, len(src.Columns()))
 	for i := range src.Shards() {
@@ -52,7 +52,7 @@ func TestWritersSame(t *testing.T) {
 	if err != nil || len(files) != 56 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	var want []pipeline.ColumnDigest
+	var want []dataset.ColumnDigest
 	for _, path := range files {
 		name := filepath.Base(path)
 		src := open(t, lake.Config{Paths: []string{path}, BatchRows: 700})
@@ -106,7 +106,7 @@ func TestWritersGroups(t *testing.T) {
 }
 
 func TestWritersConformance(t *testing.T) {
-	pipelinetest.TestSource(t, func(t *testing.T) pipeline.Source {
+	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source {
 		return open(t, lake.Config{
 			Paths:     []string{writersData("groups", "pyarrow-rows777.parquet"), writersData("same", "pyarrow-optional.parquet")},
 			BatchRows: 250,
@@ -167,7 +167,7 @@ func TestMarkKeepsBadRows(t *testing.T) {
 }
 
 // readAll reads all rows; it returns the digests or the first error.
-func readAll(t testing.TB, src pipeline.Source) (digests []pipeline.ColumnDigest, err error) {
+func readAll(t testing.TB, src dataset.Source) (digests []dataset.ColumnDigest, err error) {
 	t.Helper()
 	for i := range src.Shards() {
 		some, err := pipelinetest.Each(t.Context(), src, i, nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/ingest/synth"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -120,7 +120,7 @@ func TestWriteLake(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lake")
 	g := newGenerator(t, synth.Config{Seed: 2, Noise: 0.1, Features: 11})
 	fatal.If(t, g.WriteLake(t.Context(), dir, 3, 0, 2500))
-	open := func(t *testing.T) pipeline.Source {
+	open := func(t *testing.T) dataset.Source {
 		src, err := lake.Open(t.Context(), lake.Config{Paths: []string{dir}, Target: "y"})
 		fatal.If(t, err)
 		return src

@@ -11,19 +11,23 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // TestOutput checks the contract of [pipeline.Output], and those of its sink and its checkpoints.
 // place makes an empty place, and returns a function that opens it as one more process would.
 func TestOutput(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Output)) {
 	t.Helper()
-	TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
+	TestSink(t, func(t *testing.T) func(*testing.T) pass.Sink {
 		next := inTurn(t, place(t))
-		return func(t *testing.T) pipeline.Sink { return next(t) }
+		return func(t *testing.T) pass.Sink { return next(t) }
 	})
-	TestCheckpoints(t, func(t *testing.T) func(*testing.T) pipeline.Checkpoints {
+	TestCheckpoints(t, func(t *testing.T) func(*testing.T) fit.Checkpoints {
 		next := inTurn(t, place(t))
-		return func(t *testing.T) pipeline.Checkpoints { return next(t).Checkpoint(pipeline.Digest{1}) }
+		return func(t *testing.T) fit.Checkpoints { return next(t).Checkpoint(job.Digest{1}) }
 	})
 	t.Run("hold", func(t *testing.T) { testHold(t, place(t)) })
 	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Output){
@@ -129,13 +133,13 @@ func publish(t *testing.T, o pipeline.Output, mean float64, software string) pip
 // A manifest about another sample than that of its certificate is refused.
 func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	shard := pipeline.Digest{7}
+	shard := job.Digest{7}
 	var c certify.Certificate
-	c.Ledger.Rows, c.Sample.Digest = 3, pipeline.SampleDigest([]pipeline.Digest{shard}).String()
+	c.Ledger.Rows, c.Sample.Digest = 3, dataset.SampleDigest([]job.Digest{shard}).String()
 	id := hexDigest([]byte("certificate"))
 	m := pipeline.Manifest{
 		Format: "pacsgp-manifest/1", Certificate: id, Sample: c.Sample.Digest,
-		Files: []pipeline.ManifestFile{{Path: "a.parquet", Bytes: 10, Rows: 3, Footer: id, Shards: []pipeline.ManifestShard{{Rows: 3, Digest: shard.String()}}}},
+		Files: []dataset.ManifestFile{{Path: "a.parquet", Bytes: 10, Rows: 3, Footer: id, Shards: []dataset.ManifestShard{{Rows: 3, Digest: shard.String()}}}},
 	}
 	must(t, "PutManifest", o.PutManifest(m))
 	o = next(t)
@@ -143,8 +147,8 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 	if err != nil || got.Sample != m.Sample || len(got.Files) != 1 || got.Files[0].Path != "a.parquet" || got.Files[0].Shards[0] != m.Files[0].Shards[0] {
 		t.Errorf("GetManifest = %+v, %v, want %+v", got, err, m)
 	}
-	c.Sample.Digest = pipeline.SampleDigest([]pipeline.Digest{{8}}).String()
-	if _, err := o.GetManifest(c, id); !errors.Is(err, pipeline.ErrRefused) {
+	c.Sample.Digest = dataset.SampleDigest([]job.Digest{{8}}).String()
+	if _, err := o.GetManifest(c, id); !errors.Is(err, job.ErrRefused) {
 		t.Errorf("a manifest of another sample: %v, want ErrRefused", err)
 	}
 	if _, err := o.GetManifest(c, hexDigest([]byte("none"))); err == nil {
@@ -155,21 +159,21 @@ func testManifests(t *testing.T, next func(*testing.T) pipeline.Output) {
 // Each job has a checkpoint of its own.
 func testCheckpointPlaces(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	save(t, o.Checkpoint(pipeline.Digest{1}), []byte("one"))
-	save(t, o.Checkpoint(pipeline.Digest{2}), []byte("two"))
-	must(t, "Clear", o.Checkpoint(pipeline.Digest{2}).Clear(t.Context()))
+	save(t, o.Checkpoint(job.Digest{1}), []byte("one"))
+	save(t, o.Checkpoint(job.Digest{2}), []byte("two"))
+	must(t, "Clear", o.Checkpoint(job.Digest{2}).Clear(t.Context()))
 	o = next(t)
-	for job, want := range [][]byte{1: []byte("one"), 2: nil, 3: nil} {
-		if job == 0 {
+	for j, want := range [][]byte{1: []byte("one"), 2: nil, 3: nil} {
+		if j == 0 {
 			continue
 		}
-		c := o.Checkpoint(pipeline.Digest{byte(job)})
+		c := o.Checkpoint(job.Digest{byte(j)})
 		kept(t, "opened again", c, want)
 		if place, there := c.Where(); place == "" || there != (want != nil) {
-			t.Errorf("job %d: Where = %q, %v, want a name and %v", job, place, there, want != nil)
+			t.Errorf("job %d: Where = %q, %v, want a name and %v", j, place, there, want != nil)
 		}
 	}
-	_, err := o.Notices([]pipeline.Digest{{1}})
+	_, err := o.Notices([]job.Digest{{1}})
 	must(t, "Notices", err)
 }
 
@@ -276,7 +280,7 @@ func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 	}
 	scheduled := func(n int, number int64) *pipeline.RunState {
 		r := state(n, pipeline.StateFailed)
-		r.Scheduled = &pipeline.Scheduled{Job: "night", Sequence: number, Files: []pipeline.ManifestFile{{Path: "b"}, {Path: "a"}}}
+		r.Scheduled = &pipeline.Scheduled{Job: "night", Sequence: number, Files: []dataset.ManifestFile{{Path: "b"}, {Path: "a"}}}
 		return r
 	}
 	for _, r := range []*pipeline.RunState{scheduled(0, 1), scheduled(1, 2), scheduled(2, 0), state(3, pipeline.StateFinished)} {
@@ -308,11 +312,11 @@ func testNumbers(t *testing.T, next func(*testing.T) pipeline.Output) {
 
 func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
 	o := next(t)
-	h := &pipeline.Handover{Format: pipeline.HandoverFormat, Model: hexDigest([]byte("no model"))}
+	h := &pass.Handover{Format: pass.HandoverFormat, Model: hexDigest([]byte("no model"))}
 	if err := o.PutHandover(t.Context(), h); err == nil {
 		t.Error("PutHandover without its model: no error")
 	}
-	must(t, "PutHandover of a first pass", o.PutHandover(t.Context(), &pipeline.Handover{Format: pipeline.HandoverFormat}))
+	must(t, "PutHandover of a first pass", o.PutHandover(t.Context(), &pass.Handover{Format: pass.HandoverFormat}))
 	h.Model = put(t, o, SmallModel(0.5))
 	for range 2 {
 		must(t, "PutHandover", o.PutHandover(t.Context(), h))
@@ -325,13 +329,13 @@ func testHandover(t *testing.T, next func(*testing.T) pipeline.Output) {
 
 // The last log is there for the next process.
 func testLog(t *testing.T, next func(*testing.T) pipeline.Output) {
-	o, want := next(t), pipeline.Log{}
+	o, want := next(t), fit.Log{}
 	for i := range byte(3) {
 		if got, err := o.Log(); err != nil || !slices.Equal(want.Attempts, got.Attempts) || !slices.Equal(want.Uses, got.Uses) {
 			t.Errorf("Log() = %v, %v, want %v", got, err, want)
 		}
-		want.Attempts = append(want.Attempts, pipeline.Attempt{Targets: pipeline.Digest{i}, Configuration: pipeline.Digest{31: 1}})
-		want.Uses = append(want.Uses, pipeline.Use{Rows: pipeline.Digest{i}, Count: int64(i), Curve: i == 1, Groups: int(i)})
+		want.Attempts = append(want.Attempts, fit.Attempt{Targets: job.Digest{i}, Configuration: job.Digest{31: 1}})
+		want.Uses = append(want.Uses, fit.Use{Rows: job.Digest{i}, Count: int64(i), Curve: i == 1, Groups: int(i)})
 		must(t, "PutLog", o.PutLog(want))
 		o = next(t)
 	}

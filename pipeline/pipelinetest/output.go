@@ -14,6 +14,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // An Output is a store as the output of a job. Several outputs of one store are like several
@@ -66,27 +68,27 @@ func (s *Store) PutManifest(m pipeline.Manifest) error {
 func (s *Store) GetManifest(c certify.Certificate, id string) (pipeline.Manifest, error) {
 	m := s.manifests[id]
 	if err := m.Check(c, id); err != nil {
-		return m, fmt.Errorf("pipelinetest: manifest: %w: %w", pipeline.ErrRefused, err)
+		return m, fmt.Errorf("pipelinetest: manifest: %w: %w", job.ErrRefused, err)
 	}
 	return m, nil
 }
 
 // Checkpoint is a store of its own.
-func (s *Store) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+func (s *Store) Checkpoint(j job.Digest) pipeline.Checkpoint {
 	if s.checkpoints == nil {
-		s.checkpoints = map[pipeline.Digest]*Store{}
+		s.checkpoints = map[job.Digest]*Store{}
 	}
-	if s.checkpoints[job] == nil {
-		s.checkpoints[job] = &Store{}
+	if s.checkpoints[j] == nil {
+		s.checkpoints[j] = &Store{}
 	}
-	return s.checkpoints[job]
+	return s.checkpoints[j]
 }
 
 // Where says that it is in memory.
 func (s *Store) Where() (place string, there bool) { return "in memory", s.State != nil }
 
 // Notices has none.
-func (s *Store) Notices([]pipeline.Digest) ([]string, error) { return nil, nil }
+func (s *Store) Notices([]job.Digest) ([]string, error) { return nil, nil }
 
 // PutRun keeps a copy of the record.
 func (s *Store) PutRun(r *pipeline.RunState) error {
@@ -203,7 +205,7 @@ func (s *Store) Numbered(ctx context.Context, name string) (map[int64]string, er
 }
 
 // PutHandover keeps the handover.
-func (s *Store) PutHandover(ctx context.Context, h *pipeline.Handover) error {
+func (s *Store) PutHandover(ctx context.Context, h *pass.Handover) error {
 	if !h.First() {
 		if _, err := s.GetModel(ctx, h.Model); err != nil {
 			return err

@@ -12,11 +12,12 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // SmallModel is a valid model of one feature x and one inducing point, and a mean.
-func SmallModel(mean float64) pipeline.Model {
+func SmallModel(mean float64) pass.Model {
 	k := kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: []float64{1}, Variance: 1}
 	zero := func(name string) certify.Parameter {
 		return certify.Parameter{Name: name, Grid: certify.Grid{Step: 1, Count: 1, Prior: certify.PriorFlat}}
@@ -24,13 +25,13 @@ func SmallModel(mean float64) pipeline.Model {
 	law := func(mean, factor float64) *model.Posterior {
 		return &model.Posterior{Kernel: k, Jitter: 1e-8, Z: []float64{0}, Mean: []float64{mean}, L: []float64{1}, Factor: []float64{factor}}
 	}
-	return pipeline.Model{
-		Meta: pipeline.ModelMeta{
-			Format: pipeline.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
+	return pass.Model{
+		Meta: pass.ModelMeta{
+			Format: pass.ModelFormat, Kernel: certify.KernelSquaredExponential, ARD: true,
 			Theta:    []certify.Parameter{zero("ln lengthscale of x"), zero("ln variance")},
-			Features: []pipeline.Affine{{Name: "x", Scale: 1}}, Target: pipeline.Affine{Name: "y", Scale: 1},
+			Features: []job.Affine{{Name: "x", Scale: 1}}, Target: job.Affine{Name: "y", Scale: 1},
 			Loss: certify.Loss{Kind: certify.LossZeroOne, Epsilon: 1}, RowRules: certify.RowRules(), Lengthscales: k.Lengthscales, Variance: 1, Jitter: 1e-8, Inducing: 1,
-			Predictor: pipeline.Predictor{Part: 1, Noise: 0.01, Factor: 1},
+			Predictor: pass.Predictor{Part: 1, Noise: 0.01, Factor: 1},
 		},
 		Posterior: law(mean, 0.5), Predictive: law(mean, 0.25),
 	}
@@ -48,11 +49,11 @@ func SmallCertificate(modelDigest, software string) certify.Certificate {
 	}
 }
 
-// TestSink checks the contract of [pipeline.Sink]. place makes an empty place, and returns a
+// TestSink checks the contract of [pass.Sink]. place makes an empty place, and returns a
 // function that opens it as another process would; a sink opened before is no longer used.
-func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Sink)) {
+func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pass.Sink)) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, func(*testing.T) pipeline.Sink){
+	for name, test := range map[string]func(*testing.T, func(*testing.T) pass.Sink){
 		"model": testModel, "certificate": testCertificate, "canceled": testCanceledSink,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
@@ -60,7 +61,7 @@ func TestSink(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pi
 }
 
 // put stores a model and returns its digest.
-func put(t *testing.T, s pipeline.Sink, m pipeline.Model) string {
+func put(t *testing.T, s pass.Sink, m pass.Model) string {
 	t.Helper()
 	digest, err := s.PutModel(t.Context(), m)
 	must(t, "PutModel", err)
@@ -71,7 +72,7 @@ func put(t *testing.T, s pipeline.Sink, m pipeline.Model) string {
 }
 
 // holds demands that a sink has a model.
-func holds(t *testing.T, s pipeline.Sink, digest string, want pipeline.Model) {
+func holds(t *testing.T, s pass.Sink, digest string, want pass.Model) {
 	t.Helper()
 	got, err := s.GetModel(t.Context(), digest)
 	must(t, "GetModel", err)
@@ -86,7 +87,7 @@ func holds(t *testing.T, s pipeline.Sink, digest string, want pipeline.Model) {
 	}
 }
 
-func testModel(t *testing.T, open func(*testing.T) pipeline.Sink) {
+func testModel(t *testing.T, open func(*testing.T) pass.Sink) {
 	s := open(t)
 	one := put(t, s, SmallModel(0.5))
 	if again := put(t, s, SmallModel(0.5)); again != one {
@@ -109,7 +110,7 @@ func testModel(t *testing.T, open func(*testing.T) pipeline.Sink) {
 }
 
 // A model lasts from its first certificate on.
-func testCertificate(t *testing.T, open func(*testing.T) pipeline.Sink) {
+func testCertificate(t *testing.T, open func(*testing.T) pass.Sink) {
 	s := open(t)
 	c := SmallCertificate(put(t, s, SmallModel(0.5)), "one")
 	doc, err := certify.Marshal(c)
@@ -132,7 +133,7 @@ func testCertificate(t *testing.T, open func(*testing.T) pipeline.Sink) {
 	}
 }
 
-func testCanceledSink(t *testing.T, open func(*testing.T) pipeline.Sink) {
+func testCanceledSink(t *testing.T, open func(*testing.T) pass.Sink) {
 	s := open(t)
 	digest := put(t, s, SmallModel(0.5))
 	canceled(t, func(ctx context.Context) []error {

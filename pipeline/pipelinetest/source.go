@@ -14,14 +14,14 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
-// TestSource checks the contract of [pipeline.Source]. open opens the source as another process
+// TestSource checks the contract of [dataset.Source]. open opens the source as another process
 // would, and fails its own t if it cannot. There must be rows, and all must be good ones.
-func TestSource(t *testing.T, open func(t *testing.T) pipeline.Source) {
+func TestSource(t *testing.T, open func(t *testing.T) dataset.Source) {
 	t.Helper()
-	for name, test := range map[string]func(*testing.T, pipeline.Source){
+	for name, test := range map[string]func(*testing.T, dataset.Source){
 		"columns": testColumns, "shards": testShards, "rows": testRows, "concurrent": testConcurrent, "ownership": testOwnership,
 		"canceled": testCanceled, "out of range": testOutOfRange, "close early": testCloseEarly,
 	} {
@@ -30,7 +30,7 @@ func TestSource(t *testing.T, open func(t *testing.T) pipeline.Source) {
 	t.Run("again", func(t *testing.T) { testAgain(t, open(t), open(t)) })
 }
 
-func testColumns(t *testing.T, src pipeline.Source) {
+func testColumns(t *testing.T, src dataset.Source) {
 	columns := src.Columns()
 	if len(columns) == 0 {
 		t.Fatal("Columns() is empty")
@@ -44,7 +44,7 @@ func testColumns(t *testing.T, src pipeline.Source) {
 	}
 }
 
-func testShards(t *testing.T, src pipeline.Source) {
+func testShards(t *testing.T, src dataset.Source) {
 	shards := src.Shards()
 	var first int64
 	for i, s := range shards {
@@ -64,7 +64,7 @@ func testShards(t *testing.T, src pipeline.Source) {
 	}
 }
 
-func testRows(t *testing.T, src pipeline.Source) {
+func testRows(t *testing.T, src dataset.Source) {
 	for i, s := range src.Shards() {
 		columns, digests := Read(t, src, i)
 		for j, values := range columns {
@@ -84,7 +84,7 @@ func testRows(t *testing.T, src pipeline.Source) {
 }
 
 // digestRef is the digest as the contract words it.
-func digestRef(values []float64) pipeline.ColumnDigest {
+func digestRef(values []float64) dataset.ColumnDigest {
 	var b []byte
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
@@ -94,7 +94,7 @@ func digestRef(values []float64) pipeline.ColumnDigest {
 
 // Read returns the columns of shard i and their digests. It fails the test if
 // anything is not as the contract says.
-func Read(t testing.TB, src pipeline.Source, i int) ([][]float64, []pipeline.ColumnDigest) {
+func Read(t testing.TB, src dataset.Source, i int) ([][]float64, []dataset.ColumnDigest) {
 	t.Helper()
 	b, err := src.Open(t.Context(), i)
 	if err != nil {
@@ -143,7 +143,7 @@ func appendRecord(t testing.TB, columns [][]float64, names []string, record arro
 	}
 }
 
-func testAgain(t *testing.T, src, other pipeline.Source) {
+func testAgain(t *testing.T, src, other dataset.Source) {
 	if a, b := src.Columns(), other.Columns(); !slices.Equal(a, b) {
 		t.Fatalf("columns of two openings: %q and %q", a, b)
 	}
@@ -160,9 +160,9 @@ func testAgain(t *testing.T, src, other pipeline.Source) {
 	}
 }
 
-func testConcurrent(t *testing.T, src pipeline.Source) {
+func testConcurrent(t *testing.T, src dataset.Source) {
 	n := len(src.Shards())
-	want := make([][]pipeline.ColumnDigest, n)
+	want := make([][]dataset.ColumnDigest, n)
 	for i := range want {
 		_, want[i] = Read(t, src, i)
 	}
@@ -185,7 +185,7 @@ func testConcurrent(t *testing.T, src pipeline.Source) {
 
 // Each calls use, unless it is nil, with the batches of shard i, which are valid during the call,
 // and returns the digests of the shard's columns.
-func Each(ctx context.Context, src pipeline.Source, i int, use func(arrow.Record)) ([]pipeline.ColumnDigest, error) {
+func Each(ctx context.Context, src dataset.Source, i int, use func(arrow.Record)) ([]dataset.ColumnDigest, error) {
 	b, err := src.Open(ctx, i)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func Each(ctx context.Context, src pipeline.Source, i int, use func(arrow.Record
 }
 
 // each calls use with all batches and releases them.
-func each(ctx context.Context, b pipeline.Batches, use func(arrow.Record)) error {
+func each(ctx context.Context, b dataset.Batches, use func(arrow.Record)) error {
 	for {
 		record, err := b.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -215,7 +215,7 @@ func each(ctx context.Context, b pipeline.Batches, use func(arrow.Record)) error
 
 // testOwnership keeps all batches of a shard until its end: a later Next must
 // not write into an earlier batch.
-func testOwnership(t *testing.T, src pipeline.Source) {
+func testOwnership(t *testing.T, src dataset.Source) {
 	for i := range src.Shards() {
 		want, _ := Read(t, src, i)
 		var kept []arrow.Record
@@ -237,7 +237,7 @@ func testOwnership(t *testing.T, src pipeline.Source) {
 	}
 }
 
-func testCanceled(t *testing.T, src pipeline.Source) {
+func testCanceled(t *testing.T, src dataset.Source) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b, err := src.Open(ctx, 0)
 	must(t, "Open(0)", err)
@@ -253,7 +253,7 @@ func testCanceled(t *testing.T, src pipeline.Source) {
 	}
 }
 
-func testOutOfRange(t *testing.T, src pipeline.Source) {
+func testOutOfRange(t *testing.T, src dataset.Source) {
 	for _, i := range []int{-1, len(src.Shards())} {
 		if _, err := src.Open(t.Context(), i); err == nil {
 			t.Errorf("Open(%d) of %d shards: no error", i, len(src.Shards()))
@@ -261,7 +261,7 @@ func testOutOfRange(t *testing.T, src pipeline.Source) {
 	}
 }
 
-func testCloseEarly(t *testing.T, src pipeline.Source) {
+func testCloseEarly(t *testing.T, src dataset.Source) {
 	b, err := src.Open(t.Context(), 0)
 	must(t, "Open(0)", err)
 	if record, err := b.Next(t.Context()); err == nil {

@@ -5,11 +5,11 @@ import (
 	"context"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
-// TestCheckpoints checks the contract of [pipeline.Checkpoints]; place is as for [TestSink].
-func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testing.T) pipeline.Checkpoints)) {
+// TestCheckpoints checks the contract of [fit.Checkpoints]; place is as for [TestSink].
+func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testing.T) fit.Checkpoints)) {
 	t.Helper()
 	t.Run("latest", func(t *testing.T) { testLatest(t, place(t)) })
 	t.Run("ownership", func(t *testing.T) { testStateOwnership(t, place(t)(t)) })
@@ -17,7 +17,7 @@ func TestCheckpoints(t *testing.T, place func(t *testing.T) (open func(t *testin
 }
 
 // kept demands the state that a checkpoint has; nil: that there is none.
-func kept(t *testing.T, when string, c pipeline.Checkpoints, want []byte) {
+func kept(t *testing.T, when string, c fit.Checkpoints, want []byte) {
 	t.Helper()
 	state, err := c.Load(t.Context())
 	if err != nil || !bytes.Equal(state, want) || want == nil && state != nil {
@@ -26,12 +26,12 @@ func kept(t *testing.T, when string, c pipeline.Checkpoints, want []byte) {
 }
 
 // save saves a state.
-func save(t *testing.T, c pipeline.Checkpoints, state []byte) {
+func save(t *testing.T, c fit.Checkpoints, state []byte) {
 	t.Helper()
 	must(t, "Save", c.Save(t.Context(), state))
 }
 
-func testLatest(t *testing.T, open func(t *testing.T) pipeline.Checkpoints) {
+func testLatest(t *testing.T, open func(t *testing.T) fit.Checkpoints) {
 	c := open(t)
 	kept(t, "new", c, nil)
 	save(t, c, []byte("a long first state"))
@@ -47,7 +47,7 @@ func testLatest(t *testing.T, open func(t *testing.T) pipeline.Checkpoints) {
 }
 
 // Neither side shares memory with the other.
-func testStateOwnership(t *testing.T, c pipeline.Checkpoints) {
+func testStateOwnership(t *testing.T, c fit.Checkpoints) {
 	state := []byte("state")
 	save(t, c, state)
 	state[0] = 'x'
@@ -58,7 +58,7 @@ func testStateOwnership(t *testing.T, c pipeline.Checkpoints) {
 	kept(t, "the caller changes what it loaded", c, []byte("state"))
 }
 
-func testCanceledState(t *testing.T, c pipeline.Checkpoints) {
+func testCanceledState(t *testing.T, c fit.Checkpoints) {
 	save(t, c, []byte("state"))
 	canceled(t, func(ctx context.Context) []error {
 		_, loading := c.Load(ctx)

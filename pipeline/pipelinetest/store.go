@@ -11,33 +11,36 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// Store keeps what a job produces in memory: a [pipeline.Sink],
-// [pipeline.Logs] and [pipeline.Checkpoint] for tests, and with [Output] all that
+// Store keeps what a job produces in memory: a [pass.Sink],
+// [fit.Logs] and [pipeline.Checkpoint] for tests, and with [Output] all that
 // Train asks for. It is for one goroutine at a time. The zero Store is empty.
 type Store struct {
 	Models       map[string][]byte // by digest
 	Certificates [][]byte          // in the order of their publication
 	State        []byte            // the checkpoint
-	Handover     *pipeline.Handover
+	Handover     *pass.Handover
 
 	holder      *Output
 	manifests   map[string]pipeline.Manifest // by certificate
-	checkpoints map[pipeline.Digest]*Store   // by job
+	checkpoints map[job.Digest]*Store        // by job
 	runs        []pipeline.RunState          // the newest first
 	current     *pipeline.Current
 	notes       map[string][]byte
-	log         pipeline.Log
+	log         fit.Log
 }
 
 var (
-	_ pipeline.Logs       = (*Store)(nil)
+	_ fit.Logs            = (*Store)(nil)
 	_ pipeline.Checkpoint = (*Store)(nil)
 )
 
 // PutModel keeps the model's gob form.
-func (s *Store) PutModel(ctx context.Context, m pipeline.Model) (string, error) {
+func (s *Store) PutModel(ctx context.Context, m pass.Model) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -54,11 +57,11 @@ func (s *Store) PutModel(ctx context.Context, m pipeline.Model) (string, error) 
 }
 
 // GetModel decodes the kept bytes, if they still have the digest.
-func (s *Store) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+func (s *Store) GetModel(ctx context.Context, digest string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
-		return pipeline.Model{}, err
+		return pass.Model{}, err
 	}
-	var m pipeline.Model
+	var m pass.Model
 	data, ok := s.Models[digest]
 	if !ok || hexDigest(data) != digest {
 		return m, fmt.Errorf("pipelinetest: no model with digest %s", digest)
@@ -88,11 +91,11 @@ func (s *Store) PutCertificate(ctx context.Context, c certify.Certificate) (stri
 }
 
 // Log returns a copy of the log.
-func (s *Store) Log() (l pipeline.Log, err error) { return l, copied(&l, s.log) }
+func (s *Store) Log() (l fit.Log, err error) { return l, copied(&l, s.log) }
 
 // PutLog keeps a copy.
-func (s *Store) PutLog(l pipeline.Log) error {
-	s.log = pipeline.Log{}
+func (s *Store) PutLog(l fit.Log) error {
+	s.log = fit.Log{}
 	return copied(&s.log, l)
 }
 

@@ -16,6 +16,9 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/model/kernel"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -48,7 +51,7 @@ type stage struct {
 func declared(change func(j *schedule.Job)) *schedule.Job {
 	j := &schedule.Job{
 		Name: "waves", Files: schedule.Files{Which: schedule.FilesAll}, Backoff: time.Minute, Judge: pipeline.JudgeDraw,
-		Job: pipeline.Job{Repeated: true, Target: "wind"}, Software: "test",
+		Job: job.Job{Repeated: true, Target: "wind"}, Software: "test",
 	}
 	change(j)
 	return j
@@ -83,29 +86,29 @@ func newStage(t *testing.T, j *schedule.Job) *stage {
 // anew begins the scheduler anew, as a process that is started again does.
 func (s *stage) anew() {
 	s.op = func(effect func() error) error { return effect() }
-	job := *s.job
-	job.Output = &output{&pipelinetest.Output{Store: s.store}, s}
-	s.job = &job
+	j := *s.job
+	j.Output = &output{&pipelinetest.Output{Store: s.store}, s}
+	s.job = &j
 	s.Scheduler = &schedule.Scheduler{
 		Poll: time.Minute, Say: func(text string) { s.said = append(s.said, text) },
-		Train: func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		Train: func(ctx context.Context, _ *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			return s.train(ctx, job, rows, how)
 		},
 	}
 }
 
 // train publishes a certificate that follows from the rows and the number.
-func (s *stage) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+func (s *stage) train(ctx context.Context, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 	s.trains++
 	if s.fail != nil {
 		return nil, s.fail
 	}
 	of := rows.(taken)
 	if of.rows == 0 {
-		return nil, fmt.Errorf("topic: %w", pipeline.ErrNoRows)
+		return nil, fmt.Errorf("topic: %w", dataset.ErrNoRows)
 	}
-	digest, err := s.store.PutModel(ctx, pipeline.Model{
-		Meta:       pipeline.ModelMeta{Inducing: int(job.Sequence().Number)},
+	digest, err := s.store.PutModel(ctx, pass.Model{
+		Meta:       pass.ModelMeta{Inducing: int(job.Sequence().Number)},
 		Posterior:  &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
 		Predictive: &model.Posterior{Kernel: kernel.Kernel{Family: kernel.SquaredExponential}},
 	})
@@ -232,7 +235,7 @@ type taken struct {
 }
 
 // Open only looks at the columns: nobody reads the rows.
-func (of taken) Open(_ context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+func (of taken) Open(_ context.Context, c dataset.Choice) (dataset.Opened, error) {
 	if slices.Contains(c.Features, of.lacks) {
 		return nil, fmt.Errorf("%q is text", of.lacks)
 	}
@@ -241,9 +244,9 @@ func (of taken) Open(_ context.Context, c pipeline.Choice) (pipeline.Opened, err
 func (taken) Release(bool) error { return nil }
 
 // noFiles are rows that nobody reads.
-type noFiles struct{ pipeline.Opened }
+type noFiles struct{ dataset.Opened }
 
-func (noFiles) Files() []pipeline.File { return nil }
+func (noFiles) Files() []dataset.File { return nil }
 
 // A lake has files by path.
 type lake struct {
@@ -253,13 +256,13 @@ type lake struct {
 }
 
 func (l *lake) add(path string, rows int64) {
-	l.files = append(l.files, schedule.File{ManifestFile: pipeline.ManifestFile{Path: path, Rows: rows, Bytes: rows, Footer: path}, Where: path})
+	l.files = append(l.files, schedule.File{ManifestFile: dataset.ManifestFile{Path: path, Rows: rows, Bytes: rows, Footer: path}, Where: path})
 	slices.SortFunc(l.files, func(a, b schedule.File) int { return strings.Compare(a.Path, b.Path) })
 }
 
 func (l *lake) Files(context.Context) ([]schedule.File, error) { return l.files, l.fault }
 
-func (l *lake) Rows(files []schedule.File) pipeline.Rows {
+func (l *lake) Rows(files []schedule.File) dataset.Rows {
 	of := taken{name: "ab", lacks: l.lacks}
 	for _, f := range files {
 		of.rows += f.Rows
@@ -312,7 +315,7 @@ func (k *topic) Next(_ context.Context, before *pipeline.Windows, _ time.Duratio
 
 func (k *topic) Digest(w pipeline.TopicWindow) string { return fmt.Sprint(w) }
 
-func (k *topic) Rows(w pipeline.TopicWindow) pipeline.Rows {
+func (k *topic) Rows(w pipeline.TopicWindow) dataset.Rows {
 	of := taken{rows: w.Offsets()}
 	for _, p := range w.Partitions {
 		of.name += fmt.Sprintf("%04x%04x", p.First, p.End)

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // versionOf identifies a file until it is written again.
-func versionOf(f pipeline.ManifestFile) string {
+func versionOf(f dataset.ManifestFile) string {
 	written := ""
 	if f.Modified != nil {
 		written = f.Modified.UTC().Format(time.RFC3339Nano)
@@ -22,31 +22,31 @@ func versionOf(f pipeline.ManifestFile) string {
 }
 
 // contentOf identifies a file by place and content.
-func contentOf(f pipeline.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
+func contentOf(f dataset.ManifestFile) string { return hexOf(f.Path, f.Bytes, f.Footer)[:24] }
 
 // use records the files of a finished run.
-func (s *State) use(files []pipeline.ManifestFile) {
+func (s *State) use(files []dataset.ManifestFile) {
 	for _, f := range s.unused(files) {
 		s.Used = append(s.Used, contentOf(f))
 	}
 }
 
 // unused are the files that no finished run has used.
-func (s *State) unused(files []pipeline.ManifestFile) []pipeline.ManifestFile {
+func (s *State) unused(files []dataset.ManifestFile) []dataset.ManifestFile {
 	return without(files, contentOf, s.Used)
 }
 
 // without are the files whose key is not among some.
-func without(files []pipeline.ManifestFile, key func(pipeline.ManifestFile) string, some []string) []pipeline.ManifestFile {
+func without(files []dataset.ManifestFile, key func(dataset.ManifestFile) string, some []string) []dataset.ManifestFile {
 	known := map[string]bool{}
 	for _, k := range some {
 		known[k] = true
 	}
-	return slices.DeleteFunc(slices.Clone(files), func(f pipeline.ManifestFile) bool { return known[key(f)] })
+	return slices.DeleteFunc(slices.Clone(files), func(f dataset.ManifestFile) bool { return known[key(f)] })
 }
 
 // newSince are the files of a lake that are missing from a list.
-func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFile {
+func newSince(all []File, before []dataset.ManifestFile) []dataset.ManifestFile {
 	var keys []string
 	for _, f := range before {
 		keys = append(keys, versionOf(f))
@@ -56,7 +56,7 @@ func newSince(all []File, before []pipeline.ManifestFile) []pipeline.ManifestFil
 
 // sameFiles are the files of the first try of a run: all its tries have the same, however the
 // first one ended.
-func sameFiles(all []File, first []pipeline.ManifestFile) ([]File, error) {
+func sameFiles(all []File, first []dataset.ManifestFile) ([]File, error) {
 	there := map[string]File{}
 	for _, f := range all {
 		there[versionOf(f.ManifestFile)] = f
@@ -72,8 +72,8 @@ func sameFiles(all []File, first []pipeline.ManifestFile) ([]File, error) {
 }
 
 // manifestFiles are files as in a manifest, with times in UTC.
-func manifestFiles(files []File) []pipeline.ManifestFile {
-	all := make([]pipeline.ManifestFile, len(files))
+func manifestFiles(files []File) []dataset.ManifestFile {
+	all := make([]dataset.ManifestFile, len(files))
 	for i, f := range files {
 		if all[i] = f.ManifestFile; f.Modified != nil {
 			written := f.Modified.UTC()
@@ -118,7 +118,7 @@ func (j *Job) filesAt(ctx context.Context, all []File, state *State, moment time
 
 // removed are the paths of files of the run before that a run at this moment would have, and that
 // are no longer in the lake. None is missed by runs on new files alone.
-func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Time) (paths []string) {
+func (j *Job) removed(all []File, before []dataset.ManifestFile, moment time.Time) (paths []string) {
 	there := map[string]bool{}
 	for _, f := range all {
 		there[f.Path] = true
@@ -139,7 +139,7 @@ func (j *Job) removed(all []File, before []pipeline.ManifestFile, moment time.Ti
 }
 
 // replaced are the paths of files of a run that had another content in the run before.
-func replaced(files []File, before []pipeline.ManifestFile) (paths []string) {
+func replaced(files []File, before []dataset.ManifestFile) (paths []string) {
 	was := map[string]string{}
 	for _, f := range before {
 		was[f.Path] = contentOf(f)
@@ -155,7 +155,7 @@ func replaced(files []File, before []pipeline.ManifestFile) (paths []string) {
 // keepsFeatures demands that rows have the features of the newest certificate of the sequence: a
 // column that is missing or text in new files would else be left out of the next model. Jobs that
 // name their features fail without it.
-func (j *Job) keepsFeatures(ctx context.Context, rows pipeline.Rows) error {
+func (j *Job) keepsFeatures(ctx context.Context, rows dataset.Rows) error {
 	if j.Job.Features != nil {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (j *Job) keepsFeatures(ctx context.Context, rows pipeline.Rows) error {
 	if err != nil {
 		return err
 	}
-	if _, err := j.Job.Open(ctx, rows, c.Features(), j.How.Resources, nil); err != nil {
+	if _, err := dataset.Open(ctx, j.Job, rows, c.Features(), j.How.Resources, nil); err != nil {
 		return fmt.Errorf("the features stay those of certificate number %d: %w", newest, err)
 	}
 	return nil
@@ -176,15 +176,15 @@ func (j *Job) keepsFeatures(ctx context.Context, rows pipeline.Rows) error {
 // reached is the moment at which the files reached the trigger's count of rows or files, by the
 // times they were written: a late look finds the same moment. Files without a time count as
 // written now.
-func (t Trigger) reached(fresh []pipeline.ManifestFile, now time.Time) (at time.Time, ok bool) {
-	written := func(f pipeline.ManifestFile) time.Time {
+func (t Trigger) reached(fresh []dataset.ManifestFile, now time.Time) (at time.Time, ok bool) {
+	written := func(f dataset.ManifestFile) time.Time {
 		if f.Modified == nil || f.Modified.After(now) {
 			return now
 		}
 		return *f.Modified
 	}
 	fresh = slices.Clone(fresh)
-	slices.SortStableFunc(fresh, func(a, b pipeline.ManifestFile) int { return written(a).Compare(written(b)) })
+	slices.SortStableFunc(fresh, func(a, b dataset.ManifestFile) int { return written(a).Compare(written(b)) })
 	var rows int64
 	for i, f := range fresh {
 		rows += f.Rows

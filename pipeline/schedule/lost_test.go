@@ -10,6 +10,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -91,7 +93,7 @@ func TestDamagedState(t *testing.T) {
 
 // finishes records the end of a run as a training does, and then lets something happen.
 func (s *stage) finishes(then func()) {
-	s.Train = func(ctx context.Context, _ *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	s.Train = func(ctx context.Context, _ *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		o, err := s.train(ctx, job, rows, how)
 		fatal.If(s.t, err)
 		how.Conclude(ctx, how.Begun, o, nil)
@@ -171,7 +173,7 @@ func TestFinishedRunThatCannotTidyUp(t *testing.T) {
 	s := onFiles(t, asDeclared)
 	s.finishes(func() {})
 	finish := s.Train
-	s.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+	s.Train = func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 		o, err := finish(ctx, j, job, rows, how)
 		return o, errors.Join(err, errors.New("read-only file system"))
 	}

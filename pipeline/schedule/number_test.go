@@ -12,6 +12,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 )
@@ -152,7 +154,7 @@ func TestTwoSchedulersOnOneOutput(t *testing.T) {
 				t.Errorf("both run: %+v", r)
 			}
 		}
-		first.Train = func(ctx context.Context, j *schedule.Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		first.Train = func(ctx context.Context, j *schedule.Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			meanwhile()
 			return train(ctx, j, job, rows, how)
 		}
@@ -292,7 +294,7 @@ func mustNumbered(t *testing.T, s *stage) map[int64]string {
 // That the end of the topic cannot be told stops this job and no other, whatever the reason.
 func TestLatestThatCannotBeTold(t *testing.T) {
 	s, log := onTopic(t, 60, 0)
-	log.latest, log.fault = true, pipeline.ErrConfig
+	log.latest, log.fault = true, job.ErrConfig
 	if r, err := s.Look(t.Context(), s.job, someDay); r != nil || err != nil || !strings.Contains(fmt.Sprint(s.said), "where its first window begins is not known") {
 		t.Errorf("%+v, %v; %q", r, err, s.said)
 	}

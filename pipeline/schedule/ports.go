@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Job is a job of a schedule. Its rows come from a lake or from a topic.
 type Job struct {
-	Name     string       // also of its sequence
-	Job      pipeline.Job // one that is repeated, without a number
+	Name     string  // also of its sequence
+	Job      job.Job // one that is repeated, without a number
 	Output   pipeline.Output
 	Lake     Lake  // or nil
 	Topic    Topic // or nil
@@ -65,14 +67,14 @@ type Lake interface {
 	// Files lists them now, with their footers.
 	Files(ctx context.Context) ([]File, error)
 	// Rows are those of some files, in this order.
-	Rows(files []File) pipeline.Rows
+	Rows(files []File) dataset.Rows
 	// Most is the largest value of a column, by the footer of a file.
 	Most(ctx context.Context, f File, column string) (float64, error)
 }
 
 // A File is a file of a lake, as in a manifest, and its place.
 type File struct {
-	pipeline.ManifestFile
+	dataset.ManifestFile
 	Where string
 }
 
@@ -88,7 +90,7 @@ type Topic interface {
 	// Digest identifies a window and the reading of its records.
 	Digest(w pipeline.TopicWindow) string
 	// Rows are those of a frozen window.
-	Rows(w pipeline.TopicWindow) pipeline.Rows
+	Rows(w pipeline.TopicWindow) dataset.Rows
 	// Discard removes the spool of a window.
 	Discard(w pipeline.TopicWindow) error
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
@@ -81,8 +83,8 @@ func (j *Job) verify(ctx context.Context, c certify.Certificate) error {
 }
 
 // Promotable demands a certificate that follows from its model and certifies the judged predictor.
-func Promotable(ctx context.Context, c certify.Certificate, m pipeline.Model, id string, who pipeline.Judge) error {
-	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, pipeline.Resources{}.WithDefaults()); err != nil {
+func Promotable(ctx context.Context, c certify.Certificate, m pass.Model, id string, who pipeline.Judge) error {
+	if _, err := pipeline.Verify(ctx, c, m, c.Model.Digest, nil, job.Resources{}.WithDefaults()); err != nil {
 		return err
 	}
 	if g := who.Of(c); g.Status != certify.StatusCertified {

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A batch is the rows of a run: files, or a window.
 type batch struct {
-	rows      pipeline.Rows
+	rows      dataset.Rows
 	digest    string
 	number    string // of rows and program: what its number is of
 	none      bool   // no new row since the run before
@@ -71,7 +73,7 @@ func (j *Job) name(run *pipeline.Scheduled, now time.Time) string {
 func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.State, fault error, now time.Time) (*pipeline.RunState, error) {
 	run.Window = nil
 	if run.Files == nil {
-		run.Files = []pipeline.ManifestFile{}
+		run.Files = []dataset.ManifestFile{}
 	}
 	r, err := pipeline.NewRun(j.Output, j.name(run, now), j.Job, now, run)
 	if err != nil {
@@ -79,7 +81,7 @@ func (s *Scheduler) endUntrained(j *Job, run *pipeline.Scheduled, as pipeline.St
 	}
 	if r.State = as; fault != nil {
 		exit := pipeline.ExitStatus(fault)
-		r.Exit, r.Fault = &exit, pipeline.Shortened(fault.Error())
+		r.Exit, r.Fault = &exit, job.Shortened(fault.Error())
 	}
 	return r, s.end(j, r, now)
 }
@@ -202,7 +204,7 @@ func (s *Scheduler) train(ctx context.Context, j *Job, r *pipeline.RunState, of 
 	how.Conclude = func(_ context.Context, _ *pipeline.RunState, o *pipeline.Outcome, fault error) { conclude(o, fault) }
 	train := s.Train
 	if train == nil {
-		train = func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+		train = func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 			return pipeline.Train(ctx, job, rows, j.Output, how)
 		}
 	}
@@ -237,13 +239,13 @@ func (s *Scheduler) conclude(ctx context.Context, j *Job, r *pipeline.RunState, 
 		return
 	}
 	exit := pipeline.ExitStatus(fault)
-	r.State, r.Exit, r.Fault = pipeline.StateFailed, &exit, pipeline.Shortened(fault.Error())
+	r.State, r.Exit, r.Fault = pipeline.StateFailed, &exit, job.Shortened(fault.Error())
 	switch {
 	case ctx.Err() != nil:
 		r.State, r.Exit, r.Fault = pipeline.StateInterrupted, nil, "the scheduler was stopped"
 	case held:
 		r.State = pipeline.StateInterrupted
-	case errors.Is(fault, pipeline.ErrNoRows):
+	case errors.Is(fault, dataset.ErrNoRows):
 		r.State, r.Exit, r.Fault = pipeline.StateNothing, nil, ""
 		r.Scheduled.Why = "its offsets are transaction markers or aborted records: there is no row"
 	}
@@ -262,7 +264,7 @@ func (s *Scheduler) promote(ctx context.Context, j *Job, r *pipeline.RunState, o
 	d, fault := j.challenge(ctx, of.ID, at)
 	r.Scheduled.Current, r.Scheduled.Kept, r.Scheduled.Why = d.Moves, d.Kept, d.Why
 	if fault != nil {
-		why := pipeline.Shortened(fault.Error())
+		why := job.Shortened(fault.Error())
 		if !strings.Contains(why, "hint: ") {
 			why += " (hint: mend that, then pacsgp promote makes it current)"
 		}

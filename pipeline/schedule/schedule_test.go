@@ -15,6 +15,8 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -96,7 +98,7 @@ func TestNewFilesTriggerOnce(t *testing.T) {
 
 // A run that fails is tried again, later each time, and not for ever; a fault of the job is not.
 func TestRetries(t *testing.T) {
-	for fault, want := range map[error][]int{errors.New("no such luck"): {0, 1, 3}, pipeline.ErrConfig: {0}} {
+	for fault, want := range map[error][]int{errors.New("no such luck"): {0, 1, 3}, job.ErrConfig: {0}} {
 		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers, j.Retries = []schedule.Trigger{hourly(t)}, 2 }))
 		s.at(someDay)
 		s.fail = fault
@@ -133,7 +135,7 @@ func TestInterruptedRunIsTriedAgain(t *testing.T) {
 	s.at(someDay)
 	ctx, cancel := context.WithCancel(t.Context())
 	train := s.Train
-	s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+	s.Train = func(context.Context, *schedule.Job, job.Job, dataset.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
 		cancel()
 		return nil, errors.New("interrupted")
 	}
@@ -246,7 +248,7 @@ func TestRunThatKillsItsScheduler(t *testing.T) {
 	}))
 	die := func(i int) *pipeline.RunState {
 		s.anew()
-		s.Train = func(context.Context, *schedule.Job, pipeline.Job, pipeline.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
+		s.Train = func(context.Context, *schedule.Job, job.Job, dataset.Rows, pipeline.RunConfig) (*pipeline.Outcome, error) {
 			s.op = func(func() error) error { return errDies }
 			return nil, errors.New("killed")
 		}
@@ -279,7 +281,7 @@ func TestChangedJobIsRefused(t *testing.T) {
 	if round, ok := errors.AsType[schedule.RoundError](err); !ok || round.Exit != pipeline.ExitConfig || !strings.Contains(err.Error(), "another job than its first run had") {
 		t.Error(err)
 	}
-	if err := s.Serve(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, pipeline.ErrConfig) {
+	if err := s.Serve(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("served alone: %v", err)
 	}
 }
@@ -291,7 +293,7 @@ func TestRound(t *testing.T) {
 		kl   float64
 		fail error
 		want int
-	}{{61.25, nil, 0}, {50000, nil, pipeline.ExitNotCertified}, {0, errors.New("no luck"), pipeline.ExitFailure}, {0, pipeline.ErrConfig, pipeline.ExitConfig}} {
+	}{{61.25, nil, 0}, {50000, nil, pipeline.ExitNotCertified}, {0, errors.New("no luck"), pipeline.ExitFailure}, {0, job.ErrConfig, pipeline.ExitConfig}} {
 		s.kl, s.fail = c.kl, c.fail
 		s.lake.add(fmt.Sprint("e", i), 60)
 		err := s.Once(t.Context(), []*schedule.Job{s.job}, &leaping{now: someDay.Add(time.Duration(i) * time.Hour)})
@@ -392,7 +394,7 @@ func TestIncompleteJob(t *testing.T) {
 	} {
 		s := newStage(t, declared(func(j *schedule.Job) { j.Triggers = []schedule.Trigger{{Key: "files 1", Files: 1}} }))
 		lack(s.job)
-		if _, err := s.Look(t.Context(), s.job, someDay); !errors.Is(err, pipeline.ErrConfig) || !strings.Contains(err.Error(), what) || len(s.runs()) != 0 {
+		if _, err := s.Look(t.Context(), s.job, someDay); !errors.Is(err, job.ErrConfig) || !strings.Contains(err.Error(), what) || len(s.runs()) != 0 {
 			t.Errorf("without %s: %v, %d runs", what, err, len(s.runs()))
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A Scheduler decides when to run which job, from what the jobs' outputs have of them and the time of a
@@ -22,7 +24,7 @@ type Scheduler struct {
 	Now bool // jobs run at once, due or not, and retries do not wait
 
 	// Train trains a job that has its rows and its number; nil means [pipeline.Train].
-	Train func(ctx context.Context, j *Job, job pipeline.Job, rows pipeline.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
+	Train func(ctx context.Context, j *Job, job job.Job, rows dataset.Rows, how pipeline.RunConfig) (*pipeline.Outcome, error)
 	// Say gets messages, Warn those of failures; nil means none, and Say.
 	Say, Warn func(text string)
 	Looked    func(began time.Time) // called after a look at all jobs
@@ -53,7 +55,7 @@ func (j *Job) complete() error {
 		{!j.Job.Repeated, "Job.Repeated is not set: certificates share delta by their numbers"},
 	} {
 		if c.lacks {
-			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", pipeline.ErrConfig, j.Name, c.what))
+			faults = append(faults, fmt.Errorf("%w: schedule: job %q: %s", job.ErrConfig, j.Name, c.what))
 		}
 	}
 	return errors.Join(faults...)
@@ -91,7 +93,7 @@ func (s *Scheduler) Look(ctx context.Context, j *Job, now time.Time) (r *pipelin
 		r, err = holding(j.Output, func() (*pipeline.RunState, error) { return s.look(ctx, j, true, now) })
 	}
 	switch {
-	case err == nil || errors.Is(err, pipeline.ErrConfig):
+	case err == nil || errors.Is(err, job.ErrConfig):
 		return r, err
 	case ctx.Err() != nil:
 		return r, ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Serve runs jobs when they are due, until ctx is done, which is no error. A changed job does not
@@ -71,7 +72,7 @@ func allChanged(ctx context.Context, jobs []*Job) error {
 	var faults []error
 	for _, j := range jobs {
 		_, err := j.state(ctx)
-		if !errors.Is(err, pipeline.ErrConfig) {
+		if !errors.Is(err, job.ErrConfig) {
 			return nil // Look reports other faults
 		}
 		faults = append(faults, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/schedule"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
@@ -32,7 +33,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		{"finished ", 0, func() {}},
 		{"failed rows", 0, func() { s.lake.fault = errors.New("half.parquet: not written to its end") }},
 		{"failed run", 0, func() { s.lake.fault, s.fail = nil, errors.New("no luck") }},
-		{"failed job", 0, func() { s.fail = pipeline.ErrConfig }},
+		{"failed job", 0, func() { s.fail = job.ErrConfig }},
 		{"finished ", 0, func() { s.fail, s.kl = nil, 100 }},
 		{"finished not_certified", 1, func() { s.kl = 50000 }},
 		{"nothing ", 1, nil},

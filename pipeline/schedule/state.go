@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // StateFile is the note of an output with the state of its job.
@@ -46,7 +48,7 @@ func (s *State) number() int64 {
 }
 
 // files are those of the last run with a number, in their order.
-func (s *State) files() []pipeline.ManifestFile {
+func (s *State) files() []dataset.ManifestFile {
 	if s.Run == nil {
 		return nil
 	}
@@ -81,7 +83,7 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 		return nil, fmt.Errorf("%s: %w (hint: it says which numbers are reserved; restore it from a copy, or give the job another name and output)", where, err)
 	}
 	if s.Job != j.Name {
-		return nil, fmt.Errorf("%w: jobs: the output of %s is that of the job %s, by %s (hint: give it another output)", pipeline.ErrConfig, j.Name, s.Job, where)
+		return nil, fmt.Errorf("%w: jobs: the output of %s is that of the job %s, by %s (hint: give it another output)", job.ErrConfig, j.Name, s.Job, where)
 	}
 	return s, j.same(s.Identity, identity.String())
 }
@@ -89,7 +91,7 @@ func (j *Job) state(ctx context.Context) (*State, error) {
 // same refuses another job than that of earlier runs.
 func (j *Job) same(before, now string) error {
 	if before != now {
-		return fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", pipeline.ErrConfig, j.Name)
+		return fmt.Errorf("%w: jobs: %s is another job than its first run had, with which it shares delta (hint: give it another name and output)", job.ErrConfig, j.Name)
 	}
 	return nil
 }
@@ -110,7 +112,7 @@ func (j *Job) rebuilt(ctx context.Context, identity string) (*State, error) {
 	}
 	_, certified, err := j.certified(ctx)
 	if err == nil && certified > s.number() && j.Topic != nil { // windows need no order of files
-		s.Run = &pipeline.Scheduled{Job: j.Name, Sequence: certified, Files: []pipeline.ManifestFile{}}
+		s.Run = &pipeline.Scheduled{Job: j.Name, Sequence: certified, Files: []dataset.ManifestFile{}}
 	} else if err == nil && certified > s.number() {
 		err = fmt.Errorf("%s is not in the output, and neither is the record of the run with number %d of its sequence, which has the order of its files (hint: restore one of them from a copy, or give the job another name and output)", StateFile, certified)
 	}

@@ -9,13 +9,15 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // An Artifact is a certificate and its model, as read.
 type Artifact struct {
 	Certificate certify.Certificate
 	ID          string // of the certificate that was read
-	Model       pipeline.Model
+	Model       pass.Model
 	Digest      string   // of the model's bytes
 	Signatures  [][]byte // on topics, where they are with the certificate
 }
@@ -32,7 +34,7 @@ type Pointers interface {
 var ErrNoModel = errors.New("no prediction without a model")
 
 // errOddRows says that the next rows lack features of a model. Later rows may have them.
-var errOddRows = fmt.Errorf("%w for these rows", pipeline.ErrRefused)
+var errOddRows = fmt.Errorf("%w for these rows", job.ErrRefused)
 
 // A laterError marks a fault that may pass.
 type laterError struct{ error }
@@ -124,7 +126,7 @@ type Config struct {
 }
 
 // Verified returns a [Config.Ready] that verifies models before it makes them ready.
-func Verified(res pipeline.Resources) func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
+func Verified(res job.Resources) func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
 	return func(ctx context.Context, a Artifact) (*pipeline.Ready, error) {
 		if _, err := pipeline.Verify(ctx, a.Certificate, a.Model, a.Digest, nil, res); err != nil {
 			return nil, err
@@ -172,7 +174,7 @@ func (f *Follower) Close() {
 // Follow returns the current model if it fits, else the one before. A model that does not fit is
 // refused with a message. fits returns an error if the next rows lack features of a model.
 // Without any model the error is [ErrNoModel].
-func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) (*Predictor, error) {
+func (f *Follower) Follow(ctx context.Context, fits func(pass.Model) error) (*Predictor, error) {
 	p, err := f.cfg.Pointers.Current(ctx)
 	known := err == nil
 	if known && f.now != nil && (p.ID == f.now.ID || p.ID == f.refused) {
@@ -206,13 +208,13 @@ func (f *Follower) Follow(ctx context.Context, fits func(pipeline.Model) error) 
 }
 
 // adopt begins to predict with the model of a pointer.
-func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipeline.Model) error) error {
+func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pass.Model) error) error {
 	a, err := f.cfg.Pointers.Artifact(ctx, p)
 	if err != nil {
 		return err
 	}
 	if a.ID != p.ID {
-		return fmt.Errorf("%w: %s has the id %s, and the pointer names %s", pipeline.ErrRefused, pipeline.CertificateName(p.ID), a.ID, p.ID)
+		return fmt.Errorf("%w: %s has the id %s, and the pointer names %s", job.ErrRefused, pipeline.CertificateName(p.ID), a.ID, p.ID)
 	}
 	ready, err := f.cfg.Ready(ctx, a)
 	if err != nil {
@@ -244,7 +246,7 @@ func (f *Follower) adopt(ctx context.Context, p pipeline.Current, fits func(pipe
 func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) {
 	if f.first != nil {
 		if why := pipeline.Incomparable(*f.first, a.Certificate); why != "" {
-			return nil, fmt.Errorf("%w: %s%s", pipeline.ErrRefused, why, f.keeps())
+			return nil, fmt.Errorf("%w: %s%s", job.ErrRefused, why, f.keeps())
 		}
 	}
 	subject, err := pipeline.Subject(a.Certificate)
@@ -252,7 +254,7 @@ func (f *Follower) suits(a Artifact, ready *pipeline.Ready) (*Predictor, error) 
 		return nil, err
 	}
 	if f.first == nil && f.subject != "" && f.subject != subject {
-		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose %s)", pipeline.ErrRefused, f.cfg.Anew)
+		return nil, fmt.Errorf("%w: it speaks of another target, loss, tolerance or row rules than the predictions that were made before (hint: to begin anew, choose %s)", job.ErrRefused, f.cfg.Anew)
 	}
 	return newPredictor(a, ready, subject), nil
 }

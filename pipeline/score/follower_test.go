@@ -9,14 +9,15 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 )
 
-func fits(pipeline.Model) error { return nil }
+func fits(pass.Model) error { return nil }
 
 // narrow are rows without the column z.
-func narrow(m pipeline.Model) error {
+func narrow(m pass.Model) error {
 	if len(m.Meta.Features) > 1 {
 		return errors.New(`no column "z"`)
 	}
@@ -28,7 +29,7 @@ func TestFollowerKeepsTheModelBefore(t *testing.T) {
 	broken := errors.New("its bytes are damaged")
 	for name, c := range map[string]struct {
 		moves string
-		fits  func(pipeline.Model) error
+		fits  func(pass.Model) error
 		told  string // "": the model predicts
 		fault string // "": the model is refused
 	}{

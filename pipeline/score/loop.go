@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pacsgp/pacsgp/internal/inorder"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A Loop predicts the rows of a reader with a follower's current model, and gives them to a writer.
@@ -171,7 +171,7 @@ func (l *Loop[B]) cut(ctx context.Context, u Unit[B], of *unit, next func(work[B
 func (l *Loop[B]) model(ctx context.Context, u Unit[B]) (*Predictor, error) {
 	for {
 		before := l.Follower.now
-		by, err := l.Follower.Follow(ctx, func(m pipeline.Model) error { return u.Fits(ctx, m) })
+		by, err := l.Follower.Follow(ctx, func(m pass.Model) error { return u.Fits(ctx, m) })
 		if err == nil && by != before {
 			l.Events.Adopted(by)
 		}

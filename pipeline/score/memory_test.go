@@ -13,6 +13,8 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/score"
 	"github.com/pacsgp/pacsgp/pipeline/score/scoretest"
 )
@@ -33,7 +35,7 @@ func (p *Pointers) Put(id string, rules []string, features ...string) {
 	defer p.mu.Unlock()
 	a := score.Artifact{ID: id, Certificate: certify.Certificate{Evidence: certify.Evidence{Loss: certify.TargetLoss{Target: strings.Join(rules, " ")}}}}
 	for _, name := range features {
-		a.Model.Meta.Features = append(a.Model.Meta.Features, pipeline.Affine{Name: name})
+		a.Model.Meta.Features = append(a.Model.Meta.Features, job.Affine{Name: name})
 	}
 	if p.artifacts == nil {
 		p.artifacts = map[string]score.Artifact{}
@@ -105,7 +107,7 @@ func (f file) File(context.Context) (score.File, error) {
 }
 
 // Fits compares the columns.
-func (f file) Fits(_ context.Context, m pipeline.Model) error {
+func (f file) Fits(_ context.Context, m pass.Model) error {
 	for _, name := range m.Meta.FeatureNames() {
 		if !slices.Contains(f.of.Columns, name) {
 			return fmt.Errorf("%s has no column %q", f.name, name)

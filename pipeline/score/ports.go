@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // A Reader reads rows to predict. B is the data that is kept beside them.
@@ -19,7 +20,7 @@ type Unit[B any] interface {
 	// File names the file; it is zero for records.
 	File(ctx context.Context) (File, error)
 	// Fits returns an error unless the rows have the features of a model.
-	Fits(ctx context.Context, m pipeline.Model) error
+	Fits(ctx context.Context, m pass.Model) error
 	// Cut calls next with the unit's pieces in their order, and returns the first error of next.
 	// Only the last piece is [Piece.Last].
 	Cut(ctx context.Context, by *Predictor, next func(Piece[B]) error) error

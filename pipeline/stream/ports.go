@@ -10,16 +10,17 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A Window is consecutive rows of each partition of a topic, in segments.
 type Window struct {
 	N        int64 // its number at this place, in the order of windows
 	Of       pipeline.TopicIdentity
-	Segments []pipeline.Segment
+	Segments []dataset.Segment
 	Firsts   map[int]int64 // offset that it begins at, by partition
 	Ends     map[int]int64 // offset behind it, by partition
-	Rows     pipeline.Rows
+	Rows     dataset.Rows
 }
 
 // Count is the number of rows.

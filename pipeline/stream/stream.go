@@ -10,13 +10,16 @@ import (
 
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/watch"
 )
 
 // A Stream makes a certificate of each window of a topic. All fields but Train are needed.
 type Stream struct {
-	Job      pipeline.Job // with its defaults, under a policy of delta, without a number
-	Name     string       // of the sequence of its certificates
+	Job      job.Job // with its defaults, under a policy of delta, without a number
+	Name     string  // of the sequence of its certificates
 	Topic    string
 	Software string             // on which the bytes of a certificate depend, beside job and rows
 	How      pipeline.RunConfig // without Ancestor, Publisher, Certified and Conclude
@@ -25,7 +28,7 @@ type Stream struct {
 	Promote  watch.Promotion
 
 	// Train runs the job of a window; nil means [pipeline.Train].
-	Train func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
+	Train func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error)
 }
 
 // Run works until ctx is done or an error that no retry mends. Overtaken windows are filled anew.
@@ -194,7 +197,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 // untrained is the fault of a window. Rows that cannot be trained stop the stream for good.
 func untrained(ctx context.Context, full *Window, k int64, fault error) error {
 	fault = fmt.Errorf("window of certificate number %d, %s: %w", k, full.place(), fault)
-	if ctx.Err() != nil || !pipeline.Untrainable(fault) {
+	if ctx.Err() != nil || !fit.Untrainable(fault) {
 		return fault
 	}
 	return fmt.Errorf("%w (hint: to leave these rows out set the offsets of the group behind them)", fault)

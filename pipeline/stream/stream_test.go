@@ -12,6 +12,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/model"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // TestWindowsFollowOneAnother: windows of one process, and of the next, follow one another, and
@@ -81,7 +83,7 @@ func TestWindowsThatOthersCertified(t *testing.T) {
 	w := newWorld(2 * windowRows)
 	fault := errors.New("it does not train")
 	if err := w.process(t, func(s *Stream) {
-		s.Train = func(_ context.Context, _ pipeline.Job, _ pipeline.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
+		s.Train = func(_ context.Context, _ job.Job, _ dataset.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
 			time.Sleep(time.Second) // until the second window is spooled too
 			return nil, fault
 		}
@@ -140,10 +142,10 @@ func TestWindowWithoutRows(t *testing.T) {
 // TestWindowThatCannotBeTrained: it ends the stream, with its number and offsets, and the reason says
 // what to do if the rows are at fault.
 func TestWindowThatCannotBeTrained(t *testing.T) {
-	for fault, rowsAreAtFault := range map[error]bool{fmt.Errorf("training: %w", pipeline.ErrData): true, model.ErrNotPositiveDefinite: true, errors.New("disk"): false} {
+	for fault, rowsAreAtFault := range map[error]bool{fmt.Errorf("training: %w", job.ErrData): true, model.ErrNotPositiveDefinite: true, errors.New("disk"): false} {
 		w := newWorld(3 * windowRows)
 		err := w.process(t, func(s *Stream) {
-			s.Train = func(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+			s.Train = func(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 				if rows.(spooledRows).g.First == windowRows {
 					return nil, fault
 				}
@@ -172,7 +174,7 @@ func TestNumbersBelongToJobs(t *testing.T) {
 			w := newWorld(windowRows)
 			fault := errors.New("it does not train")
 			err := w.process(t, func(s *Stream) {
-				s.Train = func(_ context.Context, job pipeline.Job, _ pipeline.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
+				s.Train = func(_ context.Context, job job.Job, _ dataset.Rows, _ pipeline.Output, _ pipeline.RunConfig) (*pipeline.Outcome, error) {
 					if text := string(w.notes[1][windowNote]); text == "" || job.Sequence().Number != 1 {
 						t.Errorf("certificate %d is trained, and %q is noted", job.Sequence().Number, text)
 					}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
 // windowNote is the name of the note about a window.
@@ -23,7 +24,7 @@ type reservation struct {
 	For    string            `json:"for"`              // see [Stream.identity]
 	Parent *certify.Ancestor `json:"parent,omitempty"` // without one training begins from the start
 
-	from *pipeline.Ancestor // with its model
+	from *fit.Ancestor // with its model
 }
 
 // reserve is the reservation of a window: the noted one, or a new one, whose number is durable in the
@@ -70,7 +71,7 @@ func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) 
 		return nil
 	}
 	m, err := out.GetModel(ctx, r.Parent.Model)
-	r.from = &pipeline.Ancestor{Ancestor: *r.Parent, From: m}
+	r.from = &fit.Ancestor{Ancestor: *r.Parent, From: m}
 	return err
 }
 

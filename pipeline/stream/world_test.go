@@ -14,6 +14,10 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 )
 
@@ -138,17 +142,17 @@ func (w *world) Fill(ctx context.Context, n int64, behind *Window, fills func(in
 }
 
 func (w *world) window(n int64, s spool) *Window {
-	g := pipeline.Segment{Topic: "rows", First: s.first, End: s.end, Rows: s.end - s.first}
+	g := dataset.Segment{Topic: "rows", First: s.first, End: s.end, Rows: s.end - s.first}
 	if s.empty {
 		g.Rows = 0
 	}
 	x := make([]float64, g.Rows)
-	table, err := pipeline.Columns([]string{"x", "y"}, [][]float64{x, x})
+	table, err := dataset.Columns([]string{"x", "y"}, [][]float64{x, x})
 	if err != nil {
 		panic(err)
 	}
 	return &Window{
-		N: n, Of: s.of, Segments: []pipeline.Segment{g}, Firsts: map[int]int64{0: s.first}, Ends: map[int]int64{0: s.end},
+		N: n, Of: s.of, Segments: []dataset.Segment{g}, Firsts: map[int]int64{0: s.first}, Ends: map[int]int64{0: s.end},
 		Rows: spooledRows{table, w, n, g},
 	}
 }
@@ -159,14 +163,14 @@ func (w *world) Discard(n int64) error {
 }
 
 type spooledRows struct {
-	pipeline.Rows
+	dataset.Rows
 	of *world
 	n  int64
-	g  pipeline.Segment
+	g  dataset.Segment
 }
 
 // Open opens the rows, as of one segment.
-func (r spooledRows) Open(ctx context.Context, c pipeline.Choice) (pipeline.Opened, error) {
+func (r spooledRows) Open(ctx context.Context, c dataset.Choice) (dataset.Opened, error) {
 	c.Mark = false // a table has no bad rows to mark
 	return r.Rows.Open(ctx, c)
 }
@@ -207,7 +211,7 @@ func (w *world) Places(context.Context, *Window) ([]Place, error) {
 }
 
 // modelOf is the model of a number, modelText stands for its bytes on topics.
-func modelOf(k int64) pipeline.Model { return pipelinetest.SmallModel(1 / float64(k+1)) }
+func modelOf(k int64) pass.Model { return pipelinetest.SmallModel(1 / float64(k+1)) }
 
 func modelText(k int64) []byte { return fmt.Append(nil, k) }
 
@@ -235,7 +239,7 @@ func (w *world) Left() ([]int64, error) {
 }
 
 // train stands for a training: it publishes a certificate that says what it was made of.
-func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
+func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out pipeline.Output, how pipeline.RunConfig) (*pipeline.Outcome, error) {
 	of, k := rows.(spooledRows), job.Sequence().Number
 	if w.inTraining != nil {
 		w.inTraining()
@@ -269,7 +273,7 @@ func (w *world) train(ctx context.Context, job pipeline.Job, rows pipeline.Rows,
 }
 
 // certificateOf is one of a window.
-func certificateOf(at *certify.Sequence, model string, of pipeline.Segment, ancestor *pipeline.Ancestor) certify.Certificate {
+func certificateOf(at *certify.Sequence, model string, of dataset.Segment, ancestor *fit.Ancestor) certify.Certificate {
 	c := pipelinetest.SmallCertificate(model, "test")
 	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
 	if ancestor != nil {
@@ -294,21 +298,21 @@ func (t teller) Published(*Window, certify.Certificate, certify.Status) { t.cert
 // stream is a process of this world.
 func (w *world) stream(t *testing.T, change func(*Stream)) *Stream {
 	t.Helper()
-	job, err := pipeline.Job{
-		Features: []string{"x"}, Target: "y", Loss: pipeline.LossDecl{Epsilon: 0.5}, Delta: 0.01, Repeated: true,
+	j, err := job.Job{
+		Features: []string{"x"}, Target: "y", Loss: job.LossDecl{Epsilon: 0.5}, Delta: 0.01, Repeated: true,
 	}.WithDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Train.WarmStart = true
+	j.Train.WarmStart = true
 	say := func(text string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.said = append(w.said, text)
 	}
 	s := &Stream{
-		Job: job, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
-		How: pipeline.RunConfig{Observer: pipeline.Observer{Notice: say, Event: say}},
+		Job: j, Name: "rows/trainers", Topic: "rows", Software: "test", Folders: w, Events: teller{w}, Train: w.train,
+		How: pipeline.RunConfig{Observer: job.Observer{Notice: say, Event: say}},
 	}
 	if change != nil {
 		change(s)

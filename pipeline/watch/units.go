@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // Units are sets of rows that may depend on each other, such as the rows of a day. A unit counts as
@@ -103,7 +103,7 @@ func (s *State) addUnits(t *Test, rows []unitRows, wait int) error {
 		if !open {
 			unit.Number, unit.Certificate = len(u.Open)+len(u.Ended), t.Certificate
 			if u.begun = true; unit.Number == mostUnits {
-				return fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", pipeline.ErrData, mostUnits)
+				return fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", job.ErrData, mostUnits)
 			}
 		}
 		if err := unit.Losses.Merge(r.losses); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink/kafkalog"
@@ -23,9 +23,9 @@ import (
 )
 
 func TestPorts(t *testing.T) {
-	pipelinetest.TestSink(t, func(t *testing.T) func(*testing.T) pipeline.Sink {
+	pipelinetest.TestSink(t, func(t *testing.T) func(*testing.T) pass.Sink {
 		_, client := cluster(t)
-		return func(t *testing.T) pipeline.Sink {
+		return func(t *testing.T) pass.Sink {
 			t.Helper()
 			p, err := kafkalog.Begin(t.Context(), kafkalog.Config{Client: client, Name: "m"})
 			fatal.If(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/sign"
@@ -109,7 +110,7 @@ type Artifact struct {
 // id returns the certificate's id.
 func (a Artifact) id() string { return digest(a.Document) }
 
-// A Publication sends artifacts and, last, the pointer to one of them. It is a [pipeline.Sink] of
+// A Publication sends artifacts and, last, the pointer to one of them. It is a [pass.Sink] of
 // its topics. All is durable and visible from [Publication.Commit] on.
 type Publication struct {
 	cfg             Config
@@ -337,11 +338,11 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-var _ pipeline.Sink = (*Publication)(nil)
+var _ pass.Sink = (*Publication)(nil)
 
 // PutModel encodes a model, keeps it for [Publication.PutCertificate], and returns the SHA-256 of
 // its bytes. It sends nothing.
-func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum string, err error) {
+func (p *Publication) PutModel(ctx context.Context, m pass.Model) (sum string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -357,7 +358,7 @@ func (p *Publication) PutModel(ctx context.Context, m pipeline.Model) (sum strin
 }
 
 // GetModel reads back a model that was put or is visible on the topic.
-func (p *Publication) GetModel(ctx context.Context, sum string) (m pipeline.Model, err error) {
+func (p *Publication) GetModel(ctx context.Context, sum string) (m pass.Model, err error) {
 	if err := ctx.Err(); err != nil {
 		return m, err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
@@ -55,7 +55,7 @@ func ReadAbout(ctx context.Context, fsys durable.FS, folder string) (*About, *ce
 			err = fmt.Errorf("%s is another certificate than %s", path, a.at)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: it does not say what the predictions in %s are about: %w ("+anew+")", pipeline.ErrRefused, folder, err, path)
+			return nil, nil, fmt.Errorf("%w: it does not say what the predictions in %s are about: %w ("+anew+")", job.ErrRefused, folder, err, path)
 		}
 		found, a.at = &c, path
 	}

@@ -11,12 +11,15 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 )
 
 var (
-	_ pipeline.Sink        = (*Directory)(nil)
-	_ pipeline.Checkpoints = (*Checkpoint)(nil)
+	_ pass.Sink       = (*Directory)(nil)
+	_ fit.Checkpoints = (*Checkpoint)(nil)
 )
 
 // The names of the files of an artifact.
@@ -34,7 +37,7 @@ func modelDigest(name string) (string, bool) {
 
 // PutModel stores a model under the SHA-256 of its bytes, which it returns. The model is hidden
 // from readers of the directory until [Directory.PutCertificate] publishes its certificate.
-func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest string, err error) {
+func (d *Directory) PutModel(ctx context.Context, m pass.Model) (digest string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -57,9 +60,9 @@ func (d *Directory) PutModel(ctx context.Context, m pipeline.Model) (digest stri
 }
 
 // GetModel reads a model back from its file, whose bytes must have the digest.
-func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model, error) {
+func (d *Directory) GetModel(ctx context.Context, digest string) (pass.Model, error) {
 	if err := ctx.Err(); err != nil {
-		return pipeline.Model{}, err
+		return pass.Model{}, err
 	}
 	name := d.Path(ModelName(digest)) // in messages, also while the file is hidden
 	from := name
@@ -68,14 +71,14 @@ func (d *Directory) GetModel(ctx context.Context, digest string) (pipeline.Model
 	}
 	data, err := readAtMost(d.fs, from, sink.MaxModelBytes)
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
+		return pass.Model{}, fmt.Errorf("lake: read %s: %w", name, err)
 	}
 	if found := sink.DigestOf(data); found != digest {
-		return pipeline.Model{}, fmt.Errorf("lake: %s: %w: its SHA-256 is %s", name, pipeline.ErrChanged, found)
+		return pass.Model{}, fmt.Errorf("lake: %s: %w: its SHA-256 is %s", name, job.ErrChanged, found)
 	}
 	m, err := sink.DecodeModel(data)
 	if err != nil {
-		return pipeline.Model{}, fmt.Errorf("lake: %s: %w", name, err)
+		return pass.Model{}, fmt.Errorf("lake: %s: %w", name, err)
 	}
 	return m, nil
 }
@@ -159,7 +162,7 @@ func PutFiles(ctx context.Context, fsys durable.FS, folder string, a Files) (pat
 	defer func() { err = errors.Join(err, d.Close()) }()
 	sum, err := d.PutModel(ctx, m)
 	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", pipeline.ErrRefused, sum, c.Model.Digest)
+		err = fmt.Errorf("%w: the model is not in the form that this version writes (SHA-256 %s, not %s)", job.ErrRefused, sum, c.Model.Digest)
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
@@ -44,7 +44,7 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 	fatal.If(t, err)
 	defer release()
 	ctx := t.Context()
-	one, two := pipeline.Digest{1}, pipeline.Digest{2}
+	one, two := job.Digest{1}, job.Digest{2}
 	first, second := d.Checkpoint(one), d.Checkpoint(two)
 	place, _ := second.Where()
 	fatal.If(t, errors.Join(first.Save(ctx, []byte("one")), second.Save(ctx, []byte("two"))))
@@ -70,9 +70,9 @@ func TestJobsHaveCheckpointsOfTheirOwn(t *testing.T) {
 }
 
 // others is what an output says of checkpoints that are not this job's.
-func others(t *testing.T, d *lake.Output, job pipeline.Digest) []string {
+func others(t *testing.T, d *lake.Output, j job.Digest) []string {
 	t.Helper()
-	said, err := d.Notices([]pipeline.Digest{job})
+	said, err := d.Notices([]job.Digest{j})
 	fatal.If(t, err)
 	return slices.DeleteFunc(said, func(text string) bool { return !strings.Contains(text, "checkpoint") })
 }

@@ -21,18 +21,21 @@ import (
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/internal/frame"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // oldLog is what the directory knows from before, newLog what a job adds.
 var (
-	oldLog = pipeline.Log{Attempts: []pipeline.Attempt{{Sample: pipeline.Digest{1}}}}
-	newLog = pipeline.Log{Attempts: append(oldLog.Attempts, pipeline.Attempt{Sample: pipeline.Digest{2}}), Uses: []pipeline.Use{{Count: 9}}}
+	oldLog = fit.Log{Attempts: []fit.Attempt{{Sample: job.Digest{1}}}}
+	newLog = fit.Log{Attempts: append(oldLog.Attempts, fit.Attempt{Sample: job.Digest{2}}), Uses: []fit.Use{{Count: 9}}}
 )
 
 // smallModel is a valid model of one inducing point.
-func smallModel() pipeline.Model { return pipelinetest.SmallModel(0.5) }
+func smallModel() pass.Model { return pipelinetest.SmallModel(0.5) }
 
 // certificateOf names what a run came to.
 func certificateOf(modelDigest, software string) certify.Certificate {
@@ -44,7 +47,7 @@ const testKey = "../../sink/sign/testdata/key.pem"
 
 // job is one run of a job against a directory: everything that a job writes,
 // in its order.
-func job(dir string, fsys durable.FS) (err error) {
+func testJob(dir string, fsys durable.FS) (err error) {
 	d := lake.NewOutput(dir, fsys)
 	d.Sign = testKey
 	release, err := d.Hold()
@@ -158,7 +161,7 @@ func finished(t *testing.T) (files *durabletest.Memory, before map[string]string
 	files = prepared(t)
 	before = files.Visible()
 	counted := durabletest.NewFaulty(files, durabletest.Fault{})
-	fatal.If(t, job("out", counted))
+	fatal.If(t, testJob("out", counted))
 	if counted.Operations() < 30 {
 		t.Fatalf("only %d operations were seen", counted.Operations())
 	}
@@ -175,7 +178,7 @@ func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
 		for _, moment := range durabletest.Moments {
 			when := fmt.Sprintf("%s operation %d", moment, at)
 			m := prepared(t)
-			err := job("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled}))
+			err := testJob("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled}))
 			if !errors.Is(err, durabletest.ErrKilled) {
 				t.Fatalf("%s: the job says %v, want ErrKilled", when, err)
 			}
@@ -183,7 +186,7 @@ func TestPowerCutLeavesWholeFilesAndARunAgainCompletes(t *testing.T) {
 			// a power cut (only what was synced is there).
 			for how, found := range map[string]*durabletest.Memory{"killed": m.Killed(), "power cut": m.PowerCut()} {
 				wholeOrAbsent(t, when+", "+how, found.Visible(), before, want)
-				if err := job("out", found); err != nil {
+				if err := testJob("out", found); err != nil {
 					t.Fatalf("%s, %s: run again: %v", when, how, err)
 				}
 				if diff := cmp.Diff(want, found.Visible()); diff != "" {
@@ -204,7 +207,7 @@ func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
 		for _, passes := range []bool{false, true} {
 			when := fmt.Sprintf("operation %d, passes=%v", at, passes)
 			m := prepared(t)
-			err := job("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: syscall.ENOSPC, Passes: passes}))
+			err := testJob("out", durabletest.NewFaulty(m, durabletest.Fault{At: at, Moment: durabletest.Half, Err: syscall.ENOSPC, Passes: passes}))
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("%s: the job says %v, want ENOSPC", when, err)
 			}
@@ -212,7 +215,7 @@ func TestFullDiskIsAnErrorAndNoHalfFile(t *testing.T) {
 				t.Errorf("%s: no hint in %q", when, err)
 			}
 			wholeOrAbsent(t, when, m.Visible(), before, want)
-			if err := job("out", m); err != nil {
+			if err := testJob("out", m); err != nil {
 				t.Fatalf("%s: run again with space: %v", when, err)
 			}
 			if diff := cmp.Diff(want, m.Visible()); diff != "" {
@@ -290,7 +293,7 @@ func TestGetModelRefusesChangedBytes(t *testing.T) {
 		bad := bytes.Clone(good)
 		bad[at] ^= 0x40
 		fatal.If(t, os.WriteFile(file, bad, 0o644))
-		if _, err := d.GetModel(t.Context(), digest); !errors.Is(err, pipeline.ErrChanged) {
+		if _, err := d.GetModel(t.Context(), digest); !errors.Is(err, job.ErrChanged) {
 			t.Fatalf("byte %d of %d is changed: %v, want ErrChanged", at, len(good), err)
 		}
 	}
@@ -393,7 +396,7 @@ func TestDirectoriesThatCannotBeSynced(t *testing.T) {
 			}
 			return effect()
 		}}
-		if err := job("out", m); (err == nil) != want {
+		if err := testJob("out", m); (err == nil) != want {
 			t.Errorf("sync of a directory says %v: the job says %v", failure, err)
 		}
 		if notice := durable.SyncNotice(m, "out"); (notice != "") != want {

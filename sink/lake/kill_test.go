@@ -46,7 +46,7 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 	}
 	dir, before := start()
 	counted := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{})
-	if err := job(dir, counted); err != nil || counted.Operations() < 30 {
+	if err := testJob(dir, counted); err != nil || counted.Operations() < 30 {
 		t.Fatalf("the job itself, of %d operations: %v", counted.Operations(), err)
 	}
 	want := readAll(t, dir)
@@ -55,11 +55,11 @@ func TestKilledAtEveryOperationLeavesWholeFiles(t *testing.T) {
 			when := fmt.Sprintf("killed %s operation %d of %d", moment, at, counted.Operations())
 			dir, _ := start()
 			killed := durabletest.NewFaulty(durable.OS{}, durabletest.Fault{At: at, Moment: moment, Err: durabletest.ErrKilled})
-			if err := job(dir, killed); !errors.Is(err, durabletest.ErrKilled) {
+			if err := testJob(dir, killed); !errors.Is(err, durabletest.ErrKilled) {
 				t.Fatalf("%s: the job was to die and says %v", when, err)
 			}
 			wholeOrAbsent(t, when, readAll(t, dir), before, want)
-			if err := job(dir, nil); err != nil {
+			if err := testJob(dir, nil); err != nil {
 				t.Fatalf("%s: run again: %v", when, err)
 			}
 			if diff := cmp.Diff(want, readAll(t, dir)); diff != "" {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
 )
 
 // LogFile is the log of a directory.
@@ -20,11 +20,11 @@ const (
 
 type logDocument struct {
 	Format string `json:"format"`
-	pipeline.Log
+	fit.Log
 }
 
 // Log reads the log of the directory. An absent one is empty.
-func (d *Directory) Log() (pipeline.Log, error) {
+func (d *Directory) Log() (fit.Log, error) {
 	var log logDocument
 	path := d.Path(cmp.Or(d.log, LogFile))
 	err := readJSON(d.fs, path, maxLog, &log)
@@ -41,7 +41,7 @@ func (d *Directory) Log() (pipeline.Log, error) {
 }
 
 // PutLog replaces the log.
-func (d *Directory) PutLog(l pipeline.Log) error {
+func (d *Directory) PutLog(l fit.Log) error {
 	text, err := json.Marshal(logDocument{logFormat, l})
 	if err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/objects"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/sign"
 )
@@ -83,7 +85,7 @@ func (o *Output) Hold() (release func() error, err error) {
 
 // Notices returns sentences for the user: that the directory cannot make files durable, and that
 // it has checkpoints of other jobs than these.
-func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
+func (o *Output) Notices(jobs []job.Digest) ([]string, error) {
 	var said []string
 	if text := durable.SyncNotice(o.fs, o.path); text != "" {
 		said = append(said, text)
@@ -111,7 +113,7 @@ func (o *Output) Notices(jobs []pipeline.Digest) ([]string, error) {
 }
 
 // Checkpoint returns the checkpoint of a job.
-func (o *Output) Checkpoint(job pipeline.Digest) pipeline.Checkpoint {
+func (o *Output) Checkpoint(job job.Digest) pipeline.Checkpoint {
 	return o.Directory.Checkpoint(job.String())
 }
 
@@ -149,7 +151,7 @@ func readDocument(ctx context.Context, fsys durable.FS, path string) ([]byte, er
 
 // PutHandover writes model and handover for a last pass in parts. The handover comes last, so that
 // the model exists if it does.
-func (o *Output) PutHandover(ctx context.Context, h *pipeline.Handover) error {
+func (o *Output) PutHandover(ctx context.Context, h *pass.Handover) error {
 	if h.First() {
 		return o.putJSON(HandoverFile, h)
 	}
@@ -230,10 +232,10 @@ func ReadManifest(fsys durable.FS, path string, c certify.Certificate, id string
 		return m, err
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("%s: %w: it is no manifest: %w", path, pipeline.ErrRefused, err)
+		return m, fmt.Errorf("%s: %w: it is no manifest: %w", path, job.ErrRefused, err)
 	}
 	if err := m.Check(c, id); err != nil {
-		return m, fmt.Errorf("%s: %w: %w", path, pipeline.ErrRefused, err)
+		return m, fmt.Errorf("%s: %w: %w", path, job.ErrRefused, err)
 	}
 	return m, nil
 }

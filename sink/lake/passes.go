@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/pacsgp/pacsgp/internal/durable"
-	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
 // MergePasses reads the parts of a last pass and merges them. Their files stay open until release.
-func MergePasses(paths []string) (all *pipeline.Pass, release func() error, err error) {
+func MergePasses(paths []string) (all *pass.Pass, release func() error, err error) {
 	var open []func() error
 	release = func() (err error) {
 		for _, each := range open {
@@ -23,7 +23,7 @@ func MergePasses(paths []string) (all *pipeline.Pass, release func() error, err 
 			return nil, nil, errors.Join(err, release())
 		}
 		open = append(open, file.Close)
-		part, err := pipeline.ReadPass(file, size)
+		part, err := pass.ReadPass(file, size)
 		if err == nil && all != nil {
 			err = all.Merge(part)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/stream"
 	"github.com/pacsgp/pacsgp/sink"
 	"github.com/pacsgp/pacsgp/sink/sign"
@@ -66,7 +67,7 @@ func (w *Windows) Put(ctx context.Context, out pipeline.Output, a stream.Artifac
 	}
 	sum, err := out.PutModel(ctx, m)
 	if err == nil && sum != c.Model.Digest {
-		err = fmt.Errorf("%w: its model has another SHA-256 than the certificate says", pipeline.ErrRefused)
+		err = fmt.Errorf("%w: its model has another SHA-256 than the certificate says", job.ErrRefused)
 	}
 	if err == nil {
 		_, err = out.PutCertificate(ctx, c)

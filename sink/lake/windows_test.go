@@ -11,6 +11,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
 	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
 	"github.com/pacsgp/pacsgp/sink/lake"
 )
@@ -50,7 +51,7 @@ func TestWindows(t *testing.T) {
 		if signed, err := lake.Signatures(nil, dir, id); err != nil || len(signed) != 1 {
 			t.Errorf("%d signatures, %v, want one", len(signed), err)
 		}
-		r, err := pipeline.NewRun(out, "abc", pipeline.Job{}, time.Date(2026, 5, 1, n, 0, 0, 0, time.UTC), nil)
+		r, err := pipeline.NewRun(out, "abc", job.Job{}, time.Date(2026, 5, 1, n, 0, 0, 0, time.UTC), nil)
 		fatal.If(t, err)
 		if r.Artifacts = []pipeline.ArtifactRef{{ID: id, Model: sum}}; n == 0 {
 			first = r.Artifacts[0]

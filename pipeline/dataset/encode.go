@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+const (
+	frequentLevel = 200 // the least number of reference rows, as one in so many, of each
+	fewestRows    = 2   // and their number
+)
+
+// LevelsSeen are the encodings with medians and frequent values of the reference rows.
+func LevelsSeen(e job.Encodings, columns []string, reference RawRows) (job.Encodings, error) {
+	raw := reference
+	raw.Encoded = nil
+	column := func(name string) ([]float64, error) {
+		at := slices.Index(columns, name)
+		if at < 0 {
+			return nil, fmt.Errorf("%w: encode: %q is no feature", job.ErrConfig, name)
+		}
+		return raw.Column(at), nil
+	}
+	return e.Completed(func(name string) (float64, error) {
+		values, err := column(name)
+		if values = slices.DeleteFunc(values, job.Missing); err == nil && len(values) == 0 {
+			err = fmt.Errorf("%w: fill: %q has no value on any reference row, of which the median could be: declare a number, or leave the column out", job.ErrData, name)
+		}
+		if err != nil {
+			return 0, err
+		}
+		_, median, _ := middleOf(values)
+		return median + 0, nil // no −0
+	}, func(one job.Encoding) ([]float64, error) {
+		values, err := column(one.Column)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range values {
+			values[i] = one.Value(v)
+		}
+		levels := frequent(values, frequentLevel, fewestRows, job.FrequentLevels)
+		if levels == nil {
+			return nil, fmt.Errorf("%w: encode: no value of %q is that of one in %d reference rows, and of %d at least: leave out (exclude) an identifier, whose values are all different", job.ErrData, one.Column, frequentLevel, fewestRows)
+		}
+		return levels, nil
+	})
+}

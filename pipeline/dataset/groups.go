@@ -1,0 +1,77 @@
+package dataset
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// frequentGroup is the least number of reference rows, as one in so many, of a value that gets a group
+// where the job lists none.
+const frequentGroup = 50
+
+// GroupValues are the values with a group of their own: the declared ones, or those that one in fifty
+// reference rows has, the twenty most frequent of them at most. columns are those of the rows.
+func GroupValues(j job.Job, columns []string, reference RawRows) ([]float64, error) {
+	if !j.Groups.Given() || j.Groups.Values != nil {
+		return j.Groups.Values, nil
+	}
+	at, err := j.GroupColumn(columns)
+	if err != nil {
+		return nil, err
+	}
+	values := frequent(reference.Column(at), frequentGroup, 1, certify.MaxGroupValues)
+	if values == nil {
+		return nil, fmt.Errorf("%w: groups: no value of %q is that of one in %d reference rows: list the values", job.ErrData, j.Groups.Column, frequentGroup)
+	}
+	return values, nil
+}
+
+// frequent are the values that at least one row in so many has, and so many rows, ascending: of more
+// than most of them the most frequent, of equally frequent ones the lower.
+func frequent(column []float64, oneIn, least, most int) (values []float64) {
+	counts := map[float64]int{}
+	for _, v := range column {
+		counts[v+0]++
+	}
+	for v, n := range counts {
+		if oneIn*n >= len(column) && n >= least {
+			values = append(values, v)
+		}
+	}
+	slices.SortFunc(values, func(a, b float64) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
+	values = values[:min(len(values), most)]
+	slices.Sort(values)
+	return values
+}
+
+// StrangeGroups says that no reference row has one of the declared values, if there are reference rows.
+func StrangeGroups(d job.GroupsDecl, columns []string, reference RawRows) []string {
+	if d.Values == nil || reference.N == 0 || slices.ContainsFunc(reference.Column(slices.Index(columns, d.Column)), func(v float64) bool { return slices.Contains(d.Values, v) }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("groups: none of %s has one of them in column %q", words.Count(int64(reference.N), "reference row"), d.Column)}
+}
+
+// Packed are values as a string, to compare subjects of passes.
+func Packed(values []float64) string {
+	var text []byte
+	for _, v := range values {
+		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+	}
+	return string(text)
+}
+
+// Unpacked are the values of a string of packed.
+func Unpacked(text string) (values []float64) {
+	for b := []byte(text); len(b) >= 8; b = b[8:] {
+		values = append(values, math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	}
+	return values
+}

@@ -1,0 +1,151 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// Open opens the rows of a job with these features (nil: the job's own), then the columns beside
+// them and the target. spooled may be nil.
+func Open(ctx context.Context, j job.Job, rows Rows, features []string, res job.Resources, spooled func(int64)) (Opened, error) {
+	c := ChoiceOf(j, features, res)
+	c.Spooled = spooled
+	return open(ctx, j, rows, c)
+}
+
+// open opens rows by a choice, and the columns beside the features behind them.
+func open(ctx context.Context, j job.Job, rows Rows, c Choice) (Opened, error) {
+	if j.Beside() == nil {
+		return rows.Open(ctx, c)
+	}
+	if c.Features != nil {
+		c.Features = slices.Concat(c.Features, j.Beside())
+		return rows.Open(ctx, c)
+	}
+	all, err := rows.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Features, err = withBeside(j, all.Columns()); err != nil {
+		return nil, err
+	}
+	c.Exclude = nil
+	src, err := rows.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return withNotices{src, all.Notices()}, nil
+}
+
+// withBeside returns the features and then the columns beside them, from the columns of a default
+// choice.
+func withBeside(j job.Job, columns []string) ([]string, error) {
+	features := slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == j.Target || name == j.Mean.Column })
+	if j.Mean.Given() && len(features) == len(columns)-1 && !slices.Contains(j.Exclude, j.Mean.Column) {
+		return nil, fmt.Errorf("%w: mean: the rows have no numeric column %q; they have %s", job.ErrConfig, j.Mean.Column, strings.Join(columns, ", "))
+	}
+	return append(features, j.Beside()...), nil
+}
+
+// withNotices are opened rows with the notices of another opening.
+type withNotices struct {
+	Opened
+
+	notices []string
+}
+
+func (w withNotices) Notices() []string { return w.notices }
+
+// Unwrap returns the rows, which may tell more than their interface.
+func (w withNotices) Unwrap() Opened { return w.Opened }
+
+// OpenRows is an [OpenData] that adds the columns beside the features.
+func OpenRows(j job.Job, open OpenData) OpenData {
+	if j.Beside() == nil {
+		return open
+	}
+	return func(ctx context.Context, want Choice) (Source, error) {
+		if want.Features == nil {
+			all, err := open(ctx, want)
+			if err != nil {
+				return nil, err
+			}
+			if want.Features, err = withBeside(j, all.Columns()); err != nil {
+				return nil, err
+			}
+			want.Exclude = nil
+		} else {
+			want.Features = slices.Concat(want.Features, j.Beside())
+		}
+		return open(ctx, want)
+	}
+}
+
+// KnowsTarget returns an error if the column of the mean equals the target in most rows. They are the
+// last two columns.
+func KnowsTarget(d job.MeanDecl, rows RawRows) error {
+	if !d.Given() {
+		return nil
+	}
+	equal := 0
+	for i := range rows.N {
+		if row := rows.Row(i); row[rows.Columns-2] == row[rows.Columns-1] {
+			equal++
+		}
+	}
+	if 2*equal <= rows.N {
+		return nil
+	}
+	return fmt.Errorf("%w: the column %q of the mean equals the target in %d of %d rows looked at: it was made from the target, and says nothing about rows with an unknown target", job.ErrData, d.Column, equal, rows.N)
+}
+
+// farthest is the largest median distance of the column of the mean from the target, in deviations of
+// the target. From about a thousand on, training loses all digits.
+const farthest = 100
+
+// NearMean returns an error if the column is far from the target in half of the rows. They are the last two
+// columns; scale is the target's.
+func NearMean(d job.MeanDecl, rows RawRows, scale float64) error {
+	if !d.Given() {
+		return nil
+	}
+	off := make([]float64, rows.N)
+	for i := range off {
+		row := rows.Row(i)
+		off[i] = math.Abs(row[rows.Columns-1]-row[rows.Columns-2]) / scale
+	}
+	slices.Sort(off)
+	if half := off[len(off)/2]; !(half <= farthest) {
+		return fmt.Errorf("%w: the column %q of the mean is off by more than %.3g deviations of the target in half of the rows looked at: name a column of predictions of the target, in its unit", job.ErrData, d.Column, half)
+	}
+	return nil
+}
+
+// Misfit is the distance of the column from the target, in deviations of the target, at most 1.
+func Misfit(target, column, scale float64) float64 {
+	if off := math.Abs(target-column) / scale; off < 1 {
+		return off
+	}
+	return 1
+}
+
+// MeanDistances are a certificate's facts about the column of the mean; nil if there is none.
+func MeanDistances(d job.MeanDecl, reference RawRows, train certify.RiskSum, scale float64) (*certify.Mean, error) {
+	if !d.Given() {
+		return nil, nil
+	}
+	found := certify.Mean{Column: d.Column, Train: train}
+	for i := range reference.N {
+		row := reference.Row(i)
+		if err := found.Reference.Add(Misfit(row[len(row)-1], row[len(row)-2], scale)); err != nil {
+			return nil, err
+		}
+	}
+	return &found, nil
+}

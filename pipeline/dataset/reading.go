@@ -1,0 +1,305 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+)
+
+// batchesAhead is how many decoded batches of a shard may wait for their
+// consumer. Two keep a decoder busy while one batch is being used.
+const batchesAhead = 2
+
+// A Block is a batch as plain columns. They are valid until the function that
+// received it returns.
+type Block struct {
+	Shard   int
+	First   int64 // ordinal of the first row
+	Rows    int
+	Columns [][]float64 // in the source's order
+	Reasons *array.String
+	Marks   []Mark // one a row, where they are asked for
+	Record  arrow.Record
+}
+
+// Indices are the numbers 0 to n−1.
+func Indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Stream reads the shards of a source in the given order (nil: their own) and calls use with
+// their batches, one after the other. Up to readers shards are decoded in advance at the same
+// time; the sequence of calls does not depend on it. All goroutines that it starts have ended
+// when it returns.
+func Stream(ctx context.Context, src Source, order []int, readers int, use func(Block) error) error {
+	return Reading{src: src, order: order, readers: readers}.run(ctx, use)
+}
+
+// A Reading has the settings of reading shards.
+type Reading struct {
+	src     Source
+	order   []int // nil: all shards, in their order
+	readers int
+	targets bool  // add up the last column, shard by shard
+	Marked  []int // columns to compute marks of; nil: no marks
+	Marker  Marker
+	free    *sync.Pool // of marks
+}
+
+// NewReading reads shards in this order and adds up their targets. With columns to mark, each
+// block has the marks of its rows; decoders compute them.
+func NewReading(src Source, order []int, readers int, marked []int, m Marker) Reading {
+	return Reading{src: src, order: order, readers: readers, targets: true, Marked: marked, Marker: m, free: &sync.Pool{}}
+}
+
+// An Ending is the result of reading all rows of a shard.
+type Ending struct {
+	Columns []ColumnDigest
+	Targets Multiset
+}
+
+// Shards reads the shards, up to readers of them at a time. fold returns the functions that get
+// the blocks of a shard, in their order, and its ending; worker is the reader's number, from 0 on.
+// An error ends the later shards but not the earlier ones, so that the returned error is that of
+// the first faulty shard, whatever the number of readers.
+func (r Reading) Shards(ctx context.Context, fold func(worker, shard int) (func(Block) error, func(Ending) error)) error {
+	var (
+		all     = r.src.Shards()
+		mu      sync.Mutex
+		next    int
+		failed  = len(r.order)
+		failure error
+		stop    = make(map[int]context.CancelFunc) // of the shards at work
+		running sync.WaitGroup
+	)
+	begin := func(ctx context.Context) (turn int, within context.Context, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if next >= failed {
+			return 0, nil, false
+		}
+		turn = next
+		next++
+		within, stop[turn] = context.WithCancel(ctx)
+		return turn, within, true
+	}
+	end := func(turn int, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		stop[turn]()
+		delete(stop, turn)
+		if err == nil || turn >= failed {
+			return
+		}
+		failed, failure = turn, err
+		for other, cancel := range stop {
+			if other > turn {
+				cancel()
+			}
+		}
+	}
+	for worker := range min(max(r.readers, 1), len(r.order)) {
+		running.Go(func() {
+			for turn, within, ok := begin(ctx); ok; turn, within, ok = begin(ctx) {
+				block, done := fold(worker, r.order[turn])
+				end(turn, r.shard(within, all[r.order[turn]], r.order[turn], block, done))
+			}
+		})
+	}
+	running.Wait()
+	return failure
+}
+
+// shard reads one shard.
+func (r Reading) shard(ctx context.Context, shard Shard, index int, use func(Block) error, done func(Ending) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ch := make(chan delivery, batchesAhead)
+	go func() {
+		defer close(ch)
+		r.decode(ctx, index, ch)
+	}()
+	defer func() { // the decoder has ended when its channel is closed
+		cancel()
+		for d := range ch {
+			r.release(d)
+		}
+	}()
+	e, err := r.consume(ctx, ch, shard, index, use)
+	if err != nil {
+		return err
+	}
+	return done(e)
+}
+
+func (r Reading) run(ctx context.Context, use func(Block) error) error {
+	src, order, readers := r.src, r.order, r.readers
+	shards := src.Shards()
+	if order == nil {
+		order = Indices(len(shards))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+
+	var queue []chan delivery // shards being decoded; the decoder closes its channel
+	defer func() {
+		cancel()
+		for _, ch := range queue {
+			for d := range ch {
+				r.release(d)
+			}
+		}
+	}()
+	started := 0
+	for turn := range order {
+		for ; started < min(turn+max(readers, 1), len(order)); started++ {
+			ch := make(chan delivery, batchesAhead)
+			shard := order[started]
+			running.Go(func() {
+				defer close(ch)
+				r.decode(ctx, shard, ch)
+			})
+			queue = append(queue, ch)
+		}
+		shard := order[turn]
+		if _, err := r.consume(ctx, queue[0], shards[shard], shard, use); err != nil {
+			return err
+		}
+		queue = queue[1:]
+	}
+	return nil
+}
+
+// A delivery is a decoded batch, or the end of a shard or an error.
+type delivery struct {
+	record arrow.Record
+	block  Block
+	ending Ending
+	err    error
+}
+
+func (r Reading) release(d delivery) {
+	if d.record != nil {
+		d.record.Release()
+	}
+	if d.block.Marks != nil {
+		r.free.Put(&d.block.Marks)
+	}
+}
+
+// decode sends the batches of a shard and then its ending, unless ctx is done.
+func (r Reading) decode(ctx context.Context, shard int, out chan<- delivery) {
+	send := func(d delivery) bool {
+		select {
+		case out <- d:
+			return true
+		case <-ctx.Done():
+			r.release(d)
+			return false
+		}
+	}
+	batches, err := r.src.Open(ctx, shard)
+	if err != nil {
+		send(delivery{err: err})
+		return
+	}
+	var targets Multiset
+	for {
+		record, err := batches.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			send(delivery{ending: Ending{batches.ColumnDigests(), targets}, err: batches.Close()})
+			return
+		}
+		if err != nil {
+			send(delivery{err: errors.Join(err, batches.Close())})
+			return
+		}
+		d := delivery{record: record}
+		if d.block, err = r.view(record); err != nil {
+			record.Release()
+			send(delivery{err: errors.Join(err, batches.Close())})
+			return
+		}
+		if r.targets {
+			targets.Add(d.block.Columns[len(d.block.Columns)-1])
+		}
+		if !send(d) {
+			_ = batches.Close() // the consumer has gone, with an error of its own
+			return
+		}
+	}
+}
+
+// consume calls use with a shard's blocks and returns its ending. Deliveries end early if ctx is
+// done.
+func (r Reading) consume(ctx context.Context, in <-chan delivery, shard Shard, index int, use func(Block) error) (Ending, error) {
+	next := shard.First
+	for d := range in {
+		if d.err != nil {
+			return Ending{}, d.err
+		}
+		if d.record == nil {
+			if got := next - shard.First; got != shard.Rows {
+				return Ending{}, fmt.Errorf("pipeline: %s: read %d rows of %d", shard.Name, got, shard.Rows)
+			}
+			return d.ending, nil
+		}
+		d.block.Shard, d.block.First = index, next
+		next += int64(d.block.Rows)
+		if next > shard.First+shard.Rows {
+			r.release(d)
+			return Ending{}, fmt.Errorf("pipeline: %s: read more than its %d rows", shard.Name, shard.Rows)
+		}
+		err := use(d.block)
+		r.release(d)
+		if err != nil {
+			return Ending{}, err
+		}
+	}
+	return Ending{}, fmt.Errorf("pipeline: %s: reading was stopped: %w", shard.Name, context.Cause(ctx))
+}
+
+// view returns a batch as a block, with its marks.
+func (r Reading) view(record arrow.Record) (Block, error) {
+	b, err := ToBlock(record)
+	if err != nil || r.Marked == nil {
+		return b, err
+	}
+	if old, ok := r.free.Get().(*[]Mark); ok && cap(*old) >= b.Rows {
+		b.Marks = (*old)[:b.Rows]
+	} else {
+		b.Marks = make([]Mark, b.Rows)
+	}
+	r.Marker.rows(b.Marks, b.Columns, r.Marked)
+	return b, nil
+}
+
+// ToBlock views a record's columns. It checks types and nulls, in case a source breaks its
+// contract.
+func ToBlock(record arrow.Record) (Block, error) {
+	b := Block{Rows: int(record.NumRows()), Record: record}
+	for i, column := range record.Columns() {
+		switch column := column.(type) {
+		case *array.Float64:
+			if column.NullN() > 0 {
+				return Block{}, fmt.Errorf("pipeline: column %q of a batch has nulls", record.ColumnName(i))
+			}
+			b.Columns = append(b.Columns, column.Float64Values())
+		case *array.String:
+			b.Reasons = column
+		default:
+			return Block{}, fmt.Errorf("pipeline: column %q of a batch is %s, want float64", record.ColumnName(i), column.DataType())
+		}
+	}
+	return b, nil
+}

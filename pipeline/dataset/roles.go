@@ -1,0 +1,400 @@
+package dataset
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Rank is a row's place in the keyed order of all rows: by hash, and by
+// ordinal where two hashes are equal.
+type Rank struct {
+	Hash    uint64
+	Ordinal int64
+}
+
+func (a Rank) compare(b Rank) int {
+	return cmp.Or(cmp.Compare(a.Hash, b.Hash), cmp.Compare(a.Ordinal, b.Ordinal))
+}
+
+// RoleHasher computes the keyed hash of ordinals: the first 8 bytes, big
+// endian, of SHA-256("pacsgp/roles/1" 0x00 ‖ key ‖ 0x00 ‖ ordinal as 8 bytes big
+// endian). Roles depend on it and on nothing else: neither files nor workers choose who is
+// certified on. Who may sort the rows by their values does (docs/certificate.md).
+type RoleHasher struct{ buf []byte }
+
+// NewRoleHasher returns the hasher of a key.
+func NewRoleHasher(key string) *RoleHasher {
+	buf := append([]byte("pacsgp/roles/1\x00"), key...)
+	buf = append(buf, make([]byte, 9)...)
+	return &RoleHasher{buf}
+}
+
+// Rank is the rank of an ordinal.
+func (h *RoleHasher) Rank(ordinal int64) Rank {
+	binary.BigEndian.PutUint64(h.buf[len(h.buf)-8:], uint64(ordinal)) //nolint:gosec // ordinals are not negative
+	sum := sha256.Sum256(h.buf)
+	return Rank{binary.BigEndian.Uint64(sum[:8]), ordinal}
+}
+
+// FirstByHash returns the k rows of lowest rank among the ordinals from..to-1 but
+// those left out, in the order of their rank. It keeps O(k) memory for each
+// worker.
+func FirstByHash(ctx context.Context, key string, from, to, k int64, without func(Rank) bool, workers int) ([]Rank, error) {
+	parts := int64(max(workers, 1))
+	found := make([][]Rank, parts)
+	var running sync.WaitGroup
+	for i := range parts {
+		running.Go(func() {
+			found[i] = lowest(ctx, key, from+ShareOf(to-from, i, parts), from+ShareOf(to-from, i+1, parts), k, without)
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
+	slices.SortFunc(all, Rank.compare)
+	return all[:min(k, int64(len(all)))], nil
+}
+
+// ShareOf is where the i-th of so many equal parts of n rows begins, without a
+// product that a claimed number of rows could make too large.
+func ShareOf(n, i, parts int64) int64 {
+	return n/parts*i + n%parts*i/parts
+}
+
+// HashedAtOnce is how many rows are hashed before the context is looked at: some
+// milliseconds.
+const HashedAtOnce = 1 << 16
+
+// lowest returns the rows of lowest rank among the ordinals from..to-1 but those
+// left out, at most k. It ends early, with fewer, if the context does.
+func lowest(ctx context.Context, key string, from, to, k int64, without func(Rank) bool) []Rank {
+	hasher := NewRoleHasher(key)
+	top := make(rankHeap, 0, min(k, to-from))
+	for i := from; i < to; i++ {
+		if (i-from)%HashedAtOnce == 0 && ctx.Err() != nil {
+			return nil
+		}
+		r := hasher.Rank(i)
+		switch {
+		case without(r) || k == 0:
+		case int64(len(top)) < k:
+			heap.Push(&top, r)
+		case r.Hash > top[0].Hash: // nearly all
+		case r.compare(top[0]) < 0:
+			top[0] = r
+			heap.Fix(&top, 0)
+		}
+	}
+	return top
+}
+
+// A LeftOut has the unused rows. A row is in at most one of the sets.
+type LeftOut struct {
+	Bad    *RowSet // rows that break a row rule; nil unless the job tolerates some
+	Copies *RowSet // rows that equal an earlier one; nil unless the job drops copies
+}
+
+func (o LeftOut) none() bool { return o.Bad == nil && o.Copies == nil }
+
+func (o LeftOut) has(ordinal int64) bool { return o.Bad.Has(ordinal) || o.Copies.Has(ordinal) }
+
+// Size is the number of rows that are left out.
+func (o LeftOut) Size() int64 { return o.Bad.Size() + o.Copies.Size() }
+
+func (o LeftOut) countBefore(ordinal int64) int64 {
+	return o.Bad.CountBefore(ordinal) + o.Copies.CountBefore(ordinal)
+}
+
+// KeptApart are the rows that apart selects, of n rows without those left out.
+func KeptApart(ctx context.Context, key string, n int64, apart func(Rank) bool, out LeftOut, workers int) (*RowSet, error) {
+	set := NewRowSet(n)
+	_, err := FirstByHash(ctx, key, 0, n, 0, func(x Rank) bool {
+		if apart(x) && !out.has(x.Ordinal) {
+			set.Add(x.Ordinal)
+		}
+		return true
+	}, workers)
+	set.Seal()
+	return set, err
+}
+
+// rankHeap has the highest rank on top.
+type rankHeap []Rank
+
+func (h rankHeap) Len() int { return len(h) }
+
+func (h rankHeap) Less(i, j int) bool { return h[i].compare(h[j]) > 0 }
+
+func (h rankHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *rankHeap) Push(x any) { *h = append(*h, x.(Rank)) } // only rank is pushed
+
+func (h *rankHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// Roles says what each row of a sample may be used for. A row has one role:
+// reference, train, holdout or outside; or it is left out, as a copy or a bad row.
+type Roles struct {
+	Rows        int64
+	PriorRows   []int64 // ordinals of the reference rows, ascending
+	HeldOutRows *RowSet // nil unless the job has hold-out rows
+	OutsideRows *RowSet // rows that the column of the mean was fitted on; nil unless the job has some
+	Out         LeftOut
+	Units       *certify.UnitLedger // nil: examples are rows
+	Order       []Rank              // the first rows by the rule that are train rows or become reference rows: reference rows, start rows
+}
+
+// hashUnits is a share of the 2⁶⁴ hashes, rounded down.
+func hashUnits(share float64) uint64 { return uint64(math.Floor(share * 0x1p64)) } // the product is exact: a power of two
+
+// RuleOf is the one of a job for a sample of n rows.
+func RuleOf(j job.Job, n int64) RoleRule {
+	d := j.Roles
+	rule := RoleRule{d.Key, hashUnits(d.Holdout), hashUnits(d.Outside), n}
+	if d.Last {
+		rule.held, rule.last = 0, n-int64(d.Holdout*float64(n))
+	}
+	return rule
+}
+
+// A RoleRule takes the rows of lowest rank for reference rows. A row is a hold-out row if
+// its hash is among the uppermost share of all hashes, or where the job says so if it is among
+// the last ones, whatever n is; and outside if its hash is in the share below.
+type RoleRule struct {
+	key           string
+	held, without uint64 // numbers of hashes of hold-out rows and of outside rows
+	last          int64  // ordinal from which on all are hold-out rows
+}
+
+// HeldOut reports whether a row is held out.
+func (r RoleRule) HeldOut(x Rank) bool { return ^x.Hash < r.held || x.Ordinal >= r.last }
+
+// Outside reports whether a row is used for nothing here.
+func (r RoleRule) Outside(x Rank) bool { return !r.HeldOut(x) && ^x.Hash-r.held < r.without }
+
+// NewRoles assigns the roles of a sample of n rows by the job's rule: hold-out rows and outside
+// rows; the first of the others are reference rows, if the scaling comes from them; the rest are
+// train rows. Rows that are left out have no role, and change no role of others. The number of
+// workers changes no result.
+func NewRoles(ctx context.Context, j job.Job, n int64, out LeftOut, workers int) (Roles, error) {
+	rule := RuleOf(j, n)
+	reference := job.ReferenceCount(n)
+	r := RolesOf(j, n, out)
+	var err error // unless rows are left out, one reading of the hashes, of which there are as many as rows, finds all roles
+	if r.Order, err = FirstByHash(ctx, rule.key, 0, n, max(StartRows, reference), r.SetApart(rule), workers); err != nil {
+		return r, err
+	}
+	r.HeldOutRows.Seal()
+	r.OutsideRows.Seal()
+	if !j.Scaling.ByReference() {
+		return r, nil
+	}
+	first := r.Order
+	if !out.none() {
+		apart := func(x Rank) bool { return rule.HeldOut(x) || rule.Outside(x) }
+		if first, err = FirstByHash(ctx, rule.key, 0, n, reference, apart, workers); err != nil {
+			return r, err
+		}
+	}
+	for _, x := range first[:min(reference, int64(len(first)))] {
+		if !out.has(x.Ordinal) {
+			r.PriorRows = append(r.PriorRows, x.Ordinal)
+		}
+	}
+	slices.Sort(r.PriorRows)
+	return r, nil
+}
+
+// RolesOf are the roles of n rows before any row has one.
+func RolesOf(job job.Job, n int64, out LeftOut) Roles {
+	r := Roles{Rows: n, Out: out}
+	if job.Roles.Holdout > 0 {
+		r.HeldOutRows = NewRowSet(n)
+	}
+	if job.Roles.Outside > 0 {
+		r.OutsideRows = NewRowSet(n)
+	}
+	return r
+}
+
+// SetApart returns a function that reports whether a row is neither reference row nor train row, and
+// makes it a hold-out row or an outside row if it is one. Several goroutines may call it.
+func (r Roles) SetApart(rule RoleRule) func(Rank) bool {
+	return func(x Rank) bool {
+		switch {
+		case r.Out.has(x.Ordinal):
+		case rule.HeldOut(x):
+			r.HeldOutRows.Add(x.Ordinal)
+		case rule.Outside(x):
+			r.OutsideRows.Add(x.Ordinal)
+		default:
+			return false
+		}
+		return true
+	}
+}
+
+// Reference is the number of reference rows.
+func (r Roles) Reference() int64 { return int64(len(r.PriorRows)) }
+
+// Copies is the number of rows with the role copy.
+func (r Roles) Copies() int64 { return r.Out.Copies.Size() }
+
+// Bad is the number of rows that break a row rule.
+func (r Roles) Bad() int64 { return r.Out.Bad.Size() }
+
+// Train is the number of train rows: the N of the bound.
+func (r Roles) Train() int64 {
+	return r.Rows - r.Reference() - r.Out.Size() - r.Holdout() - r.Outside()
+}
+
+// Holdout is the number of hold-out rows.
+func (r Roles) Holdout() int64 { return r.HeldOutRows.Size() }
+
+// Outside is the number of outside rows.
+func (r Roles) Outside() int64 { return r.OutsideRows.Size() }
+
+// First returns the first rows by the rule that are not left out, k of them or all that
+// there are, in their order. k is at most [StartRows], or the number
+// of reference rows.
+func (r Roles) First(k int64) []Rank { return r.Order[:min(k, int64(len(r.Order)))] }
+
+// Starts are the rows that a first pass keeps: the reference rows, and the others of lowest rank.
+func (r Roles) Starts() []Rank { return r.First(max(StartRows, r.Reference())) }
+
+// referenceIn returns the ordinals of the reference rows in [first, end).
+func (r Roles) referenceIn(first, end int64) []int64 {
+	lo, _ := slices.BinarySearch(r.PriorRows, first)
+	hi, _ := slices.BinarySearch(r.PriorRows, end)
+	return r.PriorRows[lo:hi]
+}
+
+// TrainIndex returns the number of train rows before an ordinal: a train
+// row's place among the train rows.
+func (r Roles) TrainIndex(ordinal int64) int64 {
+	lo, _ := slices.BinarySearch(r.PriorRows, ordinal)
+	return ordinal - int64(lo) - r.Out.countBefore(ordinal) - r.HeldOutRows.CountBefore(ordinal) - r.OutsideRows.CountBefore(ordinal)
+}
+
+// kept calls use with the maximal runs [from, to) of rows of a block that are not
+// left out.
+func (r Roles) kept(b Block, use func(from, to int) error) error {
+	return without(r.Out.Bad, r.Out.Copies, b, 0, b.Rows, use)
+}
+
+// Open calls use with the maximal runs [from, to) of rows of a block that are reference or
+// train rows.
+func (r Roles) Open(b Block, use func(from, to int) error) error {
+	return r.kept(b, func(from, to int) error { return without(r.HeldOutRows, r.OutsideRows, b, from, to, use) })
+}
+
+// without calls use with the maximal runs of rows from..to−1 of a block that are no
+// members of two sets.
+func without(one, other *RowSet, b Block, from, to int, use func(from, to int) error) error {
+	return outside(one, b, from, to, func(from, to int) error { return outside(other, b, from, to, use) })
+}
+
+// outside does so with one set.
+func outside(set *RowSet, b Block, from, to int, use func(from, to int) error) error {
+	if set == nil {
+		return use(from, to)
+	}
+	for from < to {
+		end := from
+		for end < to && !set.Has(b.First+int64(end)) {
+			end++
+		}
+		if end > from {
+			if err := use(from, end); err != nil {
+				return err
+			}
+		}
+		from = end + 1
+	}
+	return nil
+}
+
+// Runs calls use with the maximal runs [from, to) of rows of a block that are
+// train rows.
+func (r Roles) Runs(b Block, use func(from, to int) error) error {
+	return r.Open(b, func(from, end int) error {
+		for _, ordinal := range r.referenceIn(b.First+int64(from), b.First+int64(end)) {
+			to := int(ordinal - b.First)
+			if to > from {
+				if err := use(from, to); err != nil {
+					return err
+				}
+			}
+			from = to + 1
+		}
+		if from < end {
+			return use(from, end)
+		}
+		return nil
+	})
+}
+
+// Yardstick returns the ordinals of the rows to choose the baseline's constant on, ascending: the
+// reference rows, or the start rows if there are none.
+func (r Roles) Yardstick() []int64 {
+	if r.Reference() > 0 {
+		return r.PriorRows
+	}
+	return OrdinalsOf(r.First(StartRows))
+}
+
+// OrdinalsOf are those of ranks, ascending.
+func OrdinalsOf(ranks []Rank) []int64 {
+	out := make([]int64, len(ranks))
+	for i, r := range ranks {
+		out[i] = r.Ordinal
+	}
+	slices.Sort(out)
+	return out
+}
+
+// HeldOut calls use with the place in a block of each hold-out row.
+func (r Roles) HeldOut(b Block, use func(i int) error) error {
+	if r.HeldOutRows == nil {
+		return nil
+	}
+	for i := range b.Rows {
+		if r.HeldOutRows.Has(b.First + int64(i)) {
+			if err := use(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Of is the role of a row that is no copy.
+func (r Roles) Of(ordinal int64) string {
+	switch {
+	case r.Out.Bad.Has(ordinal):
+		return "rejected"
+	case r.HeldOutRows.Has(ordinal):
+		return string(certify.RoleHoldout)
+	case r.OutsideRows.Has(ordinal):
+		return "outside"
+	case len(r.referenceIn(ordinal, ordinal+1)) > 0:
+		return "prior"
+	default:
+		return string(certify.RoleTrain)
+	}
+}

@@ -1,0 +1,92 @@
+package dataset
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// Rows is the origin of a run's rows: files of a lake, a window of a topic, a stream. Its
+// methods are for one goroutine at a time.
+type Rows interface {
+	// Open opens the rows, as another process would, and reads none of them. Rows that can be
+	// read only once are spooled by the first call.
+	Open(ctx context.Context, c Choice) (Opened, error)
+	// Release frees the resources of reading, at its end. published: it also removes what is
+	// kept for another run of the same job.
+	Release(published bool) error
+}
+
+// ErrNoRows says that a frozen window has no row. No retry helps.
+var ErrNoRows = errors.New("the window has no rows")
+
+// A Choice says which columns to read, and how. Its zero value reads all columns as features,
+// and stops at the first bad row.
+type Choice struct {
+	Features  []string         // nil: all columns but Exclude and Target
+	Exclude   []string         // columns that are no features, if Features is nil
+	Labels    []string         // columns behind the features, perhaps of text: see [job.UnitDecl]
+	Encoded   job.Encodings    // of features, whatever their type: text is read as labels
+	Texts     job.ColumnTexts  // of one of the columns behind the features
+	Target    string           // "": none is read
+	Mark      bool             // bad rows are marked, and do not stop the reading
+	Decoders  int              // goroutines that decode; 0: one
+	Pages     int64            // bytes of memory for pages; 0: as many as they need
+	NoDigests bool             // for rows without a certificate
+	Spooled   func(rows int64) // gets the number of spooled rows; or nil
+}
+
+// Opened is a source, with facts known before a row is read.
+type Opened interface {
+	Source
+	// Notices name omitted columns and files, with reasons.
+	Notices() []string
+	// Files are the data files, in the order of their rows; nil unless the rows come from
+	// files that stay.
+	Files() []File
+}
+
+// A File is a data file by its footer.
+type File struct {
+	Path      string
+	Bytes     int64
+	Rows      int64
+	RowGroups int               // those with rows
+	Footer    [sha256.Size]byte // SHA-256 of the footer
+	Modified  time.Time
+	Tag       string // ETag of an object in a store; "" of a file
+}
+
+// Rewritten names an object of a store that is not the one of before, "" if there is none.
+func Rewritten(before, now []File) string {
+	for i, f := range now {
+		if i < len(before) && f.Path == before[i].Path && f.Tag != before[i].Tag {
+			return f.Path
+		}
+	}
+	return ""
+}
+
+// NamesOf are the names of columns.
+func NamesOf(columns []job.Affine) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// ChoiceOf is the job's choice of columns, without the column of the mean.
+func ChoiceOf(j job.Job, features []string, res job.Resources) Choice {
+	c := Choice{Features: features, Labels: j.Labels(), Encoded: j.Encode, Texts: j.Groups.Declared(), Target: j.Target, Mark: j.BadRows.Some(), Decoders: res.Workers, Pages: res.PageMemory()}
+	if features == nil {
+		c.Features, c.Exclude = j.Features, j.Exclude
+	}
+	return c
+}
+
+// OpenData opens the chosen columns of the data that a certificate is checked against.
+type OpenData func(ctx context.Context, want Choice) (Source, error)

@@ -1,0 +1,100 @@
+package dataset
+
+import (
+	"slices"
+
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Scaler turns blocks of raw columns into scaled rows: an input is a scaled feature, or one of an
+// encoded feature.
+type Scaler struct {
+	Used     []int           // the source's columns: features, the column of the mean if there is one, the target, which is the source's last
+	Features []job.Affine    // of used[:len(features)]
+	encoded  []*job.Encoding // of the features; nil: none
+	places   []int           // of the features' first inputs in a row
+	Inputs   int
+	Target   job.Affine
+}
+
+// NewScaler returns the scaler of features, which are the columns used of a source, and of a target.
+func NewScaler(used []int, features []job.Affine, encode job.Encodings, target job.Affine) Scaler {
+	s := Scaler{Used: used, Features: features, encoded: encode.By(NamesOf(features)), Target: target}
+	for _, e := range s.encoded {
+		s.places = append(s.places, s.Inputs)
+		s.Inputs += e.Width()
+	}
+	return s
+}
+
+// Past is the scaler of rows with a column between the features and what follows them.
+func (s Scaler) Past() Scaler {
+	s.Used = slices.Clone(s.Used)
+	for i := len(s.Features); i < len(s.Used); i++ {
+		s.Used[i]++
+	}
+	return s
+}
+
+// ByColumn reports whether a column is subtracted from the target, in place of its centre.
+func (s Scaler) ByColumn() bool { return len(s.Used) == len(s.Features)+2 }
+
+// CentreOf is what is subtracted from the target of a raw row.
+func (s Scaler) CentreOf(row []float64) float64 {
+	if s.ByColumn() {
+		return row[s.Used[len(s.Features)]]
+	}
+	return s.Target.Centre
+}
+
+// Put writes the inputs of feature j to a row.
+func (s Scaler) Put(row []float64, j int, v float64) {
+	if e := s.encoded[j]; e != nil {
+		e.Put(row[s.places[j]:], v, s.Features[j])
+	} else {
+		row[s.places[j]] = (v - s.Features[j].Centre) / s.Features[j].Scale
+	}
+}
+
+// Scale writes rows [from, to) of a block: x row-major [(to−from)×d], and y [to−from] unless it is
+// nil. A value does not depend on its row's place.
+func (s Scaler) Scale(b Block, from, to int, x, y []float64) {
+	for j, a := range s.Features {
+		column, at := b.Columns[s.Used[j]][from:to], s.places[j]
+		for i, v := range column {
+			if e := s.encoded[j]; e != nil {
+				e.Put(x[i*s.Inputs+at:], v, a)
+			} else {
+				x[i*s.Inputs+at] = (v - a.Centre) / a.Scale
+			}
+		}
+	}
+	if y == nil {
+		return
+	}
+	for i := range y[:to-from] {
+		y[i] = s.TargetOf(b, from+i)
+	}
+}
+
+// TargetOf is the scaled target of row i of a block.
+func (s Scaler) TargetOf(b Block, i int) float64 {
+	centre := s.Target.Centre
+	if s.ByColumn() {
+		centre = b.Columns[s.Used[len(s.Features)]][i]
+	}
+	return (b.Columns[len(b.Columns)-1][i] - centre) / s.Target.Scale
+}
+
+// ScaleRaw scales raw rows: x row-major [n×d], y [n].
+func (s Scaler) ScaleRaw(r RawRows) (x, y []float64) {
+	x, y = make([]float64, r.N*s.Inputs), make([]float64, r.N)
+	for i := range r.N {
+		row := r.Row(i)
+		for j := range s.Features {
+			s.Put(x[i*s.Inputs:], j, row[s.Used[j]])
+		}
+		y[i] = (row[len(row)-1] - s.CentreOf(row)) / s.Target.Scale
+	}
+	return x, y
+}

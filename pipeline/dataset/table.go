@@ -1,0 +1,311 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/memory"
+
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// tableRows is the default number of rows of a [Table]'s shard, and the most of a batch: few
+// enough for workers to share the rows. The shards enter the sample's digest.
+const tableRows = 4096
+
+// A Table is [Rows] of columns in memory. It does not copy the columns: they must not change
+// while anything reads them, unreleased batches included. A row is bad if a value is NaN, infinite
+// or beyond 1e30 in magnitude.
+type Table struct {
+	// BatchRows is the largest number of rows of a batch. Zero means 4,096.
+	BatchRows int
+
+	names  []string
+	data   [][]float64
+	shards []Shard
+}
+
+var _ Rows = (*Table)(nil)
+
+// Columns returns a table of the named columns: data[j] is column j, and all have one length.
+// shards are the numbers of rows of the first shards; the remaining rows are cut into shards of
+// 4,096. A duplicate name, and lengths that do not fit, are errors.
+func Columns(names []string, data [][]float64, shards ...int) (*Table, error) {
+	if len(names) == 0 || len(names) != len(data) {
+		return nil, fmt.Errorf("pipeline: %d names for %d columns", len(names), len(data))
+	}
+	for j, name := range names {
+		if slices.Contains(names[:j], name) {
+			return nil, fmt.Errorf("pipeline: two columns %q", name)
+		}
+		if len(data[j]) != len(data[0]) {
+			return nil, fmt.Errorf("pipeline: column %q has %d rows, %q has %d", name, len(data[j]), names[0], len(data[0]))
+		}
+	}
+	t := &Table{names: slices.Clone(names), data: slices.Clone(data)}
+	rows, next := len(data[0]), 0
+	for _, n := range shards {
+		if n < 0 || n > rows-next {
+			return nil, fmt.Errorf("pipeline: shards of %v rows in a table of %d", shards, rows)
+		}
+		t.addShard(next, n)
+		next += n
+	}
+	for ; next < rows; next += tableRows {
+		t.addShard(next, min(tableRows, rows-next))
+	}
+	return t, nil
+}
+
+func (t *Table) addShard(first, rows int) {
+	t.shards = append(t.shards, Shard{
+		First: int64(first),
+		Rows:  int64(rows),
+		Name:  fmt.Sprintf("memory rows %d to %d", first, first+rows),
+		Place: Place{In: "memory", At: int64(first)},
+	})
+}
+
+// Data is [Table.Open] as the [OpenData] of [pipeline.Verify].
+func (t *Table) Data(ctx context.Context, want Choice) (Source, error) { return t.Open(ctx, want) }
+
+// Release does nothing: the columns are the caller's.
+func (t *Table) Release(bool) error { return nil }
+
+// Open opens the chosen columns. Without features it opens all but the target and the excluded
+// ones, sorted bytewise, as every source does. Unknown names are one error, which wraps
+// [job.ErrConfig].
+func (t *Table) Open(_ context.Context, c Choice) (Opened, error) {
+	var faults []error
+	find := func(key, name string) int {
+		at := slices.Index(t.names, name)
+		if at < 0 {
+			faults = append(faults, fmt.Errorf("%w: %s: the rows have no column %q; they have %s", job.ErrConfig, key, name, strings.Join(t.names, ", ")))
+		}
+		return at
+	}
+	for _, name := range c.Exclude {
+		find("exclude", name)
+	}
+	features := c.Features
+	if features == nil {
+		for _, name := range slices.Sorted(slices.Values(t.names)) {
+			if name != c.Target && !slices.Contains(c.Exclude, name) && !slices.Contains(c.Labels, name) {
+				features = append(features, name)
+			}
+		}
+	}
+	if len(features) == 0 {
+		faults = append(faults, fmt.Errorf("%w: features: no column is left", job.ErrConfig))
+	}
+	chosen := &openTable{of: t, mark: c.Mark, encoded: c.Encoded}
+	add := func(key, name string) {
+		if slices.Contains(chosen.names, name) {
+			faults = append(faults, fmt.Errorf("%w: %s: column %q is named twice", job.ErrConfig, key, name))
+		}
+		if at := find(key, name); at >= 0 {
+			chosen.names, chosen.data = append(chosen.names, name), append(chosen.data, t.data[at])
+		}
+	}
+	for _, name := range features {
+		add("features", name)
+	}
+	for _, name := range c.Labels {
+		add("unit", name)
+	}
+	if c.Target != "" {
+		add("target", c.Target)
+	}
+	if t := c.Texts; t.Column != "" {
+		faults = append(faults, fmt.Errorf("%w: column %q has numbers, and not the texts %q", job.ErrConfig, t.Column, t.Texts))
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return chosen, nil
+}
+
+// openTable is a [Source] of some columns of a table.
+type openTable struct {
+	of    *Table
+	mark  bool
+	names []string
+	data  [][]float64
+
+	encoded job.Encodings
+}
+
+// Columns returns the names of the columns.
+func (o *openTable) Columns() []string { return slices.Clone(o.names) }
+
+// Shards returns the shards.
+func (o *openTable) Shards() []Shard { return slices.Clone(o.of.shards) }
+
+// Notices are none.
+func (o *openTable) Notices() []string { return nil }
+
+// Files are none.
+func (o *openTable) Files() []File { return nil }
+
+// Open starts to read shard i.
+func (o *openTable) Open(ctx context.Context, i int) (Batches, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if i < 0 || i >= len(o.of.shards) {
+		return nil, fmt.Errorf("pipeline: no shard %d of %d", i, len(o.of.shards))
+	}
+	shard := o.of.shards[i]
+	b := &tableBatches{of: o, next: int(shard.First), end: int(shard.First + shard.Rows)}
+	for range o.names {
+		b.sums = append(b.sums, sha256.New())
+	}
+	return b, nil
+}
+
+// tableBatches reads one shard of a table.
+type tableBatches struct {
+	of        *openTable
+	next, end int
+	sums      []hash.Hash
+	bits      []byte // of a column of a batch
+	closed    bool
+}
+
+var errClosed = errors.New("pipeline: batches are closed")
+
+// Next views the next rows.
+func (b *tableBatches) Next(ctx context.Context) (arrow.Record, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case b.closed:
+		return nil, errClosed
+	case b.next == b.end:
+		return nil, io.EOF
+	}
+	n := min(cmp.Or(max(0, b.of.of.BatchRows), tableRows), b.end-b.next)
+	columns := make([][]float64, len(b.of.data))
+	for j, column := range b.of.data {
+		columns[j] = column[b.next : b.next+n : b.next+n]
+	}
+	reasons, err := b.check(columns)
+	if err != nil {
+		return nil, err
+	}
+	for j, values := range columns {
+		if b.bits, err = binary.Append(b.bits[:0], binary.LittleEndian, values); err != nil {
+			return nil, fmt.Errorf("pipeline: column %q: %w", b.of.names[j], err)
+		}
+		_, _ = b.sums[j].Write(b.bits) // a hash never returns an error
+	}
+	b.next += n
+	return recordOf(b.of.names, columns, reasons), nil
+}
+
+// check returns the fault of each row, if bad rows are marked, and sets bad cells to NaN in copies of
+// their columns.
+func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) {
+	if b.of.mark {
+		reasons = make([]string, len(columns[0]))
+	}
+	for j, values := range columns {
+		copied := false
+		for i, v := range values {
+			fault := FaultOf(v)
+			if fault == "" {
+				continue
+			}
+			filled := b.of.encoded.Fills(b.of.names[j])
+			if !b.of.mark && !filled {
+				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)",
+					b.next+i, b.of.names[j], fault)
+			}
+			if !copied {
+				columns[j], copied = slices.Clone(values), true
+			}
+			if columns[j][i] = math.NaN(); filled {
+				continue
+			}
+			reasons[i] = AlsoWrong(reasons[i], b.of.names[j], fault)
+		}
+	}
+	return reasons, nil
+}
+
+// FaultOf describes the fault of a number under the row rules; "": none.
+func FaultOf(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "is NaN"
+	case math.IsInf(v, 0):
+		return "is infinite"
+	case math.Abs(v) > job.MaxMagnitude:
+		return "is beyond 1e30 in magnitude"
+	default:
+		return ""
+	}
+}
+
+// AlsoWrong adds a column and its fault to the reason of a bad row.
+func AlsoWrong(reason, column, fault string) string {
+	if reason != "" {
+		reason += "; "
+	}
+	return reason + column + " " + fault
+}
+
+// recordOf is a batch of these columns and, unless nil, of reasons; empty ones are null.
+func recordOf(names []string, columns [][]float64, reasons []string) arrow.Record {
+	fields := make([]arrow.Field, len(columns), len(columns)+1)
+	arrays := make([]arrow.Array, len(columns), len(columns)+1)
+	for j, values := range columns {
+		fields[j] = arrow.Field{Name: names[j], Type: arrow.PrimitiveTypes.Float64}
+		buffer := memory.NewBufferBytes(arrow.Float64Traits.CastToBytes(values))
+		data := array.NewData(fields[j].Type, len(values), []*memory.Buffer{nil, buffer}, nil, 0, 0)
+		arrays[j] = array.NewFloat64Data(data)
+		data.Release()
+	}
+	if reasons != nil {
+		fields = append(fields, arrow.Field{Name: "_reason", Type: arrow.BinaryTypes.String, Nullable: true})
+		marked := make([]bool, len(reasons))
+		for i, text := range reasons {
+			marked[i] = text != ""
+		}
+		builder := array.NewStringBuilder(memory.DefaultAllocator)
+		builder.AppendValues(reasons, marked)
+		arrays = append(arrays, builder.NewArray())
+		builder.Release()
+	}
+	record := array.NewRecord(arrow.NewSchema(fields, nil), arrays, int64(len(columns[0])))
+	for _, a := range arrays {
+		a.Release()
+	}
+	return record
+}
+
+// ColumnDigests returns the digests of the values read so far.
+func (b *tableBatches) ColumnDigests() []ColumnDigest {
+	digests := make([]ColumnDigest, len(b.sums))
+	for j, h := range b.sums {
+		h.Sum(digests[j][:0])
+	}
+	return digests
+}
+
+// Close ends the reading.
+func (b *tableBatches) Close() error {
+	b.closed = true
+	return nil
+}

@@ -1,0 +1,192 @@
+package dataset
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A UnitHasher computes the keyed hash of a row's unit, which identifies the unit: the first 8 bytes,
+// big endian, of SHA-256("pacsgp/roles/unit/1" 0x00 ‖ key ‖ 0x00 ‖ the float64 bits of the values of
+// its columns, 8 bytes each, little endian).
+type UnitHasher struct {
+	columns []int // of blocks of rows
+	text    []byte
+	values  []byte // the end of text
+	hash    uint64 // of text; 0: not known
+}
+
+// NewUnitHasher is for rows of so many columns, of which the target is last.
+func NewUnitHasher(job job.Job, columns int) *UnitHasher {
+	h := &UnitHasher{}
+	for i := range job.Unit.Columns {
+		h.columns = append(h.columns, columns-1-len(job.Unit.Columns)+i)
+	}
+	h.text = append([]byte("pacsgp/roles/unit/1\x00"+job.Roles.Key), 0)
+	prefix := len(h.text)
+	h.text = append(h.text, make([]byte, 8*len(h.columns))...)
+	h.values = h.text[prefix:]
+	return h
+}
+
+// Unit is the unit of row i of a block.
+func (h *UnitHasher) Unit(b Block, i int) uint64 {
+	same := h.hash != 0
+	for k, column := range h.columns {
+		now := NumberBits(b.Columns[column][i])
+		same = same && binary.LittleEndian.Uint64(h.values[8*k:]) == now
+		binary.LittleEndian.PutUint64(h.values[8*k:], now)
+	}
+	if !same {
+		sum := sha256.Sum256(h.text)
+		h.hash = binary.BigEndian.Uint64(sum[:8])
+	}
+	return h.hash
+}
+
+// UnitRoles gathers the roles of units while all rows are read, in whatever order. Units of the highest
+// hashes are hold-out units, those of the lowest are reference units.
+type UnitRoles struct {
+	job     job.Job
+	n       int64
+	columns int
+	hash    RoleRule // the rule for hold-out units
+
+	mu      sync.Mutex
+	rows    map[uint64]int64 // of each unit
+	holdout *RowSet
+	lowest  rankHeap // the rows of the lowest units, without hold-out rows
+}
+
+// NewUnitRoles collects the units of n rows.
+func NewUnitRoles(job job.Job, n int64, columns int) *UnitRoles {
+	return &UnitRoles{
+		job: job, n: n, columns: columns, hash: RoleRule{held: hashUnits(job.Roles.Holdout), last: n},
+		rows: map[uint64]int64{}, holdout: NewRowSet(n),
+	}
+}
+
+// Add adds the rows of a block, except some, ascending.
+func (u *UnitRoles) Add(b Block, but []int) {
+	hasher := NewUnitHasher(u.job, u.columns)
+	rows := map[uint64]int64{}
+	var ranks []Rank
+	for i := range b.Rows {
+		if len(but) > 0 && but[0] == i {
+			but = but[1:]
+			continue
+		}
+		x := Rank{hasher.Unit(b, i), b.First + int64(i)}
+		rows[x.Hash]++
+		if u.hash.HeldOut(x) {
+			u.holdout.Add(x.Ordinal)
+		} else {
+			ranks = append(ranks, x)
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.rows) <= job.MaxUnits {
+		for unit, k := range rows {
+			u.rows[unit] += k
+		}
+	}
+	for _, x := range ranks {
+		u.lowest.keep(x, maxReferenceInUnits)
+	}
+}
+
+// maxReferenceInUnits bounds the reference rows.
+const maxReferenceInUnits = 2 * job.MaxReference
+
+// Roles are the roles of a sample of n rows, once all are added.
+func (u *UnitRoles) Roles(n int64, out LeftOut) (Roles, error) {
+	r := Roles{Rows: n, Out: out, Units: u.job.Unit.Ledger()}
+	if len(u.rows) > job.MaxUnits {
+		return r, fmt.Errorf("%w: unit: there are more than %d units, which take too much memory: declare larger ones", job.ErrData, job.MaxUnits)
+	}
+	units := slices.Sorted(maps.Keys(u.rows))
+	held := sort.Search(len(units), func(i int) bool { return u.hash.HeldOut(Rank{Hash: units[i]}) })
+	r.Units.Holdout = int64(len(units) - held)
+	reference := uint64(0) // of the last reference unit
+	if u.job.Scaling.ByReference() {
+		r.Units.Reference = min(job.ReferenceCount(int64(len(units))), int64(held))
+		rows := int64(0)
+		for _, unit := range units[:r.Units.Reference] {
+			rows, reference = rows+u.rows[unit], unit
+		}
+		if rows > maxReferenceInUnits {
+			return r, fmt.Errorf("%w: unit: the %d reference units have %d rows, at most %d are read: declare smaller units, or the scaling", job.ErrData, r.Units.Reference, rows, maxReferenceInUnits)
+		}
+	}
+	r.Units.Train = int64(held) - r.Units.Reference
+	for _, rows := range u.rows {
+		r.Units.Largest = max(r.Units.Largest, rows)
+	}
+	if err := u.enough(*r.Units, int64(len(units))); err != nil {
+		return r, err
+	}
+	if u.hash.held > 0 {
+		u.holdout.Seal()
+		r.HeldOutRows = u.holdout
+	}
+	u.order(&r, reference)
+	return r, nil
+}
+
+// order sets the reference rows, of units up to a hash, and the start rows: the reference rows, then
+// those of the lowest train units, each in the order of the keyed hash of their ordinals.
+func (u *UnitRoles) order(r *Roles, reference uint64) {
+	late := map[int64]bool{}
+	hasher := NewRoleHasher(u.job.Roles.Key)
+	for _, x := range u.lowest {
+		if r.Units.Reference > 0 && x.Hash <= reference {
+			r.PriorRows = append(r.PriorRows, x.Ordinal)
+		} else {
+			late[x.Ordinal] = true
+		}
+		r.Order = append(r.Order, hasher.Rank(x.Ordinal))
+	}
+	slices.Sort(r.PriorRows)
+	slices.SortFunc(r.Order, func(a, b Rank) int {
+		if late[a.Ordinal] != late[b.Ordinal] {
+			return map[bool]int{false: -1, true: 1}[late[a.Ordinal]]
+		}
+		return a.compare(b)
+	})
+	r.Order = r.Order[:min(len(r.Order), max(StartRows, len(r.PriorRows)))]
+}
+
+// enough returns an error unless there are units enough for each role, with what would help.
+func (u *UnitRoles) enough(l certify.UnitLedger, all int64) error {
+	held := u.hash.held > 0
+	if l.Train >= certify.LeastUnits && (!held || l.Holdout >= certify.LeastUnits) {
+		return nil
+	}
+	hint := "declare smaller units, or give more rows"
+	if share := math.Ceil(140*certify.LeastUnits/float64(all)) / 100; held && l.Holdout < certify.LeastUnits && share <= 0.5 {
+		hint = fmt.Sprintf("set roles.holdout to %v or more", share)
+	}
+	return fmt.Errorf("%w: unit: of %d units by %q %d are training and %d are held-out units, and each split needs %d: a bound from fewer says nothing\nhint: %s",
+		job.ErrData, all, l.Columns, l.Train, l.Holdout, certify.LeastUnits, hint)
+}
+
+// keep adds a rank to a heap of the k lowest.
+func (h *rankHeap) keep(x Rank, k int) {
+	switch {
+	case len(*h) < k:
+		heap.Push(h, x)
+	case x.compare((*h)[0]) < 0:
+		(*h)[0] = x
+		heap.Fix(h, 0)
+	}
+}

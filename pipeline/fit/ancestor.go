@@ -1,0 +1,133 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// An Ancestor is the model of an earlier certificate. Its posterior gives start values.
+type Ancestor struct {
+	certify.Ancestor
+
+	From pass.Model
+
+	Checked bool // its rows were compared with those of the sample
+}
+
+// warmUp converts the ancestor's posterior to the scales of this sample. An unsuitable one is not used,
+// with a notice. The ancestor must not have seen hold-out rows.
+func (t *Training) warmUp(src dataset.Source) error {
+	a := t.env.Ancestor
+	if a == nil || !t.Job.Train.WarmStart {
+		return nil
+	}
+	if t.Job.Roles.Holdout > 0 && !a.Checked {
+		segments := dataset.SegmentsOf(src)
+		if segments == nil || a.HasSeen(segments) {
+			return fmt.Errorf("%w: there are hold-out rows, and training would begin with the model of certificate %s, which may have seen them", job.ErrConfig, a.Certificate)
+		}
+	}
+	anew := ""
+	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
+	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.Survey.Features)) || meta.Target.Name != t.Survey.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.Survey.Encode.Openly()):
+		anew = "other columns"
+	case meta.ARD == t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
+		anew = "another kernel"
+	case len(t.Job.Inducing) > 0 && !slices.Contains(t.Job.Inducing, m), len(t.Job.Inducing) == 0 && m > t.mostInducing():
+		anew = words.Count(int64(m), "inducing point")
+	}
+	if anew != "" {
+		t.env.Observer.ReportNotice(fmt.Sprintf("training begins anew: the model of certificate %s has %s", a.Certificate, anew))
+		return nil
+	}
+	var err error
+	t.warm, err = ScaledAs(a.From, t.Survey.Features, t.Survey.Target)
+	return err
+}
+
+// mostInducing is the largest default number of inducing points.
+func (t *Training) mostInducing() int {
+	return model.Config{N: t.Survey.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
+}
+
+// begins reports whether a candidate begins with the ancestor's posterior: one of its
+// kernel, and of its number of inducing points where numbers are named.
+func (t *Training) begins(c model.Config) bool {
+	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
+		(len(t.Job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
+}
+
+// warmSteps is the number of steps that move θ and Z of a candidate with an ancestor: a quarter of
+// the others.
+func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
+
+// ScaledAs is the model's posterior for rows in other scales. With the
+// target's scales s → s' and centres c → c', values of the function f become
+// (s f + c − c')/s', so that the variance is multiplied by (s/s')², and the whitened mean
+// gets L⁻¹1 (c − c')/s. The whitened covariance stays. One lengthscale for all features
+// cannot follow several scales: it goes by the mean of their logarithms.
+func ScaledAs(m pass.Model, features []job.Affine, target job.Affine) (*model.Posterior, error) {
+	old := m.Posterior
+	d := old.Dim()
+	p := &model.Posterior{
+		Kernel: kernel.Kernel{Family: old.Kernel.Family, Lengthscales: make([]float64, d)},
+		Z:      make([]float64, len(old.Z)), Mean: slices.Clone(old.Mean), L: slices.Clone(old.L), Factor: old.Factor,
+	}
+	ratios, logs := make([]float64, 0, d), 0.0
+	for i, f := range features {
+		was := m.Meta.Features[i]
+		for input := range m.Meta.Encode.Of(f.Name).Width() {
+			j := len(ratios)
+			ratios = append(ratios, was.Scale/f.Scale)
+			logs += math.Log(ratios[j])
+			for i := j; i < len(old.Z); i += d {
+				if p.Z[i] = old.Z[i]; input > 0 { // levels, phases and flags are not scaled
+					continue
+				}
+				p.Z[i] = (float64(old.Z[i]*was.Scale) + was.Centre - f.Centre) / f.Scale
+			}
+		}
+	}
+	for j, ratio := range ratios {
+		if !m.Meta.ARD {
+			ratio = math.Exp(logs / float64(d))
+		}
+		p.Kernel.Lengthscales[j] = old.Kernel.Lengthscales[j] * ratio
+	}
+	was := m.Meta.Target
+	ratio := was.Scale / target.Scale
+	p.Kernel.Variance, p.Jitter = old.Kernel.Variance*ratio*ratio, old.Jitter*ratio*ratio
+	for i, v := range solveOnes(old.L, old.Inducing()) {
+		p.Mean[i] += v * (was.Centre - target.Centre) / was.Scale
+	}
+	for i := range p.L {
+		p.L[i] *= ratio
+	}
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("pipeline: start values from another model: %w", err)
+	}
+	return p, nil
+}
+
+// solveOnes solves L x = (1, …, 1) for a lower L [m×m].
+func solveOnes(l []float64, m int) []float64 {
+	x := make([]float64, m)
+	for i := range m {
+		sum := 1.0
+		for j := range i {
+			sum -= float64(l[i*m+j] * x[j])
+		}
+		x[i] = sum / l[i*m+i]
+	}
+	return x
+}

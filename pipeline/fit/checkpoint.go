@@ -1,0 +1,220 @@
+package fit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/internal/frame"
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// A checkpoint is the whole state of a training between two steps: the trainer and, in the same
+// record, its place in the rows.
+type checkpoint struct {
+	// Identity. A checkpoint of another job, sample, version or instruction set is not
+	// resumed: the bytes of the result would not be those of an uninterrupted run.
+	Configuration, Sample, Instructions string
+
+	Candidate int       // being trained
+	Centre    []float64 // of the peaks of the prior, if the job has one family of kernels; nil: unknown
+	Finished  [][]byte  // states of finished trainers
+	Trainer   []byte    // state of the current one; nil before its first step
+	Taken     int64     // rows taken from the shuffled reader
+	Hurried   int       // steps of all candidates before the time limit was reached; 0: it was not
+	Spent     time.Duration
+	Trace     []job.Progress
+}
+
+// checkpointFormat names the version of the bytes. checkpointVersion is part of the identity: it
+// changes with the way of training.
+const (
+	checkpointFormat  = "pacsgp-checkpoint/4"
+	checkpointVersion = "6 "
+	traceBytes        = 72 // of an entry of the trace, at least
+)
+
+func newCheckpoint(job job.Job, s *pass.Survey, from *Ancestor) (checkpoint, error) {
+	configuration, err := job.Digest()
+	what := checkpointVersion + configuration.String()
+	if job.Train.WarmStart && from != nil {
+		what += " from " + from.Model
+	}
+	return checkpoint{
+		Configuration: what,
+		Sample:        s.Digest.String(),
+		Instructions:  model.InstructionSet(),
+	}, err
+}
+
+// resume restores the stored checkpoint if it belongs to this training, and nominates the
+// candidates: the checkpoint has the centre of their prior, which takes long to find.
+func (t *Training) resume(ctx context.Context) error {
+	data, err := t.env.Checkpoints.Load(ctx)
+	if err != nil {
+		return err
+	}
+	if data == nil {
+		return t.nominate()
+	}
+	stored, err := decodeCheckpoint(data)
+	if err != nil {
+		return err
+	}
+	ours := stored.Configuration == t.state.Configuration && stored.Sample == t.state.Sample && stored.Instructions == t.state.Instructions
+	if ours && len(stored.Centre) > 0 {
+		t.state.Centre = stored.Centre
+	}
+	if err := t.nominate(); err != nil {
+		return err
+	}
+	var other string
+	switch {
+	case stored.Configuration != t.state.Configuration:
+		other = "another configuration"
+	case stored.Sample != t.state.Sample:
+		other = "other rows (the files have changed, or another job here differs in nothing but its files)"
+	case stored.Instructions != t.state.Instructions:
+		other = "the instruction set " + stored.Instructions
+	case !t.resumable(stored):
+		other = "another version of the trainer"
+	default:
+		t.state, t.resumed = stored, true
+		t.env.Observer.ReportEvent(fmt.Sprintf("resumed from the checkpoint after %s", words.Count(len(stored.Trace), "step")))
+		return nil
+	}
+	t.env.Observer.ReportNotice(fmt.Sprintf("the checkpoint after %s belongs to %s: training starts anew and will replace it", words.Count(len(stored.Trace), "step"), other))
+	return nil
+}
+
+// encode returns the bytes of a checkpoint.
+func (c checkpoint) encode() ([]byte, error) {
+	const rest = 4 << 10 // texts and single numbers
+	size := rest + len(c.Trace)*traceBytes
+	for _, state := range append(slices.Clone(c.Finished), c.Trainer) {
+		size += len(state)
+	}
+	var out bytes.Buffer
+	out.Grow(size) // once: the states can be most of a run's memory
+	w := frame.NewWriter(&out, checkpointFormat)
+	w.Text(c.Configuration)
+	w.Text(c.Sample)
+	w.Text(c.Instructions)
+	w.Integers(int64(c.Candidate), c.Taken, int64(c.Hurried), int64(c.Spent), int64(len(c.Centre)))
+	w.Floats(c.Centre...)
+	w.Integers(int64(len(c.Trace)))
+	for _, p := range c.Trace {
+		w.Text(string(p.Phase))
+		w.Text(p.Stage)
+		w.Integers(int64(p.Inducing), int64(p.Step), int64(p.Steps), int64(p.Elapsed))
+		w.Floats(p.Bound, p.Risk, p.KL)
+	}
+	w.Integers(int64(len(c.Finished)))
+	for _, state := range c.Finished {
+		w.Integers(int64(len(state)))
+		w.Bytes(state)
+	}
+	// There is no empty state.
+	w.Integers(int64(len(c.Trainer)))
+	w.Bytes(c.Trainer)
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+// decodeCheckpoint reads the form of encode. The states share memory with data.
+func decodeCheckpoint(data []byte) (checkpoint, error) {
+	const longest = 1 << 10 // of texts, bytes
+	r := frame.NewReader(bytes.NewReader(data), int64(len(data)), checkpointFormat)
+	state := func() []byte {
+		n := r.Count(1)
+		from := r.Read()
+		if r.Copy(io.Discard, int64(n)); n == 0 || r.Err() != nil {
+			return nil
+		}
+		return data[from:r.Read():r.Read()]
+	}
+	c := checkpoint{Configuration: r.Text(longest), Sample: r.Text(longest), Instructions: r.Text(longest)}
+	c.Candidate, c.Taken, c.Hurried, c.Spent = int(r.Integer()), r.Integer(), int(r.Integer()), time.Duration(r.Integer())
+	if n := r.Count(8); n > 0 {
+		c.Centre = make([]float64, n)
+		r.Floats(c.Centre)
+	}
+	for range r.Count(traceBytes) {
+		c.Trace = append(c.Trace, job.Progress{
+			Phase: job.Phase(r.Text(longest)), Stage: r.Text(longest),
+			Inducing: int(r.Integer()), Step: int(r.Integer()), Steps: int(r.Integer()), Elapsed: job.Seconds(r.Integer()),
+			Bound: r.Float(), Risk: r.Float(), KL: r.Float(),
+		})
+	}
+	for range r.Count(8) {
+		c.Finished = append(c.Finished, state())
+	}
+	c.Trainer = state()
+	err := r.Close()
+	if err == nil && (c.Candidate < 0 || c.Taken < 0 || c.Hurried < 0 || c.Spent < 0) {
+		err = errors.New("a count is out of range")
+	}
+	if err != nil {
+		return checkpoint{}, fmt.Errorf("pipeline: checkpoint: %w; remove it to train anew", err)
+	}
+	return c, nil
+}
+
+// resumable reports whether the trainers of a checkpoint can be restored.
+func (t *Training) resumable(stored checkpoint) bool {
+	states := stored.Finished
+	if stored.Trainer != nil {
+		states = append(slices.Clone(states), stored.Trainer)
+	}
+	for i, state := range states {
+		if i >= len(t.candidates) {
+			return false
+		}
+		trainer, err := t.newTrainer(t.candidates[i], state)
+		if err != nil {
+			return false
+		}
+		trainer.Close()
+	}
+	return true
+}
+
+// checkpointIfDue saves the state if the last save is old enough. The times of saves change no
+// result.
+func (t *Training) checkpointIfDue(ctx context.Context, trainer trainer) error {
+	if time.Since(t.saved) < t.env.Resources.Checkpoint {
+		return nil
+	}
+	return t.checkpoint(ctx, trainer)
+}
+
+// checkpoint saves the state between two steps.
+func (t *Training) checkpoint(ctx context.Context, trainer trainer) error {
+	var err error
+	if t.state.Trainer, err = trainer.MarshalBinary(); err != nil {
+		return err
+	}
+	return t.save(ctx)
+}
+
+// save stores the state, also after ctx is canceled.
+func (t *Training) save(ctx context.Context) error {
+	state := t.state
+	state.Spent = t.spent()
+	data, err := state.encode()
+	if err != nil {
+		return err
+	}
+	if err := t.env.Checkpoints.Save(context.WithoutCancel(ctx), data); err != nil {
+		return err
+	}
+	t.saved = time.Now()
+	return nil
+}

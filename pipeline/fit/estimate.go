@@ -1,0 +1,145 @@
+package fit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/kernel"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Sample has the facts about the rows of a job that are known before any is read.
+type Sample struct {
+	Rows     int64
+	Bad      int64 // those known to be left out
+	Features int
+
+	Units *certify.UnitLedger // of a job by units, from [pass.CountUnits]
+}
+
+// Inputs is the number of inputs, at most.
+func (s Sample) Inputs(job job.Job) int { return s.Features + job.Encode.More() }
+
+// Train is the number of train rows.
+func (s Sample) Train(job job.Job) int64 {
+	return s.Rows - s.Bad - job.References(s.Rows) - s.Apart(job.Roles.Holdout) - s.Apart(job.Roles.Outside)
+}
+
+// Apart is the approximate number of rows of a share that is set apart by hash.
+func (s Sample) Apart(share float64) int64 {
+	return int64(share * float64(s.Rows))
+}
+
+// Candidates are the configurations of a job's trainers in turn, as far as they are known before
+// any row is read.
+func Candidates(j job.Job, s Sample) []model.Config {
+	sizes := j.Inducing
+	if len(sizes) == 0 {
+		sizes = []int{0} // the trainer's rule in N
+	}
+	n, d := s.Train(j), s.Inputs(j)
+	var all []model.Config
+	for _, name := range j.Kernel.Family {
+		family, err := kernel.Named(name)
+		if err != nil {
+			continue // WithDefaults refuses it
+		}
+		for _, m := range sizes {
+			c := model.Config{N: n, Dim: d, Kernel: family, Inducing: m, ELBO: j.Elbo(), Plan: planOf(j, n, d, m)}.Scheduled()
+			if j.Train.Method != job.MethodFreeForm {
+				c = planned(j.Train, c, m)
+			}
+			c.Inducing = int(min(int64(c.Inducing), s.Rows)) // there are no more different points
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// The operations beside those of M² a row and M³ were measured, in operations of the last pass with many inducing points, which takes M² a row, with 30 to
+// 1,000 inducing points, 4 to 26 features and 100 to 20,000 rows: of a row for its loss and for each
+// inducing point, and of a step for each element of a square matrix, on one processor.
+const (
+	rowCost, pointCost, elementCost = 14_000, 200, 1200
+)
+
+// RowWork is the cost of the mean, the variance and the loss of rows with m inducing points.
+func RowWork(m int, rows float64) float64 {
+	return rows * (float64(m)*float64(m) + pointCost*float64(m) + rowCost)
+}
+
+// work is the number of operations of training, start values included, to all planned steps but of the last
+// phases, which converge before. Where M is grown, start values try each doubling. A step takes about 3 M² a row
+// and 7 M³ for the square matrices, without the gradient of θ and Z 1 M² and 6 M³.
+func work(c model.Config, grown bool, workers int) float64 {
+	step := func(m, batch int, gradient float64) float64 {
+		square := float64(m) * float64(m)
+		squares := 2*gradient*float64(batch) + (6+gradient)*float64(m) + elementCost*float64(workers)*gradient
+		return RowWork(m, float64(batch)) + squares*square
+	}
+	const noises, scored, rounds, usual = 5, 4096, 8, 12
+	rows := int(min(c.N, dataset.StartRows))
+	sizes := []int{c.Inducing}
+	if grown {
+		sizes = model.Doublings(c.Inducing)
+	}
+	all := estimateWork(float64(min(rows, c.Plan.EstimateRows)))
+	for _, m := range sizes {
+		all += float64(rows*(rounds*m*pointCost+rowCost)) + RowWork(m, float64(rows)) + noises*step(m, min(rows, scored), 0)
+	}
+	return all + float64(c.Plan.Joint)*step(c.Inducing, c.Plan.Batch, 1) + float64(min(c.Plan.Settle, usual))*step(c.Inducing, c.Plan.SettleBatch, 0)
+}
+
+// estimateWork is the cost of the estimate of the hyper-parameters on rows.
+func estimateWork(rows float64) float64 {
+	const steps = 50
+	return steps * (1.5*rows + pointCost) * rows * rows
+}
+
+// Rate measures the speed of the last pass, in operations a second, with so many inducing points that M² a row
+// are most of it. It is the fastest of a few readings: the others have shared the processors.
+func Rate(d, workers int) (float64, error) {
+	const m = 500
+	p := &model.Posterior{
+		Kernel: kernel.Kernel{Family: kernel.SquaredExponential, Lengthscales: make([]float64, d), Variance: 1}, Jitter: 1e-6,
+		Z: make([]float64, m*d), Mean: make([]float64, m), L: make([]float64, m*m), Factor: make([]float64, m*m),
+	}
+	for j := range d {
+		p.Kernel.Lengthscales[j] = 1
+	}
+	for i := range m {
+		p.L[i*m+i], p.Factor[i*m+i] = 1, 1
+	}
+	predictor, err := model.NewPredictor(p, workers)
+	if err != nil {
+		return 0, fmt.Errorf("pipeline: estimate: %w", err)
+	}
+	defer predictor.Close()
+	const rows, repetitions, each = 2048, 3, 40 * time.Millisecond
+	x, mean, variance := make([]float64, rows*d), make([]float64, rows), make([]float64, rows)
+	found := 0.0
+	for range repetitions {
+		done := 0
+		began := time.Now()
+		for done == 0 || time.Since(began) < each {
+			if err := predictor.Predict(x, mean, variance); err != nil {
+				return 0, fmt.Errorf("pipeline: estimate: %w", err)
+			}
+			done += rows
+		}
+		found = max(found, m*m*float64(done)/time.Since(began).Seconds())
+	}
+	return found, nil
+}
+
+// SampleOf describes a sample before any row is read.
+func SampleOf(src dataset.Opened) Sample {
+	s := Sample{Features: len(src.Columns()) - 1}
+	for _, shard := range src.Shards() {
+		s.Rows += shard.Rows
+	}
+	return s
+}

@@ -1,0 +1,265 @@
+package fit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// chunkRows is the number of scaled rows that the trainer gets at a time in a full pass. It is a
+// constant, because the sums of a pass are rounded chunk by chunk.
+const chunkRows = 4096
+
+// A Feed delivers the scaled train rows of a sample, again and again: in ordinal order for full
+// passes, through a shuffle buffer for mini-batches. It keeps them in memory if they fit the
+// budget, and else reads the source again, with the same result.
+type Feed struct {
+	src     dataset.Source
+	Roles   dataset.Roles
+	scale   dataset.Scaler
+	readers int
+	X, y    []float64 // all train rows, or nil
+}
+
+// NewStream is a feed that keeps nothing, for one pass.
+func NewStream(src dataset.Source, s *pass.Survey, res job.Resources) *Feed {
+	return &Feed{src: src, Roles: s.Roles, scale: s.Scaler(), readers: res.Workers}
+}
+
+// NewFeed opens a feed. It keeps the scaled rows in memory if they fit.
+func NewFeed(ctx context.Context, src dataset.Source, s *pass.Survey, res job.Resources) (*Feed, error) {
+	f := NewStream(src, s, res)
+	n, d := s.Roles.Train(), f.scale.Inputs
+	if n*int64(d+1)*8 > res.Memory {
+		return f, nil
+	}
+	x, y := make([]float64, n*int64(d)), make([]float64, n)
+	at := 0
+	err := f.rows(ctx, nil, func(rx, ry []float64) error {
+		copy(x[at*d:], rx)
+		copy(y[at:], ry)
+		at += len(ry)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.X, f.y = x, y
+	return f, nil
+}
+
+// rows delivers the train rows of the shards in the given order. The slices are
+// valid until use returns.
+func (f *Feed) rows(ctx context.Context, order []int, use func(x, y []float64) error) error {
+	d := f.scale.Inputs
+	if f.X != nil {
+		return f.kept(order, use)
+	}
+	var x, y []float64
+	return dataset.Stream(ctx, f.src, order, f.readers, func(b dataset.Block) error {
+		if len(y) < b.Rows {
+			x, y = make([]float64, b.Rows*d), make([]float64, b.Rows)
+		}
+		return f.Roles.Runs(b, func(from, to int) error {
+			f.scale.Scale(b, from, to, x, y)
+			return use(x[:(to-from)*d], y[:to-from])
+		})
+	})
+}
+
+// kept delivers rows from memory, shard by shard.
+func (f *Feed) kept(order []int, use func(x, y []float64) error) error {
+	d := int64(f.scale.Inputs)
+	if order == nil {
+		return use(f.X, f.y)
+	}
+	shards := f.src.Shards()
+	for _, i := range order {
+		from := f.Roles.TrainIndex(shards[i].First)
+		to := f.Roles.TrainIndex(shards[i].First + shards[i].Rows)
+		if err := use(f.X[from*d:to*d], f.y[from:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Full delivers all train rows in ordinal order, in chunks of chunkRows rows
+// (the last may be shorter), wherever batches and shards end.
+func (f *Feed) Full(ctx context.Context, use func(x, y []float64) error) error {
+	d := f.scale.Inputs
+	x, y := make([]float64, 0, chunkRows*d), make([]float64, 0, chunkRows)
+	err := f.rows(ctx, nil, func(rx, ry []float64) error {
+		for len(ry) > 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			k := min(chunkRows-len(y), len(ry))
+			x, y = append(x, rx[:k*d]...), append(y, ry[:k]...)
+			rx, ry = rx[k*d:], ry[k:]
+			if len(y) < chunkRows {
+				continue
+			}
+			if err := use(x, y); err != nil {
+				return err
+			}
+			x, y = x[:0], y[:0]
+		}
+		return nil
+	})
+	if err != nil || len(y) == 0 {
+		return err
+	}
+	return use(x, y)
+}
+
+// packetRows is the number of rows in a packet of the producer of an epoch.
+const packetRows = 512
+
+// A Shuffled reader delivers the train rows in random order, epoch after epoch, without end. An
+// epoch passes all shards, in a random order of its own, through a shuffle buffer. The order
+// depends on the seed, the epoch and the size of the buffer alone. The reader's place is the
+// number of rows taken so far.
+type Shuffled struct {
+	Feed   *Feed
+	Buffer int
+	Seed   uint64
+	Taken  int64 // rows since the first epoch began
+
+	x, y []float64 // of the latest batch
+
+	// Of the current epoch: its producer is up to two packets ahead of the reader. It alone
+	// sends on packets and closes it.
+	packets <-chan packet
+	failed  <-chan error
+	cancel  context.CancelFunc // nil while no epoch is open
+	rest    packet             // of the latest packet
+}
+
+type packet struct{ x, y []float64 }
+
+// Take returns the next n rows. They are valid until the next call.
+func (r *Shuffled) Take(ctx context.Context, n int) (x, y []float64, err error) {
+	d := r.Feed.scale.Inputs
+	r.x, r.y = r.x[:0], r.y[:0]
+	for len(r.y) < n {
+		if len(r.rest.y) == 0 {
+			if r.rest, err = r.receive(ctx); err != nil {
+				return nil, nil, err
+			}
+		}
+		k := min(n-len(r.y), len(r.rest.y))
+		r.x, r.y = append(r.x, r.rest.x[:k*d]...), append(r.y, r.rest.y[:k]...)
+		r.rest = packet{r.rest.x[k*d:], r.rest.y[k:]}
+		r.Taken += int64(k)
+	}
+	return r.x, r.y, nil
+}
+
+// receive returns the next packet, from the next epoch if this one has ended.
+func (r *Shuffled) receive(ctx context.Context) (packet, error) {
+	for range 2 {
+		if r.cancel == nil {
+			r.open(ctx)
+		}
+		if p, ok := <-r.packets; ok {
+			return p, nil
+		}
+		if err := <-r.failed; err != nil {
+			return packet{}, err
+		}
+		r.cancel()
+		r.cancel = nil
+	}
+	return packet{}, errors.New("pipeline: the source has no more train rows")
+}
+
+// open starts the producer of the epoch at the place of the reader.
+func (r *Shuffled) open(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	packets, failed := make(chan packet, 1), make(chan error, 1)
+	r.packets, r.failed, r.cancel = packets, failed, cancel
+	n := r.Feed.Roles.Train()
+	epoch, skip := r.Taken/n, r.Taken%n
+	go func() {
+		defer close(packets)
+		failed <- r.Feed.shuffle(ctx, r.Seed, epoch, r.Buffer, func(p packet) error {
+			k := min(skip, int64(len(p.y)))
+			skip -= k
+			if p = (packet{p.x[k*int64(r.Feed.scale.Inputs):], p.y[k:]}); len(p.y) == 0 {
+				return nil
+			}
+			select {
+			case packets <- p:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+}
+
+// Close stops the producer and waits for its end.
+func (r *Shuffled) Close() {
+	if r.cancel == nil {
+		return
+	}
+	r.cancel()
+	for range r.packets { // until the producer has closed it
+	}
+	r.cancel = nil
+}
+
+// shuffle delivers all train rows once, in the order of an epoch. The receiver owns the packets.
+func (f *Feed) shuffle(ctx context.Context, seed uint64, epoch int64, buffer int, use func(packet) error) error {
+	d := f.scale.Inputs
+	rng := rand.New(rand.NewPCG(seed, uint64(epoch))) //nolint:gosec // reproducible by intent
+	order := rng.Perm(len(f.src.Shards()))
+	capacity := int(min(int64(buffer), f.Roles.Train()))
+	bx, by := make([]float64, 0, capacity*d), make([]float64, 0, capacity)
+	var out packet
+	emit := func(slot int) error {
+		if out.y == nil {
+			out = packet{make([]float64, 0, packetRows*d), make([]float64, 0, packetRows)}
+		}
+		out.x, out.y = append(out.x, bx[slot*d:(slot+1)*d]...), append(out.y, by[slot])
+		if len(out.y) < packetRows {
+			return nil
+		}
+		full := out
+		out = packet{}
+		return use(full)
+	}
+	err := f.rows(ctx, order, func(x, y []float64) error {
+		for i, v := range y {
+			row := x[i*d : (i+1)*d]
+			if len(by) < capacity {
+				bx, by = append(bx, row...), append(by, v)
+				continue
+			}
+			slot := rng.IntN(capacity)
+			if err := emit(slot); err != nil {
+				return err
+			}
+			copy(bx[slot*d:], row)
+			by[slot] = v
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, slot := range rng.Perm(len(by)) {
+		if err := emit(slot); err != nil {
+			return err
+		}
+	}
+	if len(out.y) == 0 {
+		return nil
+	}
+	return use(out)
+}

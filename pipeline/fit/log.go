@@ -1,0 +1,106 @@
+package fit
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// A Log says what was tried in an output, in its order.
+type Log struct {
+	Attempts []Attempt `json:"attempts"`
+	Uses     []Use     `json:"uses,omitempty"` // of held-out rows
+}
+
+// Logs keeps the log of an output. Whoever holds the output may change it.
+type Logs interface {
+	// Log returns the log, empty if there is none. Damage is an error.
+	Log() (Log, error)
+	// PutLog replaces the log, durably.
+	PutLog(l Log) error
+}
+
+// An Attempt is a job on rows. The same job on the same rows, run again or
+// resumed, is the same attempt.
+type Attempt struct {
+	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values: what attempts are counted under
+	Sample        job.Digest `json:"sample"`        // of the rows, in their order and row groups
+	Configuration job.Digest `json:"configuration"` // of the job
+}
+
+// record adds an attempt to a log, unless it is there, and counts the attempts up to it.
+func (a Attempt) record(in Logs) (n certify.Attempt, err error) {
+	log, err := in.Log()
+	if err != nil {
+		return n, err
+	}
+	var all []Attempt
+	log.Attempts, all = upTo(log.Attempts, a)
+	for _, o := range all {
+		n.InThisLog++
+		if o.Targets == a.Targets {
+			n.OnTheseRows++
+		}
+	}
+	return n, in.PutLog(log)
+}
+
+// upTo adds an entry to a list, unless it is there, and returns the entries up to it.
+func upTo[E comparable](list []E, entry E) (all, to []E) {
+	at := slices.Index(list, entry)
+	if at < 0 {
+		at, list = len(list), append(list, entry)
+	}
+	return list, list[:at+1]
+}
+
+// A Use of held-out rows shows something that depends on them.
+type Use struct {
+	Rows   job.Digest `json:"rows"`             // of their places in the sample and their targets
+	Count  int64      `json:"count"`            // of the rows
+	Groups int        `json:"groups,omitempty"` // it shows rows and misses of so many groups
+	Curve  bool       `json:"curve,omitempty"`  // it shows a curve, after which no further use has a price
+	Shown  job.Digest `json:"shown"`            // of the model; of a bound without a count also of its part of δ
+}
+
+// reuse records the use of the held-out rows for a model, and returns its price: the different uses of
+// the same rows before it. It is called before anything is known of the number that will be shown.
+func reuse(j job.Job, s *pass.Survey, model string, env Environment) (paid *certify.Looks, err error) {
+	u := Use{Rows: s.Held.Digest(), Count: int64(s.Held.Count), Curve: j.Spends().Applies(certify.MethodCurve)} //nolint:gosec // a count of rows
+	if u.Count == 0 {
+		return nil, nil
+	}
+	shown := append([]byte("pacsgp/shown/2\x00"), model...)
+	if !j.ShowsCount() { // a count implies its bounds at every δ; a bound alone discloses more at another δ
+		shown = fmt.Appendf(shown, "\x00%v %v", j.Delta, j.Spends().Share(certify.MethodHoldout))
+	}
+	if j.Groups.Given() {
+		u.Groups = len(s.Groups) + 1
+		shown = fmt.Appendf(shown, "groups %q %v", j.Groups.Column, s.Groups)
+	}
+	u.Shown = sha256.Sum256(shown)
+	log, err := env.Log.Log()
+	if err != nil {
+		return nil, err
+	}
+	var uses []Use
+	log.Uses, uses = upTo(log.Uses, u)
+	for _, o := range uses[:len(uses)-1] {
+		if o.Rows != u.Rows {
+			continue
+		}
+		if paid == nil {
+			paid = &certify.Looks{}
+		}
+		paid.Earlier = append(paid.Earlier, certify.GroupLooks(o.Count, max(1, o.Groups))...)
+		paid.Ended = paid.Ended || o.Curve
+	}
+	if paid != nil && paid.Ended {
+		env.Observer.ReportNotice("what follows from the held-out rows is void: an earlier job of this output has shown a curve of the same rows, after which no further use of them has a price (hint: add new rows)")
+	}
+	return paid, env.Log.PutLog(log)
+}

@@ -1,0 +1,113 @@
+package fit
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A trainer fits a posterior: model.Trainer or model.Collapsed.
+type trainer interface {
+	Done() bool
+	Want() model.Pass
+	Begin() error
+	Add(x, y []float64) error
+	End() error
+	Settle()
+	Progress() model.Progress
+	Inducing() int
+	Notice() string
+	MarshalBinary() ([]byte, error)
+	Result() (*model.Posterior, []int, error)
+	Close()
+}
+
+// newTrainer returns the trainer of a candidate, from its state if there is one.
+func (t *Training) newTrainer(c candidate, state []byte) (trainer, error) {
+	if t.Job.Train.Method == job.MethodFreeForm {
+		if state != nil {
+			return model.ResumeTrainer(c.config, state)
+		}
+		if t.begins(c.config) {
+			return model.NewTrainerFrom(c.config, t.warm, t.start)
+		}
+		return model.NewTrainer(c.config, t.start)
+	}
+	config := collapsed(t.Job.Train, c.config)
+	if state != nil {
+		return model.ResumeCollapsed(config, state)
+	}
+	if rows := t.start.Len(); config.Exact && (rows > certify.MaxInducing || int64(rows) < config.N) {
+		return nil, job.TooManyForExact(t.Job.Train.Method, max(int64(rows), config.N))
+	}
+	return model.NewCollapsed(config, t.start)
+}
+
+// collapsed translates a method that is not free-form.
+func collapsed(t job.TrainDecl, c model.Config) model.CollapsedConfig {
+	config := model.CollapsedConfig{Config: c, Alpha: 1, Evaluations: evaluations(t, c.N), Exact: t.Method.Exact()}
+	if t.Stochastic() {
+		config.Batch = t.BatchRows()
+	}
+	config.Plan = model.Plan{}
+	if config.Inducing == 0 {
+		config.Inducing = int(min(job.PaperInducing, c.N))
+	}
+	switch t.Method {
+	case job.MethodFreeForm: // has a trainer of its own
+	case job.MethodKLPACSGP, job.MethodKLPACGP:
+		config.Objective = model.BoundKL
+	case job.MethodSqrtPACSGP, job.MethodSqrtPACGP:
+		config.Objective = model.BoundPinsker
+	case job.MethodFullGP, job.MethodFITC:
+		config.Objective = model.Evidence
+	case job.MethodVFE:
+		config.Objective, config.Alpha = model.EvidenceBound, 0
+	case job.MethodDTC:
+		config.Objective, config.Alpha = model.Evidence, 0
+	}
+	return config
+}
+
+// evaluations is the most gradients of a method of the paper on n rows.
+func evaluations(t job.TrainDecl, n int64) int {
+	if t.Passes == 0 {
+		return model.DefaultEvaluations
+	}
+	gradients := t.Passes
+	if t.Stochastic() {
+		gradients *= float64(n) / float64(min(n, int64(t.BatchRows())))
+	}
+	return int(max(1, math.Round(gradients)))
+}
+
+// planned completes a candidate of a method of the paper, with m inducing points (0: by its
+// rule): each step is on all rows.
+func planned(t job.TrainDecl, c model.Config, m int) model.Config {
+	switch {
+	case t.Method.Exact():
+		c.Inducing = certify.MaxInducing
+	case m == 0:
+		c.Inducing = job.PaperInducing
+	}
+	c.Plan = model.Plan{Joint: evaluations(t, c.N), Batch: int(c.N)}
+	if t.Stochastic() {
+		c.Plan.Batch = int(min(int64(t.BatchRows()), c.N))
+	}
+	return c
+}
+
+// WorkOf is the number of operations of training: see [work]. A gradient takes about 6 M² a row and 12 M³ for the
+// square matrices; L-BFGS rarely converges before the twentieth.
+func WorkOf(t job.TrainDecl, c model.Config, grown bool, workers int) float64 {
+	if t.Method == job.MethodFreeForm {
+		return work(c, grown, workers)
+	}
+	m, steps := float64(c.Inducing), float64(c.Plan.Joint)
+	if !t.Stochastic() { // which makes all steps
+		steps = math.Sqrt(min(20, steps) * steps)
+	}
+	return steps * (6*float64(c.Plan.Batch) + 12*m) * m * m
+}

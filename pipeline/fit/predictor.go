@@ -1,0 +1,198 @@
+package fit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// The predictor has the features of Q, and weights of its own: (1−a)m + a·w, with m the mean of Q and w
+// those of least squares on the train rows. The reference rows choose a and the width of intervals:
+// they certify nothing. So the predictor is a function of Q and of the rows that are not held out,
+// and verification finds it again.
+
+// Predictor completes a fitted model.
+func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
+	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
+	f, err := t.Feed.Fit(ctx, m.Posterior, t.Survey.Roles.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
+	if err != nil {
+		return err
+	}
+	if f.Least {
+		t.env.Observer.ReportNotice("the rows show no noise: the model has the least that its arithmetic can carry")
+	}
+	if t.Job.Mean.Given() && t.Job.Roles.Outside == 0 {
+		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: roles.outside; the guarantee curve does not rest on them)")
+	}
+	rows := t.Survey.Scaled(t.Survey.Reference)
+	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.Survey.Target), t.Survey.Target, rows, t.env.Resources.Workers)
+	if err != nil {
+		return err
+	}
+	m.Meta.Predictor, m.Predictive = choice.Predictor(t.Job, nil)
+	return nil
+}
+
+// Fit adds up all train rows, and finds least squares at the features of a posterior. It tells of the rows that
+// are added, unless told is nil.
+func (f *Feed) Fit(ctx context.Context, p *model.Posterior, rows int64, workers int, told func(done, most int64)) (*model.Fit, error) {
+	sums, err := model.NewRegression(p, rows, workers)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
+	}
+	defer sums.Close()
+	added := int64(0)
+	err = f.Full(ctx, func(x, y []float64) error {
+		if added += int64(len(y)); told != nil {
+			told(added, rows)
+		}
+		return sums.Add(x, y)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found, err := sums.Fit()
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
+	}
+	return found, nil
+}
+
+// Differences between the predictors of two honest programs are smaller than these parts.
+const (
+	SameNumbers = 1e-6
+	SameWeights = 1e-9 // and this many roundings times the condition number:
+	Roundings   = 64
+	MostApart   = 1e-2
+)
+
+// A Choice is what the reference rows say of the parts of least squares.
+type Choice struct {
+	q, law          *model.Posterior
+	noise           float64
+	rows            model.Rows // reference rows, scaled
+	mean, least     []float64  // by Q, by least squares
+	variance        []float64  // of the law of predictions
+	losses, squares []float64  // of each of parts
+}
+
+var leastSquaresParts = [...]float64{0, 0.25, 0.5, 0.75, 1}
+
+// ChoiceOf compares predictors on the given rows, of which none may be certified.
+func ChoiceOf(q *model.Posterior, f *model.Fit, l loss.Loss, spec certify.Loss, target job.Affine, rows model.Rows, workers int) (*Choice, error) {
+	c := &Choice{q: q, law: f.Law, noise: f.Noise, rows: rows}
+	var err error
+	if c.least, c.variance, err = LawsAt(f.Law, rows, workers); err != nil {
+		return nil, err
+	}
+	if c.mean, _, err = LawsAt(q, rows, workers); err != nil {
+		return nil, err
+	}
+	tolerance := max(spec.Epsilon, spec.Below, spec.Above) / target.Scale
+	for _, part := range leastSquaresParts {
+		var losses, squares float64
+		for i, mean := range c.at(part) {
+			point := l.Point(rows.Y[i], mean)
+			if math.IsNaN(point) {
+				point = 1
+			}
+			off := (rows.Y[i] - mean) / tolerance
+			losses, squares = losses+point, squares+min(off*off, 1)
+		}
+		c.losses, c.squares = append(c.losses, losses), append(c.squares, squares)
+	}
+	return c, nil
+}
+
+// at are predictions with a part of least squares.
+func (c *Choice) at(part float64) []float64 {
+	mixed := make([]float64, len(c.mean))
+	for i := range mixed {
+		mixed[i] = mix(part, c.mean[i], c.least[i])
+	}
+	return mixed
+}
+
+// Predictor chooses the part with the least loss on the reference rows, and among equal ones with the least
+// capped squared error. A stated part is taken if it is as good but for rounding. Without
+// hold-out rows the mean of Q predicts; without reference rows least squares do.
+func (c *Choice) Predictor(job job.Job, stated *float64) (pass.Predictor, *model.Posterior) {
+	best := 0
+	switch {
+	case job.Roles.Holdout == 0:
+	case c.rows.Len() == 0:
+		best = len(leastSquaresParts) - 1
+	default:
+		for i := range leastSquaresParts {
+			if c.losses[i] < c.losses[best] || c.losses[i] == c.losses[best] && c.squares[i] < c.squares[best] {
+				best = i
+			}
+		}
+		if stated != nil {
+			const alike = 1 + 1e-9
+			if i := slices.Index(leastSquaresParts[:], *stated); i >= 0 && c.losses[i] <= c.losses[best]*alike && c.squares[i] <= c.squares[best]*alike {
+				best = i
+			}
+		}
+	}
+	part := leastSquaresParts[best]
+	law := *c.law
+	law.Mean = make([]float64, len(c.q.Mean))
+	for j := range law.Mean {
+		law.Mean[j] = mix(part, c.q.Mean[j], c.law.Mean[j])
+	}
+	return pass.Predictor{Part: part, Noise: c.noise, Factor: calibration(c.rows.Y, c.at(part), c.variance, c.noise)}, &law
+}
+
+func mix(part, q, least float64) float64 { return float64((1-part)*q) + float64(part*least) }
+
+// LawsAt are means and variances at some rows.
+func LawsAt(p *model.Posterior, rows model.Rows, workers int) (mean, variance []float64, err error) {
+	predictor, err := model.NewPredictor(p, workers)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pipeline: %w", err)
+	}
+	defer predictor.Close()
+	mean, variance = make([]float64, rows.Len()), make([]float64, rows.Len())
+	if rows.Len() == 0 {
+		return mean, variance, nil
+	}
+	return mean, variance, predictor.Predict(rows.X, mean, variance)
+}
+
+const (
+	// calibrated is the share of targets that mean ± 1.96 deviations covers.
+	calibrated = 0.95
+	normal95   = 1.959963984540054
+	// supposed is the number of rows that say, before any row is seen, that the factor is 1.
+	supposed = 50
+)
+
+// calibration is the factor of the noise with which mean ± 1.96 deviations covers a share calibrated of some
+// rows and of the supposed ones, which lie as a normal law has them where nothing but the noise is unknown.
+func calibration(y, mean, variance []float64, noise float64) float64 {
+	const least = 0x1p-10
+	needed := make([]float64, 0, len(y)+supposed)
+	for i := range y {
+		off := (y[i] - mean[i]) / normal95
+		needed = append(needed, (float64(off*off)-max(0, variance[i]))/noise)
+	}
+	for i := range supposed {
+		off := math.Sqrt2 * math.Erfinv((float64(i)+0.5)/supposed) / normal95
+		needed = append(needed, float64(off*off))
+	}
+	slices.Sort(needed)
+	found := needed[min(len(needed), int(math.Ceil(calibrated*float64(len(needed)+1))))-1]
+	if !(found < math.MaxFloat64) {
+		return 1
+	}
+	return max(least, found)
+}

@@ -1,0 +1,359 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+)
+
+// An Encoding makes several inputs of a feature, in the place of its scaled value: one a level, or
+// two a period. They share a lengthscale. Without periods the levels are the frequent values of the
+// reference rows, unless it is Scaled.
+type Encoding struct {
+	Column string `json:"column"`
+	// OneHot are levels, ascending, which a model knows and a job does not. Their inputs are 1 in the rows with
+	// this value, else 0.
+	OneHot []float64 `json:"one_hot,omitempty"`
+	// Cyclic are periods, ascending. Their inputs are cosine and sine of the phase.
+	Cyclic []float64 `json:"cyclic,omitempty"`
+	// Scaled features have their scaled value. They are here for their missing values.
+	Scaled bool  `json:"scaled,omitempty"`
+	Fill   *Fill `json:"fill,omitempty"` // nil: a row without a value is bad
+}
+
+// Encodings are those of some features, ascending by name.
+type Encodings []Encoding
+
+const (
+	mostLevels    = 256
+	mostPeriods   = 8
+	extremePeriod = 1e30 // no value is larger
+)
+
+// FrequentLevels is the most levels that come from the reference rows.
+const FrequentLevels = 64
+
+// Of is the encoding of a column; nil: it has none.
+func (e Encodings) Of(column string) *Encoding {
+	if i := slices.IndexFunc(e, func(one Encoding) bool { return one.Column == column }); i >= 0 {
+		return &e[i]
+	}
+	return nil
+}
+
+// Types are the encoded columns, which are features whatever their type; true: also if it is text.
+func (e Encodings) Types() map[string]bool {
+	all := make(map[string]bool, len(e))
+	for _, one := range e {
+		all[one.Column] = one.Cyclic == nil && !one.Scaled
+	}
+	return all
+}
+
+// open reports whether the levels are those of the reference rows.
+func (e *Encoding) open() bool { return len(e.OneHot) == 0 && len(e.Cyclic) == 0 && !e.Scaled }
+
+// Width is the number of inputs of a feature, at most if its levels are not known yet.
+func (e *Encoding) Width() (n int) {
+	switch {
+	case e.scaled():
+		n = 1
+	case e.open():
+		n = FrequentLevels
+	default:
+		n = len(e.OneHot) + 2*len(e.Cyclic)
+	}
+	if e.flags() {
+		n++
+	}
+	return n
+}
+
+// Widths are the numbers of inputs of some features.
+func (e Encodings) Widths(features []Affine) (all []int) {
+	for _, f := range features {
+		all = append(all, e.Of(f.Name).Width())
+	}
+	return all
+}
+
+// More is the number of inputs beyond one a feature.
+func (e Encodings) More() (n int) {
+	for i := range e {
+		n += e[i].Width() - 1
+	}
+	return n
+}
+
+// Unscaled replaces the constants of encoded features, which are not scaled.
+func (e Encodings) Unscaled(columns []Affine) []Affine {
+	for i, a := range columns {
+		if !e.Of(a.Name).scaled() {
+			columns[i] = Affine{Name: a.Name, Scale: 1}
+		}
+	}
+	return columns
+}
+
+// String says how many levels or periods there are.
+func (e *Encoding) String() string {
+	if e.Cyclic != nil {
+		return words.Count(len(e.Cyclic), "period")
+	}
+	return words.Count(len(e.OneHot), "level")
+}
+
+// Put writes the inputs of a value of a feature: docs/format.md, 4.8.
+func (e *Encoding) Put(dst []float64, v float64, of Affine) {
+	if e.flags() {
+		dst[e.Width()-1] = 0
+		if Missing(v) {
+			dst[e.Width()-1] = 1
+		}
+	}
+	v = e.Value(v)
+	if e.Scaled {
+		dst[0] = (v - of.Centre) / of.Scale
+	}
+	for i, level := range e.OneHot {
+		dst[i] = 0
+		if v == level {
+			dst[i] = 1
+		}
+	}
+	for i, period := range e.Cyclic {
+		dst[2*i], dst[2*i+1] = OnCircle(v / period)
+	}
+}
+
+// OnCircle is a point of the unit circle at so many turns, by operations that give the same bits on
+// every machine.
+func OnCircle(turns float64) (x, y float64) {
+	a := 2 * math.Pi * ((turns - math.Floor(turns)) - 0.5)
+	square := a * a
+	x, y = 1, 1
+	for i := 28.0; i > 0; i -= 2 {
+		x, y = 1-square*x/(i*(i-1)), 1-square*y/(i*(i+1))
+	}
+	return x, a * y
+}
+
+// Validate returns the faults of encodings whose levels are known.
+func (e Encodings) Validate() error {
+	var faults []error
+	for i, one := range e {
+		if i > 0 && e[i-1].Column >= one.Column {
+			faults = append(faults, fmt.Errorf("%q: the columns are out of order, or one has two encodings", one.Column))
+		}
+		if err := one.validate(); err != nil {
+			faults = append(faults, fmt.Errorf("%q: %w", one.Column, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (e Encoding) validate() error {
+	ascending := func(values []float64, least float64) bool {
+		for i, v := range values {
+			if !(least <= v && v <= extremePeriod) || i > 0 && !(values[i-1] < v) || math.Signbit(v) && v == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	forms := 0
+	for _, has := range []bool{len(e.OneHot) > 0, len(e.Cyclic) > 0, e.Scaled} {
+		if has {
+			forms++
+		}
+	}
+	switch {
+	case forms != 1 || e.Scaled && e.Fill == nil:
+		return errors.New("want levels or periods")
+	case e.Fill != nil && !e.Fill.valid():
+		return errors.New("want a number from -1e30 to 1e30 for missing values")
+	case len(e.OneHot) > mostLevels || !ascending(e.OneHot, -extremePeriod):
+		return fmt.Errorf("want at most %d different levels, from -1e30 to 1e30", mostLevels)
+	case len(e.Cyclic) > mostPeriods || !ascending(e.Cyclic, 1/extremePeriod):
+		return fmt.Errorf("want at most %d different periods, from 1e-30 to 1e30", mostPeriods)
+	}
+	return nil
+}
+
+// ordered completes a declaration.
+func (e Encoding) ordered() Encoding {
+	e.Cyclic = slices.Clone(e.Cyclic)
+	slices.Sort(e.Cyclic)
+	e.Fill = e.Fill.with(nil)
+	return e
+}
+
+// withEncodings completes the declaration.
+func (j Job) withEncodings(fault func(string, ...any)) Job {
+	all := slices.Clone(j.Encode)
+	for i, e := range all {
+		all[i] = e.ordered()
+	}
+	slices.SortStableFunc(all, func(a, b Encoding) int { return cmp.Compare(a.Column, b.Column) })
+	j.Encode = all
+	others := slices.Concat([]string{j.Target, j.Mean.Column}, j.Exclude, j.Unit.Columns)
+	for i, e := range all {
+		levels, open, key := e.OneHot, e.open(), e.Key()
+		if open {
+			e.OneHot = []float64{0} // to check the rest
+		}
+		if text := e.Fill.fault(j, all[i]); text != "" {
+			fault("fill: %q: %s", e.Column, text)
+			continue
+		}
+		switch err := e.filledWith(0).validate(); {
+		case levels != nil:
+			fault("encode: %q: the levels are those of the reference rows", e.Column)
+		case certify.ColumnName(e.Column) != nil:
+			fault("%s: %w", key, certify.ColumnName(e.Column))
+		case err != nil:
+			fault("%s: %q: %w", key, e.Column, err)
+		case i > 0 && all[i-1].Column == e.Column:
+			fault("encode: %q has two encodings", e.Column)
+		case slices.Contains(others, e.Column) || j.Features != nil && !slices.Contains(j.Features, e.Column):
+			fault("%s: %q is no feature (hint: where features are listed, list it there)", key, e.Column)
+		case j.Groups.Texts != nil && j.Groups.Column == e.Column:
+			fault("%s: %q has groups by texts, and is no feature", key, e.Column)
+		case open && j.Scaling == ScalingNone:
+			fault("encode: without scaling no reference rows can show the levels of %q", e.Column)
+		}
+	}
+	return j
+}
+
+// Completed are the encodings with what the job leaves open, by functions of the column: the values
+// that stand for missing ones, and then the levels.
+func (e Encodings) Completed(middle func(column string) (float64, error), levels func(one Encoding) ([]float64, error)) (Encodings, error) {
+	all := slices.Clone(e)
+	var faults []error
+	for i, one := range all {
+		if one.Fill != nil && one.Fill.With == nil {
+			v, err := middle(one.Column)
+			all[i].Fill, faults = one.Fill.with(&v), append(faults, err)
+		}
+		if one.open() {
+			var err error
+			all[i].OneHot, err = levels(all[i])
+			faults = append(faults, err)
+		}
+	}
+	return all, errors.Join(faults...)
+}
+
+// MaxMagnitude is the largest magnitude under the row rule values-finite.
+const MaxMagnitude = 1e30
+
+// A Fill stands for the missing values of a feature: nulls, NaN and all others that break a row
+// rule. They make no row bad. What it is follows from the reference rows or the job alone, so that
+// inputs stay functions of the row that were fixed before training.
+type Fill struct {
+	With *float64 `json:"with,omitempty"` // nil: the median of the values of the reference rows
+	Flag bool     `json:"flag,omitempty"` // one more input, 1 where the value is missing, else 0
+}
+
+// Missing reports whether a value breaks a row rule.
+func Missing(v float64) bool { return !(math.Abs(v) <= MaxMagnitude) }
+
+// valid reports whether there is a number to fill with.
+func (f *Fill) valid() bool {
+	return f.With != nil && math.Abs(*f.With) <= extremePeriod && !(*f.With == 0 && math.Signbit(*f.With))
+}
+
+// with is a copy, with a value unless it is nil; nil stays nil.
+func (f *Fill) with(v *float64) *Fill {
+	if f == nil {
+		return nil
+	}
+	if v == nil {
+		v = f.With
+	}
+	if v != nil {
+		positive := *v + 0 // no −0
+		v = &positive
+	}
+	return &Fill{v, f.Flag}
+}
+
+// fault is what is wrong with a fill in a job, beyond its number; "": nothing.
+func (f *Fill) fault(j Job, of Encoding) string {
+	switch {
+	case f == nil:
+	case of.Column == j.Groups.Column:
+		return "its values make groups, and a missing one makes none"
+	case f.With != nil:
+	case j.Scaling == ScalingNone:
+		return "without scaling there are no reference rows to have a median: give a number"
+	case of.open():
+		return "levels have no median: give a number, such as -1, which is then a level of its own or none"
+	}
+	return ""
+}
+
+// filledWith is the encoding with a number for missing values, where the job has none.
+func (e Encoding) filledWith(v float64) Encoding {
+	if e.Fill != nil && e.Fill.With == nil {
+		e.Fill = e.Fill.with(&v)
+	}
+	return e
+}
+
+// Key is that of the job file.
+func (e Encoding) Key() string {
+	if e.Scaled {
+		return "fill"
+	}
+	return "encode"
+}
+
+// scaled reports whether a feature has its scaled value.
+func (e *Encoding) scaled() bool { return e == nil || e.Scaled }
+
+// Fills reports whether missing values have another in their place.
+func (e *Encoding) Fills() bool { return e != nil && e.Fill != nil }
+
+func (e *Encoding) flags() bool { return e.Fills() && e.Fill.Flag }
+
+// Value is v, or what stands for it if it is missing.
+func (e *Encoding) Value(v float64) float64 {
+	if e.Fills() && Missing(v) {
+		return *e.Fill.With
+	}
+	return v
+}
+
+// Fills reports whether missing values of a column have another in their place.
+func (e Encodings) Fills(column string) bool { return e.Of(column).Fills() }
+
+// By are the encodings of some columns.
+func (e Encodings) By(columns []string) (all []*Encoding) {
+	for _, name := range columns {
+		all = append(all, e.Of(name))
+	}
+	return all
+}
+
+// Strict are the columns, of some by their indices, in which a missing value makes a row bad.
+func (e Encodings) Strict(names []string, columns []int) []int {
+	return slices.DeleteFunc(slices.Clone(columns), func(c int) bool { return e.Fills(names[c]) })
+}
+
+// Openly are the encodings without the medians, which other rows have otherwise.
+func (e Encodings) Openly() Encodings {
+	all := slices.Clone(e)
+	for i, one := range all {
+		if one.Fill != nil {
+			all[i].Fill = &Fill{Flag: one.Fill.Flag}
+		}
+	}
+	return all
+}

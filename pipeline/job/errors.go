@@ -1,0 +1,67 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"unicode/utf8"
+)
+
+// ErrChanged says that rows or the bytes of the model have changed since training.
+// Nothing is published.
+var ErrChanged = errors.New("changed since training")
+
+// Unset returns an error for each of these fields that lacks its value.
+func Unset(of string, lacks map[string]bool, fields []string) error {
+	var faults []error
+	for _, field := range fields {
+		if lacks[field] {
+			faults = append(faults, fmt.Errorf("%w: %s%s is not set", ErrConfig, field, of))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// The longest quoted text, word (such as a path) and line of a message, in bytes.
+const (
+	longQuoted  = 100
+	longWord    = 1000
+	longMessage = 4000
+)
+
+var (
+	quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	wordText   = regexp.MustCompile(`\S+`)
+)
+
+// Shortened cuts long quoted texts and words in a line, and then the line.
+func Shortened(line string) string {
+	line = quotedText.ReplaceAllStringFunc(line, func(s string) string {
+		if len(s) <= longQuoted+2 {
+			return s
+		}
+		return prefix(s, longQuoted+1) + `…"`
+	})
+	line = wordText.ReplaceAllStringFunc(line, func(s string) string {
+		if len(s) <= longWord {
+			return s
+		}
+		return prefix(s, longQuoted) + "…"
+	})
+	if len(line) > longMessage {
+		line = fmt.Sprintf("%s… (%d bytes more)", prefix(line, longMessage), len(line)-longMessage)
+	}
+	return line
+}
+
+// prefix is the whole characters in the first n bytes of s.
+func prefix(s string, n int) string {
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// ErrData marks a fault of the rows: too few of them, or a column that says
+// nothing. No retry on the same rows helps.
+var ErrData = errors.New("unusable rows")

@@ -1,0 +1,419 @@
+// Package job has the declarations of a job: what to predict, by what loss, with which confidence, and
+// how to train. It holds no rows and starts no goroutines. A job with its defaults has a digest, which
+// certificates name.
+package job
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Job is everything that decides what a run computes. Two runs of equal jobs
+// on equal samples give the same bytes. Its JSON form is the configuration in
+// the certificate. Where rows come from, where artifacts go, workers and memory
+// are in [Resources]: they do not change a result.
+type Job struct {
+	Target   string      `json:"target"`
+	Features []string    `json:"features,omitempty"` // nil: every numeric column but the target
+	Exclude  []string    `json:"exclude,omitempty"`
+	Encode   Encodings   `json:"encode,omitempty"`
+	Mean     MeanDecl    `json:"mean,omitzero"` // the mean function of the prior
+	Groups   GroupsDecl  `json:"groups,omitzero"`
+	Loss     LossDecl    `json:"loss"`
+	Delta    float64     `json:"delta"` // in (0, 1); no default
+	Kernel   KernelDecl  `json:"kernel"`
+	Grid     GridDecl    `json:"grid"`
+	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
+	Scaling  Scaling     `json:"scaling"`
+	Unit     UnitDecl    `json:"unit,omitzero"`
+	Roles    RolesDecl   `json:"roles"`
+	Copies   CopiesDecl  `json:"duplicates"`
+	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
+	Train    TrainDecl   `json:"train"`
+
+	// Guarantees are the methods of the certificate, with weights by which they share
+	// Delta; nil: by the number of rows, see [Job.ForRows].
+	Guarantees []certify.MethodID `json:"guarantees,omitempty"`
+
+	// Repeated says that the job makes one certificate after another, of windows of rows, which
+	// share Delta. See [Job.Numbered].
+	Repeated bool `json:"sequence,omitempty"`
+
+	Repeats     bool              `json:"-"` // copies were found, which the job drops
+	declaration *Job              // before the changes of [Job.ForRows]; nil: the job itself
+	Numbering   *certify.Sequence `json:"-"` // its place in a sequence; nil: none
+	Looks       *certify.Looks    `json:"-"` // earlier ones at its hold-out rows; nil: none
+}
+
+// A KernelDecl declares the covariance function.
+type KernelDecl struct {
+	// Family lists the families that the bound chooses from, at the price of ln of their
+	// number. Nil means squared-exponential alone.
+	Family    []string `json:"family"`
+	Isotropic bool     `json:"isotropic"` // one lengthscale for all features instead of one each (ARD)
+}
+
+// A GridDecl declares the grid of every hyper-parameter (natural logarithms of
+// lengthscales in scaled units and of the signal variance) and its weights.
+type GridDecl struct {
+	Min   float64       `json:"min"` // Min, Max and Step all zero: from -6 to 6
+	Max   float64       `json:"max"`
+	Step  float64       `json:"step"`  // 0: by the number of rows, see [Job.ForRows]
+	Prior certify.Prior `json:"prior"` // peaked around the reference rows' estimate (default, if the scaling is theirs) or flat
+	Width float64       `json:"width"` // of the peak, in natural logarithms; default 0.5
+}
+
+// PaperGrid is the paper's: 1,201 values for each hyper-parameter, with equal weights.
+var PaperGrid = GridDecl{Min: -6, Max: 6, Step: 0.01, Prior: certify.PriorFlat}
+
+// A Scaling says what the constants of [Affine] are.
+type Scaling string
+
+// The scalings.
+const (
+	ScalingReference Scaling = "reference" // from the reference rows: the default
+	ScalingNone      Scaling = "none"      // centre 0 and scale 1; there are no reference rows
+)
+
+// DefaultKey is the key of a job that names none.
+const DefaultKey = "pacsgp"
+
+// A RolesDecl declares the rule that assigns roles to rows.
+type RolesDecl struct {
+	Key     string  `json:"key"`               // default: [defaultKey]
+	Holdout float64 `json:"holdout,omitempty"` // share of hold-out rows; 0 with the method holdout: see [Job.ForRows]
+	Outside float64 `json:"outside,omitempty"` // share of the rows that the column of the mean was fitted on: unused here
+
+	Last bool `json:"last,omitempty"` // the hold-out rows are the last ones
+}
+
+// A TrainMode says which rows a step of training uses.
+type TrainMode string
+
+// The modes of training.
+const (
+	TrainMiniBatch TrainMode = "mini-batch" // the default; a batch that has all rows is a full pass
+	TrainFullPass  TrainMode = "full-pass"
+)
+
+// A TrainDecl declares how the posterior is fitted.
+type TrainDecl struct {
+	Method    Method `json:"method,omitempty"`    // the form of Q with its objective
+	Objective string `json:"objective,omitempty"` // of a free-form Q: one of [Objectives]; "": the bound
+
+	Mode   TrainMode `json:"mode"`
+	Batch  int       `json:"batch,omitempty"`        // rows of a mini-batch; 0: by the rule of [model.Plan], of a method of the paper 4,096
+	Buffer int       `json:"buffer,omitempty"`       // rows of the shuffle buffer; default 65,536
+	Passes float64   `json:"passes,omitempty"`       // passes over the train rows before θ is put on its grid, after which q is refined; 0: by the rule of [model.Plan]. Of a method of the paper: so many gradients of all rows, at most; 0: 1,000, or so many steps by mini-batches
+	Time   Seconds   `json:"time_seconds,omitempty"` // after which θ is put on its grid and q is refined; 0: no limit
+	Seed   uint64    `json:"seed"`                   // of the optimiser; no part of the guarantee
+
+	// WarmStart starts from the model of an earlier certificate, if there is a suitable one:
+	// see [fit.Environment]. The certificate names it.
+	WarmStart bool `json:"warm_start,omitempty"`
+}
+
+// Resources are what a run may use. They never change a result.
+type Resources struct {
+	Workers    int           // goroutines that compute or decode; 0: 1
+	Memory     int64         // bytes for rows kept between passes, and for counting copies; 0: 512 MiB
+	Temporary  string        // folder for counting copies beyond Memory; "": the system's for temporary files
+	Checkpoint time.Duration // between checkpoints; 0: 30 s
+}
+
+// WithDefaults returns the resources with their defaults filled in.
+func (r Resources) WithDefaults() Resources {
+	r.Workers = max(r.Workers, 1)
+	if r.Memory <= 0 {
+		r.Memory = 512 << 20
+	}
+	if r.Checkpoint <= 0 {
+		r.Checkpoint = 30 * time.Second
+	}
+	return r
+}
+
+// ErrConfig marks a fault of the job's declaration, or of the settings of its run: no retry
+// helps.
+var ErrConfig = errors.New("bad job")
+
+// WithDefaults returns the job with its defaults filled in, or all faults that
+// it has, each wrapping [ErrConfig].
+func (j Job) WithDefaults() (Job, error) {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	j.checkColumns(fault)
+	if !(0 < j.Delta && j.Delta < 1) {
+		fault("delta: %s", needDelta(j.Delta))
+	}
+	j.Loss = j.Loss.withDefaults(fault)
+	if j.Kernel.Family == nil {
+		j.Kernel.Family = []string{certify.KernelSquaredExponential}
+	}
+	for _, err := range parts(certify.KernelFamilies(j.Kernel.Family)) {
+		fault("kernel: %w", err)
+	}
+	for _, m := range j.Inducing {
+		if m < 1 || m > certify.MaxInducing {
+			fault("inducing: %d is not in 1..%d", m, certify.MaxInducing)
+		}
+	}
+	j.Scaling = j.Scaling.withDefaults(fault)
+	j = j.withEncodings(fault)
+	j.Grid = j.Grid.withDefaults(j.Scaling == ScalingReference, fault)
+	if j.Grid.Prior == certify.PriorPeaked && j.Scaling != ScalingReference {
+		fault("grid.prior: peaked needs scaling by reference rows, for the reference rows' estimate is its centre")
+	}
+	if j.Loss.EpsilonStd != 0 && j.Scaling == ScalingNone {
+		fault("loss.epsilon: std means standard deviations over reference rows; without scaling give epsilon in raw units")
+	}
+	if j.Roles.Key == "" {
+		j.Roles.Key = DefaultKey
+	}
+	if err := certify.RolesKey(j.Roles.Key); err != nil {
+		fault("roles.key: %w", err)
+	}
+	if j.Roles.Last && j.Roles.Holdout == 0 {
+		fault("roles.holdout: how many of the last rows are hold-out rows?")
+	}
+	j = j.withMethods(fault)
+	j.setCopies(fault)
+	j.BadRows.validate(fault)
+	j.Train = j.Train.withDefaults(j.Inducing, fault)
+	j.checkMean(fault)
+	j.checkUnit(fault)
+	return j, errors.Join(faults...)
+}
+
+// checkColumns finds faults of the named columns.
+func (j Job) checkColumns(fault func(format string, args ...any)) {
+	if j.Target == "" {
+		fault("target: name the column to predict")
+	} else if err := certify.ColumnName(j.Target); err != nil {
+		fault("target: %w", err)
+	}
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"features", j.Features}, {"exclude", j.Exclude}} {
+		for _, name := range list.names {
+			if err := certify.ColumnName(name); err != nil {
+				fault("%s: %w", list.key, err)
+			}
+		}
+	}
+	if slices.Contains(j.Features, j.Target) && j.Target != "" {
+		fault("features: %q is the target", j.Target)
+	}
+	if len(j.Features) > 0 && len(j.Exclude) > 0 {
+		fault("exclude: the features are named, so that there is nothing to exclude from")
+	}
+}
+
+// Complete returns the faults of a job, or an error if its defaults are not filled in.
+func (j Job) Complete() error {
+	declared := j
+	if j.declaration != nil {
+		declared = *j.declaration
+	}
+	filled, err := declared.WithDefaults()
+	if err != nil {
+		return err
+	}
+	want, err := filled.Digest()
+	if err != nil {
+		return err
+	}
+	found, err := declared.Digest()
+	if err == nil && found != want {
+		err = fmt.Errorf("%w: its defaults are not filled in: run what Job.WithDefaults returns", ErrConfig)
+	}
+	return err
+}
+
+func needDelta(delta float64) string {
+	if delta == 0 {
+		return "say the confidence: the certificate fails with probability at most δ over the draw of the rows, " +
+			"0.01 means 99 % confidence; it has no default because it is your risk to choose"
+	}
+	return strconv.FormatFloat(delta, 'g', -1, 64) + " is not between 0 and 1, both excluded"
+}
+
+// Limits of training, far beyond anybody's patience and memory: no product of them is too
+// large for 64 bits.
+const (
+	maxPasses     = 1_000_000
+	maxRowsAtOnce = 1 << 30
+)
+
+// The default steps of a grid. N rows share the price of a grid value, but the loss from being
+// beside the best value falls on each row in full: the more rows, the finer the grid
+// (docs/results.md: weights of the hyper-parameters).
+const (
+	coarseStep   = 0.25
+	fineStep     = 0.05
+	fineFromRows = 30_000
+)
+
+// steps are the possible steps of the grid: its own, or the defaults.
+func (g GridDecl) steps() []float64 {
+	if g.Step == 0 {
+		return []float64{coarseStep, fineStep}
+	}
+	return []float64{g.Step}
+}
+
+// forRows is the grid of a sample of n rows.
+func (g GridDecl) forRows(n int64) GridDecl {
+	switch {
+	case g.Step != 0:
+	case n < fineFromRows:
+		g.Step = coarseStep
+	default:
+		g.Step = fineStep
+	}
+	return g
+}
+
+// withDefaults completes the grid. estimated: reference rows may say where its peaks are.
+func (g GridDecl) withDefaults(estimated bool, fault func(string, ...any)) GridDecl {
+	if g == (GridDecl{Prior: g.Prior, Width: g.Width}) {
+		g.Min, g.Max = -6, 6
+	}
+	if g.Prior == "" {
+		g.Prior = certify.PriorFlat
+		if estimated || g.Width != 0 {
+			g.Prior = certify.PriorPeaked
+		}
+	}
+	g.Min, g.Max = g.Min+0, g.Max+0 // no −0, which JSON readers lose
+	if g.Prior == certify.PriorPeaked && g.Width == 0 {
+		g.Width = 0.5
+	}
+	for _, step := range g.steps() {
+		if !(-300 <= g.Min && g.Min < g.Max && g.Max <= 300 && 0 < step && step <= g.Max-g.Min && (g.Max-g.Min)/step <= certify.MaxGridCount-1) {
+			fault("grid: min %v, max %v, step %v is no grid of 2 to 100,001 logarithms between -300 and 300", g.Min, g.Max, step)
+			break
+		}
+	}
+	if g.Prior != certify.PriorFlat && g.Prior != certify.PriorPeaked {
+		fault("grid.prior: %q is neither flat nor peaked", g.Prior)
+	}
+	if g.Prior == certify.PriorFlat && g.Width != 0 {
+		fault("grid.width: it belongs to a peaked prior")
+	}
+	if g.Prior == certify.PriorPeaked && !(g.Width > 0 && g.Width <= 100) {
+		fault("grid.width: %v is not in (0, 100]", g.Width)
+	}
+	return g
+}
+
+func (s Scaling) withDefaults(fault func(string, ...any)) Scaling {
+	if s != "" && s != ScalingReference && s != ScalingNone {
+		fault("scaling: %q is neither %s nor %s", s, ScalingReference, ScalingNone)
+	}
+	return cmp.Or(s, ScalingReference)
+}
+
+func (t TrainDecl) withDefaults(inducing []int, fault func(string, ...any)) TrainDecl {
+	t.checkMethod(inducing, fault)
+	if t.Mode == "" {
+		if t.Mode = TrainMiniBatch; t.Method != MethodFreeForm {
+			t.Mode = TrainFullPass
+		}
+	}
+	if t.Mode != TrainMiniBatch && t.Mode != TrainFullPass {
+		fault("train.mode: %q is none of %s, %s", t.Mode, TrainMiniBatch, TrainFullPass)
+	}
+	if t.Buffer == 0 && (t.Method == MethodFreeForm || t.Stochastic()) {
+		t.Buffer = 1 << 16
+	}
+	if t.Batch < 0 || t.Buffer < 0 || t.Batch > maxRowsAtOnce || t.Buffer > maxRowsAtOnce {
+		fault("train: batch %d, buffer %d: want numbers of rows, up to %d", t.Batch, t.Buffer, maxRowsAtOnce)
+	}
+	if !(t.Passes >= 0 && t.Passes <= maxPasses) {
+		fault("train.passes: %v is no number of passes from 0 to %d", t.Passes, maxPasses)
+	}
+	if t.Time < 0 {
+		fault("train.time: %v is negative", time.Duration(t.Time))
+	}
+	return t
+}
+
+// Canonical is the job's JSON form, as in the certificate.
+func (j Job) Canonical() ([]byte, error) {
+	if j.declaration != nil {
+		j = *j.declaration
+	}
+	doc, err := json.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: configuration: %w", err)
+	}
+	return doc, nil
+}
+
+// Digest is the SHA-256 of the job's JSON form: the identity of the
+// configuration. Call it on the result of WithDefaults.
+func (j Job) Digest() (Digest, error) {
+	doc, err := j.Canonical()
+	return sha256.Sum256(doc), err
+}
+
+// Spends is the job's part of δ.
+func (j Job) Spends() certify.Delta {
+	return certify.Delta{
+		Declared: j.Delta, Methods: j.Guarantees,
+		Sequence: j.Numbering, Looks: j.Looks,
+	}
+}
+
+// parts returns the errors that were joined.
+func parts(err error) []error {
+	switch joined := err.(type) { //nolint:errorlint // what errors.Join gave, not what it wraps
+	case nil:
+		return nil
+	case interface{ Unwrap() []error }:
+		return joined.Unwrap()
+	default:
+		return []error{err}
+	}
+}
+
+// Numbered returns the job for certificate number k of the named sequence. The caller takes
+// the number durably before the bound is known, and never twice: see [certify.Sequence]. The
+// job's declaration, and so its digest, stays the same.
+func (j Job) Numbered(name string, k int64) Job {
+	j.Numbering = &certify.Sequence{Name: name, Number: k}
+	return j
+}
+
+// Sequence is the job's place in a sequence, nil if it has none.
+func (j Job) Sequence() *certify.Sequence { return j.Numbering }
+
+// In places the job in a sequence; nil: in none.
+func (j Job) In(s *certify.Sequence) Job {
+	j.Numbering = s
+	return j
+}
+
+// Placed demands a place in a sequence if the job makes one certificate after another, and none else.
+func (j Job) Placed() error {
+	switch {
+	case !j.Repeated && j.Numbering != nil:
+		return fmt.Errorf("%w: number %d of a sequence, but the job declares none", ErrConfig, j.Numbering.Number)
+	case j.Repeated && j.Numbering == nil:
+		return fmt.Errorf("%w: the job has no number in its sequence", ErrConfig)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,112 @@
+package job
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// LossSpec is the declared loss in raw units.
+func (j Job) LossSpec(target Affine) certify.Loss {
+	epsilon := j.Loss.Epsilon
+	if j.Loss.EpsilonStd != 0 {
+		epsilon = j.Loss.EpsilonStd * target.Scale
+	}
+	return certify.Loss{Kind: j.Loss.Kind, Epsilon: epsilon, Below: j.Loss.Below, Above: j.Loss.Above}
+}
+
+// A LossDecl declares the loss. Epsilon and EpsilonStd exclude each other.
+type LossDecl struct {
+	Kind       certify.LossKind `json:"kind"`                  // default zero-one
+	Epsilon    float64          `json:"epsilon,omitempty"`     // in raw units of the target, or a share of it
+	EpsilonStd float64          `json:"epsilon_std,omitempty"` // in standard deviations of the target over the reference rows
+	Below      float64          `json:"below,omitempty"`       // band, raw units
+	Above      float64          `json:"above,omitempty"`
+	// Tolerance is [AnyTolerance] if no tolerance is known beforehand: a curve bounds the errors at
+	// every tolerance. Training and PAC-Bayes then use ε, by default 0.6 standard deviations.
+	Tolerance string `json:"tolerance,omitempty"`
+	Unit      string `json:"unit,omitempty"` // a word for the target's unit, for the certificate's sentences
+}
+
+// AnyTolerance is every tolerance at once.
+const AnyTolerance = "any"
+
+// trainedStd is the tolerance of training, in standard deviations, where none is known.
+const trainedStd = 0.6
+
+// any reports whether the loss is declared for every tolerance.
+func (l LossDecl) any() bool { return l.Tolerance == AnyTolerance }
+
+// heldOut is the default method of hold-out rows.
+func (l LossDecl) heldOut() certify.MethodID {
+	if l.any() {
+		return certify.MethodCurve
+	}
+	return certify.MethodHoldout
+}
+
+const needEpsilon = "say the tolerance ε: a prediction counts as a miss when it is off by more than ε; " +
+	"give it in the target's units, or as {std: 0.6} in standard deviations of the target; " +
+	"or say tolerance: any for all at once; it has no default because only you know which error hurts"
+
+func (l LossDecl) withDefaults(fault func(string, ...any)) LossDecl {
+	if l.Kind == "" {
+		l.Kind = certify.LossZeroOne
+	}
+	switch {
+	case l.any() && l.Kind == certify.LossZeroOne:
+		if l.Epsilon == 0 && l.EpsilonStd == 0 {
+			l.EpsilonStd = trainedStd
+		}
+	case l.Tolerance != "":
+		fault("loss.tolerance: %q with the %s loss: the one value is %s, with %s", l.Tolerance, l.Kind, AnyTolerance, certify.LossZeroOne)
+	}
+	tolerances := l.Kind.Tolerances()
+	switch tolerances {
+	case certify.OneTolerance:
+		switch {
+		case l.Epsilon == 0 && l.EpsilonStd == 0:
+			fault("loss.epsilon: %s", needEpsilon)
+		case l.Epsilon != 0 && l.EpsilonStd != 0:
+			fault("loss.epsilon: give it in raw units or in standard deviations, not both")
+		case !(l.Epsilon+l.EpsilonStd > 0) || math.IsInf(l.Epsilon+l.EpsilonStd, 0):
+			fault("loss.epsilon: %v is not positive and finite", l.Epsilon+l.EpsilonStd)
+		}
+	case certify.ShareTolerance:
+		if l.EpsilonStd != 0 || !(0 < l.Epsilon && l.Epsilon <= certify.MostShare) {
+			fault("loss.epsilon: the %s loss takes a share of the target, above 0 and at most %d: 0.1 makes a prediction a miss when it is off by more than 10 %% of the target", l.Kind, certify.MostShare)
+		}
+	case certify.TwoSided:
+		if !(l.Below > 0 && l.Above > 0) || math.IsInf(l.Below+l.Above, 0) {
+			fault("loss: a band needs below > 0 and above > 0: a prediction from the target minus below to the target plus above is no miss")
+		}
+	case certify.NoTolerance:
+		if !slices.Contains(certify.LossKinds(), l.Kind) {
+			fault("loss.kind: %q is none of %s", l.Kind, lossNames())
+		} else if l.Epsilon != 0 || l.EpsilonStd != 0 {
+			fault("loss.epsilon: the %s loss has no tolerance", l.Kind)
+		}
+	}
+	if tolerances != certify.TwoSided && (l.Below != 0 || l.Above != 0) {
+		fault("loss: below and above belong to a band, not to %s", l.Kind)
+	}
+	if tolerances == certify.TwoSided && (l.Epsilon != 0 || l.EpsilonStd != 0) {
+		fault("loss.epsilon: a band has below and above instead")
+	}
+	if l.Unit != "" {
+		if err := certify.UnitName(l.Unit); err != nil {
+			fault("loss.unit: %w", err)
+		}
+	}
+	return l
+}
+
+func lossNames() string {
+	var names []string
+	for _, k := range certify.LossKinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,83 @@
+package job
+
+import (
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A MeanDecl declares the mean function of the prior. The process models the difference of the
+// target from it, and predictions add it back. Its zero value is a constant, the centre
+// of the target's scaling.
+type MeanDecl struct {
+	Column string `json:"column"` // predictions of another model; it is no feature
+}
+
+// Given reports whether the mean function is a column.
+func (d MeanDecl) Given() bool { return d.Column != "" }
+
+// Columns is the column of the mean, or nothing.
+func (d MeanDecl) Columns() []string {
+	if d.Given() {
+		return []string{d.Column}
+	}
+	return nil
+}
+
+// Centre is the centre of the target's scaling: 0 with a column of the mean, which replaces it.
+func (d MeanDecl) Centre(centre float64) float64 {
+	if d.Given() {
+		return 0
+	}
+	return centre
+}
+
+// Outside reports whether the column was fitted on outside rows alone: then train rows can certify.
+func (j Job) Outside() bool { return j.Roles.Outside > 0 }
+
+// sets is the number of sets of rows that take a bit a row.
+func (d RolesDecl) sets() (n int64) {
+	for _, share := range []float64{d.Holdout, d.Outside} {
+		if share > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// checkMean finds faults of the column, and of the rows that it was fitted on.
+func (j Job) checkMean(fault func(string, ...any)) {
+	share := j.Roles.Outside
+	switch {
+	case !j.Mean.Given() && share != 0:
+		fault("roles.outside: these rows are for fitting the column of mean, which the job does not name")
+	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
+		fault("roles.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the hold-out rows", share)
+	}
+	if !j.Mean.Given() {
+		return
+	}
+	if err := certify.ColumnName(j.Mean.Column); err != nil {
+		fault("mean: %w", err)
+	}
+	if j.Mean.Column == j.Target || slices.Contains(j.Features, j.Mean.Column) {
+		fault("mean: %q is the target or a feature; name a column of predictions that is neither", j.Mean.Column)
+	}
+	if j.Loss.Kind.Relative() {
+		fault("mean: the loss %s is relative to the whole target, and the process models its difference from the column; take %s, with a tolerance in the target's units", j.Loss.Kind, certify.LossZeroOne)
+	}
+}
+
+// withInside completes the methods of a job whose column may have been fitted on train rows, which
+// certify nothing then. It may name the method of hold-out rows alone.
+func (j Job) withInside(fault func(string, ...any)) Job {
+	switch methods := j.Guarantees; {
+	case len(methods) == 0:
+		j.Guarantees = both(j.Loss.heldOut())
+	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
+		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (roles.outside)", certify.MethodHoldout)
+	case len(methods) == 1:
+		j.Guarantees = both(methods[0])
+	}
+	return j
+}

@@ -1,0 +1,190 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Method is a form of Q with its objective. It is no part of the guarantee: Q may be chosen in
+// any way.
+type Method string
+
+// The methods. All but the first are those of Reeb et al. 2018, and the baselines of
+// its tables.
+const (
+	MethodFreeForm    Method = ""             // any Gaussian at the inducing points, by the bound: the default
+	MethodKLPACSGP    Method = "kl-PAC-SGP"   // the form of FITC, by the bound
+	MethodSqrtPACSGP  Method = "sqrt-PAC-SGP" // the same by Pinsker's bound
+	MethodKLPACGP     Method = "kl-PAC-GP"    // all rows are inducing points
+	MethodSqrtPACGP   Method = "sqrt-PAC-GP"
+	MethodFullGP      Method = "full-GP" // all rows are inducing points, by the evidence
+	MethodVFE         Method = "VFE"     // by the variational bound of the evidence
+	MethodDTC         Method = "DTC"     // by its evidence
+	MethodFITC        Method = "FITC"    // by its evidence
+	methodFreeFormYML        = "free-form"
+)
+
+// Methods lists the methods by the names that they have in job files.
+func Methods() []string {
+	return []string{
+		methodFreeFormYML, string(MethodKLPACSGP), string(MethodSqrtPACSGP), string(MethodKLPACGP), string(MethodSqrtPACGP),
+		string(MethodFullGP), string(MethodVFE), string(MethodDTC), string(MethodFITC),
+	}
+}
+
+// NamedMethod returns the method of a name in a job file.
+func NamedMethod(name string) Method {
+	if name == methodFreeFormYML {
+		return MethodFreeForm
+	}
+	return Method(name)
+}
+
+// The objectives of a free-form Q.
+const (
+	objectiveBound = "bound"
+	objectiveELBO  = "elbo"
+)
+
+// Objectives lists the objectives of a free-form Q.
+func Objectives() []string { return []string{objectiveBound, objectiveELBO} }
+
+// Elbo reports whether a free-form Q is chosen by the evidence lower bound.
+func (j Job) Elbo() bool {
+	return j.Train.Objective == objectiveELBO
+}
+
+// Exact reports whether all rows are inducing points.
+func (m Method) Exact() bool {
+	return m == MethodKLPACGP || m == MethodSqrtPACGP || m == MethodFullGP
+}
+
+// TooManyForExact is the error of a method that makes more rows inducing points than a model may have.
+func TooManyForExact(m Method, rows int64) error {
+	return fmt.Errorf("%w: train.method: %s makes each of the %d rows an inducing point, and a certified model may have %d (hint: the sparse methods, such as kl-PAC-SGP, allow any number of rows)", ErrConfig, m, rows, certify.MaxInducing)
+}
+
+// Stochastic reports whether a method of the paper makes its gradients of mini-batches.
+func (t TrainDecl) Stochastic() bool {
+	return t.Mode == TrainMiniBatch && (t.Method == MethodKLPACSGP || t.Method == MethodSqrtPACSGP)
+}
+
+// BatchRows is the number of rows of a mini-batch of a method of the paper.
+func (t TrainDecl) BatchRows() int { return cmp.Or(t.Batch, paperBatch) }
+
+// checkMethod finds the faults of the method's keys.
+func (t TrainDecl) checkMethod(inducing []int, fault func(string, ...any)) {
+	if names := Methods(); t.Method != MethodFreeForm && !slices.Contains(names[1:], string(t.Method)) {
+		fault("train.method: %q is none of %v", string(t.Method), names)
+		return
+	}
+	if t.Method == MethodFreeForm {
+		if t.Objective != "" && !slices.Contains(Objectives(), t.Objective) {
+			fault("train.objective: %q is none of %v", t.Objective, Objectives())
+		}
+		return
+	}
+	if t.Objective != "" {
+		fault("train.objective: it belongs to the method %s; %s has its own", methodFreeFormYML, t.Method)
+	}
+	if t.Method.Exact() && len(inducing) > 0 {
+		fault("inducing: %s makes each row an inducing point", t.Method)
+	}
+	if t.WarmStart {
+		fault("train: a warm start belongs to the method %s", methodFreeFormYML)
+	}
+	if !t.Stochastic() && (t.Batch != 0 || t.Buffer != 0 || t.Mode == TrainMiniBatch) {
+		fault("train: mode mini-batch, batch and buffer belong to the methods %s, %s and %s; %s looks at all rows for each gradient", methodFreeFormYML, MethodKLPACSGP, MethodSqrtPACSGP, t.Method)
+	}
+}
+
+const (
+	// PaperInducing is the number of inducing points of the paper's sparse processes.
+	PaperInducing = 500
+	// paperBatch is the number of rows of a mini-batch, unless a job has another.
+	paperBatch = 4096
+)
+
+// holdoutFromRows is the number of rows from which some are held out by default. With fewer, a
+// hold-out bound is not worth the train rows that it costs.
+const holdoutFromRows = 300
+
+// holdoutShare is the share of n rows that is held out where the job names none. A hold-out
+// bound is lowest at about a quarter of the rows, up to some thousands of them; from then on
+// more rows are worth more to training (docs/howto/tolerance.md).
+func holdoutShare(n int64) float64 {
+	switch {
+	case n < 1000:
+		return 0.3
+	case n < 5000:
+		return 0.2
+	default:
+		return 0.1
+	}
+}
+
+// both are PAC-Bayes and a method of hold-out rows: the default for a job with hold-out rows.
+func both(id certify.MethodID) []certify.MethodID {
+	return []certify.MethodID{certify.MethodPACBayes, id}
+}
+
+// withMethods completes the methods and the share of the hold-out rows, as far as they do
+// not depend on the number of rows.
+func (j Job) withMethods(fault func(string, ...any)) Job {
+	if j.Mean.Given() && !j.Outside() {
+		j = j.withInside(fault)
+	}
+	j = j.withGroups(fault)
+	if len(j.Guarantees) == 0 {
+		if j.Roles.Holdout == 0 && !j.Loss.any() {
+			j.Guarantees = nil
+			return j
+		}
+		j.Guarantees = both(j.Loss.heldOut())
+	}
+	if err := certify.ValidMethods(j.Guarantees); err != nil {
+		fault("guarantees: %w", err)
+	}
+	switch curve := (certify.Delta{Methods: j.Guarantees}).Applies(certify.MethodCurve); {
+	case curve && j.Loss.Kind != certify.LossZeroOne:
+		fault("guarantees: %s is about errors beyond a tolerance, and goes with loss.kind %s", certify.MethodCurve, certify.LossZeroOne)
+	case !curve && j.Loss.any():
+		fault("loss.tolerance: %s needs the method %s among guarantees", AnyTolerance, certify.MethodCurve)
+	}
+	share := j.Roles.Holdout
+	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
+	case holdout && !(0 <= share && share <= 0.9):
+		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
+	case !holdout && share != 0:
+		fault("roles.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
+	}
+	return j
+}
+
+// ForRows fills in the defaults that depend on the number of rows n: methods, share of hold-out
+// rows, step of the grid. From 300 rows on the methods are PAC-Bayes and a hold-out; with fewer
+// PAC-Bayes alone. From 30,000 rows on the step is 0.05, with fewer
+// 0.25. The job keeps the identity of its declaration.
+func (j Job) ForRows(n int64) Job {
+	enough, share := n >= holdoutFromRows, holdoutShare(n)
+	if j.declaration == nil {
+		declared := j
+		j.declaration = &declared
+	}
+	if j.Unit.Given() {
+		n, enough, share = 0, true, unitHoldout // the rows of train units have no say in the prior
+	}
+	j.Grid = j.Grid.forRows(n)
+	if len(j.Guarantees) == 0 {
+		if j.Guarantees = both(certify.MethodHoldout); !enough {
+			j.Guarantees = j.Guarantees[:1]
+		}
+	}
+	if j.Roles.Holdout == 0 && j.Spends().Uses(certify.RoleHoldout) {
+		j.Roles.Holdout = share
+	}
+	return j
+}

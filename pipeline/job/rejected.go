@@ -1,0 +1,43 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/internal/words"
+)
+
+// A BadRowsDecl declares how many rows may break a row rule. The zero value tolerates none:
+// the source stops at the first.
+type BadRowsDecl struct {
+	// Tolerance is the largest share of bad rows. They are left out, neither trained nor
+	// certified on, and counted in the ledger. With a tolerance the source marks bad rows
+	// (docs/reference/job.md).
+	Tolerance float64 `json:"tolerance"`
+}
+
+func (d BadRowsDecl) validate(fault func(string, ...any)) {
+	if !(0 <= d.Tolerance && d.Tolerance < 1) {
+		fault("bad_rows.tolerance: %v is no share of the rows from 0 to below 1", d.Tolerance)
+	}
+}
+
+// Some reports whether the job tolerates bad rows.
+func (d BadRowsDecl) Some() bool { return d.Tolerance > 0 }
+
+// Allow returns an error if there are more bad rows than the job tolerates.
+func (d BadRowsDecl) Allow(bad, rows int64) error {
+	if float64(bad) <= d.Tolerance*float64(rows) {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %s (%s) break a row rule, and bad_rows.tolerance is %s",
+		ErrData, bad, words.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
+}
+
+// Stop is the error of allow with a hint; which names bad rows.
+func (d BadRowsDecl) Stop(bad, rows int64, which string) error {
+	err := d.Allow(bad, rows)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; %s\nhint: correct the rows, leave such a column out, or raise the tolerance if a promise about the other rows alone is enough", err, which)
+}

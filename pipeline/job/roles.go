@@ -1,0 +1,42 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/internal/words"
+)
+
+// MaxReference is the largest number of reference rows.
+const MaxReference = 20_000
+
+// ReferenceCount returns the number of reference rows among n rows:
+// min(20000, max(⌊n/20⌋, min(200, ⌊n/10⌋))). docs/format.md, section "Roles".
+func ReferenceCount(n int64) int64 {
+	return min(MaxReference, max(n/20, min(200, n/10)))
+}
+
+// ByReference reports whether the scaling comes from reference rows: only then there are any.
+func (s Scaling) ByReference() bool { return s != ScalingNone }
+
+// References is how many of n rows are reference rows in a job.
+func (j Job) References(n int64) int64 {
+	if !j.Scaling.ByReference() {
+		return 0
+	}
+	return ReferenceCount(n)
+}
+
+// RolesFit returns an error unless memory has room for the roles of n rows.
+func (j Job) RolesFit(n int64, res Resources) error {
+	need := n / 8 * j.Roles.sets()
+	if need <= max(res.Memory, 1<<26) {
+		return nil
+	}
+	return fmt.Errorf("%w: hold-out rows take a bit a row, %d MiB for %s, and the job has %d MiB: give more memory, or leave out the method holdout",
+		ErrData, need>>20, words.Count(n, "row"), res.Memory>>20)
+}
+
+// Sifts reports whether roles are known only after a reading of all rows.
+func (j Job) Sifts() bool {
+	return j.Drops() || j.BadRows.Some() || j.Unit.Given()
+}

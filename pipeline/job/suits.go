@@ -1,0 +1,115 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+)
+
+// These checks of a job's rows need no row to be read: a run and a plan make them first.
+
+// Suits returns an error unless a job can use n rows of these columns; the last is the target.
+func (j Job) Suits(columns []string, n int64) error {
+	if n < 2 {
+		return fmt.Errorf("%w: the source has %s: want 2 at the least, and some thousands for a bound that says something", ErrData, words.Count(n, "row"))
+	}
+	j = j.ForRows(n)
+	if rows := int64(float64(n) * (1 - j.Roles.Holdout)); j.Train.Method.Exact() && rows > certify.MaxInducing {
+		return TooManyForExact(j.Train.Method, rows)
+	}
+	for _, name := range columns {
+		if err := certify.ColumnName(name); err != nil {
+			return fmt.Errorf("%w: %w: rename it, or leave it out", ErrData, err)
+		}
+	}
+	for _, e := range j.Encode {
+		if !slices.Contains(columns[:len(columns)-1], e.Column) {
+			return fmt.Errorf("%w: %s: the rows have no column %q", ErrConfig, e.Key(), e.Column)
+		}
+	}
+	if _, err := j.GroupColumn(columns); err != nil {
+		return err
+	}
+	if j.Scaling == ScalingNone {
+		return j.Bears(Affine{Scale: 1})
+	}
+	return j.Scalable(n, ReferenceCount(n))
+}
+
+// Scalable reports whether there are rows enough to scale by.
+func (j Job) Scalable(rows, reference int64) error {
+	if j.Scaling != ScalingReference || reference >= 2 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s leave %s, and scaling needs 2: give 20 rows or more, or scaling: none",
+		ErrData, words.Count(rows, "row"), words.Count(reference, "reference row"))
+}
+
+// Bears returns an error if float64 is too coarse for the job's tolerance at a target of this scaling.
+func (j Job) Bears(target Affine) error {
+	l := j.LossSpec(target)
+	if fineEnough(target, l) {
+		return nil
+	}
+	advice := "its values are spread too far for so small a tolerance: declare a larger one"
+	if fineEnough(Affine{Scale: target.Scale}, l) {
+		advice = "subtract a constant near to it where the column is made, before it is rounded to a float64; in a column that is float64 already what is lost does not come back"
+	}
+	if l.Kind.Tolerances() == certify.ShareTolerance {
+		advice = "loss: {kind: zero-one, epsilon: …} takes a tolerance in units of the target"
+	}
+	return fmt.Errorf("%w: the target %q lies around %.6g, give or take %.3g: float64 numbers of that size are too coarse for the declared tolerance: %s",
+		ErrData, j.Target, target.Centre, target.Scale, advice)
+}
+
+// BearsBetween is bears for a target with values in [least, most], of which nothing else is known. It
+// returns an error only if no distribution of the values suits the tolerance.
+func (j Job) BearsBetween(least, most float64) error {
+	if !(least <= most) || j.Scaling == ScalingNone {
+		return nil
+	}
+	if least == most {
+		return fmt.Errorf("%w: the target %q has one value, %v, on all rows: there is nothing to learn", ErrData, j.Target, least)
+	}
+	// The mean is at least as far from 0 as the nearest value; the standard
+	// deviation, which a tolerance can be a multiple of, is at most half the range.
+	nearest := max(least, -most, 0)
+	widest := Affine{Centre: least + (most-least)/2, Scale: (most - least) / 2}
+	if writable(nearest, j.LossSpec(widest), widest) {
+		return nil
+	}
+	return j.Bears(widest)
+}
+
+// fineEnough reports whether raw predictions can be written down without
+// spoiling the loss: their rounding must be less than a billionth of the
+// tolerance. docs/proofs.md, section 10.
+func fineEnough(target Affine, l certify.Loss) bool {
+	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
+}
+
+// writable is fineEnough of predictions up to a size.
+func writable(size float64, l certify.Loss, target Affine) bool {
+	rounding := math.Nextafter(size, math.Inf(1)) - size
+	tolerance := math.Inf(1) // relative: in proportion to the target
+	for _, t := range []float64{l.Epsilon, l.Below, l.Above} {
+		if t > 0 {
+			tolerance = min(tolerance, t)
+		}
+	}
+	if l.Kind.Tolerances() == certify.ShareTolerance {
+		tolerance *= target.Scale
+	}
+	return rounding <= 1e-9*tolerance
+}
+
+// Noticed are remarks about a job that need no rows.
+func (j Job) Noticed() (all []string) {
+	if j.Delta > 0.5 {
+		all = append(all, fmt.Sprintf("delta is %v: a certificate that fails more often than it holds is worth nothing; 0.05 or less is usual", j.Delta))
+	}
+	return all
+}

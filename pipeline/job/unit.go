@@ -1,0 +1,81 @@
+package job
+
+import (
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A UnitDecl declares independent examples that are sets of rows. Each unit has one role, by a keyed
+// hash, and its loss is the mean over its rows. The zero value makes each row an example.
+type UnitDecl struct {
+	Columns []string `json:"columns,omitempty"` // rows of one unit have equal values in them; they are no features
+}
+
+// unitHoldout is the share of hold-out units where the job names none: units are few.
+const unitHoldout = 0.2
+
+// MaxUnits bounds the units of a sample, of which each takes memory.
+const MaxUnits = 1 << 18
+
+// Given reports whether examples are units of several rows.
+func (d UnitDecl) Given() bool { return len(d.Columns) > 0 }
+
+// ShowsCount reports whether the hold-out guarantee shows a count of losses of 0 and 1.
+func (j Job) ShowsCount() bool {
+	return j.Loss.Kind.Counts() && !j.Unit.Given()
+}
+
+// checkUnit finds faults of the units, and what does not go with them.
+func (j Job) checkUnit(fault func(string, ...any)) {
+	d := j.Unit
+	if !d.Given() {
+		return
+	}
+	for i, name := range d.Columns {
+		if err := certify.ColumnName(name); err != nil {
+			fault("unit: %w", err)
+		}
+		if name == j.Target || slices.Contains(j.Features, name) || slices.Contains(d.Columns[:i], name) {
+			fault("unit: %q is the target, a feature, or named twice: a fresh unit has a value that no model has seen", name)
+		}
+	}
+	for _, other := range []struct {
+		given bool
+		words string
+	}{
+		{j.Mean.Given(), "mean"},
+		{j.Roles.Last, "roles.holdout last: roles follow from units"},
+		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
+		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
+	} {
+		if other.given {
+			fault("unit: it does not go with %s", other.words)
+		}
+	}
+}
+
+// Unlabelled are the columns, of which the target is last, without those that tell units apart: rows
+// that differ in these alone are copies.
+func (j Job) Unlabelled(columns []int) []int {
+	last := len(columns) - 1
+	return slices.Concat(columns[:last-len(j.Unit.Columns)], columns[last:])
+}
+
+// Ledger returns the ledger of these units, without counts; nil: examples are rows.
+func (d UnitDecl) Ledger() *certify.UnitLedger {
+	if !d.Given() {
+		return nil
+	}
+	return &certify.UnitLedger{Columns: d.Columns}
+}
+
+// Counted are the units of a job with these counts.
+func (d UnitDecl) Counted(found *certify.UnitLedger) *certify.UnitLedger {
+	l := d.Ledger()
+	if l == nil || found == nil {
+		return nil
+	}
+	l.Reference, l.Train, l.Holdout, l.Largest = found.Reference, found.Train, found.Holdout, found.Largest
+	return l
+}

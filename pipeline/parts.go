@@ -1,0 +1,234 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/fit"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+)
+
+// PassPart makes a part of the pass. It opens the source again and reads the model back. Of
+// env it uses Open, Sink and Resources. Close the returned pass.
+func PassPart(ctx context.Context, h *pass.Handover, part pass.Part, env fit.Environment) (*pass.Pass, error) {
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	p, err := Prepare(ctx, h, env)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	return p.Pass(ctx, part)
+}
+
+// Certify publishes the certificate that follows from a pass over all rows, whole or merged
+// from parts. Of env it uses Sink, Resources, Observer and Software. A pass that lacks rows,
+// or belongs to another handover, is an error that wraps [pass.ErrPart].
+func Certify(ctx context.Context, h *pass.Handover, p *pass.Pass, env fit.Environment) (*Result, error) {
+	job, err := h.Job()
+	if err := errors.Join(err, env.Needs("Sink", "Software")); err != nil {
+		return nil, err
+	}
+	if h.First() {
+		return nil, pass.ErrUntrained
+	}
+	env.Resources = env.Resources.WithDefaults()
+	if err := errors.Join(h.Owns(job, p), p.Missing()); err != nil {
+		return nil, err
+	}
+	if err := h.SameRoles(ctx, job, p.Of, env.Resources); err != nil {
+		return nil, err
+	}
+	return certifyHandover(ctx, h, job, p, env, time.Now())
+}
+
+func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pass.Pass, env fit.Environment, began time.Time) (*Result, error) {
+	if err := h.Owns(j, pass); err != nil {
+		return nil, err
+	}
+	j.Looks = h.Looks
+	m, err := env.Sink.GetModel(ctx, h.Model)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pass.Result(ctx, j, m)
+	if err != nil {
+		return nil, err
+	}
+	if found.Sample.Digest != h.Sample || found.Sample.Targets != h.Targets {
+		return nil, fmt.Errorf("%w: the last pass read rows with digest %s, training had %s: "+
+			"the source was changed meanwhile; run again on a source that does not change", job.ErrChanged, found.Sample.Digest, h.Sample)
+	}
+	if found.Referred != h.Reference {
+		return nil, fmt.Errorf("%w: the last pass read other reference rows than training had: run again", job.ErrChanged)
+	}
+	if found.Constant.Value != h.Constant {
+		return nil, fmt.Errorf("%w: the best constant of the baseline is %v, training found %v", job.ErrChanged, found.Constant.Value, h.Constant)
+	}
+	if !slices.Equal(found.GroupValues(), h.Groups) {
+		return nil, fmt.Errorf("%w: the reference rows give the groups %v, training found %v", job.ErrChanged, found.GroupValues(), h.Groups)
+	}
+	found.Sample.Segments = h.Segments
+	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
+	r.Diagnostics = Diagnostics{
+		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Instructions: model.InstructionSet(),
+		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
+	}
+	word := certify.Declared{
+		Software: env.Software, Attempt: h.Attempt,
+		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
+	}
+	if r.Certificate, err = derive(j, h.Configuration, m, h.Model, found, word); err != nil {
+		return nil, err
+	}
+	if r.Certificate.Warned(certify.WarnDependence) && !j.Unit.Given() {
+		env.Observer.ReportNotice("near rows are more alike than chance brings about once in 1,000 times: unless the rows were sorted, they depend on each other, and the bound may be too low; roles.holdout: {last: 10 %} holds out rows that are later than all others")
+	}
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhasePublish, Elapsed: job.Seconds(time.Since(began))})
+	if r.ID, err = env.Sink.PutCertificate(ctx, r.Certificate); err != nil {
+		return nil, err
+	}
+	r.PlotRows, err = plotRows(j, found.Kept, m, env.Resources.Workers)
+	r.Diagnostics.Residuals = r.PlotRows.residuals(r.Certificate.Ledger.Reference == 0)
+	r.Diagnostics.Residuals.Known = r.Certificate.Mean != nil && r.Certificate.Ledger.Outside == 0
+	return r, err
+}
+
+// Prepare prepares the pass that the handover is for. It opens the source again, and reads the model of a
+// last pass back. Of env it uses Open, Sink and Resources.
+func Prepare(ctx context.Context, h *pass.Handover, env fit.Environment) (*pass.Prepared, error) {
+	job, err := h.Job()
+	if err := errors.Join(err, env.Needs("Open", "Sink")); err != nil {
+		return nil, err
+	}
+	env.Resources = env.Resources.WithDefaults()
+	if h.First() {
+		_, hidden, err := h.Known()
+		if err != nil {
+			return nil, err
+		}
+		src, err := env.Open(ctx, nil)
+		if err != nil {
+			return nil, err
+		}
+		return h.PrepareFirst(ctx, src, job, hidden, env.Resources)
+	}
+	return prepareLast(ctx, h, job, h.Told(job), env)
+}
+
+func prepareLast(ctx context.Context, h *pass.Handover, job job.Job, told *pass.ToldRoles, env fit.Environment) (*pass.Prepared, error) {
+	known, hidden, err := h.Known()
+	if err != nil {
+		return nil, err
+	}
+	m, err := env.Sink.GetModel(ctx, h.Model)
+	if err != nil {
+		return nil, err
+	}
+	src, err := env.Open(ctx, m.Meta.FeatureNames())
+	if err != nil {
+		return nil, err
+	}
+	return pass.Prepare(ctx, src, m, job, known, hidden, told, env.Resources)
+}
+
+// TrainForParts is [Train] up to the last pass: it puts a handover into the output, for
+// [PassPart] and [CertifyParts].
+func TrainForParts(ctx context.Context, job job.Job, rows dataset.Rows, out Output, how RunConfig) (err error) {
+	s := newStage(job, rows, out, how)
+	if err := errors.Join(job.Complete(), job.Placed(), s.needs("Rows", "Output", "Software")); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Release(false)) }()
+	release, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	defer func() {
+		if err != nil && s.state != nil {
+			_ = s.end(ctx, nil, err)
+		}
+	}()
+	if err := s.record(); err != nil {
+		return err
+	}
+	env := s.environment()
+	if how.FirstPass != nil && s.first.Files() != nil {
+		env.FirstPass = func(ctx context.Context, h *pass.Handover, _ []dataset.Shard, use func(*pass.Pass) error) error {
+			if err := out.PutHandover(ctx, h); err != nil {
+				return err
+			}
+			return how.FirstPass(ctx, use)
+		}
+	}
+	h, err := fit.Fit(ctx, job, env)
+	if errors.Is(err, context.Canceled) {
+		return s.interruption()
+	}
+	if err != nil {
+		return err
+	}
+	if err := out.PutHandover(ctx, h); err != nil {
+		return err
+	}
+	if err := s.at.Clear(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	exit := 0
+	return s.state.End(out, StateFinished, &exit, "", time.Now())
+}
+
+// CertifyParts publishes the result of [TrainForParts], with the model m of the handover,
+// once all parts of the last pass are merged. There is no manifest if the rows cannot be
+// opened here.
+func CertifyParts(ctx context.Context, h *pass.Handover, m pass.Model, all *pass.Pass, job job.Job, rows dataset.Rows, out Output, how RunConfig) (o *Outcome, err error) {
+	s := newStage(job, rows, out, how)
+	if err := errors.Join(job.Complete(), s.needs("Rows", "Output", "Software")); err != nil {
+		return nil, err
+	}
+	release, err := out.Hold()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if s.state, err = BeginRun(out, how.Run, job, s.began, nil); err != nil {
+		return nil, err
+	}
+	finished := false
+	defer func() {
+		if !finished {
+			_ = s.end(ctx, nil, err)
+		}
+	}()
+	if _, err := out.PutModel(ctx, m); err != nil {
+		return nil, err
+	}
+	r, err := Certify(ctx, h, all, fit.Environment{Sink: out, Resources: how.Resources, Observer: how.Observer, Software: how.Software})
+	if err != nil {
+		return nil, err
+	}
+	if s.last, err = s.open(ctx, nil, func(string) {}); err == nil {
+		err = s.list(r)
+	}
+	if err != nil { // the rows were read elsewhere
+		how.Observer.ReportNotice("there is no manifest beside the certificate, for the files cannot be listed here: " + err.Error())
+	}
+	o = how.outcome(r, s.began)
+	if err := s.close(o); err != nil {
+		return nil, err
+	}
+	if err := s.end(ctx, o, nil); err != nil {
+		return nil, err
+	}
+	finished = true
+	return o, s.tidy(ctx)
+}

@@ -1,0 +1,127 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// ModelFormat names the version of the model file.
+const ModelFormat = "pacsgp-model/3"
+
+// ModelMeta is the part of a model file that is not a table.
+type ModelMeta struct {
+	Format   string              `json:"format"`
+	Kernel   string              `json:"kernel"` // the name of its family
+	ARD      bool                `json:"ard"`
+	Theta    []certify.Parameter `json:"theta"` // ln lengthscales (one a feature, or one if not ARD), then ln variance
+	Features []job.Affine        `json:"features"`
+	Encode   job.Encodings       `json:"encode,omitempty"` // of some features, which are not scaled
+	Target   job.Affine          `json:"target"`
+	Mean     string              `json:"mean,omitempty"` // column that predictions are added to; "": none
+	Loss     certify.Loss        `json:"loss"`
+	RowRules []string            `json:"row_rules"` // identifiers: [certify.RowRules]
+
+	// The numbers for predictions, in scaled units.
+	Lengthscales []float64 `json:"lengthscales"` // one an input
+	Variance     float64   `json:"variance"`
+	Jitter       float64   `json:"jitter"` // absolute, on the diagonal of K_ZZ
+	Inducing     int       `json:"inducing"`
+	Predictor    Predictor `json:"predictor"`
+}
+
+// A Predictor describes how predictions are made beside Q.
+type Predictor struct {
+	// Part is the part of the least-squares weights in those of predictions; the rest is the mean of Q.
+	Part float64 `json:"part"` // in [0, 1]
+	// The variance of a target is that of f and Factor·Noise, in scaled units.
+	Noise  float64 `json:"noise"`  // > 0
+	Factor float64 `json:"factor"` // > 0
+}
+
+// Deviations are those of f and of the target, in scaled units, where the law of predictions has this
+// variance.
+func (p Predictor) Deviations(variance float64) (f, target float64) {
+	variance = max(0, variance)
+	return math.Sqrt(variance), math.Sqrt(variance + float64(p.Factor*p.Noise))
+}
+
+// A Model is the content of a model file: the description, and two laws of functions of the scaled
+// features, with the same kernel and inducing points. The bound of a draw is about the posterior Q.
+// Predictions, and what hold-out rows say, are about the mean of Predictive, a law of its own.
+type Model struct {
+	Meta       ModelMeta
+	Posterior  *model.Posterior
+	Predictive *model.Posterior
+}
+
+// Lacks explains an error of rows without the column of the mean.
+func (m ModelMeta) Lacks(err error) error {
+	if err == nil || m.Mean == "" || !strings.Contains(err.Error(), strconv.Quote(m.Mean)) {
+		return err
+	}
+	return fmt.Errorf("%w (the model corrects the column %q, predictions of another model: rows need it too)", err, m.Mean)
+}
+
+// A Sink keeps what a job produces. What it has acknowledged is durable and
+// whole; putting the same thing twice is harmless.
+type Sink interface {
+	// PutModel encodes and stores a model and returns the SHA-256 of its
+	// bytes, in hexadecimal. A sink may publish it only with its first
+	// certificate.
+	PutModel(ctx context.Context, m Model) (digest string, err error)
+	// GetModel reads the model of that digest back from its stored bytes.
+	GetModel(ctx context.Context, digest string) (Model, error)
+	// PutCertificate stores a certificate in all its forms and returns its
+	// id: the SHA-256 of its JSON document, in hexadecimal.
+	PutCertificate(ctx context.Context, c certify.Certificate) (id string, err error)
+}
+
+// Draws returns the model whose predictions are those of a draw of Q: their mean, and their deviation under
+// Q. They have no predictive deviation.
+func (m Model) Draws() Model {
+	m.Meta.Predictor = Predictor{Factor: 1}
+	m.Predictive = m.Posterior
+	return m
+}
+
+// Inputs are the columns for a prediction: the features, and the column of the mean if there is one.
+func (m ModelMeta) Inputs() []string {
+	names := m.FeatureNames()
+	if m.Mean != "" {
+		names = append(names, m.Mean)
+	}
+	return names
+}
+
+// Dim is the number of inputs of the posterior: one a feature, or those of its encoding.
+func (m ModelMeta) Dim() int { return len(m.Features) + m.Encode.More() }
+
+// FeatureNames are the names of the features, in order.
+func (m ModelMeta) FeatureNames() []string {
+	names := make([]string, len(m.Features))
+	for i, f := range m.Features {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// errNumbers says that no certificate is possible for a model's stored numbers.
+var errNumbers = errors.New("no certificate for these numbers")
+
+// checkNumbers checks the premise of the proofs about the model's stored numbers: the
+// jitter condition (docs/proofs.md, 10).
+func checkNumbers(m Model) (certify.JitterCheck, error) {
+	check, limit, err := m.Posterior.JitterCheck()
+	if err != nil {
+		return certify.JitterCheck{}, fmt.Errorf("pipeline: %w: %w", errNumbers, err)
+	}
+	return certify.JitterCheck{Limit: limit, Holds: check <= limit}, nil
+}

@@ -1,0 +1,374 @@
+package pass
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A rowRecord is a row's record for finding copies: its mark and its ordinal. In sorted records equal
+// rows are neighbours, in the order of their ordinals.
+type rowRecord [2]uint64
+
+// recordBytes is the size of a record.
+const recordBytes = 16
+
+func (r rowRecord) compare(other rowRecord) int {
+	if r[0] != other[0] {
+		return cmp.Compare(r[0], other[0])
+	}
+	return cmp.Compare(r[1], other[1])
+}
+
+// A counter counts different rows. It keeps the records of all rows in memory if they fit its
+// budget. If not, it writes them to a temporary file in sorted runs of the budget's size, and
+// merges those. The result is the same. Several goroutines may add records.
+type counter struct {
+	workers int
+	budget  int64
+	create  func() (temporary, error)
+	later   *dataset.RowSet // gets the rows that equal an earlier one; nil: nobody wants them
+
+	mu     sync.Mutex
+	rows   int64       // added
+	kept   []rowRecord // not sorted
+	runs   []sortedRun
+	file   temporary   // nil until the budget is exceeded
+	size   int64       // bytes in the file
+	merged []io.Closer // files of merged counters
+}
+
+// A sortedRun is sorted records: in memory, or in a part of a file.
+type sortedRun struct {
+	kept     []rowRecord
+	file     io.ReaderAt // nil: in memory
+	from, to int64       // bytes
+}
+
+// A temporary is a file that is removed when it is closed.
+type temporary interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+// leastRecords is the least number of records of a run, however small the budget.
+const leastRecords = 4096
+
+// newCounter returns a counter for about n rows.
+func newCounter(n int64, res job.Resources, later *dataset.RowSet) *counter {
+	c := &counter{
+		workers: max(res.Workers, 1), budget: res.Memory, later: later,
+		create: func() (temporary, error) { return createTemporary(res.Temporary) },
+	}
+	c.kept = make([]rowRecord, 0, min(n, max(leastRecords, c.budget/recordBytes)))
+	return c
+}
+
+// add adds the records of some rows.
+func (c *counter) add(ctx context.Context, records []rowRecord) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows += int64(len(records))
+	for {
+		k := min(len(records), cap(c.kept)-len(c.kept))
+		c.kept = append(c.kept, records[:k]...)
+		if records = records[k:]; len(records) == 0 {
+			return nil
+		}
+		if err := c.spill(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// spill sorts the kept records and appends them to the file as a run.
+func (c *counter) spill(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.file == nil {
+		file, err := c.create()
+		if err != nil {
+			return c.failed(err)
+		}
+		c.file = file
+	}
+	c.sort()
+	out := bufio.NewWriterSize(c.file, 1<<18)
+	var b []byte
+	for _, r := range c.kept {
+		b = b[:0]
+		for k := range len(r) {
+			b = binary.LittleEndian.AppendUint64(b, r[k])
+		}
+		if _, err := out.Write(b); err != nil {
+			return c.failed(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return c.failed(err)
+	}
+	from := c.size
+	c.size += int64(len(c.kept)) * recordBytes
+	c.runs = append(c.runs, sortedRun{file: c.file, from: from, to: c.size})
+	c.kept = c.kept[:0]
+	return nil
+}
+
+// failed explains a fault of the temporary file, with a hint.
+func (c *counter) failed(err error) error {
+	return fmt.Errorf("pipeline: counting copies, for which %d MiB of memory are too little for so many rows, in a temporary file: %w\n"+
+		"hint: give more memory, or set TMPDIR to a folder with room: %d bytes a row", c.budget>>20, err, recordBytes)
+}
+
+// seal turns the kept records into a sorted run in memory. No more are added.
+func (c *counter) seal() {
+	if len(c.kept) > 0 {
+		c.sort()
+		c.runs = append(c.runs, sortedRun{kept: c.kept})
+	}
+	c.kept = nil
+}
+
+// merge moves the records of another counter into this one.
+func (c *counter) merge(other *counter) {
+	c.seal()
+	other.seal()
+	c.runs, c.rows = append(c.runs, other.runs...), c.rows+other.rows
+	c.merged = append(c.merged, other.merged...)
+	if other.file != nil {
+		c.merged = append(c.merged, other.file)
+	}
+	other.runs, other.rows, other.merged, other.file = nil, 0, nil, nil
+}
+
+// count counts the different rows among all that were added.
+func (c *counter) count(ctx context.Context) (found job.Copies, err error) {
+	var last rowRecord
+	err = c.each(ctx, func(r rowRecord) error {
+		if found.Rows == 0 || r[0] != last[0] {
+			found.Distinct++
+		} else if c.later != nil {
+			c.later.Add(int64(r[1])) //nolint:gosec // an ordinal
+		}
+		found.Rows++
+		last = r
+		return nil
+	})
+	return found, err
+}
+
+// close removes the files.
+func (c *counter) close() error {
+	c.kept, c.runs = nil, nil
+	var err error
+	if c.file != nil {
+		err = c.file.Close()
+		c.file = nil
+	}
+	for _, file := range c.merged {
+		err = errors.Join(err, file.Close())
+	}
+	c.merged = nil
+	return err
+}
+
+// sort sorts the kept records: groups of one first byte, with several workers.
+func (c *counter) sort() {
+	bounds := partition(c.kept, 0)
+	work := make(chan []rowRecord)
+	var running sync.WaitGroup
+	for range c.workers {
+		running.Go(func() {
+			for group := range work {
+				sortFrom(group, 1)
+			}
+		})
+	}
+	for i := range 256 {
+		work <- c.kept[bounds[i]:bounds[i+1]]
+	}
+	close(work)
+	running.Wait()
+}
+
+// sortFrom sorts records whose marks agree in the bytes before this one.
+func sortFrom(records []rowRecord, digit int) {
+	const few = 128
+	if len(records) <= few || digit == 8 {
+		slices.SortFunc(records, rowRecord.compare)
+		return
+	}
+	bounds := partition(records, digit)
+	for i := range 256 {
+		sortFrom(records[bounds[i]:bounds[i+1]], digit+1)
+	}
+}
+
+// partition orders records by a byte of their marks, in place (McIlroy, Bostic and McIlroy, 1993,
+// "American flag sort"). It returns the beginnings of the groups, and the end.
+func partition(records []rowRecord, digit int) [257]int {
+	of := func(r rowRecord) int { return int(r[0] >> (56 - 8*digit) & 0xff) }
+	var count, next [256]int
+	for _, r := range records {
+		count[of(r)]++
+	}
+	var bounds [257]int
+	for i, k := range count {
+		next[i] = bounds[i]
+		bounds[i+1] = bounds[i] + k
+	}
+	for i := range 256 {
+		for next[i] < bounds[i+1] {
+			r := records[next[i]]
+			at := of(r)
+			for at != i { // carry records to their groups until one belongs here
+				r, records[next[at]] = records[next[at]], r
+				next[at]++
+				at = of(r)
+			}
+			records[next[i]] = r
+			next[i]++
+		}
+	}
+	return bounds
+}
+
+// mergeBuffers is the memory of a merge, in bytes.
+const mergeBuffers = 8 << 20
+
+// each calls use with all records, in their order. It may be called again.
+func (c *counter) each(ctx context.Context, use func(rowRecord) error) error {
+	c.seal()
+	if len(c.runs) == 0 {
+		return nil
+	}
+	// The runs of files share mergeBuffers, whatever the budget.
+	size := max(1<<12, min(1<<18, mergeBuffers/len(c.runs)))
+	heap := make([]*reader, 0, len(c.runs))
+	for _, part := range c.runs {
+		r := &reader{kept: part.kept}
+		if part.file != nil {
+			r.in = bufio.NewReaderSize(io.NewSectionReader(part.file, part.from, part.to-part.from), size)
+		}
+		more, err := r.next()
+		if err != nil {
+			return c.failed(err)
+		}
+		if more {
+			heap = append(heap, r)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		settle(heap, i)
+	}
+	var given int64
+	for ; len(heap) > 0; given++ {
+		if given%(1<<20) == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := use(heap[0].record); err != nil {
+			return err
+		}
+		more, err := heap[0].next()
+		if err != nil {
+			return c.failed(err)
+		}
+		if !more {
+			heap[0] = heap[len(heap)-1]
+			heap = heap[:len(heap)-1]
+		}
+		settle(heap, 0)
+	}
+	if given != c.rows {
+		return c.failed(fmt.Errorf("it has %d records, %d were written", given, c.rows))
+	}
+	return nil
+}
+
+// A reader reads a run; record is the latest.
+type reader struct {
+	kept   []rowRecord
+	in     *bufio.Reader // nil: the run is kept
+	record rowRecord
+	begun  bool
+}
+
+// next reads the next record, if there is one.
+func (r *reader) next() (bool, error) {
+	if r.in == nil {
+		if len(r.kept) == 0 {
+			return false, nil
+		}
+		r.record, r.kept = r.kept[0], r.kept[1:]
+		return true, nil
+	}
+	var text [recordBytes]byte
+	last := r.record
+	if _, err := io.ReadFull(r.in, text[:]); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return false, err
+	}
+	for k := range len(last) {
+		r.record[k] = binary.LittleEndian.Uint64(text[8*k:])
+	}
+	if r.begun && r.record.compare(last) < 0 {
+		return false, errors.New("its records have changed")
+	}
+	r.begun = true
+	return true, nil
+}
+
+// settle restores a heap of readers below reader i; the least record is on top.
+func settle(heap []*reader, i int) {
+	for {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < len(heap) && heap[child].record.compare(heap[least].record) < 0 {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+// An unnamed file is removed as soon as it is open, so that not even a killed process leaves it;
+// on systems without that, when it is closed.
+type unnamed struct {
+	*os.File
+	gone bool // removed
+}
+
+func createTemporary(folder string) (temporary, error) {
+	f, err := os.CreateTemp(folder, "pacsgp-copies-*")
+	if err != nil {
+		return nil, err
+	}
+	return &unnamed{f, os.Remove(f.Name()) == nil}, nil
+}
+
+// Close closes and removes the file.
+func (f *unnamed) Close() error {
+	err := f.File.Close()
+	if !f.gone {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package pass
+
+import (
+	"math"
+
+	"github.com/pacsgp/pacsgp/certify"
+)
+
+// A Series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
+// series of shards: small row groups hide nothing. docs/format.md, section 7, specifies it.
+type Series struct {
+	certify.Series
+
+	first [certify.Lags]int64 // the first numbers
+	last  [certify.Lags]int64 // the last ones, backwards
+}
+
+// inSteps is a number from −1 to 1 in steps, rounded down; others are clamped first.
+func inSteps(v float64) int64 {
+	return int64(math.Floor(certify.SeriesOne * max(-1, min(1, v))))
+}
+
+// Add appends a number, in steps.
+func (s *Series) Add(v int64) {
+	if s.Rows < certify.Lags {
+		s.first[s.Rows] = v
+	}
+	for i, before := range s.last {
+		s.Products[i] += v * before // numbers before the first are 0
+	}
+	copy(s.last[1:], s.last[:])
+	s.last[0] = v
+	s.Rows++
+	s.Sum += v
+	s.Squares += v * v
+}
+
+// Merge adds the series that follows.
+func (s *Series) Merge(next Series) {
+	for i, v := range next.first[:min(next.Rows, certify.Lags)] {
+		for lag := i + 1; lag <= certify.Lags; lag++ {
+			s.Products[lag-1] += v * s.last[lag-1-i]
+		}
+	}
+	for lag, p := range next.Products {
+		s.Products[lag] += p
+	}
+	if s.Rows < certify.Lags {
+		copy(s.first[s.Rows:], next.first[:])
+	}
+	if n := min(next.Rows, certify.Lags); n > 0 {
+		copy(s.last[n:], s.last[:])
+		copy(s.last[:n], next.last[:])
+	}
+	s.Rows, s.Sum, s.Squares = s.Rows+next.Rows, s.Sum+next.Sum, s.Squares+next.Squares
+}
+
+// dependence says how alike the targets of near rows are.
+func (p *Pass) dependence() certify.Series {
+	var targets Series
+	for _, s := range p.InOrder() {
+		targets.Merge(s.targetsInOrder)
+	}
+	return targets.Series
+}

@@ -1,0 +1,200 @@
+package pass
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// Evidence joins the findings of the last pass, the declarations of the job and the maker's word.
+// A run certifies it; verification certifies it again and compares the documents. A model that
+// does not follow from the job is an error.
+func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, found *Found, word certify.Declared) (certify.Evidence, error) {
+	job = job.ForRows(found.Ledger.Rows)
+	if err := errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), job.Copies.Allow(found.Copies)); err != nil {
+		return certify.Evidence{}, err
+	}
+	if err := follows(job, m, found); err != nil {
+		return certify.Evidence{}, err
+	}
+	jitter, err := checkNumbers(m)
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	meta := m.Meta
+	kl, err := certify.GaussianKL(m.Posterior.Mean, m.Posterior.Factor, m.Posterior.Inducing())
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	if job.Unit.Given() != (found.Ledger.Units != nil) {
+		return certify.Evidence{}, errors.New("units are counted, or not, against the job")
+	}
+	if word.Training.Hurried > 0 && job.Train.Time == 0 {
+		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
+	}
+	if word.Training.Ancestor != nil && !job.Train.WarmStart {
+		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
+	}
+	stated, err := certify.State(configuration)
+	if err != nil {
+		return certify.Evidence{}, err
+	}
+	ev := found.Evidence
+	ev.Loss = certify.TargetLoss{Loss: meta.Loss, Target: meta.Target.Name, Unit: job.Loss.Unit}
+	ev.Delta, ev.Tallies = job.Spends(), found.Tallies.For(job.Spends())
+	ev.Copies.Policy, ev.Copies.Limit = job.Copies.Policy, job.Copies.Limit
+	ev.Ledger.Units, ev.Grouping = job.Unit.Counted(found.Ledger.Units), job.Grouping(found.GroupValues())
+	ev.Sample.Columns = slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name})
+	ev.Model = certify.Facts{
+		Digest: modelDigest, KL: kl, Accuracy: Accuracy(meta.Loss, meta.Target), Theta: meta.Theta, Jitter: jitter,
+		Kernel: certify.Kernel{Family: meta.Kernel, Families: job.Kernel.Family, ARD: meta.ARD},
+	}
+	ev.Job, ev.Publisher = stated, word
+	return ev, nil
+}
+
+// accuracyPart is τ as a share of the tolerance. A smaller one would leave models of targets with hardly any
+// noise, whose weights are large, without predictions that are proven.
+const accuracyPart = 0x1p-12
+
+// Accuracy is τ, in raw units of the target: the largest error of a reader's prediction of the
+// exact mean. It is so small a part of the tolerance that subtracting it costs next to nothing.
+func Accuracy(l certify.Loss, target job.Affine) float64 {
+	switch l.Kind.Tolerances() {
+	case certify.OneTolerance:
+		return l.Epsilon * accuracyPart
+	case certify.TwoSided:
+		return min(l.Below, l.Above) * accuracyPart
+	case certify.ShareTolerance:
+		return l.Epsilon * target.Scale * accuracyPart
+	case certify.NoTolerance:
+	}
+	return target.Scale * accuracyPart
+}
+
+// scaledAccuracy is the accuracy in scaled units, rounded up.
+func scaledAccuracy(l certify.Loss, target job.Affine) float64 {
+	return Accuracy(l, target) / target.Scale * (1 + 0x1p-40)
+}
+
+// Describe derives the description of a model from job, scaling and the model itself: its kernel's
+// family, grid values, peaks of the grid's weights, jitter and size. Training writes it;
+// verification derives it again and compares.
+func Describe(job job.Job, features []job.Affine, target job.Affine, theta []certify.Parameter, p *model.Posterior) (ModelMeta, error) {
+	meta := ModelMeta{
+		Format: ModelFormat, Kernel: p.Kernel.Family.Name, ARD: !job.Kernel.Isotropic,
+		Features: slices.Clone(features), Encode: job.Encode, Target: target, RowRules: certify.RowRules(),
+		Jitter: p.Jitter, Inducing: p.Inducing(),
+	}
+	if !slices.Contains(job.Kernel.Family, meta.Kernel) {
+		return meta, fmt.Errorf("the kernel is %s, the job declares %q", meta.Kernel, job.Kernel.Family)
+	}
+	if job.Features != nil && len(job.Features) != len(features) {
+		return meta, fmt.Errorf("the job has %d features, the model %d", len(job.Features), len(features))
+	}
+	for i, name := range job.Features {
+		meta.Features[i].Name = name
+	}
+	meta.Target.Name, meta.Mean = job.Target, job.Mean.Column
+	meta.Loss = job.LossSpec(target)
+	names := certify.ParameterNames(meta.FeatureNames(), meta.ARD)
+	if len(theta) != len(names) {
+		return meta, fmt.Errorf("%d hyper-parameters for %d features, want %d", len(theta), len(features), len(names))
+	}
+	for i, name := range names {
+		grid := job.Grid.Flat()
+		if job.Grid.Prior == certify.PriorPeaked {
+			grid = job.Grid.Peaked(theta[i].Grid.Centre)
+		}
+		meta.Theta = append(meta.Theta, certify.Parameter{Name: name, Grid: grid, Index: theta[i].Index})
+	}
+	last := len(meta.Theta) - 1
+	for i, f := range meta.Features {
+		p := meta.Theta[0]
+		if meta.ARD {
+			p = meta.Theta[i]
+		}
+		meta.Lengthscales = append(meta.Lengthscales, slices.Repeat([]float64{model.Exponential(p.Value())}, job.Encode.Of(f.Name).Width())...)
+	}
+	meta.Variance = model.Exponential(meta.Theta[last].Value())
+	return meta, nil
+}
+
+// scaling derives the scaling of a model's columns from the reference rows. Without rows it is the model's own.
+func (e *Found) scaling(j job.Job, meta ModelMeta) (features []job.Affine, target job.Affine) {
+	columns := append(slices.Clone(meta.Features), meta.Target)
+	if j.Scaling == job.ScalingNone {
+		for i := range columns {
+			columns[i].Centre, columns[i].Scale = 0, 1
+		}
+	}
+	for i, a := range e.Reference {
+		columns[i].Centre, columns[i].Scale = a.Centre, a.Scale
+	}
+	last := len(columns) - 1
+	return j.Encode.Unscaled(columns[:last]), columns[last]
+}
+
+// follows demands that a model's description follows from job, findings and posterior.
+func follows(job job.Job, m Model, found *Found) error {
+	if job.Encode != nil && found.Encode == nil {
+		levels, err := statedLevels(job.Encode, m.Meta)
+		if err = errors.Join(err, levels.Validate()); err != nil {
+			return fmt.Errorf("the model does not follow from the job: %w", err)
+		}
+		found.Encode = levels
+	}
+	job.Encode = found.Encode
+	features, target := found.scaling(job, m.Meta)
+	want, err := Describe(job, features, target, m.Meta.Theta, m.Posterior)
+	if err != nil {
+		return fmt.Errorf("the model does not follow from the job: %w", err)
+	}
+	want.Predictor = m.Meta.Predictor // it follows from the rows: [pipeline.Verification.predictor]
+	a, err := json.Marshal(m.Meta)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(want)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(a, b) {
+		return fmt.Errorf("the model does not follow from the job and the reference rows: %s", certify.Difference(a, b))
+	}
+	if found.Mean != nil && found.Mean.Column != m.Meta.Mean || found.Mean == nil && m.Meta.Mean != "" {
+		return fmt.Errorf("the model corrects the column %q, and the certificate speaks of another or of none", m.Meta.Mean)
+	}
+	if k := m.Posterior.Kernel; !slices.Equal(k.Lengthscales, want.Lengthscales) || k.Variance != want.Variance {
+		return errors.New("lengthscales or variance of the posterior are not those of the model's description")
+	}
+	if job.Roles.Holdout == 0 && (m.Meta.Predictor.Part != 0 || !slices.Equal(m.Predictive.Mean, m.Posterior.Mean)) {
+		return errors.New("no hold-out rows judge the predictor, and it is not the mean of Q")
+	}
+	return fitsInducing(job, found.Ledger.Train, len(want.Lengthscales), m.Posterior.Inducing())
+}
+
+// fitsInducing demands a number of inducing points that the job allows: at most the largest of its
+// list or, without a list, that of the rule in N. There may be fewer, if start rows repeat or lie
+// far from the others. Any number is a choice of Q, which is free.
+func fitsInducing(j job.Job, n int64, d, m int) error {
+	most := model.Config{N: n, Dim: d}.Scheduled().Inducing
+	switch {
+	case j.Train.Method.Exact():
+		most = certify.MaxInducing
+	case len(j.Inducing) > 0:
+		most = slices.Max(j.Inducing)
+	case j.Train.Method != job.MethodFreeForm:
+		most = job.PaperInducing
+	}
+	if m > most {
+		return fmt.Errorf("the model has %d inducing points, the job allows %d", m, most)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// badIn calls use with each row of a block that is bad in a used column, and with these
+// columns.
+func badIn(b dataset.Block, used []int, use func(i int, columns []int)) {
+	if b.Reasons == nil || b.Reasons.NullN() == b.Rows {
+		return
+	}
+	var columns []int
+	for i := range b.Rows {
+		if b.Reasons.IsNull(i) {
+			continue
+		}
+		columns = columns[:0]
+		for _, c := range used {
+			if v := b.Columns[c][i]; v-v != 0 {
+				columns = append(columns, c)
+			}
+		}
+		if len(columns) > 0 {
+			use(i, columns)
+		}
+	}
+}
+
+// A badReport gathers facts about bad rows for people.
+type badReport struct {
+	mu      sync.Mutex
+	ordinal int64 // of the first; -1: there is none
+	first   string
+	columns map[int]int64 // bad rows by column
+}
+
+func (r *badReport) see(s dataset.Shard, b dataset.Block, i int, columns []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range columns {
+		r.columns[c]++
+	}
+	if ordinal := b.First + int64(i); r.ordinal < 0 || ordinal < r.ordinal {
+		r.ordinal = ordinal
+		r.first = fmt.Sprintf("%s, row %d (from 0): %s", s.Name, ordinal-s.First, b.Reasons.Value(i))
+	}
+}
+
+// words names the first bad row, and the columns with the most bad rows.
+func (r *badReport) words(names []string) string {
+	if r.ordinal < 0 {
+		return ""
+	}
+	const most = 3
+	worst := slices.SortedFunc(maps.Keys(r.columns), func(a, b int) int {
+		return cmp.Or(cmp.Compare(r.columns[b], r.columns[a]), cmp.Compare(a, b))
+	})
+	var columns []string
+	for _, c := range worst[:min(most, len(worst))] {
+		columns = append(columns, fmt.Sprintf("%q in %s", names[c], words.Count(r.columns[c], "row")))
+	}
+	text := "the first is " + r.first
+	if len(columns) > 0 {
+		text += "; bad are " + strings.Join(columns, ", ")
+	}
+	if len(worst) > most {
+		text += ", …"
+	}
+	return text
+}
+
+// PutAway puts the bad rows of a survey into the quarantine. It reads shards with bad rows
+// again, one after the other: there is no memory for all of them.
+func (s *Survey) PutAway(ctx context.Context, src dataset.Source, to dataset.Quarantine, res job.Resources) error {
+	bad, shards := s.Roles.Out.Bad, src.Shards()
+	if to == nil || bad == nil {
+		return nil
+	}
+	var order []int
+	for i, shard := range shards {
+		if bad.CountBefore(shard.First+shard.Rows) > bad.CountBefore(shard.First) {
+			order = append(order, i)
+		}
+	}
+	if order == nil {
+		order = []int{} // no shard; nil would be all
+	}
+	err := to.Put(ctx, s.Columns, shards, func(use func(dataset.BadRow) error) error {
+		return dataset.Stream(ctx, src, order, res.Workers, func(b dataset.Block) error {
+			for i := range b.Rows {
+				ordinal := b.First + int64(i)
+				if !bad.Has(ordinal) {
+					continue
+				}
+				if b.Reasons == nil || b.Reasons.IsNull(i) {
+					return fmt.Errorf("%w: row %d of the sample was bad, and is not any more", job.ErrChanged, ordinal)
+				}
+				row := dataset.BadRow{Shard: b.Shard, Row: ordinal - shards[b.Shard].First, Reason: b.Reasons.Value(i)}
+				for _, column := range b.Columns {
+					row.Values = append(row.Values, column[i])
+				}
+				if err := use(row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("pipeline: quarantine of bad rows: %w", err)
+	}
+	return nil
+}
+
+// A sieve is the result of a separate pass before roles are known: the rows that are left out.
+type sieve struct {
+	out     dataset.LeftOut
+	copies  job.Copies               // of the rows that are not bad; if copies are dropped
+	bad     string                   // names the bad rows, in words
+	roles   *dataset.UnitRoles       // nil: roles follow from ordinals alone
+	columns [][]dataset.ColumnDigest // of the rows read, by shard
+}
+
+// affordSieve refuses sets of rows beyond the memory of the job.
+func affordSieve(j job.Job, rows int64, res job.Resources) error {
+	need := int64(0)
+	if j.BadRows.Some() {
+		need = rows / 8
+	}
+	if j.Drops() {
+		need += rows / 8
+	}
+	if need > max(res.Memory, 1<<26) {
+		return fmt.Errorf("%w: leaving rows out takes a bit a row for copies, and one for bad rows, %d MiB for %d rows, and the job has %d: give more memory, or drop no copies and tolerate no bad rows",
+			job.ErrData, need>>20, rows, res.Memory>>20)
+	}
+	return nil
+}
+
+// recordsBut appends the records of the rows of a block, except those of which but is true.
+func recordsBut(to []rowRecord, b dataset.Block, but func(i int) bool) []rowRecord {
+	for i, m := range b.Marks {
+		if !but(i) {
+			to = append(to, rowRecord{uint64(m), uint64(b.First + int64(i))}) //nolint:gosec // not negative
+		}
+	}
+	return to
+}
+
+// sift finds the rows that are bad in the used columns, the copies if the job drops them, and
+// the roles if they follow from units.
+func sift(ctx context.Context, src dataset.Source, job job.Job, used []int, res job.Resources) (s *sieve, err error) {
+	n, shards := dataset.RowsOf(src), src.Shards()
+	s = &sieve{columns: make([][]dataset.ColumnDigest, len(shards))}
+	if job.Unit.Given() {
+		s.roles = dataset.NewUnitRoles(job, n, len(src.Columns()))
+	}
+	if err := affordSieve(job, n, res); err != nil {
+		return nil, err
+	}
+	strict := job.Encode.Strict(src.Columns(), used)
+	var marked []int
+	var counter *counter
+	if job.BadRows.Some() {
+		s.out.Bad = dataset.NewRowSet(n)
+	}
+	if job.Drops() {
+		s.out.Copies, marked = dataset.NewRowSet(n), used
+		counter = newCounter(n, res, s.out.Copies)
+		defer func() { err = errors.Join(err, counter.close()) }()
+	}
+	bad := badReport{ordinal: -1, columns: map[int]int64{}}
+	reading := dataset.NewReading(src, dataset.Indices(len(shards)), res.Workers, marked, dataset.NewMarker(dataset.NewSecret()))
+	err = reading.Shards(ctx, func(_, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+		var here []int // rows of the block that are bad, ascending
+		var records []rowRecord
+		return func(b dataset.Block) error {
+				here = here[:0]
+				if s.out.Bad != nil {
+					badIn(b, strict, func(i int, columns []int) {
+						here = append(here, i)
+						s.out.Bad.Add(b.First + int64(i))
+						bad.see(shards[shard], b, i, columns)
+					})
+				}
+				if s.roles != nil {
+					s.roles.Add(b, here)
+				}
+				if counter == nil {
+					return nil
+				}
+				records = recordsBut(records[:0], b, func(i int) bool { return s.out.Bad.Has(b.First + int64(i)) })
+				return counter.add(ctx, records)
+			}, func(e dataset.Ending) error {
+				s.columns[shard] = e.Columns // each shard has one goroutine
+				return nil
+			}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.out.Bad != nil {
+		s.out.Bad.Seal()
+		s.bad = bad.words(src.Columns())
+	}
+	if counter != nil {
+		if s.copies, err = counter.count(ctx); err != nil {
+			return nil, err
+		}
+		s.out.Copies.Seal()
+	}
+	return s, nil
+}

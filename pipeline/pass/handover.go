@@ -1,0 +1,291 @@
+package pass
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// HandoverFormat names the version of the document.
+const HandoverFormat = "pacsgp-handover/4"
+
+// A Handover passes the results of training, beside the model, to the last pass. The last
+// pass gets nothing else: it opens the source again, reads the model back, and computes
+// everything else anew. As JSON it lets other processes make the pass, in parts. That of a first pass,
+// before training, has no results yet: it has job, columns, roles and secret.
+type Handover struct {
+	Format        string            `json:"format"`
+	Arithmetic    string            `json:"arithmetic"`         // of the program; parts have the same
+	Configuration json.RawMessage   `json:"configuration"`      // of the job
+	Model         string            `json:"model"`              // SHA-256 of its bytes; "": of a first pass
+	Sample        string            `json:"sample"`             // digest of the rows that training read
+	Targets       string            `json:"targets"`            // digest of their targets
+	Segments      []dataset.Segment `json:"segments,omitempty"` // their places in a log
+	Reference     string            `json:"reference"`          // digest of the reference rows, by which scaling and prior were chosen
+	Constant      float64           `json:"constant"`           // of the baseline
+	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
+	Attempt       certify.Attempt   `json:"attempt"`
+
+	// Sequence is the certificate's place in a sequence; nil: none.
+	Sequence *certify.Sequence `json:"sequence,omitempty"`
+	// Looks are the earlier looks at the hold-out rows.
+	Looks *certify.Looks `json:"looks,omitempty"`
+
+	// Order has the ordinals of the rows of lowest rank, in their order, which the reference rows are
+	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
+	// alone. Certify finds the roles anew. Without an order the parts do, where rows are left out.
+	Order   []int64 `json:"order,omitempty"`
+	Outside int64   `json:"outside,omitempty"`
+
+	// Repeats says that rows equal an earlier one, which the job drops: each part looks for them first.
+	Repeats bool `json:"repeats,omitempty"`
+
+	// Columns of a first pass are those of the source, and Distinct the indices of those in which copies
+	// are equal.
+	Columns  []string `json:"columns,omitempty"`
+	Distinct []int    `json:"distinct,omitempty"`
+
+	// Secret keys the hashes by which the parts find equal rows. That of a last pass is drawn after
+	// Sample has fixed the rows, so that nobody could make rows for it.
+	Secret string `json:"secret"`
+
+	// For the run record.
+	Training      Training `json:"training"`
+	Notices       []string `json:"notices,omitempty"`
+	SurveySeconds float64  `json:"survey_seconds"`
+	TrainSeconds  float64  `json:"train_seconds"`
+}
+
+// ParseHandover reads the JSON form of a Handover.
+func ParseHandover(data []byte) (*Handover, error) {
+	var h Handover
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&h); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	if h.Format != HandoverFormat {
+		return nil, fmt.Errorf("pipeline: handover of format %q, want %s", h.Format, HandoverFormat)
+	}
+	if err := sameArithmetic("the model was trained", h.Arithmetic); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, h.Configuration); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	h.Configuration = compact.Bytes()
+	if _, err := h.Job(); err != nil {
+		return nil, fmt.Errorf("pipeline: handover: %w", err)
+	}
+	if _, _, err := h.Known(); err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(h.Distinct, func(c int) bool { return c < 0 || c >= len(h.Columns) }); i >= 0 {
+		return nil, fmt.Errorf("pipeline: handover: it has %d columns, and none with the index %d", len(h.Columns), h.Distinct[i])
+	}
+	return &h, nil
+}
+
+// Job is the job that was trained for.
+func (h *Handover) Job() (job.Job, error) {
+	digest := sha256.Sum256(h.Configuration)
+	job, err := job.Stated(certify.Configuration{Digest: hex.EncodeToString(digest[:]), Values: h.Configuration})
+	job.Repeats = h.Repeats
+	return job.In(h.Sequence), err
+}
+
+// Of returns an error unless the handover is that of this job, which has its defaults
+// filled in.
+func (h *Handover) Of(j job.Job) error {
+	want, err := j.Canonical()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(want, h.Configuration) {
+		return fmt.Errorf("%w: the model there was trained for another job than this one: %s", job.ErrConfig, certify.Contrast(want, h.Configuration, "here", "was there"))
+	}
+	return nil
+}
+
+// Known is the part of the pass's subject that comes from training, and the secret of its marks.
+func (h *Handover) Known() (s Subject, hidden dataset.Secret, err error) {
+	s.Constant, s.Groups = h.Constant, dataset.Packed(h.Groups)
+	err = hidden.Parse(h.Secret)
+	if !h.First() {
+		err = errors.Join(s.model.Parse(h.Model), s.sample.Parse(h.Sample), err)
+	}
+	return s, hidden, err
+}
+
+// Owns returns an error unless the pass belongs to this handover, as far as that is known
+// without the rows.
+func (h *Handover) Owns(job job.Job, pass *Pass) error {
+	known, hidden, err := h.Known()
+	if err != nil {
+		return err
+	}
+	want := pass.Of
+	want.model, want.sample, want.Constant, want.Groups = known.model, known.sample, known.Constant, known.Groups
+	if want.configuration, err = job.Digest(); err != nil {
+		return err
+	}
+	if !job.Drops() {
+		want.secret = hidden.Digest()
+	}
+	return want.same(pass.Of)
+}
+
+// A Prepared is a pass before its rows are read: the source is open, the model is read back if it is a
+// last pass, and the roles are known. It makes parts, one at a time, so that a process which makes several
+// prepares once. Close it after use.
+type Prepared struct{ rows *rowPass }
+
+// Prepare prepares the last pass over a source. known has the parts of its subject that come from
+// training.
+func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, told *ToldRoles, res job.Resources) (*Prepared, error) {
+	if err := SameColumns(src.Columns(), m.Meta, job); err != nil {
+		return nil, err
+	}
+	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, told, res)
+	if err != nil {
+		return nil, err
+	}
+	rows.of.model, rows.of.sample, rows.of.Constant, rows.of.Groups = known.model, known.sample, known.Constant, known.Groups
+	rows.grouping = job.Grouping(dataset.Unpacked(known.Groups))
+	if rows.grouped, err = job.GroupColumn(src.Columns()); err != nil {
+		return nil, err
+	}
+	rows.wanted = rows.roles.Yardstick()
+	if rows.scorer, err = NewScorer(m, res.Workers); err != nil {
+		return nil, err
+	}
+	if job.Groups.Beside(job) {
+		rows.scorer.Scale = rows.scorer.Scale.Past()
+	}
+	return &Prepared{rows}, nil
+}
+
+// Pass makes a part of the pass. Close the returned pass.
+func (p *Prepared) Pass(ctx context.Context, part Part) (*Pass, error) {
+	if err := part.Check(); err != nil {
+		return nil, err
+	}
+	return p.Read(ctx, part.Shards)
+}
+
+func (p *Prepared) Read(ctx context.Context, choose func([]dataset.Shard) []int) (*Pass, error) {
+	return p.rows.read(ctx, choose(p.rows.shards))
+}
+
+// Close frees what scores rows.
+func (p *Prepared) Close() {
+	if p.rows.scorer != nil {
+		p.rows.scorer.Close()
+	}
+}
+
+// ToldRoles are roles that were found before, by training for the last pass and from the numbers of
+// rows for the first: those of all rows follow from them and the hashes.
+type ToldRoles struct {
+	order   []int64 // ordinals of the rows of lowest rank, in their order
+	outside int64   // outside rows
+}
+
+// Tell notes the roles in the handover, unless they depend on the rows' values.
+func (h *Handover) Tell(job job.Job, r dataset.Roles) {
+	if job.Sifts() {
+		return
+	}
+	for _, x := range r.Order {
+		h.Order = append(h.Order, x.Ordinal)
+	}
+	h.Outside = r.Outside()
+}
+
+// Told are the roles that the handover tells; nil: none.
+func (h *Handover) Told(job job.Job) *ToldRoles {
+	if h.Order == nil || job.Sifts() {
+		return nil
+	}
+	return &ToldRoles{h.Order, h.Outside}
+}
+
+// SameRoles demands that the roles that the handover told to the parts are those of their rows.
+func (h *Handover) SameRoles(ctx context.Context, job job.Job, of Subject, res job.Resources) error {
+	if h.Told(job) == nil {
+		return nil
+	}
+	job = job.ForRows(of.rows)
+	if err := job.RolesFit(of.rows, res); err != nil {
+		return err
+	}
+	r, err := dataset.NewRoles(ctx, job, of.rows, dataset.LeftOut{}, res.Workers)
+	if err != nil {
+		return err
+	}
+	var found Handover
+	if found.Tell(job, r); !slices.Equal(found.Order, h.Order) || found.Outside != h.Outside || found.Outside != of.outside {
+		return fmt.Errorf("%w: the handover tells other roles than those of %d rows under the key of the job", ErrPart, of.rows)
+	}
+	return nil
+}
+
+// roles are those of n rows, of which no hold-out row and no outside row is known yet.
+func (t *ToldRoles) roles(job job.Job, n int64) (dataset.Roles, error) {
+	r := dataset.RolesOf(job, n, dataset.LeftOut{})
+	hasher := dataset.NewRoleHasher(job.Roles.Key)
+	for _, ordinal := range t.order {
+		if ordinal < 0 || ordinal >= n {
+			return r, fmt.Errorf("%w: the handover has a row %d, and there are %d: were rows changed since training?", ErrPart, ordinal, n)
+		}
+		r.Order = append(r.Order, hasher.Rank(ordinal))
+	}
+	if k := min(job.References(n), int64(len(t.order))); k > 0 {
+		r.PriorRows = slices.Sorted(slices.Values(t.order[:k]))
+	}
+	return r, nil
+}
+
+// see finds the hold-out rows and the outside rows among those of some shards, if they are unknown.
+func (p *rowPass) see(ctx context.Context, shards []int) error {
+	if !p.unseen || p.roles.HeldOutRows == nil && p.roles.OutsideRows == nil {
+		return nil
+	}
+	apart := p.roles.SetApart(dataset.RuleOf(p.job, p.of.rows))
+	for i := 0; i < len(shards); {
+		from := p.shards[shards[i]].First
+		to := from
+		for ; i < len(shards) && p.shards[shards[i]].First == to; i++ {
+			to += p.shards[shards[i]].Rows
+		}
+		if _, err := dataset.FirstByHash(ctx, p.job.Roles.Key, from, to, 0, apart, p.res.Workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Training describes the fit, for the run record.
+type Training struct {
+	Kernel    string         `json:"kernel"`                  // of the chosen candidate
+	Inducing  int            `json:"inducing"`                // of the chosen candidate
+	Steps     int            `json:"steps"`                   // made by the chosen candidate
+	StoppedBy string         `json:"stopped_by"`              // plan (its end, or no more gain) or time
+	Hurried   int            `json:"hurried_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
+	Machine   string         `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
+	Resumed   bool           `json:"resumed"`
+	Noise     float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
+	Trace     []job.Progress `json:"trace"`
+
+	Ancestor *certify.Ancestor `json:"ancestor,omitempty"` // whose posterior training began with
+}

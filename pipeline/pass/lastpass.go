@@ -1,0 +1,229 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Found is what a full pass over the dataset finds about a model: its part of the evidence
+// of a certificate, which [Evidence] completes. It comes from a source opened anew and from the
+// model's stored bytes, in the run that certifies and in every verification.
+type Found struct {
+	certify.Evidence
+
+	Reference []job.Affine  // scaling by the prior rows: features, then target
+	Referred  string        // digest of the prior rows
+	Encode    job.Encodings // by the prior rows and the job; nil without rows
+	Passed    time.Duration // time of the pass over the rows
+
+	Kept dataset.RawRows // prior rows, or start rows if there are none, in the order of their ordinals
+}
+
+// Last makes the pass over all rows. The source's columns must be the model's
+// features in order, those beside them, and the target. known has the baseline's prediction in raw
+// units, and the values of groups.
+func Last(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, res job.Resources) (found *Found, err error) {
+	began := time.Now()
+	prepared, err := Prepare(ctx, src, m, job, known, dataset.NewSecret(), nil, res)
+	if err != nil {
+		return nil, err
+	}
+	defer prepared.Close()
+	pass, err := prepared.Read(ctx, Whole.Shards)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pass.Close()) }()
+	if found, err = pass.Result(ctx, job, m); err != nil {
+		return nil, err
+	}
+	found.Passed, found.Sample.Segments = time.Since(began), dataset.SegmentsOf(src)
+	return found, nil
+}
+
+// A Part is one of several parts of a pass, each of about as many rows.
+type Part struct{ Number, Of int } // 1 ≤ Number ≤ Of
+
+// Whole is the one part of an undivided pass.
+var Whole = Part{1, 1}
+
+// String writes the part as in 1/2.
+func (p Part) String() string { return fmt.Sprintf("%d/%d", p.Number, p.Of) }
+
+// Check returns an error unless the part is one of so many.
+func (p Part) Check() error {
+	if p.Number < 1 || p.Number > p.Of {
+		return fmt.Errorf("%w: there is no part %s", job.ErrConfig, p)
+	}
+	return nil
+}
+
+// Shards are the shards whose first row lies in the part: consecutive ones, or none if there
+// are more parts than shards.
+func (p Part) Shards(all []dataset.Shard) []int {
+	var n int64
+	for _, s := range all {
+		n += s.Rows
+	}
+	from, to := dataset.ShareOf(n, int64(p.Number-1), int64(p.Of)), dataset.ShareOf(n, int64(p.Number), int64(p.Of))
+	mine := []int{}
+	for i, s := range all {
+		if from <= s.First && (s.First < to || p.Number == p.Of) {
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}
+
+// Result is what a pass over all rows found. Parts that do not fit together are [ErrPart].
+func (p *Pass) Result(ctx context.Context, j job.Job, m Model) (*Found, error) {
+	inputs := inputs(j, m.Meta)
+	columns := slices.Concat(inputs, j.Unit.Columns, []string{m.Meta.Target.Name})
+	if err := errors.Join(p.Missing(), p.sees(columns)); err != nil {
+		return nil, err
+	}
+	mean := job.MeanDecl{Column: m.Meta.Mean}
+	found := &Found{Evidence: certify.Evidence{
+		Tallies: p.tallies.Clone(), Dependence: p.dependence(),
+		Ledger: certify.Ledger{Rows: p.Of.rows, Bad: p.Of.bad, Outside: p.Of.outside},
+		Sample: certify.Sample{Shards: int64(p.Of.shards), Columns: columns},
+	}}
+	err := p.count(ctx, found, j)
+	if err != nil {
+		return nil, err
+	}
+	digest, targets := p.digests(dataset.Indices(p.Of.Columns))
+	found.Sample.Digest, found.Sample.Targets = digest.String(), targets.String()
+	kept, want := p.rows(), found.Ledger.Reference
+	reference := kept
+	found.Constant = certify.Constant{Origin: certify.OriginReference, Risk: found.Tallies.Of(certify.PredictorConstant, certify.RoleTrain).Risk}
+	if want == 0 {
+		reference, want, found.Constant.Origin = dataset.RawRows{Columns: kept.Columns}, min(dataset.StartRows, found.Ledger.Train), certify.OriginStart
+	}
+	found.Referred = reference.Digest(dataset.Indices(p.Of.Columns))
+	if kept.N == 0 || int64(kept.N) != want {
+		return nil, fmt.Errorf("%w: they have %d rows to choose the constant of the baseline on, not %d", ErrPart, kept.N, want)
+	}
+	if found.Encode, err = dataset.LevelsSeen(j.Encode, inputs, reference); err != nil {
+		return nil, err
+	}
+	encoded := found.Encode.By(inputs)
+	encoded = append(encoded, make([]*job.Encoding, p.Of.Columns-len(encoded))...)
+	reference.Encoded, kept.Encoded = encoded, encoded
+	if found.Mean, err = dataset.MeanDistances(mean, reference, p.tallies.Of(certify.PredictorColumn, certify.RoleTrain).Risk, m.Meta.Target.Scale); err != nil {
+		return nil, err
+	}
+	if found.Constant.Origin == certify.OriginReference {
+		for c := range len(m.Meta.Features) {
+			found.Reference = append(found.Reference, dataset.Standardise(kept.Column(c)))
+		}
+		y := kept.Column(p.Of.Columns - 1)
+		target := dataset.Standardise(y)
+		target.Centre = mean.Centre(dataset.Centre(y, target.Centre))
+		found.Reference = append(found.Reference, target)
+	}
+	groups, err := dataset.GroupValues(j, inputs, reference)
+	if err != nil {
+		return nil, err
+	}
+	found.Grouping, found.Kept = j.Grouping(groups), kept
+	found.Constant.Value = bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)
+	return found, dataset.KnowsTarget(mean, kept)
+}
+
+// sees returns an error unless the pass has looked at these columns.
+func (p *Pass) sees(columns []string) error {
+	if p.Of.Columns != len(columns) {
+		return fmt.Errorf("%w: they have %d columns, and the model has %d", ErrPart, p.Of.Columns, len(columns))
+	}
+	return nil
+}
+
+// count counts the rows by split, and those that equal an earlier one. If examples are units, it adds
+// them to the tallies.
+func (p *Pass) count(ctx context.Context, found *Found, job job.Job) (err error) {
+	to, l := found.Tallies, &found.Ledger
+	l.Train, l.Holdout = to.Of(certify.PredictorDraw, certify.RoleTrain).Risk.Count(), to.Of(certify.PredictorMean, certify.RoleHoldout).Risk.Count()
+	if p.units != nil {
+		l.Units = job.Unit.Counted(&p.units.ledger)
+		if l.Train, l.Holdout, err = p.units.tally(to); err != nil {
+			return err
+		}
+	}
+	copies, err := p.counted(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Copies = job.Counted(copies); p.marks == nil {
+		l.Copies = found.Copies.Rows
+	}
+	l.Reference = l.Rows - l.Train - l.Holdout - l.Copies - l.Bad - l.Outside
+	return nil
+}
+
+// counted are the copies among all rows of the pass.
+func (p *Pass) counted(ctx context.Context) (job.Copies, error) {
+	if p.marks == nil {
+		return p.copies, nil
+	}
+	return p.marks.count(ctx)
+}
+
+// SameColumns returns an error unless the columns are those that the model wants, in order.
+func SameColumns(columns []string, meta ModelMeta, job job.Job) error {
+	if want := slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
+		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
+	}
+	return nil
+}
+
+// The baseline is a yardstick: the bound's formula for a constant prediction. One rule chooses the
+// constant for every kind of scaling, so that nobody can choose a bad one: on the reference rows, or
+// on the start rows if there are none. Sums of [loss.Loss.Least] have the same bits on every platform.
+
+// constantLoss returns a function for lower bounds on the loss of predicting the constant c for the
+// target y, both in raw units. The baseline errs downwards, so that a doubtful guarantee is vacuous.
+// For a loss that [certify.Loss.Validate] refuses the bound is 0.
+func constantLoss(spec certify.Loss) func(y, c float64) float64 {
+	l, err := loss.New(loss.Kind(spec.Kind), spec.Epsilon, spec.Below, spec.Above, 0)
+	if err != nil {
+		return func(float64, float64) float64 { return 0 }
+	}
+	return l.Least
+}
+
+// bestConstant returns the prediction, in raw units, that has the lowest loss
+// on the given targets among 512 candidates: 256 of the sorted targets at evenly
+// spaced places, and each of them plus its tolerance, which puts it on the lower
+// edge of what the constant covers. Losses are added in the given order.
+func bestConstant(targets []float64, spec certify.Loss) float64 {
+	sorted := slices.Sorted(slices.Values(targets))
+	width, loses := max(spec.Epsilon, spec.Above), constantLoss(spec)
+	const places = 256
+	best, least := sorted[0], math.Inf(1)
+	for i := range places {
+		y := sorted[i*(len(sorted)-1)/(places-1)] + 0 // no −0, which JSON readers lose
+		if spec.Kind.Tolerances() == certify.ShareTolerance {
+			width = float64(spec.Epsilon * math.Abs(y))
+		}
+		for _, c := range []float64{y, y + width} {
+			var sum float64
+			for _, v := range targets {
+				sum += loses(v, c)
+			}
+			if sum < least {
+				best, least = c, sum
+			}
+		}
+	}
+	return best
+}

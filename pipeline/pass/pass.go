@@ -1,0 +1,245 @@
+// Package pass has the fold over all rows. The first pass finds scaling, digests and prior rows; the
+// last one scores a model on every row. Both give partial results that merge in any order to the same
+// bytes. From the last one, [Evidence] makes what is certified.
+package pass
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// ErrPart says that parts do not make up a pass: one is damaged, missing, duplicated, or of
+// another pass.
+var ErrPart = errors.New("parts of a pass")
+
+// A Pass is the result of one reading of some or all shards of a sample: a partial result of the
+// fold over its rows. Passes over different shards merge. The bytes of [Pass.MarshalBinary] are the
+// same whatever the parts, their order and the number of workers, so that several machines may make
+// the parts.
+//
+// Counts and sums of losses are exact. Other sums of floating-point numbers are kept by shard, and
+// added in the order of the shards at the end.
+//
+// Its methods are for one goroutine at a time. Close it after use.
+type Pass struct {
+	Of      Subject
+	shards  map[int]*ShardPass
+	tallies certify.Tallies
+	units   *unitSums  // behind the tallies, if examples are units; nil: they are rows
+	marks   *counter   // of all rows of the shards; nil if copies were counted in an earlier pass
+	copies  job.Copies // of the whole sample, from that pass
+
+	held *heldRows // of a first pass; nil: of a last one
+}
+
+// A Subject identifies the work of a pass. Only passes with the same one merge.
+type Subject struct {
+	rows          int64 // of the sample
+	bad           int64 // rows that break a row rule
+	outside       int64 // rows that the column of the mean was fitted on
+	shards        int
+	Columns       int
+	layout        job.Digest // of the shards' first ordinals and rows
+	model         job.Digest // zero: of a first pass, in which no row is scored
+	configuration job.Digest // of the job
+	sample        job.Digest // that training read
+	Constant      float64
+	Groups        string     // values with a group of their own, [dataset.Packed]
+	secret        job.Digest // of the secret of the marks; zero: there are none
+}
+
+// A ShardPass is the result for one shard.
+type ShardPass struct {
+	first, rows int64
+	Columns     []dataset.ColumnDigest
+	targets     dataset.Multiset
+	Kept        []float64 // the wanted rows, in the order of their ordinals: all columns
+	summaries   []summary // one a column, if wanted
+
+	// Of scored rows, in their order.
+	targetsInOrder Series // of reference and train rows
+}
+
+// A summary describes a column's values in a shard.
+type summary struct {
+	first float64
+	one   bool // all values equal the first
+}
+
+// Merge moves the shards of other into p, which then owns its resources. Passes of different
+// samples, models, jobs or secrets, and passes that share a shard, are an error that wraps
+// [ErrPart] and changes nothing.
+func (p *Pass) Merge(other *Pass) error {
+	if err := p.Of.same(other.Of); err != nil {
+		return err
+	}
+	for _, i := range slices.Sorted(maps.Keys(other.shards)) {
+		if _, ok := p.shards[i]; ok {
+			return fmt.Errorf("%w: shard %d of %d was read twice: is a part given twice?", ErrPart, i+1, p.Of.shards)
+		}
+	}
+	if (p.held == nil) != (other.held == nil) {
+		return fmt.Errorf("%w: one is of a first pass, and one of a last", ErrPart)
+	}
+	if (p.marks == nil) != (other.marks == nil) || p.copies != other.copies {
+		return fmt.Errorf("%w: they found different copies: were rows changed meanwhile?", ErrPart)
+	}
+	tallies := p.tallies.Clone()
+	if err := tallies.Merge(other.tallies); err != nil {
+		return fmt.Errorf("%w: %w", ErrPart, err)
+	}
+	p.tallies = tallies
+	maps.Copy(p.shards, other.shards)
+	if p.marks != nil {
+		p.marks.merge(other.marks)
+	}
+	if p.held != nil {
+		p.held.rows.Merge(other.held.rows)
+	}
+	other.shards, other.tallies = nil, nil
+	return nil
+}
+
+// Size returns the numbers of shards and rows that the pass has read.
+func (p *Pass) Size() (shards int, rows int64) {
+	for _, s := range p.shards {
+		rows += s.rows
+	}
+	return len(p.shards), rows
+}
+
+// Close frees the memory and the temporary files of the pass.
+func (p *Pass) Close() error {
+	if p.marks == nil {
+		return nil
+	}
+	return p.marks.close()
+}
+
+// same returns an error that names the difference of two subjects.
+func (s Subject) same(other Subject) error {
+	switch {
+	case s == other:
+		return nil
+	case s.model != other.model:
+		return fmt.Errorf("%w: one is of another model: %.12s… and %.12s…", ErrPart, s.model, other.model)
+	case s.configuration != other.configuration:
+		return fmt.Errorf("%w: one is of another job: %.12s… and %.12s…", ErrPart, s.configuration, other.configuration)
+	case s.rows != other.rows || s.bad != other.bad || s.outside != other.outside || s.shards != other.shards || s.Columns != other.Columns || s.layout != other.layout || s.sample != other.sample:
+		return fmt.Errorf("%w: one is of another sample: %d and %d rows in %d and %d shards", ErrPart, s.rows, other.rows, s.shards, other.shards)
+	default:
+		return fmt.Errorf("%w: one belongs to another run of training", ErrPart)
+	}
+}
+
+// Missing returns an error that names the first missing shards, nil if there are none.
+func (p *Pass) Missing() error {
+	if len(p.shards) == p.Of.shards {
+		if _, rows := p.Size(); rows != p.Of.rows {
+			return fmt.Errorf("%w: their shards have %d rows, and the sample %d", ErrPart, rows, p.Of.rows)
+		}
+		return nil
+	}
+	from, to, row := 0, p.Of.shards, int64(0)
+	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
+		if i > from {
+			to = i
+			break
+		}
+		from, row = i+1, row+p.shards[i].rows
+	}
+	return fmt.Errorf("%w: %d of %d shards are in none: the first are shards %d to %d, from row %d on; is a part missing?",
+		ErrPart, p.Of.shards-len(p.shards), p.Of.shards, from+1, to, row)
+}
+
+// InOrder are the shards in their order. None is missing.
+func (p *Pass) InOrder() []*ShardPass {
+	all := make([]*ShardPass, 0, len(p.shards))
+	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
+		all = append(all, p.shards[i])
+	}
+	return all
+}
+
+// digests are the digests of the sample, over these columns, and of its targets.
+func (p *Pass) digests(used []int) (sample, targets job.Digest) {
+	var sum dataset.Multiset
+	for _, s := range p.InOrder() {
+		sum.Merge(s.targets)
+	}
+	return dataset.SampleDigest(p.ShardDigests(used)), sum.Digest()
+}
+
+// ShardDigests are the digests of the shards, in order, over these columns.
+func (p *Pass) ShardDigests(used []int) []job.Digest {
+	var all []job.Digest
+	for _, s := range p.InOrder() {
+		columns := make([]dataset.ColumnDigest, len(used))
+		for i, c := range used {
+			columns[i] = s.Columns[c]
+		}
+		all = append(all, dataset.ShardDigest(s.first, s.rows, columns))
+	}
+	return all
+}
+
+// picked are the kept rows that have these ordinals, which ascend; of has those of all that were kept.
+func (p *Pass) picked(of, ordinals []int64) dataset.RawRows {
+	out := dataset.NewRawRows(len(ordinals), p.Of.Columns)
+	i := 0
+	for _, s := range p.InOrder() {
+		for kept := s.Kept; len(kept) > 0; kept = kept[p.Of.Columns:] {
+			if i < out.N && of[0] == ordinals[i] {
+				copy(out.Row(i), kept)
+				i++
+			}
+			of = of[1:]
+		}
+	}
+	return out
+}
+
+// rows are the kept rows, in the order of their ordinals.
+func (p *Pass) rows() dataset.RawRows {
+	all := dataset.RawRows{Columns: p.Of.Columns}
+	for _, s := range p.InOrder() {
+		all.Values = append(all.Values, s.Kept...)
+	}
+	all.N = len(all.Values) / all.Columns
+	return all
+}
+
+// heldRows gathers the held-out rows of a pass, in any order of blocks. Other features leave them the
+// same rows.
+type heldRows struct {
+	mu   sync.Mutex
+	rows dataset.Multiset
+}
+
+// add adds the rows of a block.
+func (h *heldRows) add(roles dataset.Roles, b dataset.Block) {
+	if roles.HeldOutRows == nil {
+		return
+	}
+	var rows dataset.Multiset
+	text := []byte("pacsgp/held-out/2\x00")
+	for i, y := range b.Columns[len(b.Columns)-1] {
+		ordinal := b.First + int64(i)
+		if roles.HeldOutRows.Has(ordinal) {
+			place := binary.LittleEndian.AppendUint64(slices.Clip(text), uint64(ordinal)) //nolint:gosec // ordinals are not negative
+			rows.AddDigest(sha256.Sum256(binary.LittleEndian.AppendUint64(place, dataset.NumberBits(y))))
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.rows.Merge(rows)
+}

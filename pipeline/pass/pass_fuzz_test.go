@@ -1,0 +1,101 @@
+package pass
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"testing"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/allocated"
+	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// Any bytes are an error or a pass that, written again, gives the same bytes, in memory
+// that is in proportion to them. The fuzzer's bytes get the checksum that belongs to them.
+func FuzzPass(f *testing.F) {
+	var risk certify.RiskSum
+	fatal.If(f, risk.Add(0.5))
+	marks := newCounter(3, job.Resources{}, nil)
+	fatal.If(f, marks.add(f.Context(), []rowRecord{{3, 1}, {2, 9}, {2, 1}}))
+	for _, p := range []*Pass{
+		{Of: Subject{Columns: 1}, marks: newCounter(0, job.Resources{}, nil)},
+		{Of: Subject{rows: 3, shards: 2, Columns: 2}, copies: job.Copies{Rows: 3, Distinct: 2}},
+		{
+			Of: Subject{rows: 5, shards: 1, Columns: 2}, marks: newCounter(0, job.Resources{}, nil), shards: map[int]*ShardPass{},
+			held: &heldRows{},
+		},
+		{
+			Of: Subject{rows: 9, shards: 4, Columns: 2, model: job.Digest{1}, Constant: 0.25},
+			shards: map[int]*ShardPass{2: {
+				first: 4, rows: 3, Columns: make([]dataset.ColumnDigest, 2), targets: dataset.Multiset{Count: 3},
+				targetsInOrder: Series{Series: certify.Series{Rows: 3, Sum: -5}, first: [certify.Lags]int64{1, 2}}, Kept: []float64{2, 3, 4, 5},
+				summaries: []summary{{one: true}, {first: 1}},
+			}},
+			tallies: certify.Tallies{
+				{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}:   {Risk: risk, Unproven: 1},
+				{Predictor: certify.PredictorMean, Role: certify.RoleHoldout}: {Risk: risk},
+			},
+			marks: marks,
+		},
+	} {
+		data, err := p.MarshalBinary()
+		fatal.If(f, err)
+		f.Add(data[:len(data)-sha256.Size])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sum := sha256.Sum256(data)
+		data = append(bytes.Clone(data), sum[:]...)
+		var p Pass
+		var err error
+		allocated.Within(t, 64*uint64(len(data))+1<<20, func() {
+			p = Pass{}
+			err = p.UnmarshalBinary(data)
+		})
+		if err != nil {
+			return
+		}
+		if again, err := p.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+			t.Errorf("written again it has other bytes: %v", err)
+		}
+		if p.Missing() == nil {
+			if _, err := p.counted(t.Context()); err != nil {
+				t.Errorf("its copies cannot be counted: %v", err)
+			}
+			p.digests(dataset.Indices(p.Of.Columns))
+			p.dependence()
+		}
+	})
+}
+
+// Somebody can make parts with any numbers of columns and kept rows.
+func TestForgedPartsAreErrors(t *testing.T) {
+	m := Model{Meta: ModelMeta{Features: []job.Affine{{Name: "x", Scale: 1}}, Target: job.Affine{Name: "y", Scale: 1}}}
+	var risk certify.RiskSum
+	for range 3 {
+		fatal.If(t, risk.Add(0.5))
+	}
+	train := certify.Tallies{{Predictor: certify.PredictorDraw, Role: certify.RoleTrain}: {Risk: risk}}
+	for name, c := range map[string]struct {
+		columns int
+		kept    []float64
+		tallies certify.Tallies
+	}{
+		"fewer columns":          {1, []float64{5, 6, 7}, nil},
+		"more columns":           {3, nil, nil},
+		"no reference row":       {2, nil, nil},
+		"too few reference rows": {2, []float64{5, 6, 7, 8}, nil},
+		"no start row":           {2, nil, train},
+		"too few start rows":     {2, []float64{5, 6}, train},
+	} {
+		p := &Pass{
+			Of: Subject{rows: 3, shards: 1, Columns: c.columns}, copies: job.Copies{Rows: 3, Distinct: 3}, tallies: c.tallies,
+			shards: map[int]*ShardPass{0: {rows: 3, Columns: make([]dataset.ColumnDigest, c.columns), targets: dataset.Multiset{Count: 3}, Kept: c.kept}},
+		}
+		if _, err := p.Result(t.Context(), job.Job{}, m); !errors.Is(err, ErrPart) {
+			t.Errorf("%s: %v, want ErrPart", name, err)
+		}
+	}
+}

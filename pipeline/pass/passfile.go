@@ -1,0 +1,308 @@
+package pass
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/frame"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A pass as bytes is the content of a [frame]:
+//
+//	arithmetic its name (its length as u64, then the text)
+//	subject    rows, bad rows, outside rows, shards, columns (u64); layout, model, configuration, sample,
+//	           secret (32 bytes each); constant (f64); values of groups, their number (u64) and each (f64)
+//	shards     their number (u64), then each, by index
+//	tallies    their bytes (u64), then each, by the numbers of its key
+//	held       0, or of a first pass 1 and the multiset of the held-out rows (5 u64)
+//	copies     1 and the counts of the whole sample, or 0, the number of rows (u64),
+//	           and mark and ordinal of each, sorted (16 bytes)
+//
+// Everything has a fixed order, so that equal passes have equal bytes.
+const partFormat = "pacsgp-part/12"
+
+// longestArithmetic bounds the name of an arithmetic.
+const longestArithmetic = 64
+
+// sameArithmetic returns an error unless something was made with the arithmetic of this program.
+func sameArithmetic(made, with string) error {
+	if with == model.Arithmetic {
+		return nil
+	}
+	return fmt.Errorf("%s by a program with arithmetic %q, and this one has %q: one certificate needs training, parts and merging by programs with the same", made, with, model.Arithmetic)
+}
+
+// MarshalBinary returns the bytes of the pass. They do not depend on parts and workers.
+func (p *Pass) MarshalBinary() ([]byte, error) {
+	var out bytes.Buffer
+	err := p.Write(context.Background(), &out)
+	return out.Bytes(), err
+}
+
+// UnmarshalBinary reads the form of MarshalBinary. Other bytes are an error that wraps
+// [ErrPart].
+func (p *Pass) UnmarshalBinary(data []byte) error {
+	read, err := ReadPass(bytes.NewReader(bytes.Clone(data)), int64(len(data)))
+	if err == nil {
+		*p = *read
+	}
+	return err
+}
+
+// Write writes the bytes of the pass without holding them in memory.
+func (p *Pass) Write(ctx context.Context, out io.Writer) error {
+	e := encoder{frame.NewWriter(out, partFormat)}
+	e.Text(model.Arithmetic)
+	e.subject(p.Of)
+	e.Integers(int64(len(p.shards)))
+	for _, i := range slices.Sorted(maps.Keys(p.shards)) {
+		e.Integers(int64(i))
+		e.shard(p.shards[i])
+	}
+	tallies := p.tallies.AppendBinary(nil)
+	e.Integers(int64(len(tallies)))
+	e.Bytes(tallies)
+	e.held(p.held)
+	if p.marks == nil {
+		e.Integers(1, p.copies.Rows, p.copies.Distinct)
+	} else {
+		e.Integers(0, p.marks.rows)
+		e.Fail(p.marks.each(ctx, func(r rowRecord) error {
+			e.Numbers(r[:]...)
+			return e.Err()
+		}))
+	}
+	return e.Close()
+}
+
+// An encoder writes the parts of a pass.
+type encoder struct{ *frame.Writer }
+
+func (e encoder) subject(s Subject) {
+	e.Integers(s.rows, s.bad, s.outside, int64(s.shards), int64(s.Columns))
+	for _, d := range []job.Digest{s.layout, s.model, s.configuration, s.sample, s.secret} {
+		e.Bytes(d[:])
+	}
+	e.Floats(s.Constant)
+	e.Integers(int64(len(s.Groups) / 8))
+	e.Bytes([]byte(s.Groups))
+}
+
+func (e encoder) shard(s *ShardPass) {
+	e.Integers(s.first, s.rows)
+	for _, d := range s.Columns {
+		e.Bytes(d[:])
+	}
+	e.Numbers(s.targets.Count)
+	e.Numbers(s.targets.Sum[:]...)
+	order := &s.targetsInOrder
+	e.Integers(order.Rows, order.Sum, order.Squares)
+	e.Integers(order.Products[:]...)
+	e.Integers(order.first[:]...)
+	e.Integers(order.last[:]...)
+	e.Integers(int64(len(s.Kept)))
+	e.Floats(s.Kept...)
+	e.Integers(int64(len(s.summaries)))
+	for _, each := range s.summaries {
+		one := int64(0)
+		if each.one {
+			one = 1
+		}
+		e.Integers(one)
+		e.Floats(each.first)
+	}
+}
+
+func (e encoder) held(h *heldRows) {
+	if h == nil {
+		e.Integers(0)
+		return
+	}
+	e.Numbers(1, h.rows.Count)
+	e.Numbers(h.rows.Sum[:]...)
+}
+
+// ReadPass reads the form of Write, all of it once; other bytes are an error that wraps
+// [ErrPart]. Marks are not copied: in must be readable until the pass, or the pass that it is
+// merged into, is closed.
+func ReadPass(in io.ReaderAt, size int64) (*Pass, error) {
+	d := decoder{frame.NewReader(io.NewSectionReader(in, 0, size), size, partFormat)}
+	p := d.pass(in)
+	err := d.Close()
+	if errors.Is(err, frame.ErrFormat) {
+		err = fmt.Errorf("no part, or a damaged one: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPart, err)
+	}
+	return p, nil
+}
+
+// A decoder reads the parts of a pass from untrusted bytes. Its memory is in proportion to them.
+type decoder struct{ *frame.Reader }
+
+func (d decoder) digest() (digest job.Digest) {
+	d.Bytes(digest[:])
+	return digest
+}
+
+// natural reads a number that is not negative as an int64.
+func (d decoder) natural() int64 { return d.UpTo(math.MaxInt64) }
+
+// index reads a number of shards or columns, or the place of one.
+func (d decoder) index() int { return int(d.UpTo(math.MaxInt32)) }
+
+func (d decoder) pass(in io.ReaderAt) *Pass {
+	if err := sameArithmetic("it was made", d.Text(longestArithmetic)); err != nil {
+		d.Failf("%w", err)
+	}
+	p := &Pass{Of: d.subject(), shards: map[int]*ShardPass{}}
+	rows, last := int64(0), -1
+	for range d.Count(8) {
+		i := d.index()
+		s := d.shard(p.Of.Columns)
+		if d.Err() != nil {
+			return p
+		}
+		if i <= last || i >= p.Of.shards || s.rows > p.Of.rows-rows {
+			d.Failf("shard %d with %d rows is one too many, or out of order", i, s.rows)
+			return p
+		}
+		p.shards[i], last, rows = s, i, rows+s.rows
+	}
+	tallies := make([]byte, d.Count(1))
+	d.Bytes(tallies)
+	var err error
+	if p.tallies, err = certify.ReadTallies(tallies, rows); err != nil {
+		d.Failf("%w", err)
+		return p
+	}
+	p.held = d.held(rows)
+	d.copies(p, rows, in)
+	return p
+}
+
+// held reads what a first pass gathers of hold-out rows, of so many rows.
+func (d decoder) held(rows int64) *heldRows {
+	switch kind := d.Number(); kind {
+	case 0:
+		return nil
+	case 1:
+	default:
+		d.Failf("a pass of kind %d", kind)
+		return nil
+	}
+	h := &heldRows{}
+	h.rows.Count = uint64(d.UpTo(rows)) //nolint:gosec // not negative
+	for i := range h.rows.Sum {
+		h.rows.Sum[i] = d.Number()
+	}
+	return h
+}
+
+func (d decoder) subject() Subject {
+	s := Subject{rows: d.natural(), bad: d.natural(), outside: d.natural(), shards: d.index(), Columns: d.index()}
+	for _, each := range []*job.Digest{&s.layout, &s.model, &s.configuration, &s.sample, &s.secret} {
+		*each = d.digest()
+	}
+	s.Constant = d.Float()
+	groups := make([]byte, 8*d.Count(8))
+	d.Bytes(groups)
+	s.Groups = string(groups)
+	if s.bad > s.rows || s.outside > s.rows || s.Columns < 1 || math.IsNaN(s.Constant) || math.IsInf(s.Constant, 0) {
+		d.Failf("%d of %d rows bad, %d columns, constant %v", s.bad, s.rows, s.Columns, s.Constant)
+	}
+	return s
+}
+
+func (d decoder) shard(columns int) *ShardPass {
+	s := &ShardPass{first: d.natural(), rows: d.natural()}
+	if columns < 1 || int64(columns) > d.Left()/sha256.Size {
+		d.Failf("it ends too early")
+		return s
+	}
+	for range columns {
+		s.Columns = append(s.Columns, dataset.ColumnDigest(d.digest()))
+	}
+	s.targets.Count = d.Number()
+	for i := range s.targets.Sum {
+		s.targets.Sum[i] = d.Number()
+	}
+	d.inOrder(&s.targetsInOrder, s.rows)
+	n := d.Count(8)
+	if n > 0 {
+		s.Kept = make([]float64, n)
+		d.Floats(s.Kept)
+	}
+	if n%columns != 0 || int64(n/columns) > s.rows || s.targets.Count != uint64(s.rows) { //nolint:gosec // not negative
+		d.Failf("a shard of %d rows has %d values that were kept and %d targets", s.rows, n, s.targets.Count)
+		return s
+	}
+	n = d.Count(16)
+	for range n {
+		one := d.Number()
+		if one > 1 {
+			d.Failf("%d is neither 0 nor 1", one)
+		}
+		s.summaries = append(s.summaries, summary{d.Float(), one == 1})
+	}
+	if n != 0 && n != columns {
+		d.Failf("%d summaries of %d columns", n, columns)
+	}
+	return s
+}
+
+// inOrder reads a series with no more rows than most.
+func (d decoder) inOrder(s *Series, most int64) {
+	s.Rows, s.Sum, s.Squares = d.UpTo(most), d.Integer(), d.Integer()
+	for _, each := range []*[certify.Lags]int64{&s.Products, &s.first, &s.last} {
+		for i := range each {
+			each[i] = d.Integer()
+		}
+	}
+}
+
+// copies reads the counts of copies, or the marks: it checks them, and does not copy them.
+func (d decoder) copies(p *Pass, rows int64, in io.ReaderAt) {
+	switch kind := d.Number(); kind {
+	case 1:
+		p.copies = job.Copies{Rows: d.natural(), Distinct: d.natural()}
+		if p.copies.Rows != p.Of.rows-p.Of.bad || p.copies.Distinct > p.copies.Rows {
+			d.Failf("%+v are no counts of %d rows", p.copies, p.Of.rows)
+		}
+	case 0:
+		n := d.Count(16)
+		if bad := rows - int64(n); (bad < 0 || bad > p.Of.bad) && d.Err() == nil {
+			d.Failf("%d marks of %d rows", n, rows)
+		}
+		from, last := d.Read(), rowRecord{}
+		for range n {
+			r := rowRecord{d.Number(), d.Number()}
+			if d.Err() == nil && r.compare(last) < 0 {
+				d.Failf("its marks are not sorted")
+			}
+			if d.Err() != nil {
+				return
+			}
+			last = r
+		}
+		p.marks = newCounter(0, job.Resources{}, nil)
+		p.marks.rows = int64(n)
+		if n > 0 {
+			p.marks.runs = []sortedRun{{file: in, from: from, to: from + recordBytes*int64(n)}}
+		}
+	default:
+		d.Failf("copies of kind %d", kind)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package pass_test
+
+// raceDetector says that code runs some ten times slower.
+const raceDetector = true

@@ -1,0 +1,309 @@
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A rowPass reads shards of a sample into a [Pass]. It knows the role of each row.
+type rowPass struct {
+	src     dataset.Source
+	shards  []dataset.Shard
+	columns []int // in which copies are equal, the target last; nil: copies are not counted
+	res     job.Resources
+	roles   dataset.Roles
+	unseen  bool   // which of the rows are hold-out rows or outside rows is found shard by shard
+	sieve   *sieve // nil unless the job leaves rows out
+	secret  dataset.Secret
+	of      Subject
+	job     job.Job
+
+	// What the pass is for.
+	wanted    []int64           // ordinals of the rows to keep, ascending
+	summaries bool              // of the columns
+	scorer    *Scorer           // nil: no row is scored
+	curve     bool              // counts the errors of the mean on hold-out rows
+	grouping  *certify.Grouping // counts these rows by group; nil: there are none
+	grouped   int               // the column of the groups
+	holds     bool              // gathers the hold-out rows
+}
+
+// beginPass prepares a pass. If the job leaves rows out, it reads all rows to find them. Copies
+// that are not dropped are counted during the pass. The roles are found anew unless they are told.
+func beginPass(ctx context.Context, src dataset.Source, job job.Job, columns []int, hidden dataset.Secret, told *ToldRoles, res job.Resources) (*rowPass, error) {
+	configuration, err := job.Digest()
+	if err != nil {
+		return nil, err
+	}
+	n := dataset.RowsOf(src)
+	job = job.ForRows(n)
+	p := &rowPass{src: src, shards: src.Shards(), columns: columns, res: res, secret: hidden, job: job, curve: job.Spends().Applies(certify.MethodCurve)}
+	p.of = Subject{
+		rows: n, shards: len(p.shards), Columns: len(src.Columns()), layout: dataset.LayoutDigest(p.shards), configuration: configuration,
+	}
+	if err := job.RolesFit(n, res); err != nil {
+		return nil, err
+	}
+	var out dataset.LeftOut
+	if job.Sifts() {
+		if p.sieve, err = sift(ctx, src, job, columns, res); err != nil {
+			return nil, err
+		}
+		out = p.sieve.out
+	}
+	if out.Copies == nil {
+		p.of.secret = hidden.Digest()
+	}
+	p.of.bad = out.Bad.Size()
+	if told != nil {
+		p.of.outside, p.unseen = told.outside, true
+		p.roles, err = told.roles(job, n)
+		return p, err
+	}
+	if p.sieve != nil && p.sieve.roles != nil {
+		p.roles, err = p.sieve.roles.Roles(n, out)
+	} else {
+		p.roles, err = dataset.NewRoles(ctx, job, n, out, res.Workers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.of.outside = p.roles.Outside()
+	if err := errors.Join(job.Scalable(p.roles.Rows-out.Size(), p.roles.Reference()), Separable(job, p.roles)); err != nil {
+		if p.sieve != nil {
+			err = cmp.Or(job.BadRows.Stop(out.Bad.Size(), n, p.sieve.bad), err)
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// read reads shards, several at a time. Close what it returns.
+func (p *rowPass) read(ctx context.Context, shards []int) (*Pass, error) {
+	found := &Pass{Of: p.of, shards: map[int]*ShardPass{}, tallies: certify.Tallies{}, units: newUnitSums(p.roles.Units)}
+	if err := p.see(ctx, shards); err != nil {
+		return nil, err
+	}
+	if p.holds {
+		found.held = &heldRows{}
+	}
+	r := dataset.NewReading(p.src, shards, p.res.Workers, nil, dataset.Marker{})
+	switch {
+	case p.roles.Out.Copies != nil:
+		found.copies = p.sieve.copies
+	case p.columns != nil:
+		found.marks = newCounter(dataset.RowsIn(p.shards, shards), p.res, nil)
+		r.Marked, r.Marker = p.job.Unlabelled(p.columns), dataset.NewMarker(p.secret)
+	}
+	var mu sync.Mutex // of found
+	spaces := make([]*Workspace, max(1, p.res.Workers))
+	err := r.Shards(ctx, func(worker, shard int) (func(dataset.Block) error, func(dataset.Ending) error) {
+		if p.scorer != nil && spaces[worker] == nil {
+			spaces[worker] = &Workspace{Of: p.scorer}
+		}
+		f := p.fold(shard, spaces[worker])
+		var records []rowRecord
+		add := func(b dataset.Block) error {
+			if found.marks != nil {
+				records = recordsBut(records[:0], b, func(i int) bool { return p.roles.Out.Bad.Has(b.First + int64(i)) })
+				if err := found.marks.add(ctx, records); err != nil {
+					return err
+				}
+			}
+			if found.held != nil {
+				found.held.add(p.roles, b)
+			}
+			return f.add(b)
+		}
+		return add, func(e dataset.Ending) error {
+			f.found.Columns, f.found.targets = e.Columns, e.Targets
+			if p.sieve != nil && !slices.Equal(e.Columns, p.sieve.columns[shard]) {
+				return fmt.Errorf("%w: %s has other values than in the search for copies or bad rows", job.ErrChanged, p.shards[shard].Name)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found.shards[shard] = &f.found
+			return errors.Join(found.tallies.Merge(f.tallies), found.units.merge(f.units))
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, found.Close())
+	}
+	return found, nil
+}
+
+// A shardFold is the fold over the rows of one shard.
+type shardFold struct {
+	pass    *rowPass
+	space   *Workspace // nil: no row is scored
+	wanted  []int64    // ordinals of the rows still to keep
+	found   ShardPass
+	tallies certify.Tallies
+	units   *unitSums           // nil: rows are examples
+	unitOf  *dataset.UnitHasher // with units
+}
+
+func (p *rowPass) fold(shard int, space *Workspace) *shardFold {
+	s := p.shards[shard]
+	return &shardFold{
+		pass: p, space: space, wanted: s.Among(p.wanted), tallies: certify.Tallies{},
+		found: ShardPass{first: s.First, rows: s.Rows},
+		units: newUnitSums(p.roles.Units), unitOf: dataset.NewUnitHasher(p.job, p.of.Columns),
+	}
+}
+
+// add adds one block.
+func (f *shardFold) add(b dataset.Block) error {
+	if f.pass.summaries {
+		f.summarise(b)
+	}
+	for len(f.wanted) > 0 && f.wanted[0] < b.First+int64(b.Rows) {
+		for _, column := range b.Columns {
+			f.found.Kept = append(f.found.Kept, column[f.wanted[0]-b.First])
+		}
+		f.wanted = f.wanted[1:]
+	}
+	if f.space == nil {
+		return nil
+	}
+	return errors.Join(f.order(b), f.score(b), f.scoreHoldout(b))
+}
+
+// order adds the targets of reference and train rows.
+func (f *shardFold) order(b dataset.Block) error {
+	scale := f.space.Of.Scale
+	return f.pass.roles.Open(b, func(from, to int) error {
+		for i := from; i < to; i++ {
+			f.found.targetsInOrder.Add(inSteps(scale.TargetOf(b, i)))
+		}
+		return nil
+	})
+}
+
+// scoreHoldout adds the losses of predictions on the hold-out rows of a block.
+func (f *shardFold) scoreHoldout(b dataset.Block) error {
+	w := f.space
+	w.Reset(b.Rows)
+	var at []int
+	err := f.pass.roles.HeldOut(b, func(i int) error {
+		w.Gather(b, i, i+1)
+		at = append(at, i)
+		return nil
+	})
+	if err != nil || len(at) == 0 {
+		return err
+	}
+	rows, err := w.ScoreMeans()
+	if err != nil {
+		return err
+	}
+	mean := f.tallies.At(certify.PredictorMean, certify.RoleHoldout)
+	add := mean.AddSpread
+	if w.Of.Meta.Loss.Kind.Counts() {
+		add = mean.Risk.Add
+	}
+	for i := range at {
+		if f.units != nil {
+			add = sumOf(f.units.holdout, f.unitOf.Unit(b, at[i])).Add
+		}
+		if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
+			mean.Unproven++
+		}
+		if err := add(rows.Hi[i]); err != nil {
+			return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at[i]), err)
+		}
+		if f.pass.curve {
+			w.addError(mean, rows, i)
+		}
+		if by := f.pass.grouping; by != nil {
+			mean.AddGroup(by.Of(b.Columns[f.pass.grouped][at[i]]), len(by.Values)+1, rows.Hi[i] > 0)
+		}
+	}
+	return nil
+}
+
+// summarise notes which columns have more than one value.
+func (f *shardFold) summarise(b dataset.Block) {
+	if b.Rows == 0 {
+		return
+	}
+	if f.found.summaries == nil {
+		for _, column := range b.Columns {
+			f.found.summaries = append(f.found.summaries, summary{first: column[0], one: true})
+		}
+	}
+	for c := range f.found.summaries {
+		s := &f.found.summaries[c]
+		s.one = s.one && !slices.ContainsFunc(b.Columns[c], func(v float64) bool { return v != s.first })
+	}
+}
+
+// score adds the losses of the train rows of a block.
+func (f *shardFold) score(b dataset.Block) error {
+	w := f.space
+	w.Reset(b.Rows)
+	targets := b.Columns[len(b.Columns)-1]
+	var runs [][2]int
+	err := f.pass.roles.Runs(b, func(from, to int) error {
+		w.Gather(b, from, to)
+		runs = append(runs, [2]int{from, to})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, err := w.Score()
+	if err != nil {
+		return err
+	}
+	i := 0
+	draw, column, to := f.tallies.At(certify.PredictorDraw, certify.RoleTrain), w.Column(b), &rowSums{}
+	for _, run := range runs {
+		for at := run[0]; at < run[1]; at++ {
+			if f.units != nil {
+				to = sumOf(f.units.train, f.unitOf.Unit(b, at))
+			}
+			if !(rows.Laws.MeanError[i] <= w.Of.accuracy) {
+				draw.Unproven++
+			}
+			err := to.draw.Add(rows.Hi[i])
+			if err == nil {
+				err = to.constant.AddLower(w.Of.ofConstant(targets[at], f.pass.of.Constant))
+			}
+			if err == nil && column != nil {
+				err = f.tallies.At(certify.PredictorColumn, certify.RoleTrain).Risk.Add(dataset.Misfit(targets[at], column[at], w.Of.Scale.Target.Scale))
+			}
+			if err != nil {
+				return fmt.Errorf("pipeline: row %d of the sample: %w", b.First+int64(at), err)
+			}
+			i++
+		}
+	}
+	if f.units != nil {
+		return nil
+	}
+	return errors.Join(draw.Risk.Merge(to.draw), f.tallies.At(certify.PredictorConstant, certify.RoleTrain).Risk.Merge(to.constant))
+}
+
+// Separable reports whether the job's roles leave rows for each of its methods.
+func Separable(j job.Job, r dataset.Roles) error {
+	switch {
+	case r.Train() < 1:
+		return fmt.Errorf("%w: of %s none is left to train and certify on: give more rows", job.ErrData, words.Count(r.Rows, "row"))
+	case j.Roles.Holdout > 0 && r.Holdout() < 1:
+		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
+			job.ErrData, words.Count(r.Rows, "row"), j.Roles.Holdout)
+	case j.Outside() && r.Outside() < 1:
+		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger roles.outside", job.ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)
+	}
+	return nil
+}

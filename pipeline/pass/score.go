@@ -1,0 +1,176 @@
+package pass
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/model/loss"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// ScaledLoss is a model's loss in scaled units.
+func ScaledLoss(spec certify.Loss, target job.Affine) (loss.Loss, error) {
+	epsilon := spec.Epsilon / target.Scale
+	if spec.Kind.Tolerances() == certify.ShareTolerance {
+		epsilon = spec.Epsilon
+	}
+	l, err := loss.New(loss.Kind(spec.Kind), epsilon, spec.Below/target.Scale, spec.Above/target.Scale, target.Centre/target.Scale)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: %w", err)
+	}
+	return l, nil
+}
+
+// A Scorer computes predictions and losses of a model. Several goroutines may use it, each with
+// its own workspace; they share its workers.
+type Scorer struct {
+	Meta ModelMeta
+	loss loss.Loss
+	// ofConstant bounds the loss of a constant from below: see constantLoss.
+	ofConstant func(y, c float64) float64
+	Scale      dataset.Scaler
+	accuracy   float64          // τ, scaled
+	draws      *model.Predictor // by Q; nil where nobody asks
+	predictor  *model.Predictor // by the law of predictions; nil: the model has none yet
+}
+
+// NewScorer returns a scorer for sources whose columns are the model's inputs in order, then
+// the target: of draws of Q, and of predictions once the model has their law. Close it after use.
+func NewScorer(m Model, workers int) (*Scorer, error) {
+	s, err := NewPredictionScorer(m, workers)
+	if err != nil {
+		return nil, err
+	}
+	if s.draws, err = model.NewPredictor(m.Posterior, workers); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// NewPredictionScorer returns a scorer of predictions alone.
+func NewPredictionScorer(m Model, workers int) (*Scorer, error) {
+	l, err := ScaledLoss(m.Meta.Loss, m.Meta.Target)
+	if err != nil {
+		return nil, err
+	}
+	s := &Scorer{
+		Meta: m.Meta, loss: l, ofConstant: constantLoss(m.Meta.Loss),
+		Scale:    dataset.NewScaler(dataset.Indices(len(m.Meta.Inputs())+1), m.Meta.Features, m.Meta.Encode, m.Meta.Target),
+		accuracy: scaledAccuracy(m.Meta.Loss, m.Meta.Target),
+	}
+	if m.Predictive != nil {
+		s.predictor, err = model.NewPredictor(m.Predictive, workers)
+	}
+	return s, err
+}
+
+// Close releases what the scorer holds.
+func (s *Scorer) Close() {
+	for _, p := range []*model.Predictor{s.draws, s.predictor} {
+		if p != nil {
+			p.Close()
+		}
+	}
+}
+
+// A Workspace gathers rows and scores them.
+type Workspace struct {
+	Of   *Scorer
+	N    int       // rows gathered
+	X, Y []float64 // scaled
+	Laws model.Laws
+	hi   []float64 // of the losses
+}
+
+// Reset makes room for n rows and drops gathered ones.
+func (w *Workspace) Reset(n int) {
+	w.N = 0
+	if len(w.Y) >= n {
+		return
+	}
+	w.X, w.Y = make([]float64, n*w.Of.Scale.Inputs), make([]float64, n)
+	w.Laws, w.hi = model.NewLaws(n), make([]float64, n)
+}
+
+// Gather adds rows [from, to) of a block, with their targets if it has them.
+func (w *Workspace) Gather(b dataset.Block, from, to int) {
+	d := w.Of.Scale.Inputs
+	var y []float64
+	if len(b.Columns) >= len(w.Of.Scale.Used) {
+		y = w.Y[w.N:]
+	}
+	w.Of.Scale.Scale(b, from, to, w.X[w.N*d:], y)
+	w.N += to - from
+}
+
+// Column is the column of the mean in a block; nil: there is none.
+func (w *Workspace) Column(b dataset.Block) []float64 {
+	if !w.Of.Scale.ByColumn() {
+		return nil
+	}
+	return b.Columns[w.Of.Scale.Used[len(w.Of.Scale.Features)]]
+}
+
+// GatherRow replaces the gathered rows by one raw row without its target.
+func (w *Workspace) GatherRow(values []float64) {
+	w.Reset(1)
+	for j := range w.Of.Scale.Features {
+		w.Of.Scale.Put(w.X, j, values[j])
+	}
+	w.N = 1
+}
+
+// GatherScaled replaces the gathered rows by scaled ones.
+func (w *Workspace) GatherScaled(x, y []float64) {
+	w.Reset(len(y))
+	copy(w.X, x)
+	copy(w.Y, y)
+	w.N = len(y)
+}
+
+// Predict returns the laws of predictions of the gathered rows. They are valid until the next call.
+func (w *Workspace) Predict() (model.Laws, error) {
+	laws := w.Laws.Slice(0, w.N)
+	return laws, w.Of.predictor.PredictLaws(w.X[:w.N*w.Of.Scale.Inputs], laws)
+}
+
+// Scored has laws and losses of rows with targets.
+type Scored struct {
+	y    []float64 // scaled targets
+	Laws model.Laws
+	Hi   []float64 // upper bounds on the expected loss of a draw of Q, or on the loss of a prediction
+}
+
+// Score returns the losses of draws of the gathered rows. They are valid until the next call.
+func (w *Workspace) Score() (Scored, error) {
+	s := Scored{w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N]}
+	return s, w.Of.draws.PredictLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
+}
+
+// ScoreMeans is score with the laws and losses of predictions.
+func (w *Workspace) ScoreMeans() (Scored, error) {
+	s := Scored{w.Y[:w.N], w.Laws.Slice(0, w.N), w.hi[:w.N]}
+	return s, w.Of.predictor.PredictMeanLoss(w.Of.loss, w.Of.accuracy, w.X[:w.N*w.Of.Scale.Inputs], s.y, s.Laws, s.Hi)
+}
+
+// off is an upper bound but for rounding, in scaled units, on the distance from the target of row i to
+// every prediction within the accuracy. It is +Inf if the prediction is not proven.
+func (w *Workspace) off(s Scored, i int) float64 {
+	m, y, err := s.Laws.Mean[i], s.y[i], s.Laws.MeanError[i]
+	if !(err <= w.Of.accuracy) {
+		return math.Inf(1)
+	}
+	room := err + float64(6*0x1p-53*(math.Abs(m)+math.Abs(y))) // as of losses: docs/proofs.md, 10
+	return math.Abs(m-y) + room + w.Of.accuracy
+}
+
+// addError counts the error of the prediction at hold-out row i, in raw units, of every reader. It is
+// beyond every tolerance without a proof.
+func (w *Workspace) addError(to *certify.Tally, s Scored, i int) {
+	const outwards = 1 + 0x1p-38
+	to.AddError(w.off(s, i)*w.Of.Meta.Target.Scale*outwards, w.Of.Meta.Loss.Epsilon, s.Hi[i] > 0)
+}

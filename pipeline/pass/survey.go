@@ -1,0 +1,358 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/words"
+	"github.com/pacsgp/pacsgp/model"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// A Survey is the result of the first pass over a sample: its digest, roles, scaling and start
+// rows. Prior, scaling and loss depend on reference rows alone.
+type Survey struct {
+	Columns  []string // of the source; the target is last
+	Used     []int    // the columns that count: features in order, those beside them or of units, the target
+	Shards   int
+	Roles    dataset.Roles
+	Features []job.Affine
+	Encode   job.Encodings // of some features
+	Target   job.Affine
+	Digest   job.Digest
+	Targets  job.Digest // of the multiset of the target's values
+	Copies   job.Copies
+	Repeats  bool // the job drops copies, and there are some
+	Notices  []string
+
+	labels  int              // columns of units
+	grouped bool             // the column of the groups is beside the features
+	Groups  []float64        // values with a group of their own
+	Held    dataset.Multiset // the held-out rows
+
+	bad       string          // which rows are bad, in words
+	Reference dataset.RawRows // in ordinal order
+	Start     dataset.RawRows // the startRows rows of lowest rank, in the order of rank
+	targets   []float64       // those that the baseline's constant is chosen on
+}
+
+// First makes the first pass. With the error of too many bad rows it also returns the survey. If the
+// job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
+// repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
+func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*Survey, error) {
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
+	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
+		return nil, err
+	}
+	used := dataset.Indices(len(s.Columns))
+	for passes := 0; ; passes++ {
+		same, err := s.pass(ctx, src, j, used, res, parts)
+		if err != nil {
+			return nil, err
+		}
+		if j.Copies.Policy == job.CopiesDropped && !j.Drops() && s.Copies.OfRows() > 0 {
+			j.Repeats = true // read again, without the copies
+			continue
+		}
+		if same {
+			break
+		}
+		if passes > len(s.Columns) {
+			return nil, fmt.Errorf("%w: which rows are left out depends on which columns are constant on the reference rows, and that on the rows left out: name the features", job.ErrData)
+		}
+		used = s.Used
+	}
+	if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.Groups, err = dataset.GroupValues(j, s.Columns, s.Reference); err != nil {
+		return nil, err
+	}
+	s.Notices = append(s.Notices, dataset.StrangeGroups(j.Groups, s.Columns, s.Reference)...)
+	s.Notices = slices.Concat(s.Notices, s.noticed(), j.Noticed())
+	bad, all := s.Roles.Bad(), s.Roles.Rows
+	if err := j.BadRows.Stop(bad, all, s.bad); err != nil {
+		return s, err // with the rows, for who wants to see them
+	}
+	if bad > 0 {
+		s.Notices = append(s.Notices, fmt.Sprintf("%d of %s break a row rule and are left out; %s", bad, words.Count(all, "row"), s.bad))
+	}
+	s.Repeats = j.Repeats
+	if text := j.Copies.Notice(s.Copies); text != "" {
+		s.Notices = append(s.Notices, text)
+	}
+	return s, nil
+}
+
+// pass reads the rows once, and counts copies over the given columns. It reports whether the used
+// columns give the same copies.
+func (s *Survey) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
+	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
+	if err != nil {
+		return false, err
+	}
+	s.Roles = rows.roles
+	if rows.sieve != nil {
+		s.bad = rows.sieve.bad
+	}
+	rows.surveys()
+	see := func(found *Pass) (err error) {
+		same, err = s.see(ctx, job, rows, found)
+		return err
+	}
+	if parts != nil && !job.Sifts() {
+		err = rows.inParts(ctx, job, s.Columns, parts, see)
+		return same, err
+	}
+	found, err := rows.read(ctx, dataset.Indices(len(rows.shards)))
+	if err != nil {
+		return false, err
+	}
+	err = errors.Join(see(found), found.Close())
+	return same, err
+}
+
+// see takes what a first pass over all rows has found. It reports whether the used columns give the same
+// copies.
+func (s *Survey) see(ctx context.Context, job job.Job, rows *rowPass, found *Pass) (same bool, err error) {
+	kept := rows.wanted
+	if err := rows.owns(found, kept); err != nil {
+		return false, err
+	}
+	if s.Copies, err = found.counted(ctx); err != nil {
+		return false, err
+	}
+	s.Held = found.held.rows
+	s.Reference, s.Start = found.picked(kept, s.Roles.PriorRows), found.picked(kept, rows.wanted).Ranked(rows.wanted, s.Roles.Starts())
+	s.targets = found.picked(kept, s.Roles.Yardstick()).Column(len(s.Columns) - 1)
+	summaries := found.summaries()
+	if err := s.scale(job); err != nil {
+		return false, err
+	}
+	s.Digest, s.Targets = found.digests(s.Used)
+	for c, each := range summaries {
+		if slices.Contains(rows.columns, c) != slices.Contains(s.Used, c) && !each.one {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// summaries are those of the columns over all shards.
+func (p *Pass) summaries() []summary {
+	var all []summary
+	for _, s := range p.InOrder() {
+		if all == nil {
+			all = slices.Clone(s.summaries)
+			continue
+		}
+		for c, each := range s.summaries {
+			all[c].one = all[c].one && each.one && each.first == all[c].first
+		}
+	}
+	return all
+}
+
+// Constant is the best constant prediction, in raw units: see [bestConstant].
+func (s *Survey) Constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
+
+// scale decides the constants of the scaling and the features that are used.
+func (s *Survey) scale(j job.Job) error {
+	s.Features, s.Used = nil, nil
+	last := len(s.Columns) - 1
+	var err error
+	if s.Encode, err = dataset.LevelsSeen(j.Encode, s.Columns, s.Reference); err != nil {
+		return err
+	}
+	s.Reference.Encoded = s.Encode.By(s.Columns)
+	s.Start.Encoded = s.Reference.Encoded
+	s.Notices = s.filled()
+	for i, name := range s.Columns {
+		if j.Beside() != nil && i == last-1 || i < last && i >= last-s.labels {
+			s.Used = append(s.Used, i)
+			continue
+		}
+		a, constant, err := s.affine(j, i)
+		if err != nil {
+			return err
+		}
+		a.Name = name
+		encoded := s.Encode.Of(name) != nil
+		switch {
+		case i == last && constant:
+			return fmt.Errorf("%w: the target %q has one value, %v, on all reference rows: there is nothing to learn", job.ErrData, name, a.Centre)
+		case i == last:
+			s.Target = a
+			if err := errors.Join(j.Bears(a), dataset.KnowsTarget(j.Mean, s.Yardstick())); err != nil {
+				return err
+			}
+			s.Target.Centre = j.Mean.Centre(s.Target.Centre)
+		case constant && encoded: // its value may stand for text
+			return fmt.Errorf("%w: feature %q has one value on all reference rows: leave it out of %s and of features", job.ErrData, name, s.Encode.Of(name).Key())
+		case constant && slices.Contains(j.Features, name):
+			return fmt.Errorf("%w: feature %q has one value, %v, on all reference rows: leave it out of features", job.ErrData, name, a.Centre)
+		case constant && name == j.Groups.Column:
+			return fmt.Errorf("%w: groups: %q has one value, %v, on all reference rows: there are no groups, unless you leave it out of the features and list values", job.ErrData, name, a.Centre)
+		case constant:
+			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
+			continue
+		default:
+			s.Features = append(s.Features, a)
+		}
+		s.Used = append(s.Used, i)
+	}
+	s.Features = s.Encode.Unscaled(s.Features)
+	if len(s.Features) == 0 {
+		return fmt.Errorf("%w: no feature is left: every column but the target is constant on the reference rows", job.ErrData)
+	}
+	return nil
+}
+
+// Yardstick are the rows that the baseline's constant is chosen on.
+func (s *Survey) Yardstick() dataset.RawRows {
+	if s.Reference.N > 0 {
+		return s.Reference
+	}
+	return s.Start
+}
+
+// affine is the scaling of column i, and whether the column is constant where
+// the scaling comes from.
+func (s *Survey) affine(j job.Job, i int) (a job.Affine, constant bool, err error) {
+	if j.Scaling == job.ScalingNone {
+		return job.Affine{Scale: 1}, false, nil
+	}
+	x := slices.DeleteFunc(s.Reference.Column(i), math.IsNaN) // only a column that is not used has one
+	if len(x) == 0 {
+		return a, true, nil
+	}
+	a = dataset.Standardise(x)
+	if i == len(s.Columns)-1 {
+		a.Centre = dataset.Centre(x, a.Centre)
+	}
+	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
+		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", job.ErrData, s.Columns[i])
+	}
+	return a, !(a.Scale > 0), nil
+}
+
+// Other is the first encoded feature whose value is none of its levels, by a row's inputs; "" if there
+// is none.
+func (m ModelMeta) Other(x []float64) string {
+	if len(m.Encode) == 0 {
+		return ""
+	}
+	for _, f := range m.Features {
+		e := m.Encode.Of(f.Name)
+		if e != nil && len(e.OneHot) > 0 && !slices.Contains(x[:len(e.OneHot)], 1) {
+			return f.Name
+		}
+		x = x[e.Width():]
+	}
+	return ""
+}
+
+// statedLevels are the encodings with medians and levels of a model's description.
+func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
+	return e.Completed(func(column string) (float64, error) {
+		if of := meta.Encode.Of(column); of != nil && of.Fill != nil && of.Fill.With != nil {
+			return *of.Fill.With, nil
+		}
+		return 0, fmt.Errorf("the model does not fill %q", column)
+	}, func(one job.Encoding) ([]float64, error) {
+		if of := meta.Encode.Of(one.Column); of != nil {
+			return of.OneHot, nil
+		}
+		return nil, fmt.Errorf("the model does not encode %q", one.Column)
+	})
+}
+
+// Scaler scales the rows of the source, and passes over the columns of units and groups.
+func (s *Survey) Scaler() dataset.Scaler {
+	last := len(s.Used) - 1
+	used := slices.Concat(s.Used[:last-s.labels], s.Used[last:])
+	if s.grouped {
+		used = slices.Delete(used, len(s.Features), len(s.Features)+1)
+	}
+	return dataset.NewScaler(used, s.Features, s.Encode, s.Target)
+}
+
+// Scaled are raw rows as the trainer gets them.
+func (s *Survey) Scaled(raw dataset.RawRows) model.Rows {
+	scale := s.Scaler()
+	x, y := scale.ScaleRaw(raw)
+	return model.Rows{X: x, Y: y, Dim: scale.Inputs}
+}
+
+// Scales are the features' lengthscales.
+func (s *Survey) Scales(job job.Job) model.Scales {
+	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
+}
+
+// filled says what stands for missing values of the reference rows; nil: nothing is filled.
+func (s *Survey) filled() []string {
+	raw := s.Reference
+	raw.Encoded = nil
+	var all []string
+	for i, name := range s.Columns {
+		if e := s.Encode.Of(name); e.Fills() {
+			n := len(slices.DeleteFunc(raw.Column(i), func(v float64) bool { return !job.Missing(v) }))
+			all = append(all, fmt.Sprintf("%d have no %q (%v stands for it)", n, name, *e.Fill.With))
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("of %s %s", words.Count(int64(s.Reference.N), "reference row"), strings.Join(all, ", "))}
+}
+
+// leastNoticed is the least number of reference rows that show an identifier: independent rows have this many
+// different values in order with a probability of about 10⁻¹⁸.
+const leastNoticed = 20
+
+// noticed are remarks about the values of used columns on the reference rows, which are in order.
+func (s *Survey) noticed() (all []string) {
+	if s.Reference.N < leastNoticed {
+		return nil
+	}
+	rows := fmt.Sprintf("on all %d reference rows", s.Reference.N)
+	for _, i := range s.Used[:len(s.Features)] {
+		name, column := s.Columns[i], s.Reference.Column(i)
+		if how := identifies(name, column, s.Roles.Rows); how != "" {
+			all = append(all, fmt.Sprintf("column %q looks like an identifier: its values are whole numbers, all different %s, and %s; fresh rows have others, so leave it out (exclude), unless it is a quantity", name, rows, how))
+		}
+	}
+	y := s.Reference.Column(len(s.Columns) - 1)
+	low, high := slices.Min(y), slices.Max(y)
+	if !slices.ContainsFunc(y, func(v float64) bool { return v != low && v != high }) {
+		all = append(all, fmt.Sprintf("the target %q has two values %s, %v and %v: predictions are numbers between classes, and with a tolerance of half the difference or more one constant is never off by more", s.Target.Name, rows, low, high))
+	}
+	return all
+}
+
+// idName is the name of a column of identifiers.
+var idName = regexp.MustCompile(`^(?i:id|uuid|guid|row_?(id|number|num|no))$|(?i:[_. -]id)$|[a-z]I[dD]$`)
+
+// identifies says why a column of a sample of n rows looks like an identifier; "": it does not.
+func identifies(name string, column []float64, n int64) string {
+	sorted := slices.Sorted(slices.Values(column))
+	if len(slices.Compact(slices.Clone(sorted))) < len(column) || slices.ContainsFunc(column, func(v float64) bool { return v != math.Trunc(v) }) {
+		return ""
+	}
+	span := sorted[len(sorted)-1] - sorted[0]
+	switch {
+	case idName.MatchString(name):
+		return "so its name says"
+	case slices.IsSorted(column) && span <= 2*float64(n):
+		return "they count the rows"
+	}
+	return ""
+}

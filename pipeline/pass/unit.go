@@ -1,0 +1,90 @@
+package pass
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+)
+
+// CountUnits reads the rows of a job by units once, and returns the units of each role; nil without units.
+// Too few units are [job.ErrData].
+func CountUnits(ctx context.Context, j job.Job, src dataset.Source, res job.Resources) (*certify.UnitLedger, error) {
+	if !j.Unit.Given() {
+		return nil, nil
+	}
+	n := dataset.RowsOf(src)
+	s, err := sift(ctx, src, j.ForRows(n), dataset.Indices(len(src.Columns())), res.WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.roles.Roles(n, s.out)
+	return r.Units, err
+}
+
+// unitSums are the exact sums of losses of the rows of each unit. They merge.
+type unitSums struct {
+	ledger  certify.UnitLedger
+	train   map[uint64]*rowSums
+	holdout map[uint64]*certify.RiskSum // of predictions
+}
+
+// rowSums are sums over train rows.
+type rowSums struct{ draw, constant certify.RiskSum }
+
+// merge adds the rows of other.
+func (s *rowSums) merge(other *rowSums) error {
+	return errors.Join(s.draw.Merge(other.draw), s.constant.Merge(other.constant))
+}
+
+func newUnitSums(l *certify.UnitLedger) *unitSums {
+	if l == nil {
+		return nil
+	}
+	return &unitSums{*l, map[uint64]*rowSums{}, map[uint64]*certify.RiskSum{}}
+}
+
+// sumOf is a unit's sum, which is begun if there is none.
+func sumOf[S any](of map[uint64]*S, unit uint64) *S {
+	if of[unit] == nil {
+		of[unit] = new(S)
+	}
+	return of[unit]
+}
+
+// merge adds the rows of other; nil has none.
+func (u *unitSums) merge(other *unitSums) error {
+	if u == nil {
+		return nil
+	}
+	var err error
+	for unit, s := range other.train {
+		err = cmp.Or(err, sumOf(u.train, unit).merge(s))
+	}
+	for unit, s := range other.holdout {
+		err = cmp.Or(err, sumOf(u.holdout, unit).Merge(*s))
+	}
+	return err
+}
+
+// tally adds the units to tallies, and returns the numbers of rows.
+func (u *unitSums) tally(to certify.Tallies) (train, holdout int64, err error) {
+	for _, s := range u.train {
+		train += s.draw.Count()
+		err = errors.Join(
+			err, to.At(certify.PredictorDraw, certify.RoleTrain).AddUnit(s.draw, false, false),
+			to.At(certify.PredictorConstant, certify.RoleTrain).AddUnit(s.constant, true, false))
+	}
+	for _, s := range u.holdout {
+		holdout += s.Count()
+		err = errors.Join(err, to.At(certify.PredictorMean, certify.RoleHoldout).AddUnit(*s, false, true))
+	}
+	if int64(len(u.train)) != u.ledger.Train || int64(len(u.holdout)) != u.ledger.Holdout {
+		err = errors.Join(err, fmt.Errorf("%w: %d train units and %d hold-out units, of %d and %d", job.ErrChanged, len(u.train), len(u.holdout), u.ledger.Train, u.ledger.Holdout))
+	}
+	return train, holdout, err
+}
