@@ -51,13 +51,12 @@ type swept struct {
 func sweep(ctx context.Context, b *bench) (string, error) {
 	t := newTable("set", "objective", "keys", "bound of a draw: median", "worst ÷ median", "draws miss", "hold-out bound", "predictions miss", "RMSE", "coverage of 95 % intervals", "half-width")
 	var sets []string
-	var promises [][]promise
+	var promises [][2]promise
 	for _, set := range sweepSets {
 		rows, err := measured.ReadDataset(ctx, filepath.Join(b.data, set.name))
 		if err != nil {
 			return "", err
 		}
-		var all []promise
 		for _, objective := range sweepObjectives {
 			var found []swept
 			for key := range min(b.rounds, set.keys, objective.keys) {
@@ -68,9 +67,10 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 				b.logf("%s %s %d: %+v", set.name, objective.name, key, s)
 				found = append(found, s)
 			}
-			all = append(all, t.swept(set.name, objective.name, found)...)
+			if shown := t.swept(set.name, objective.name, found); objective.name == "bound" {
+				sets, promises = append(sets, set.name), append(promises, shown)
+			}
 		}
-		sets, promises = append(sets, set.name), append(promises, all)
 	}
 	if err := save(promisePlot(sets, promises), filepath.Join(b.docs, "promises.png")); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func sweep(ctx context.Context, b *bench) (string, error) {
 }
 
 // swept adds the line of an objective, and returns its promises: of a draw, of predictions.
-func (t *table) swept(set, objective string, found []swept) []promise {
+func (t *table) swept(set, objective string, found []swept) [2]promise {
 	middle := func(of func(swept) float64) float64 {
 		values := make([]float64, len(found))
 		for i, s := range found {
@@ -97,7 +97,7 @@ func (t *table) swept(set, objective string, found []swept) []promise {
 	}
 	t.row(set, objective, strconv.Itoa(len(found)), number(draw.bound, "%.4f"), number(worst/draw.bound, "%.2f"), number(draw.risk, "%.4f"), number(held.bound, "%.4f"), fmt.Sprintf("%.4f", held.risk),
 		number(middle(func(s swept) float64 { return s.rmse }), "%.3f"), number(100*middle(func(s swept) float64 { return s.coverage }), "%.1f %%"), number(middle(func(s swept) float64 { return s.half }), "%.3f"))
-	return []promise{draw, held}
+	return [2]promise{draw, held}
 }
 
 // sweepRun trains on four fifths of the rows, and predicts the others.

@@ -20,24 +20,24 @@ type promise struct{ bound, risk float64 }
 // leastShown stands for every smaller share.
 const leastShown = 1e-4
 
-// promisePlot draws promises by set, from top to bottom, of draws and of predictions by each objective: a line
-// from each risk, a ring or a disc, to its bound, a bar.
-func promisePlot(sets []string, promises [][]promise) *plot.Plot {
+// promisePlot draws promises by set, from top to bottom, of draws and of predictions: a line from each risk, a ring
+// or a disc, to its bound, a bar.
+func promisePlot(sets []string, promises [][2]promise) *plot.Plot {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text = "What a certificate promises (bar), and what happens on rows kept apart (disc, ring)", "share of rows that are off by more than 0.6 standard deviations"
+	p.Title.Text, p.X.Label.Text = "What a certificate promises (bar), and what new rows show (ring, disc)", "share of rows that are off by more than 0.6 standard deviations"
 	p.Title.Padding = vg.Points(6)
 	p.X.Scale, p.X.Min, p.X.Max = plot.LogScale{}, leastShown, 1
 	p.X.Tick.Marker = plot.ConstantTicks{{Value: 1e-4, Label: "0.01 %"}, {Value: 1e-3, Label: "0.1 %"}, {Value: 1e-2, Label: "1 %"}, {Value: 1e-1, Label: "10 %"}, {Value: 1, Label: "100 %"}}
-	colours := []color.Color{color.NRGBA{0, 0x5f, 0x9e, 0xff}, color.NRGBA{0xd5, 0x5e, 0, 0xff}}
-	for k, name := range []string{"a draw, objective: bound", "predictions, objective: bound", "a draw, objective: elbo", "predictions, objective: elbo"} {
+	colours := []color.Color{color.NRGBA{0xd5, 0x5e, 0, 0xff}, color.NRGBA{0, 0x5f, 0x9e, 0xff}}
+	for k, name := range []string{"a random draw", "predictions"} {
 		var risks, bounds plotter.XYs
 		for i, of := range promises {
-			y := float64(len(sets)-1-i) + 0.12*(1.5-float64(k))
+			y := float64(len(sets)-1-i) + 0.2*(0.5-float64(k))
 			risks, bounds = append(risks, plotter.XY{X: max(leastShown, of[k].risk), Y: y}), append(bounds, plotter.XY{X: of[k].bound, Y: y})
-			p.Add(&plotter.Line{XYs: plotter.XYs{risks[i], bounds[i]}, LineStyle: draw.LineStyle{Color: colours[k/2], Width: vg.Points(1)}})
+			p.Add(&plotter.Line{XYs: plotter.XYs{risks[i], bounds[i]}, LineStyle: draw.LineStyle{Color: colours[k], Width: vg.Points(1)}})
 		}
-		disc := &plotter.Scatter{XYs: risks, GlyphStyle: draw.GlyphStyle{Color: colours[k/2], Radius: vg.Points(3), Shape: []draw.GlyphDrawer{draw.RingGlyph{}, draw.CircleGlyph{}}[k%2]}}
-		p.Add(disc, &plotter.Scatter{XYs: bounds, GlyphStyle: draw.GlyphStyle{Color: colours[k/2], Radius: vg.Points(4), Shape: bar{}}})
+		disc := &plotter.Scatter{XYs: risks, GlyphStyle: draw.GlyphStyle{Color: colours[k], Radius: vg.Points(3), Shape: []draw.GlyphDrawer{draw.RingGlyph{}, draw.CircleGlyph{}}[k]}}
+		p.Add(disc, &plotter.Scatter{XYs: bounds, GlyphStyle: draw.GlyphStyle{Color: colours[k], Radius: vg.Points(4), Shape: bar{}}})
 		p.Legend.Add(name, disc)
 	}
 	names := slices.Clone(sets)

@@ -11,7 +11,7 @@ import (
 // at once with confidence 1−δ.
 //
 // This requires that each number is fixed before anything is known of its certificate's bound, and
-// given once. No single document can show it: see docs/certificate.md.
+// given once. No single document can show it: see docs/explanation/certificate.md.
 type Sequence struct {
 	Name   string `json:"name"`   // tells the sequences of one log apart
 	Number int64  `json:"number"` // k, 1 to [MaxNumber]

@@ -28,7 +28,7 @@ func (a Rank) compare(b Rank) int {
 // RoleHasher computes the keyed hash of ordinals: the first 8 bytes, big
 // endian, of SHA-256("pacsgp/roles/1" 0x00 ‖ key ‖ 0x00 ‖ ordinal as 8 bytes big
 // endian). Roles depend on it and on nothing else: neither files nor workers choose who is
-// certified on. Who may sort the rows by their values does (docs/certificate.md).
+// certified on. Who may sort the rows by their values does (docs/explanation/certificate.md).
 type RoleHasher struct{ buf []byte }
 
 // NewRoleHasher returns the hasher of a key.

@@ -70,7 +70,7 @@ func orderOf(rows dataset.RawRows) certify.Series {
 	return targets.Series
 }
 
-// A walk and a likeness at a greater lag are suspicious; the walk is not when its rows were shuffled, as docs/certificate.md says.
+// A walk and a likeness at a greater lag are suspicious; the walk is not when its rows were shuffled, as docs/explanation/certificate.md says.
 func TestDependenceIsSuspicious(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	noise, walk := make([]float64, 2000), make([]float64, 2000)
