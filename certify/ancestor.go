@@ -9,7 +9,7 @@ import (
 
 // An Ancestor is the model of an earlier certificate with which training began. Q may
 // begin anywhere, since no part of an ancestor, not even its inducing points, enters P
-// (docs/proofs.md). But no ancestor may have been trained on hold-out rows.
+// (docs/explanation/theory.md). But no ancestor may have been trained on hold-out rows.
 type Ancestor struct {
 	Certificate string `json:"certificate"` // its id
 	Model       string `json:"model"`       // SHA-256 of the file

@@ -9,7 +9,7 @@ import (
 
 // A band bounds the probability to be beyond a threshold, for all thresholds at once, by the number
 // k of n independent draws that are beyond it: the bound is the limit at the first rank not below k
-// (Berk and Jones 1979, one-sided; docs/proofs.md, 19). The limits are those of Clopper and Pearson
+// (Berk and Jones 1979, one-sided; docs/explanation/theory.md, 19). The limits are those of Clopper and Pearson
 // at one local level, at ranks that follow from n.
 type band struct {
 	level  float64   // 0: there are no ranks

@@ -79,7 +79,7 @@ const (
 //
 //	Π (b + (1 − X)/(1 − k/n)) / (b + 1)
 //
-// over the losses X is proven to be at least 1/(δ·share); 1 if there is no such k (docs/proofs.md,
+// over the losses X is proven to be at least 1/(δ·share); 1 if there is no such k (docs/explanation/theory.md,
 // 13). A spread without losses, and a share or δ out of range, NaN included, are errors.
 func BettingUpper(losses *Spread, delta float64, share Share) (float64, error) {
 	var parts uint64
@@ -134,7 +134,7 @@ func (s *Spread) wins(n, k int64, target *big.Float) bool {
 }
 
 // wealth returns a lower bound on the logarithm of the wealth of the stake b, a power of two, for a
-// mean loss of k/n: a sum of float64 logarithms, less a bound on its error (docs/proofs.md, 13).
+// mean loss of k/n: a sum of float64 logarithms, less a bound on its error (docs/explanation/theory.md, 13).
 func (s *Spread) wealth(b float64, n, k int64) float64 {
 	ratio := float64(n) / float64(n-k)
 	var sum, size float64

@@ -13,7 +13,7 @@ import (
 // on the probability p of n independent events of which k happened: with confidence
 // 1 − δ·share, p is not above it. At the returned float64 the tail is proven to be
 // smaller than δ·share. It is above the limit by less than 10⁻¹² of it for n below 10⁹
-// and δ below ½, and never above Chernoff's bound (docs/proofs.md, 13). It is 1 for
+// and δ below ½, and never above Chernoff's bound (docs/explanation/theory.md, 13). It is 1 for
 // k = n. Numbers out of range, NaN included, are an error.
 func BinomialUpper(k, n int64, delta float64, share Share) (float64, error) {
 	if n < 1 || k < 0 || k > n {
@@ -110,7 +110,7 @@ const lnTwoPiHalvesText = "0.918938533204672741780329736405617639861397473637783
 
 // lnFactorial returns a lower and an upper bound on ln n!, less than 10⁻²⁵ apart:
 // the logarithm of the product for n < 64, and Stirling's series above, whose
-// partial sums are alternately too high and too low (docs/proofs.md, 13).
+// partial sums are alternately too high and too low (docs/explanation/theory.md, 13).
 func lnFactorial(n int64) (low, up *big.Float) {
 	const small = 64
 	room, x := pow2(-150), empty() // far above the rounding of every logarithm below

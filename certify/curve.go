@@ -10,7 +10,7 @@ import (
 
 // curve bounds how often the predictor is off by more than a tolerance, at every tolerance at once,
 // on the conditions of holdout. So the interval mean ± tolerance covers a share of 1 less the bound
-// (docs/proofs.md, 19). Its bound in the document is that at the loss's tolerance.
+// (docs/explanation/theory.md, 19). Its bound in the document is that at the loss's tolerance.
 func curve() method {
 	return method{id: MethodCurve, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
 		t := ev.Tallies.Of(needs.Predictor, needs.Role)

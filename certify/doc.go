@@ -13,7 +13,7 @@
 // before the rows were seen (a union over the grid of all θ).
 //
 // Every number errs outwards: a term of an upper bound is never below its exact
-// value, a term of a lower bound never above. docs/proofs.md proves
+// value, a term of a lower bound never above. docs/explanation/theory.md proves
 // each rounding bound. The package computes with integers, with math/big and
 // with single float64 operations only, so that a certificate can be recomputed
 // bit for bit on every platform. It imports the standard library and nothing

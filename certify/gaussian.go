@@ -7,7 +7,7 @@ import (
 )
 
 // klSlack is added to the computed KL, as klSlack·(1 + KL). It covers rounding
-// many times over (docs/proofs.md, 8).
+// many times over (docs/explanation/theory.md, 8).
 const klSlack = 1e-9
 
 // MaxInducing is the largest number of inducing points, of a job, a model file and the

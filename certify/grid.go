@@ -38,7 +38,7 @@ const maxWidthSteps = 1 << 40
 //
 // K being [Grid.Spacing]. The centre may be either of the two places for peaks beside
 // an estimate: the larger of a value's two weights, added up over all values, is at
-// most 1 (docs/proofs.md, 7).
+// most 1 (docs/explanation/theory.md, 7).
 type Grid struct {
 	Min    float64 `json:"min"`
 	Step   float64 `json:"step"`

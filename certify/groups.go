@@ -20,7 +20,7 @@ const (
 
 // groups bounds the risk of the predictor for each group of rows, on the conditions of holdout. Given
 // which rows are of a group, its rows are independent draws of the law of that group
-// (docs/proofs.md, 22). Its bound in the document is the largest of all groups.
+// (docs/explanation/theory.md, 22). Its bound in the document is the largest of all groups.
 func groups() method {
 	return method{id: MethodGroups, needs: TallyKey{PredictorMean, RoleHoldout}, claims: func(ev Evidence, needs TallyKey, share Share) ([]Claim, error) {
 		t := ev.Tallies.Of(needs.Predictor, needs.Role)

@@ -6,7 +6,7 @@ import (
 )
 
 // klError bounds the error of relativeEntropy: |computed − exact| < 2⁻²²⁰
-// (docs/proofs.md, 4).
+// (docs/explanation/theory.md, 4).
 const klError = -220
 
 // KL returns the relative entropy of Bernoulli laws, in nats,
@@ -50,7 +50,7 @@ func relativeEntropy(q, p float64) *big.Float {
 //	sup { p ∈ [q, 1] : kl(q‖p) ≤ c }
 //
 // It is never below the supremum, and above it by at most an ulp for c ≥ 2⁻¹⁰⁰
-// (docs/proofs.md, 5): the computed kl(q‖p), less a bound on its rounding error,
+// (docs/explanation/theory.md, 5): the computed kl(q‖p), less a bound on its rounding error,
 // reaches c at the result and not at its lower neighbour.
 // It is q for c = 0 and 1 for q = 1 or c = +Inf. It requires 0 ≤ q ≤ 1 and
 // c ≥ 0 and panics otherwise, NaN included.

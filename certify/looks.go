@@ -10,7 +10,7 @@ import (
 // are missed: one of n+1 answers. With train rows, coins and the analyst's strategy fixed,
 // his possible jobs form a tree with n+1 branches at each look. The first look spends
 // 19/20 of δ. Look j ≥ 2 spends the part 1/(10j(j+1)), divided by the number of paths to
-// it. Together they spend at most δ (docs/proofs.md, 14).
+// it. Together they spend at most δ (docs/explanation/theory.md, 14).
 //
 // Which looks there were is the maker's word: they are counted in the log of the output, and only
 // those at identical rows.

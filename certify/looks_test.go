@@ -20,7 +20,7 @@ func look(j int, n int64, delta float64) Delta {
 }
 
 // Ten misses among 1,200 rows, δ = 0.01: the limits of Clopper and Pearson at the levels of
-// docs/proofs.md, 14, rounded to four decimals.
+// docs/explanation/theory.md, 14, rounded to four decimals.
 func TestLooksArePaid(t *testing.T) {
 	for j, want := range map[int]float64{1: 0.0170, 2: 0.0307, 3: 0.0389, 5: 0.0535, 10: 0.0859} {
 		d := look(j, 1200, 0.01)

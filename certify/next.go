@@ -8,7 +8,7 @@ import (
 
 // This file and alarm.go test a fixed predictor on rows that came after it was
 // published. Independence is not assumed: each row may depend on all before. The proofs are in
-// docs/proofs.md, 18.
+// docs/explanation/theory.md, 18.
 
 // nextRates are the λ of [NextBound], as −λ: 4·2^(−j/2), j = 0 … 15.
 func nextRates() []float64 {

@@ -269,7 +269,7 @@ func TestAlarmOnDays(t *testing.T) {
 	}
 }
 
-// The line of days until the alarm in docs/proofs.md.
+// The line of days until the alarm in docs/explanation/theory.md.
 func TestAlarmDelaysOnDays(t *testing.T) {
 	const bound, runs = .05, 100
 	rng := rand.New(rand.NewPCG(27, 6))
@@ -295,12 +295,12 @@ func TestAlarmDelaysOnDays(t *testing.T) {
 			line += fmt.Sprintf(" %d, %d |", all[runs/2], all[runs*9/10])
 		}
 	}
-	text, err := os.ReadFile("../docs/proofs.md")
+	text, err := os.ReadFile("../docs/explanation/theory.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), line) {
-		t.Errorf("docs/proofs.md has another line of delays than\n%s", line)
+		t.Errorf("docs/explanation/theory.md has another line of delays than\n%s", line)
 	}
 }
 
@@ -330,7 +330,7 @@ func delay(t *testing.T, bound, times float64, before int, rng *rand.Rand) int {
 	return int(a.Raised) - before
 }
 
-// The table of delays in docs/proofs.md.
+// The table of delays in docs/explanation/theory.md.
 func TestAlarmDelays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some million rows, for a minute: the nightly suite has them")
@@ -352,12 +352,12 @@ func TestAlarmDelays(t *testing.T) {
 		}
 		table.WriteString("\n")
 	}
-	text, err := os.ReadFile("../docs/proofs.md")
+	text, err := os.ReadFile("../docs/explanation/theory.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), table.String()) {
-		t.Errorf("docs/proofs.md has another table of delays than\n%s", table.String())
+		t.Errorf("docs/explanation/theory.md has another table of delays than\n%s", table.String())
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 // precision is the number of mantissa bits of every intermediate big.Float.
 // Each operation +, −, ×, ÷, √ of math/big is correctly rounded, so that its
-// relative error is at most u = 2⁻²⁵⁶ (docs/proofs.md, 1).
+// relative error is at most u = 2⁻²⁵⁶ (docs/explanation/theory.md, 1).
 const precision = 256
 
 // ln2Text is ln 2 to 288 bits; as a big.Float it is off by at most u ln 2.
@@ -44,7 +44,7 @@ func upward(x *big.Float) float64 {
 //
 // With x = m·2^e and √½ ≤ m < √2 it is e ln 2 + 2 artanh z, z = (m−1)/(m+1), by
 // the series of artanh, whose terms have one sign and fall by z² < 0.0295
-// (docs/proofs.md, 2).
+// (docs/explanation/theory.md, 2).
 func ln(x *big.Float) *big.Float {
 	m := empty()
 	e := x.MantExp(m) // ½ ≤ m < 1
@@ -84,7 +84,7 @@ func artanh(z *big.Float) *big.Float {
 // expNegUp returns an upper bound on exp(−x) for x ≥ 0, relatively loose by
 // less than 2⁻¹⁹⁰ for x ≤ 128 and equal to 2⁻¹⁸⁴ above (exp(−128) < 2⁻¹⁸⁴).
 //
-// exp(−x) = (exp(−x/2⁸))^(2⁸), the inner one by Taylor's series (docs/proofs.md, 3).
+// exp(−x) = (exp(−x/2⁸))^(2⁸), the inner one by Taylor's series (docs/explanation/theory.md, 3).
 func expNegUp(x *big.Float) *big.Float {
 	if x.Cmp(exact(128)) > 0 {
 		return pow2(-184)

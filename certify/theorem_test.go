@@ -50,7 +50,7 @@ func TestExponentialMomentIsAtMostXi(t *testing.T) {
 	}
 }
 
-// docs/proofs.md, 6: Σ_k C(n,k) k^k (n−k)^(n−k) = Σ_i n^(n−i) n!/(n−i)!, in integers.
+// docs/explanation/theory.md, 6: Σ_k C(n,k) k^k (n−k)^(n−k) = Σ_i n^(n−i) n!/(n−i)!, in integers.
 func TestCauchyIdentity(t *testing.T) {
 	power := func(a, b int64) *big.Int { return new(big.Int).Exp(big.NewInt(a), big.NewInt(b), nil) }
 	for n := int64(1); n <= 60; n++ {

@@ -29,7 +29,7 @@ func LnXi(n int64) float64 {
 const xiBits = 62
 
 // xi returns an upper bound on ξ(n), 1 ≤ n ≤ XiLimit. By Cauchy's identity
-// (docs/proofs.md, 6)
+// (docs/explanation/theory.md, 6)
 //
 //	ξ(n) = Σ_{i=0}^{n} t_i,  t_0 = 1,  t_{i+1} = t_i (n−i)/n
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/pacsgp/pacsgp/model/internal/linalg"
 )
 
-// The bounds here are proven in docs/proofs.md, section 10. All lengths are Euclidean,
+// The bounds here are proven in docs/explanation/theory.md, section 10. All lengths are Euclidean,
 // all matrix norms Frobenius' unless said otherwise, and everything is in scaled units.
 // They hold if L Lᵀ − K_ZZ is positive semi-definite, for then |φ(x)| ≤ σ at every x.
 

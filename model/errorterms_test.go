@@ -11,11 +11,11 @@ import (
 	"github.com/pacsgp/pacsgp/model/kernel"
 )
 
-// provenErrors reads the constants of a family from the table of docs/proofs.md, section
+// provenErrors reads the constants of a family from the table of docs/explanation/theory.md, section
 // 10: name, ρ, a supremum, C₁, a supremum, C₂, R, P.
 func provenErrors(t *testing.T, f *kernel.Family) (e kernel.Errors) {
 	t.Helper()
-	proofs, err := os.ReadFile("../docs/proofs.md")
+	proofs, err := os.ReadFile("../docs/explanation/theory.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,15 +26,15 @@ func provenErrors(t *testing.T, f *kernel.Family) (e kernel.Errors) {
 		}
 		numbers := strings.Join([]string{cells[2], cells[4], cells[6], cells[7], cells[8]}, " ")
 		if _, err := fmt.Sscanf(numbers, "%g %g %g %g P = %g", &e.Root, &e.Shift, &e.Scale, &e.Last, &e.Vanish); err != nil {
-			t.Fatalf("constants of %s in docs/proofs.md, %q: %v", f.Name, numbers, err)
+			t.Fatalf("constants of %s in docs/explanation/theory.md, %q: %v", f.Name, numbers, err)
 		}
 		return e
 	}
-	t.Fatalf("docs/proofs.md, section 10, has no constants of %s", f.Name)
+	t.Fatalf("docs/explanation/theory.md, section 10, has no constants of %s", f.Name)
 	return e
 }
 
-// The bounds are those of docs/proofs.md, section 10, computed here a second time by plain
+// The bounds are those of docs/explanation/theory.md, section 10, computed here a second time by plain
 // loops, term by term: so that none can be lost where rounding errors happen to be far
 // below it. Each term is made large enough to be seen by the posterior or by hand.
 func TestErrorTermsAreThoseOfTheProof(t *testing.T) {

@@ -104,7 +104,7 @@ func (r *Predictor) use(w way) {
 func (r *Predictor) Close() { r.pool.Close() }
 
 // Laws are the laws of f(x) under Q at some rows, in scaled units: computed means and variances,
-// and bounds on their rounding errors. The bounds are proven (docs/proofs.md, 10) for posteriors
+// and bounds on their rounding errors. The bounds are proven (docs/explanation/theory.md, 10) for posteriors
 // that pass [Posterior.JitterCheck]; NaN and infinities say that nothing is known.
 type Laws struct {
 	Mean, Variance           []float64

@@ -270,7 +270,7 @@ func (m mutant) overlay(t *testing.T, root string) string {
 	return overlay
 }
 
-// errorTermMutants lack a term of the bounds of docs/proofs.md, section 10. Rounding errors
+// errorTermMutants lack a term of the bounds of docs/explanation/theory.md, section 10. Rounding errors
 // lie so far below most terms that only a second computation of the bounds sees them.
 func errorTermMutants() []mutant {
 	const terms, defect = "TestErrorTermsAreThoseOfTheProof", "TestDefectHoldsWhatTheFactorsLeave"

@@ -29,7 +29,7 @@ type Family struct {
 // Equal reports whether both are the same family.
 func (f Family) Equal(other Family) bool { return f.Name == other.Name }
 
-// Errors bound the rounding of values: docs/proofs.md, section 10. Distances p are
+// Errors bound the rounding of values: docs/explanation/theory.md, section 10. Distances p are
 // √(Stretch·t), with the profile's stretch.
 type Errors struct {
 	// Of a block. A distance that is off by Δ + δp moves a value v by at most

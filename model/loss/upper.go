@@ -18,7 +18,7 @@ type Laws struct {
 }
 
 // An Upper bounds losses from above, for the stored numbers in exact arithmetic
-// (docs/proofs.md, 10). It is for one goroutine.
+// (docs/explanation/theory.md, 10). It is for one goroutine.
 type Upper struct {
 	loss     Loss
 	accuracy float64

@@ -35,7 +35,7 @@ func (g GridDecl) Expected(name string) certify.Parameter {
 func (g GridDecl) Peak(at float64) int { return g.place(math.Round, at) }
 
 // PeaksBeside are the two places beside an estimate; verification accepts either.
-// The weights pay for the choice (docs/proofs.md, 7).
+// The weights pay for the choice (docs/explanation/theory.md, 7).
 func (g GridDecl) PeaksBeside(at float64) (below, above int) {
 	return g.place(math.Floor, at), g.place(math.Ceil, at)
 }

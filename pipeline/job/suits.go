@@ -86,7 +86,7 @@ func (j Job) BearsBetween(least, most float64) error {
 
 // fineEnough reports whether raw predictions can be written down without
 // spoiling the loss: their rounding must be less than a billionth of the
-// tolerance. docs/proofs.md, section 10.
+// tolerance. docs/explanation/theory.md, section 10.
 func fineEnough(target Affine, l certify.Loss) bool {
 	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
 }

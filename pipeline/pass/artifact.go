@@ -117,7 +117,7 @@ func (m ModelMeta) FeatureNames() []string {
 var errNumbers = errors.New("no certificate for these numbers")
 
 // checkNumbers checks the premise of the proofs about the model's stored numbers: the
-// jitter condition (docs/proofs.md, 10).
+// jitter condition (docs/explanation/theory.md, 10).
 func checkNumbers(m Model) (certify.JitterCheck, error) {
 	check, limit, err := m.Posterior.JitterCheck()
 	if err != nil {

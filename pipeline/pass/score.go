@@ -164,7 +164,7 @@ func (w *Workspace) off(s Scored, i int) float64 {
 	if !(err <= w.Of.accuracy) {
 		return math.Inf(1)
 	}
-	room := err + float64(6*0x1p-53*(math.Abs(m)+math.Abs(y))) // as of losses: docs/proofs.md, 10
+	room := err + float64(6*0x1p-53*(math.Abs(m)+math.Abs(y))) // as of losses: docs/explanation/theory.md, 10
 	return math.Abs(m-y) + room + w.Of.accuracy
 }
 

@@ -105,7 +105,7 @@ def tolerance(loss, target):
 
 def fine_enough(target, loss):
     """Whether predictions can be written down without spoiling the loss: their rounding is
-    less than a billionth of the tolerance (proofs.md, 10)."""
+    less than a billionth of the tolerance (theory.md, 10)."""
     size = abs(target["centre"]) + 10 * target["scale"]
     return math.nextafter(size, math.inf) - size <= 1e-9 * (math.inf if loss["kind"] == "relative" else tolerance(loss, target))
 

@@ -43,7 +43,7 @@ type kernelBlock struct {
 //
 //	√(variance·dst[i, j])·(C₁Δ + C₂δ) + dst[i, j]·Ru + variance·2⁻⁴⁰⁰
 //
-// with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/proofs.md, section 10. Rows should spread
+// with C₁ = 1.25, 0.46, 0.37 and C₂ = 1.5, 1.03, 1.15: docs/explanation/theory.md, section 10. Rows should spread
 // over no more than some thousand length scales. Values at a place where exp is below 2⁻⁴⁹⁷ become 0 or err by as much. A NaN in either
 // row gives NaN; an infinite distance gives 0; scaled elements must not overflow. An element
 // depends on its two rows and c alone, and not on their order.

@@ -48,7 +48,7 @@ var allProfiles = map[string]*Profile{
 	"squared-exponential": SquaredExponential, "Matérn 3/2": Matern32, "Matérn 5/2": Matern52, "no assembly": plain,
 }
 
-// provenErrors are the constants of docs/proofs.md, section 10.
+// provenErrors are the constants of docs/explanation/theory.md, section 10.
 var provenErrors = map[*Profile]struct{ shift, scale, last float64 }{
 	SquaredExponential: {1.25, 1.5, 3.4}, Matern32: {0.46, 1.03, 5.4}, Matern52: {0.37, 1.15, 7.4}, plain: {0.46, 1.03, 5.4},
 }

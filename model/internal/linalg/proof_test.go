@@ -250,7 +250,7 @@ func ratioError(i int) float64 {
 	return g.off/(g.low-g.off) + 2*unit // times inverse, and the remainder's part of that
 }
 
-// The errors that the bounds on losses and on kernel values rest on (docs/proofs.md, 10), in units
+// The errors that the bounds on losses and on kernel values rest on (docs/explanation/theory.md, 10), in units
 // of 2⁻⁵³: relative ones, and of Φ absolute ones too, of Φ(−t) and of 1 − Φ(−t).
 func TestFunctionErrorsAreProven(t *testing.T) {
 	e, g := expError(), gaussRatio()
