@@ -67,17 +67,17 @@
 //     it needs. A new predictor is a line in certify/tally.go; a statistic other than a sum of
 //     losses is a field of Tally there, with its bytes, its check and the field of Guarantee
 //     that states it; rowPass fills both. Its form goes to certify/schema.json, its proof to
-//     docs/explanation/theory.md, its formula to docs/format.md, its class to a file of python/pacsgp and to
+//     docs/explanation/theory.md, its formula to docs/reference/formats.md, its class to a file of python/pacsgp and to
 //     METHODS of methods.py.
 //   - a kernel: a file of model/kernel with a Family, whose Profile is value and slope as
 //     functions of the squared scaled distance, and its exact values in testdata there; a
 //     line in kernel.Families; its name in certify/kernel.go and certify/schema.json; the
 //     constants of its errors in the table of docs/explanation/theory.md, section 10; its formula in
-//     docs/format.md, section 3, and FAMILIES of python/pacsgp. Assembly is an entry of the
+//     docs/reference/formats.md, section 3, and FAMILIES of python/pacsgp. Assembly is an entry of the
 //     panels of model/internal/linalg/set_amd64.go, and may come later.
 //   - a loss: a file of model/loss with all that loss.Loss asks for, and a line in its list;
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
-//     in docs/format.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
+//     in docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
 //   - a method of training: a name in job/method.go, and a case of collapsed in fit/method.go with its objective
 //     of package model; its name in docs/job.md and python/pacsgp.
 //   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder

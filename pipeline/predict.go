@@ -36,7 +36,7 @@ type Prediction struct {
 
 // FarScales is the distance of a feature from its centre, in scales, beyond which a row is far from
 // the reference rows. Centre and scale are their mean and deviation, unless they were declared:
-// docs/format.md, 3.
+// docs/reference/formats.md, 3.
 const FarScales = 10
 
 // Predict predicts every row of a source, in order. The source's columns must be the model's

@@ -46,14 +46,14 @@ func byDay(j *job.Job) {
 	j.Guarantees, j.Unit = nil, job.UnitDecl{Columns: []string{"day"}}
 }
 
-// unitHash is the hash of docs/format.md.
+// unitHash is the hash of docs/reference/formats.md.
 func unitHash(v float64) uint64 {
 	text := binary.LittleEndian.AppendUint64([]byte("pacsgp/roles/unit/1\x00pacsgp\x00"), math.Float64bits(v))
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// The hash and the label of docs/format.md.
+// The hash and the label of docs/reference/formats.md.
 func TestUnitHashVectors(t *testing.T) {
 	if got := unitHash(1440); got != 0xa80bd4872d2e7f13 {
 		t.Errorf("hash of 1440: %x", got)

@@ -13,7 +13,7 @@ import (
 )
 
 // A certificateRow is a certificate as one row: the numbers to select, sort and join by, and
-// the whole document. docs/format.md has its columns. Null means that the certificate has no such
+// the whole document. docs/reference/formats.md has its columns. Null means that the certificate has no such
 // value.
 type certificateRow struct {
 	Certificate string `parquet:"certificate"` // SHA-256 of the document

@@ -1,5 +1,5 @@
 // Package sink turns artifacts into bytes and back: the model file, and the certificate as one
-// row of Parquet. docs/format.md is the specification; this package is one implementation of
+// row of Parquet. docs/reference/formats.md is the specification; this package is one implementation of
 // it.
 //
 // The same artifact gives the same bytes. Bytes are checked before they are believed: nothing

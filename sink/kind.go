@@ -109,7 +109,7 @@ func KindOf(data []byte) string {
 func IsModel(data []byte) bool { return isParquet(data) && !IsCertificateRow(data) }
 
 // isForeign reports whether data are a whole Parquet file without the seal of models and
-// certificates (docs/format.md).
+// certificates (docs/reference/formats.md).
 func isForeign(data []byte) bool {
 	return isParquet(data) && bytes.HasSuffix(data, []byte("PAR1")) && !bytes.Contains(data, []byte("pacsgp-sha256"))
 }

@@ -152,7 +152,7 @@ func parseMeta(data []byte) (pass.ModelMeta, error) {
 		return meta, err
 	}
 	if !bytes.Equal(canonical, data) {
-		return meta, errors.New("the JSON is not in the canonical form of docs/format.md")
+		return meta, errors.New("the JSON is not in the canonical form of docs/reference/formats.md")
 	}
 	return meta, checkMeta(meta)
 }

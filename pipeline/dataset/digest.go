@@ -8,7 +8,7 @@ import (
 )
 
 // SampleDigest combines the digests of all shards, in order, into that of the sample.
-// docs/format.md, section "Sample digest", specifies both. They depend on no names of files
+// docs/reference/formats.md, section "Sample digest", specifies both. They depend on no names of files
 // or columns.
 func SampleDigest(shards []job.Digest) job.Digest {
 	sample := sha256.New()

@@ -68,7 +68,7 @@ func (r RawRows) Ranked(of []int64, ranks []Rank) RawRows {
 }
 
 // Standardise returns the mean and the population standard deviation of the usual
-// values of x, by plain sums in order: docs/format.md, section "Scaling". A column of one
+// values of x, by plain sums in order: docs/reference/formats.md, section "Scaling". A column of one
 // value has scale 0 exactly.
 func Standardise(x []float64) job.Affine {
 	if slices.Min(x) == slices.Max(x) {

@@ -11,7 +11,7 @@ import (
 
 // A Multiset is a digest of values in any order: the sum of their hashes. Neither the order of
 // rows, nor files, row groups, workers or features change it, so that attempts on the same rows
-// are counted under it. docs/format.md, section "Digest of the targets", specifies it.
+// are counted under it. docs/reference/formats.md, section "Digest of the targets", specifies it.
 //
 // The sum of hashes is weaker than a hash: somebody may construct two multisets of one sum. That
 // only makes a count larger; the sample digest identifies the rows of a certificate.

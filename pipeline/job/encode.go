@@ -108,7 +108,7 @@ func (e *Encoding) String() string {
 	return words.Count(len(e.OneHot), "level")
 }
 
-// Put writes the inputs of a value of a feature: docs/format.md, 4.8.
+// Put writes the inputs of a value of a feature: docs/reference/formats.md, 4.8.
 func (e *Encoding) Put(dst []float64, v float64, of Affine) {
 	if e.flags() {
 		dst[e.Width()-1] = 0

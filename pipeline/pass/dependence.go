@@ -7,7 +7,7 @@ import (
 )
 
 // A Series is a [certify.Series] of consecutive rows, with the numbers at both ends to join the
-// series of shards: small row groups hide nothing. docs/format.md, section 7, specifies it.
+// series of shards: small row groups hide nothing. docs/reference/formats.md, section 7, specifies it.
 type Series struct {
 	certify.Series
 

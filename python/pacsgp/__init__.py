@@ -1,6 +1,6 @@
 """Certified Gaussian processes without the Go program: predictions, and the independent verifier.
 
-A second implementation of docs/format.md on pyarrow and numpy, and SciPy where certificates are
+A second implementation of docs/reference/formats.md on pyarrow and numpy, and SciPy where certificates are
 checked against rows. It shares no code with the Go program, so that one need not trust either.
 docs/howto/python.md shows how it is used.
 """

@@ -1,4 +1,4 @@
-"""The bound on the mean of losses that are not 0 or 1, by betting against it (format.md, 6.4)."""
+"""The bound on the mean of losses that are not 0 or 1, by betting against it (formats.md, 6.4)."""
 import math
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The arithmetic of the bounds (format.md, 6)."""
+"""The arithmetic of the bounds (formats.md, 6)."""
 import functools
 import math
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
@@ -25,7 +25,7 @@ def precise(check):
 
 
 def gaussian_kl(model):
-    """KL(N(m, CC') || N(0, I)) in nats (format.md, 6.1): squares without an error, and
+    """KL(N(m, CC') || N(0, I)) in nats (formats.md, 6.1): squares without an error, and
     one logarithm of the determinant."""
     every = np.concatenate([model.mean, model.c[np.tril_indices(len(model.mean))]])
     squares = Decimal(math.fsum(np.concatenate(exact_products(every, every))))
@@ -36,12 +36,12 @@ def gaussian_kl(model):
 
 
 def spacing(grid):
-    """K: peaks stand at indices that are multiples of it (format.md, 6.2)."""
+    """K: peaks stand at indices that are multiples of it (formats.md, 6.2)."""
     return int(max(1.0, min(float(grid["count"]), math.floor(0.25 / grid["step"] + 0.5))))
 
 
 def ln_inverse_weight(families, theta):
-    """ln 1/p of the kernel's family and of the hyper-parameters (format.md, 6.2)."""
+    """ln 1/p of the kernel's family and of the hyper-parameters (formats.md, 6.2)."""
     total = Decimal(families).ln()
     for p in theta:
         g, i = p["grid"], p["index"]
@@ -56,7 +56,7 @@ def ln_inverse_weight(families, theta):
 
 
 def ln_xi(n):
-    """ln of sum_k C(n,k) (k/n)^k (1-k/n)^(n-k) = sum_i n!/((n-i)! n^i) (format.md, 6.3)."""
+    """ln of sum_k C(n,k) (k/n)^k (1-k/n)^(n-k) = sum_i n!/((n-i)! n^i) (formats.md, 6.3)."""
     if n > XI_LIMIT:
         return Decimal(2).ln() + Decimal(n).ln() / 2
     total, term = Decimal(0), Decimal(1)

@@ -1,4 +1,4 @@
-"""Errors of the predictor at every tolerance at once (format.md, 6.8; theory.md, 19)."""
+"""Errors of the predictor at every tolerance at once (formats.md, 6.8; theory.md, 19)."""
 import math
 
 import numpy as np

@@ -34,14 +34,14 @@ def derive(model, job, cert, holds):
 
 
 def looked(cert):
-    """By how much looks divide the part of a hold-out (format.md, 6.6)."""
+    """By how much looks divide the part of a hold-out (formats.md, 6.6)."""
     earlier = cert["delta"].get("looks", {}).get("earlier", [])
     j = len(earlier) + 1
     return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
 
 
 def claims(cert, methods):
-    """The claims, each number from those before it (format.md, 6.4)."""
+    """The claims, each number from those before it (formats.md, 6.4)."""
     declared, n = Decimal(repr(float(cert["delta"]["declared"]))), unit.examples(cert["counts"], "training")
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
     shared = sum(weights[m.role] for m in methods)
@@ -63,7 +63,7 @@ def inside(cert):
 
 
 def assumptions(cert):
-    """What the claims rest on (format.md, 6.5)."""
+    """What the claims rest on (formats.md, 6.5)."""
     delta, counts, copies, training = cert["delta"], cert["counts"], cert["duplicates"], cert["publisher"]["training"]
     held, units = counts["holdout"] > 0, "units" in counts
     return [{"id": name, "checked": checked, **members(("fails", fails))} for applies, name, checked, fails in (
@@ -82,7 +82,7 @@ def assumptions(cert):
 
 
 def warnings(cert):
-    """The reasons to doubt (format.md, 6.6)."""
+    """The reasons to doubt (formats.md, 6.6)."""
     counts, copies, found = cert["counts"], cert["duplicates"], []
     attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[role] for role in ("prior", "training", "holdout"))
     if attempt > 1:

@@ -1,4 +1,4 @@
-"""Inputs of encoded features (format.md, 4.8)."""
+"""Inputs of encoded features (formats.md, 4.8)."""
 import math
 
 import numpy as np

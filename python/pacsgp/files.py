@@ -1,4 +1,4 @@
-"""Files of rows, read by Arrow's library: columns as float64 (format.md, 4.2)."""
+"""Files of rows, read by Arrow's library: columns as float64 (formats.md, 4.2)."""
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""Groups of rows (format.md, 6.9)."""
+"""Groups of rows (formats.md, 6.9)."""
 import numpy as np
 
 from .refusal import need

@@ -24,7 +24,7 @@ def mean_column(job):
 
 
 def for_rows(job, n):
-    """The job with the step (format.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
+    """The job with the step (formats.md, 6.2) and the methods (6.6) that it has on n rows, where it names none."""
     job = {**job}
     if not job["grid"]["step"]:
         job["grid"] = {**job["grid"], "step": 0.25 if n < 30_000 or "unit" in job else 0.05}
@@ -96,7 +96,7 @@ def reference_count(n, job):
 
 
 def inducing_most(job, n, d):
-    """The largest number of inducing points that the job allows for n train rows and d inputs (format.md, 2)."""
+    """The largest number of inducing points that the job allows for n train rows and d inputs (formats.md, 2)."""
     method = job["train"].get("method")
     if method in EXACT:
         return 4000

@@ -1,4 +1,4 @@
-"""Rows of the files of a lake (format.md, 4)."""
+"""Rows of the files of a lake (formats.md, 4)."""
 import re
 
 import numpy as np
@@ -19,7 +19,7 @@ class Lake:
     tolerated, the first one is an error."""
 
     tolerant = False
-    labels = ()  # columns that may be text, which is read as numbers (format.md, 4.4)
+    labels = ()  # columns that may be text, which is read as numbers (formats.md, 4.4)
     fills = frozenset()  # columns that may have missing values
     grouped = {}  # by column: the texts of its groups or levels by their numbers
 

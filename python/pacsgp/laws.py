@@ -93,7 +93,7 @@ def substitute(l, b):
 
 
 def check_jitter(model):
-    """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (format.md, 6.1): the residual in
+    """Whether ‖K_ZZ + jI − L Lᵀ‖ ≤ j/2 is proven (formats.md, 6.1): the residual in
     float64 and a bound on its rounding."""
     m = len(model.mean)
     squares = rounding = 0.0

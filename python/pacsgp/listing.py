@@ -1,4 +1,4 @@
-"""Which files a lake has, in the order of their rows, and what their paths say (format.md, 4.1 and 4.2)."""
+"""Which files a lake has, in the order of their rows, and what their paths say (formats.md, 4.1 and 4.2)."""
 import math
 import os
 import re

@@ -1,4 +1,4 @@
-"""Losses, and proven bounds on them (format.md, 5)."""
+"""Losses, and proven bounds on them (formats.md, 5)."""
 import math
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ def density(x):
 
 
 class Losses:
-    """Upper bounds on the expected loss of a draw of Q at each row (format.md, 5.3)."""
+    """Upper bounds on the expected loss of a draw of Q at each row (formats.md, 5.3)."""
 
     def __init__(self, model):
         loss, self.scale = model.loss, model.target["scale"]
@@ -107,7 +107,7 @@ class Losses:
         return np.where(t > 0, self.sloped(most, large, t) + move, 1.0)
 
     def sloped(self, g, s, t):
-        """An upper bound on E at one g, s, t, but for the rounding of Φ (format.md, 5.2)."""
+        """An upper bound on E at one g, s, t, but for the rounding of Φ (formats.md, 5.2)."""
         a, h, c = (-t - g) / s, -g / s, (t - g) / s
         if self.kind == "squared":
             size = (g * g + s * s) / (t * t)
@@ -121,7 +121,7 @@ class Losses:
 
 
 def exp_negative(x):
-    """exp(−x) for x ≥ 0, with the same bits everywhere (format.md, 5.4)."""
+    """exp(−x) for x ≥ 0, with the same bits everywhere (formats.md, 5.4)."""
     k = np.floor(x * 1.4426950408889634 + 0.5)
     k = np.where(x < 700, k, 0)
     r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
@@ -132,7 +132,7 @@ def exp_negative(x):
 
 
 def constant_loss(loss, y, c):
-    """A lower bound on the loss of predicting the constant c, in raw units (format.md, 5.4)."""
+    """A lower bound on the loss of predicting the constant c, in raw units (formats.md, 5.4)."""
     r, kind = c - y, loss["kind"]
     if KINDS[kind].counts:
         below, above = (loss["below"], loss["above"]) if kind == "band" else (loss["epsilon"] * (np.abs(y) if KINDS[kind].relative else 1),) * 2
@@ -147,12 +147,12 @@ def constant_loss(loss, y, c):
 
 
 def misfit(model, rows):
-    """How far the column of the mean is from the target, in deviations of it and at most 1 (format.md, 7)."""
+    """How far the column of the mean is from the target, in deviations of it and at most 1 (formats.md, 7)."""
     return np.minimum(np.abs(rows[-1] - rows[-2]) / model.target["scale"], 1.0)
 
 
 def best_constant(loss, targets):
-    """The best of 512 candidates on these targets (format.md, 6.4)."""
+    """The best of 512 candidates on these targets (formats.md, 6.4)."""
     ordered, width = np.sort(targets), max(loss.get("epsilon", 0.0), loss.get("above", 0.0))
     places = ordered[np.arange(256) * (len(ordered) - 1) // 255] + 0.0  # no -0
     if loss["kind"] == "relative-zero-one":

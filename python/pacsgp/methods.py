@@ -1,5 +1,5 @@
 """The methods of a certificate: what their claims state, the arithmetic, and what the losses on rows
-say to it (format.md, 6). A new one is a class here, and its place in METHODS."""
+say to it (formats.md, 6). A new one is a class here, and its place in METHODS."""
 from decimal import Decimal
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def total(stated, n):
 
 
 def ended(cert):
-    """Whether an earlier look showed a curve, so that no part of delta pays for another (format.md, 6.6)."""
+    """Whether an earlier look showed a curve, so that no part of delta pays for another (formats.md, 6.6)."""
     return "ended" in cert["delta"].get("looks", {})
 
 

@@ -1,4 +1,4 @@
-"""The model file (format.md, 2)."""
+"""The model file (formats.md, 2)."""
 import hashlib
 import math
 from decimal import Decimal
@@ -45,7 +45,7 @@ def read_plain(data):
 
 
 class Model:
-    """The numbers of a model file (format.md, 2)."""
+    """The numbers of a model file (formats.md, 2)."""
 
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -92,7 +92,7 @@ class Model:
         return (rows[-1] - self.centre_of(rows)) / self.target["scale"]
 
     def tau(self):
-        """How near to the exact mean a reader's prediction has to be, in raw units (format.md, 5.3)."""
+        """How near to the exact mean a reader's prediction has to be, in raw units (formats.md, 5.3)."""
         return tolerance(self.loss, self.target) * 2.0 ** -12
 
 

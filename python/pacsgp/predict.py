@@ -1,4 +1,4 @@
-"""Predictions from a model file (format.md, 3)."""
+"""Predictions from a model file (formats.md, 3)."""
 import os
 
 import numpy as np
@@ -14,7 +14,7 @@ FAR = "the prediction cannot be computed with the accuracy that the certificate 
 
 
 class Predictor:
-    """Predictions of a model, where the mean is proven to be within tau of the exact one (format.md, 3)."""
+    """Predictions of a model, where the mean is proven to be within tau of the exact one (formats.md, 3)."""
 
     def __init__(self, model):
         self.model, self.laws = model, Laws(model, check_jitter(model))

@@ -1,4 +1,4 @@
-"""The predictor: its weights are those of Q and of least squares at the features of Q (format.md, 3)."""
+"""The predictor: its weights are those of Q and of least squares at the features of Q (formats.md, 3)."""
 import math
 
 import numpy as np

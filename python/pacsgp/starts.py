@@ -14,7 +14,7 @@ from .survey import standardise
 
 def estimate(x, y, family, ard, widths):
     """ln of lengthscales and variance that fit the reference rows, for the centre of a
-    peaked prior (format.md, 6.2): 50 steps of Adam on the log evidence of an exact process with noise."""
+    peaked prior (formats.md, 6.2): 50 steps of Adam on the log evidence of an exact process with noise."""
     x, y = x[:1000], y[:1000]
     d = len(widths)                                 # features
     scales = d if ard else 1
@@ -62,7 +62,7 @@ def negative_log_evidence(x, y, theta, family, of):
 
 
 def check_peaks(model, job, survey):
-    """The peaks stand at one of the two places beside the estimate (format.md, 6.2)."""
+    """The peaks stand at one of the two places beside the estimate (formats.md, 6.2)."""
     rows = survey.values(survey.reference)
     estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], model.meta["ard"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):

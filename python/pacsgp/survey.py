@@ -16,7 +16,7 @@ START_ROWS = 8000         # of lowest rank, that training starts with
 
 
 def digest(lake, rows):
-    """The digest of the rows [columns, n] of a dataset (format.md, 4.3)."""
+    """The digest of the rows [columns, n] of a dataset (formats.md, 4.3)."""
     whole, first = hashlib.sha256(b"pacsgp/sample/1\0" + struct.pack("<Q", len(lake.groups))), 0
     for _, _, n in lake.groups:
         parts = b"".join(hashlib.sha256(column[first:first + n].astype("<f8").tobytes()).digest() for column in rows)
@@ -26,7 +26,7 @@ def digest(lake, rows):
 
 
 def digest_of_targets(targets):
-    """The digest of the multiset of targets (format.md, 4.6)."""
+    """The digest of the multiset of targets (formats.md, 4.6)."""
     total = 0
     for y, n in zip(*(each.tolist() for each in np.unique(targets + 0.0, return_counts=True))):  # -0.0 + 0.0 is 0.0
         y = struct.pack("<d", y) if y == y else BAD.tobytes()
@@ -36,7 +36,7 @@ def digest_of_targets(targets):
 
 def ranked_rows(roles, n, k):
     """Ordinals of the hold-out rows and of the outside rows, ascending, and of the k other rows
-    of lowest rank, in the order of their rank; with last the hold-out rows are the last ones (format.md, 4.4)."""
+    of lowest rank, in the order of their rank; with last the hold-out rows are the last ones (formats.md, 4.4)."""
     key, apart, first_apart = roles["key"], [], []
     last = roles.get("last")
     for share in (0 if last else roles.get("holdout", 0), roles.get("outside", 0)):
@@ -59,7 +59,7 @@ def ranked_rows(roles, n, k):
 
 def standardise(x, within=100):
     """Mean and population standard deviation of the usual values, summed in order
-    (format.md, 4.5)."""
+    (formats.md, 4.5)."""
     if x.min() == x.max():
         return float(x[0]), 0.0
     ordered, last = np.sort(x), len(x) - 1
@@ -71,7 +71,7 @@ def standardise(x, within=100):
 
 
 def centre(y, mean):
-    """What the target is scaled around: the value of more than half of the reference rows, or the mean (format.md, 4.5)."""
+    """What the target is scaled around: the value of more than half of the reference rows, or the mean (formats.md, 4.5)."""
     middle = np.sort(y)[(len(y) - 1) // 2]
     return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
 
@@ -90,7 +90,7 @@ class Survey:
         compared = self.rows[:, good] + 0.0  # -0 equals 0, and rows that differ in the columns of units alone are equal
         compared = np.ascontiguousarray(np.delete(compared, np.s_[len(columns) - 1 - len(unit.labels(job)):-1], axis=0).T)
         _, first = np.unique(compared.view(f"V{compared.shape[1] * 8}").ravel(), return_index=True)
-        later[good[first]] = False  # equals an earlier row (format.md, 4.7)
+        later[good[first]] = False  # equals an earlier row (formats.md, 4.7)
         self.copies, rejected, dropped, units = {"distinct": len(first), "repeated": len(good) - len(first)}, int(gone.sum()), 0, None
         if job["duplicates"]["policy"] == "drop":
             gone, dropped = gone | later, len(good) - len(first)

@@ -1,4 +1,4 @@
-"""Units: sets of rows that are the independent examples (format.md, 4.4)."""
+"""Units: sets of rows that are the independent examples (formats.md, 4.4)."""
 import hashlib
 import struct
 

@@ -1,5 +1,5 @@
 // Package verifytest lets tests of several packages run the second implementation of
-// docs/format.md, the Python package in python/pacsgp, on the files that they make.
+// docs/reference/formats.md, the Python package in python/pacsgp, on the files that they make.
 package verifytest
 
 import (
