@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/ingest/kafkalog"
@@ -23,11 +22,10 @@ import (
 type KafkaSection struct {
 	TopicSection `yaml:",inline"`
 
-	Partitions []int             `yaml:"partitions"`
-	From       position          `yaml:"from"`
-	To         position          `yaml:"to"`
-	Rows       int64             `yaml:"rows"`
-	For        yamlfile.Duration `yaml:"for"`
+	Partitions []int    `yaml:"partitions"`
+	From       position `yaml:"from"`
+	To         position `yaml:"to"`
+	Rows       int64    `yaml:"rows"`
 
 	spool SpoolSection // of the source
 }
@@ -93,11 +91,10 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 // window sets the beginning and the end of a job's only window, or of one of a stream.
 func (k KafkaSection) window(key string, config *kafkalog.Config, faults *yamlfile.Faults) {
 	var err error
-	open := k.Rows != 0 || k.For != 0
-	faults.Unless(k.Rows >= 0 && k.For >= 0, key, "rows: %d and for: %v: a window has some", k.Rows, time.Duration(k.For))
-	faults.Unless(k.Rows == 0 || k.For == 0, key, "rows and for are both declared; name one of them")
-	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows and for close the window in the place of to; name one of them")
-	config.Rows, config.For = k.Rows, time.Duration(k.For)
+	open := k.Rows != 0
+	faults.Unless(k.Rows >= 0, key+".rows", "%d: a window has some", k.Rows)
+	faults.Unless(!open || k.To.word == "" && k.To.offsets == nil, key, "rows closes the window in the place of to; name one of them")
+	config.Rows = k.Rows
 	begin := broker.Earliest
 	if open && k.Group != "" {
 		begin = kafkalog.Committed
@@ -138,7 +135,7 @@ const spoolPrefix = "_spool-"
 
 // digest names the window among those of an output.
 func (k KafkaSection) digest(c kafkalog.Config) string {
-	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, k.For, c.Columns, c.Tolerant, c.Letters)[:16]
+	return digestOfAll(k.Topic, k.Partitions, k.From.word, k.From.offsets, k.To.word, k.To.offsets, k.Format, k.Schema, k.Cluster.Registry, k.Rows, c.Columns, c.Tolerant, c.Letters)[:16]
 }
 
 // A Topic is the window of a topic.

@@ -53,9 +53,6 @@ func (p Task) Member() (*Member, error) {
 	p.Job.Repeated = true
 	p.Job.Train.WarmStart = p.Job.Train.Method == job.MethodFreeForm
 	from, _ := p.Source.(*Topic)
-	if from.For > 0 {
-		from.Config.Least = leastRows
-	}
 	for _, patience := range []*yamlfile.Duration{&from.Cluster.Patience, &p.Shelf.Cluster.Patience} {
 		if *patience == 0 {
 			*patience = yamlfile.Duration(ServicePatience)

@@ -30,6 +30,3 @@ func (c Stream) Session() time.Duration {
 
 // Kept is the number of windows with artifacts in the output, beside what is current.
 func (c Stream) Kept() int { return max(1, given(c.Keep, 20)) }
-
-// leastRows is the least number of rows of a window that is closed by time.
-const leastRows = 1000

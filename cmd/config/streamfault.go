@@ -47,7 +47,7 @@ func (p Task) mustGoOn(faults *yamlfile.Faults) {
 		return
 	}
 	const key = "source.kafka"
-	faults.Unless(from.Rows > 0 || from.For > 0, key, "rows or for: how many rows, or how much time, has a window?")
+	faults.Unless(from.Rows > 0, key, "rows: how many has a window?")
 	if from.Rows > 0 && len(p.Job.Features) > 0 {
 		err := p.Job.Suits(slices.Concat(p.Job.Features, p.Job.Beside(), []string{p.Job.Target}), from.Rows)
 		faults.Unless(err == nil, key+".rows", "no window of so many can be trained on: %v", err)

@@ -30,7 +30,6 @@ func (k KafkaSection) firstWindow(key string, config *kafkalog.Config, faults *y
 	}{
 		{"to", k.To.word != "" || k.To.offsets != nil},
 		{"rows", k.Rows != 0},
-		{"for", k.For != 0},
 		{"group", k.Group != ""},
 	} {
 		faults.Unless(!c.given, key+"."+c.key, "windows of a schedule begin where the one before ended, by the record, and end at what is committed when their run begins: leave it out")

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/pipeline/dataset"
 )
 
 // A window of so many rows has as many, those of a backlog from all partitions and those
@@ -93,42 +92,5 @@ func TestOpenWindowResumes(t *testing.T) {
 	fatal.If(t, err)
 	if rows, _ := values(t, w); len(rows) != 501 {
 		t.Errorf("%d rows, want 501", len(rows))
-	}
-}
-
-// A window of ten minutes ends before the first record that is ten minutes younger than
-// its first one, in each partition, and waits for such a record.
-func TestWindowOfTime(t *testing.T) {
-	c := newCluster(t, 3)
-	p := c.producer(t)
-	begin := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	at := func(partition int32, after time.Duration) {
-		r := row(partition, after.Seconds(), 1)
-		r.Timestamp = begin.Add(after)
-		produce(t, p, r)
-	}
-	at(0, time.Minute)
-	at(1, 0)
-	at(1, 9*time.Minute)
-	at(0, 9*time.Minute+59*time.Second+999*time.Millisecond)
-	cfg := c.config(t)
-	cfg.For = 10 * time.Minute
-	ctx, stop := context.WithTimeout(t.Context(), 12*pollEvery)
-	defer stop()
-	if _, err := Spool(ctx, cfg); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("%v, want to wait for a later record", err)
-	}
-	at(0, 10*time.Minute)
-	at(0, 11*time.Minute)
-	w, err := Spool(t.Context(), cfg)
-	fatal.If(t, err)
-	want := []dataset.Segment{{Topic: "rows", First: 0, End: 2, Rows: 2}, {Topic: "rows", Partition: 1, First: 0, End: 2, Rows: 2}}
-	if !slices.Equal(w.Segments, want) || !maps.Equal(w.Ends, map[int]int64{0: 2, 1: 2, 2: 0}) {
-		t.Errorf("segments %+v and ends %v, want %+v", w.Segments, w.Ends, want)
-	}
-	cfg = c.config(t)
-	cfg.Rows, cfg.For = 1, time.Second
-	if _, err := Spool(t.Context(), cfg); err == nil {
-		t.Error("two ways to close a window are no error")
 	}
 }

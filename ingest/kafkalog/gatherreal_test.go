@@ -53,12 +53,4 @@ func TestOpenWindowsOnApacheKafka(t *testing.T) {
 	if want := map[int]int64{0: 300, 1: 300}; w.Rows() != 600 || !maps.Equal(w.Ends, want) {
 		t.Errorf("%d rows up to %v, want 600 up to %v", w.Rows(), w.Ends, want)
 	}
-	cfg = config()
-	cfg.For = time.Minute
-	if w, err = Spool(t.Context(), cfg); err != nil {
-		t.Fatal(err)
-	}
-	if want := map[int]int64{0: 60, 1: 60}; w.Rows() != 120 || !maps.Equal(w.Ends, want) {
-		t.Errorf("%d rows up to %v, want 120 up to %v", w.Rows(), w.Ends, want)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/durable"
@@ -58,16 +57,14 @@ func (cfg Config) declaration() (string, error) {
 		Topic      string
 		Partitions []int
 		From, To   Position
-		Window     int64         `json:",omitempty"`
-		For        time.Duration `json:",omitempty"`
-		Least      int64         `json:",omitempty"`
+		Window     int64 `json:",omitempty"`
 		Format     string
 		Schema     string `json:",omitempty"`
 		Columns    []string
 		Tolerant   bool
 		Letters    bool `json:",omitempty"`
 		Rows       int
-	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.For, cfg.Least, cfg.Format, cfg.Schema, cfg.Columns, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
+	}{cfg.Topic, cfg.Partitions, cfg.From, cfg.To, cfg.Rows, cfg.Format, cfg.Schema, cfg.Columns, cfg.Tolerant, cfg.Letters, cfg.segmentRows})
 	return string(text), err
 }
 

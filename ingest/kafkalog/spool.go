@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/twmb/avro"
 	"golang.org/x/sync/errgroup"
@@ -66,8 +65,6 @@ type Config struct {
 	Partitions []int // nil means all
 	From, To   Position
 	Rows       int64         // if not 0, the window closes with so many rows, not at To
-	For        time.Duration // if not 0, the window closes so long after its first record, not at To
-	Least      int64         // with For: a window of fewer offsets goes on for as long again
 	Group      string        // of consumers, for the position Committed
 	Format     string        // of the records: one of Formats; "" means FormatJSON
 	Schema     string        // with [FormatAvro]: the schema of all records, or ""
@@ -111,12 +108,12 @@ func (cfg Config) withDefaults() (Config, error) {
 	demand(cfg.piped || topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
 	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
 	demand((cfg.Format == FormatAvro) == avro && (cfg.Schema == "" || cfg.Registry == nil), "the format avro, and no other one, has a schema or a registry of schemas")
-	demand(cfg.Rows >= 0 && cfg.For >= 0 && (cfg.Rows == 0 || cfg.For == 0), "a window is closed by its rows, by its time or by its declared end")
+	demand(cfg.Rows >= 0, "a window of %d rows", cfg.Rows)
 	demand(len(cfg.Columns) > 0, "no column is named; records of a topic do not say which ones they all have, so name the features")
 	for i, name := range cfg.Columns {
 		demand(name != "" && !slices.Contains(cfg.Columns[:i], name), "column %q is named twice, or has no name", name)
 	}
-	if cfg.Rows > 0 || cfg.For > 0 {
+	if cfg.Rows > 0 {
 		cfg.To = Position{Time: broker.Latest}
 	}
 	cfg.segmentRows = cmp.Or(cfg.segmentRows, MaxSegmentRows)
@@ -152,11 +149,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 		return nil, err
 	}
 	if !resumed {
-		freeze := cfg.freeze
-		if cfg.For > 0 {
-			freeze = cfg.elapsed
-		}
-		if s.m.Spans, err = freeze(ctx); err != nil {
+		if s.m.Spans, err = cfg.freeze(ctx); err != nil {
 			return nil, err
 		}
 		if err := s.save(); err != nil {

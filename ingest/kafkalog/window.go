@@ -170,3 +170,18 @@ func (cfg Config) explain(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w, which it had when the window was frozen: it was made anew, or has lost records", err)
 }
+
+var errFound = errors.New("found")
+
+// firstTime returns the time of the first record of a span, milliseconds since 1970; false for a
+// span without records.
+func (cfg Config) firstTime(ctx context.Context, of span) (at int64, ok bool, err error) {
+	err = cfg.Client.Read(ctx, broker.Range{Topic: cfg.Topic, Partition: of.Partition, First: of.First, End: of.End, FetchBytes: 1 << 16}, func(r *broker.Record) error {
+		at, ok = r.Time, true
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return at, ok, err
+}
