@@ -51,8 +51,7 @@
 //
 // # Where to add
 //
-// Package internal/extend has a patch for a kernel, a loss, a theorem, a source and a sink,
-// and tests that it suffices.
+// Package internal/extend has a source and a sink that are no part of the product.
 //
 //   - a source: a folder of ingest that implements [dataset.Rows] and [dataset.Source], with package ingest's
 //     rules for columns and rows, or by [dataset.Columns]; pipelinetest.TestSource in its tests. For

@@ -30,7 +30,7 @@ func must[T any](v T, err error) T {
 
 // Training from the rows of the program itself. The directory gets the model, the
 // certificate, the log, the record of the run and the pointer.
-func ExampleColumns() {
+func ExampleTrain() {
 	ctx, rng := context.Background(), rand.New(rand.NewPCG(1, 1))
 	x, y := make([]float64, 2000), make([]float64, 2000)
 	for i := range x {

@@ -1,4 +1,4 @@
-// Package extend holds what a reader of package pipeline's list "Where to add" would write:
-// a patch of the tree for each kind of thing that can be added. Its test applies each to a
-// copy of the tree, and trains, certifies and verifies with what it adds.
+// Package extend has a source and a sink that are not part of the product, as an example of what the
+// list "Where to add" of package pipeline asks for. They are compiled, and pass the contracts of their
+// ports, with every test of the tree.
 package extend

@@ -1,164 +1,157 @@
-package extend
+package extend_test
 
 import (
-	"bytes"
-	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"testing"
 
-	"github.com/pacsgp/pacsgp/ingest/synth"
+	"github.com/pacsgp/pacsgp/certify"
+	"github.com/pacsgp/pacsgp/internal/durable"
 	"github.com/pacsgp/pacsgp/internal/fatal"
-	"github.com/pacsgp/pacsgp/sink/verifytest"
+	"github.com/pacsgp/pacsgp/pipeline"
+	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
+	"github.com/pacsgp/pacsgp/pipeline/pass"
+	"github.com/pacsgp/pacsgp/pipeline/pipelinetest"
+	"github.com/pacsgp/pacsgp/sink"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
-// additions are the folders of testdata: tree.diff is the patch, job.yaml a job that uses
-// what it adds, over the folder lake, unless it reads rows.csv, and into the folder out.
-var additions = []struct {
-	folder string
-	// touched is how many files the patch may change beside those that it adds.
-	touched int
-	// says is what the certificate says of it, and leaves what it leaves beside the output.
-	says, leaves string
-	// data is what verify reads, if it is not the lake.
-	data string
-	// tests are packages whose tests hold for what is added too.
-	tests []string
-	// foreign says that the Python package verifies it too.
-	foreign bool
-}{
-	{folder: "kernel", touched: 6, says: `"family": "matern-7/2"`, tests: []string{"./model/kernel"}, foreign: true},
-	{folder: "loss", touched: 6, says: `"kind": "absolute"`, tests: []string{"./model/loss"}, foreign: true},
-	{folder: "hoeffding", touched: 5, says: `"id": "hoeffding"`, tests: []string{"./certify"}, foreign: true},
-	{folder: "source", touched: 3, data: "rows.csv", tests: []string{"./ingest/csvfile", "./cmd/config"}},
-	{folder: "sink", touched: 4, leaves: "copies/????????????????????????????????????????????????????????????????", tests: []string{"./sink/copies", "./cmd/config"}, foreign: true},
-}
+// A csvFile has rows as comma-separated values. Its first line names the columns.
+type csvFile string
 
-// What package pipeline's documentation says of where to add something is enough, and is no
-// more than the stated number of files.
-func TestAdditions(t *testing.T) {
-	for _, a := range additions {
-		t.Run(a.folder, func(t *testing.T) {
-			patch, err := filepath.Abs(filepath.Join("testdata", a.folder, "tree.diff"))
-			fatal.If(t, err)
-			if n := touched(t, patch); n > a.touched {
-				t.Errorf("the patch changes %d files beside its own, want at most %d", n, a.touched)
-			}
-			run(t, "../..", "git", "apply", "--check", "--whitespace=nowarn", patch)
-			if testing.Short() {
-				t.Skip("a copy of the tree is built and tested, for minutes: the nightly suite does that")
-			}
-			tree, work := copyOfTree(t), t.TempDir()
-			run(t, tree, "git", "apply", "--whitespace=nowarn", patch)
-			run(t, tree, "go", append([]string{"test", "-short"}, a.tests...)...)
-			command := filepath.Join(work, "pacsgp")
-			run(t, tree, "go", "build", "-buildvcs=false", "-o", command, "./cmd/pacsgp")
-			model, certificate := trained(t, command, a.folder, work)
-			if text, err := os.ReadFile(certificate); err != nil || !strings.Contains(string(text), a.says) {
-				t.Errorf("the certificate does not say %s (%v)", a.says, err)
-			}
-			if left, err := filepath.Glob(filepath.Join(work, a.leaves)); err != nil || a.leaves != "" && len(left) != 2 {
-				t.Errorf("it leaves %q (%v), want two files", left, err)
-			}
-			run(t, work, command, "verify", "--judge", "draw", model, certificate, cmp.Or(a.data, "lake"))
-			if a.foreign {
-				rows, err := filepath.Glob(filepath.Join(work, "lake", "*.parquet"))
-				if err != nil || len(rows) == 0 {
-					t.Fatalf("the lake has %d files (%v)", len(rows), err)
-				}
-				args := append([]string{"-c", fromTree, filepath.Join(tree, "python"), "verify", model, certificate}, rows...)
-				// 3 says that the bound of the mean is vacuous, and nothing else is amiss.
-				if out, status := verifytest.Python(t, args...); status != 0 && status != 3 {
-					t.Errorf("python: exit status %d:\n%s", status, out)
-				}
-			}
-		})
+// Open reads the file into memory.
+func (f csvFile) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
+	file, err := os.Open(string(f))
+	if err != nil {
+		return nil, err
 	}
-}
-
-// fromTree runs the Python package of another tree.
-const fromTree = "import sys; sys.path.insert(0, sys.argv.pop(1)); from pacsgp.__main__ import main; sys.exit(main(sys.argv[1:])[0])"
-
-// touched counts the files that a patch changes, without those that it adds.
-func touched(t *testing.T, patch string) (n int) {
-	t.Helper()
-	text, err := os.ReadFile(patch)
-	fatal.If(t, err)
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "--- a/") {
-			n++
+	defer file.Close()
+	lines, err := csv.NewReader(file).ReadAll()
+	if err != nil || len(lines) == 0 {
+		return nil, fmt.Errorf("%w: %s: no line, or a damaged one (%w)", job.ErrData, f, err)
+	}
+	columns := make([][]float64, len(lines[0]))
+	for i, line := range lines[1:] {
+		for c, text := range line {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s: row %d (from 0), column %q: %q is no number", job.ErrData, f, i, lines[0][c], text)
+			}
+			columns[c] = append(columns[c], x)
 		}
 	}
-	return n
+	table, err := dataset.Columns(lines[0], columns)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f, err)
+	}
+	return table.Open(ctx, want)
 }
 
-// trained trains the folder's job on a small lake, and returns what the run published.
-func trained(t *testing.T, command, folder, work string) (model, certificate string) {
-	t.Helper()
-	generator, err := synth.New(synth.Config{Seed: 1, Noise: 0.1})
-	fatal.If(t, err)
-	fatal.If(t, generator.WriteLake(t.Context(), filepath.Join(work, "lake"), 2, 0, 3000))
-	lines := []byte("x,y\n")
-	for i := range 3000 {
-		x := 6 * float64(i*1234567%3000) / 3000
-		lines = fmt.Appendf(lines, "%g,%g\n", x, 3*math.Sin(2*x))
+// Release does nothing: the file is only read.
+func (csvFile) Release(bool) error { return nil }
+
+// A folder keeps models and certificates under their digests.
+type folder string
+
+func (f folder) put(ctx context.Context, data []byte) (string, error) {
+	if err := errors.Join(ctx.Err(), os.MkdirAll(string(f), 0o750)); err != nil {
+		return "", err
 	}
-	fatal.If(t, os.WriteFile(filepath.Join(work, "rows.csv"), lines, 0o600))
-	job, err := os.ReadFile(filepath.Join("testdata", folder, "job.yaml"))
-	fatal.If(t, err)
-	fatal.If(t, os.WriteFile(filepath.Join(work, "job.yaml"), job, 0o600))
-	run(t, work, command, "train", "-c", "job.yaml")
-	one := func(pattern string) string {
-		found, err := filepath.Glob(filepath.Join(work, "out", pattern))
-		if err != nil || len(found) != 1 {
-			t.Fatalf("the run left %d files %s (%v)", len(found), pattern, err)
-		}
-		return found[0]
-	}
-	return one("model-*.parquet"), one("certificate-*.json")
+	sum := sha256.Sum256(data)
+	digest := hex.EncodeToString(sum[:])
+	return digest, durable.WriteFile(durable.OS{}, filepath.Join(string(f), digest), data)
 }
 
-// run runs a command that must succeed.
-func run(t *testing.T, folder, name string, args ...string) {
-	t.Helper()
-	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, out.Bytes())
+// PutModel stores a model.
+func (f folder) PutModel(ctx context.Context, m pass.Model) (string, error) {
+	data, err := sink.EncodeModel(m)
+	if err != nil {
+		return "", err
 	}
+	return f.put(ctx, data)
 }
 
-// copyOfTree copies this module into a temporary folder, but for hidden files.
-func copyOfTree(t *testing.T) string {
+// GetModel reads a model back.
+func (f folder) GetModel(ctx context.Context, digest string) (pass.Model, error) {
+	if err := ctx.Err(); err != nil {
+		return pass.Model{}, err
+	}
+	data, err := os.ReadFile(filepath.Join(string(f), filepath.Base(digest)))
+	if err != nil {
+		return pass.Model{}, err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != digest {
+		return pass.Model{}, fmt.Errorf("%w: model %s", job.ErrChanged, digest)
+	}
+	return sink.DecodeModel(data)
+}
+
+// PutCertificate stores a certificate.
+func (f folder) PutCertificate(ctx context.Context, c certify.Certificate) (string, error) {
+	data, err := certify.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	return f.put(ctx, data)
+}
+
+// Check makes the folder.
+func (f folder) Check(context.Context) error { return os.MkdirAll(string(f), 0o750) }
+
+// Publish stores a result.
+func (f folder) Publish(ctx context.Context, r *pipeline.Result, _ error) error {
+	_, err := f.PutModel(ctx, r.Model)
+	if err == nil {
+		_, err = f.PutCertificate(ctx, r.Certificate)
+	}
+	return err
+}
+
+func written(t *testing.T, rows int) csvFile {
 	t.Helper()
-	tree := t.TempDir()
-	root := os.DirFS("../..")
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case path != "." && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case d.IsDir():
-			return os.MkdirAll(filepath.Join(tree, path), 0o750)
-		case !d.Type().IsRegular():
-			return nil
-		}
-		data, err := fs.ReadFile(root, path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(tree, path), data, 0o600)
+	text := []byte("x,y\n")
+	for i := range rows {
+		x := 6 * float64(i*7%rows) / float64(rows)
+		text = fmt.Appendf(text, "%g,%g\n", x, 3*math.Sin(2*x))
+	}
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	fatal.If(t, os.WriteFile(path, text, 0o600))
+	return csvFile(path)
+}
+
+func TestContracts(t *testing.T) {
+	rows := written(t, 20)
+	pipelinetest.TestSource(t, func(t *testing.T) dataset.Source {
+		src, err := rows.Open(t.Context(), dataset.Choice{Target: "y"})
+		fatal.If(t, err)
+		return src
 	})
+	pipelinetest.TestSink(t, func(t *testing.T) func(t *testing.T) pass.Sink {
+		f := folder(t.TempDir())
+		return func(*testing.T) pass.Sink { return f }
+	})
+}
+
+func TestTrainAndVerify(t *testing.T) {
+	rows, to := written(t, 2000), folder(t.TempDir())
+	declared, err := job.Job{Target: "y", Loss: job.LossDecl{Epsilon: 0.5}, Delta: 0.01, Inducing: []int{20}}.WithDefaults()
 	fatal.If(t, err)
-	return tree
+	out := sinklake.NewOutput(t.TempDir(), nil)
+	o, err := pipeline.Train(t.Context(), declared, rows, out, pipeline.RunConfig{Software: "example 1.0", Publisher: to})
+	fatal.If(t, err)
+	m, err := to.GetModel(t.Context(), o.Result.ModelDigest)
+	fatal.If(t, err)
+	open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) { return rows.Open(ctx, want) }
+	if v, err := pipeline.Verify(t.Context(), o.Result.Certificate, m, o.Result.ModelDigest, open, job.Resources{}); err != nil || !v.Evidence {
+		t.Errorf("verification by the copy: %v", err)
+	}
 }
