@@ -56,11 +56,11 @@
 //   - a source: a folder of ingest that implements [dataset.Rows] and [dataset.Source], with package ingest's
 //     rules for columns and rows, or by [dataset.Columns]; pipelinetest.TestSource in its tests. For
 //     jobs: a type in cmd/config that implements config.Origin, its key in
-//     config.SourceSection, a case in cmd/config/source.go and a row of docs/job.md.
+//     config.SourceSection, a case in cmd/config/source.go and a row of docs/reference/job.md.
 //   - a sink: a folder of sink that implements [pass.Sink] with the bytes of package sink,
 //     and pipelinetest.TestSink. One beside the output is a [Publisher] too: for jobs a case
 //     of config.Task.Publisher, its key in cmd/config/shelf.go, the field of config.Task and a row of
-//     docs/job.md. In the place of the directory it is an [Output], runs
+//     docs/reference/job.md. In the place of the directory it is an [Output], runs
 //     pipelinetest.TestOutput, which has TestSink in it, and goes to [Train].
 //   - a theorem: a file of certify with its method, and a line in methods. It says which tally
 //     it needs. A new predictor is a line in certify/tally.go; a statistic other than a sum of
@@ -78,9 +78,9 @@
 //     an entry of lossForms in certify/loss.go; its kind in certify/schema.json; its formulas
 //     in docs/reference/formats.md, section 5, docs/explanation/theory.md, section 10, and python/pacsgp/losses.py.
 //   - a method of training: a name in job/method.go, and a case of collapsed in fit/method.go with its objective
-//     of package model; its name in docs/job.md and python/pacsgp.
+//     of package model; its name in docs/reference/job.md and python/pacsgp.
 //   - an encoding of records: a decoder in a file of ingest/kafkalog, a case of Config.decoder
-//     there, its name in Formats, and a row of docs/job.md.
+//     there, its name in Formats, and a row of docs/reference/job.md.
 //   - a command: a file of cmd/pacsgp that prints the result of one call, and its place in
 //     main.go.
 //   - a service: a package below pipeline with ports of its own, without clock, file or broker,
