@@ -235,7 +235,11 @@ func (s *Scoring) fromTopic(ctx context.Context, from score.Pointers) (err error
 		s.Said(fmt.Sprintf("records of rows without a prediction go to topic %q", letters))
 	}
 	for _, topic := range topics { // before the group, which says less
-		if _, err := client.Partitions(ctx, topic); err != nil {
+		_, err := client.Partitions(ctx, topic)
+		if errors.Is(err, broker.ErrNoTopic) {
+			err = fmt.Errorf("%w (hint: is the name right? score makes no topic: kafka-topics.sh --create --topic %s does)", err, topic)
+		}
+		if err != nil {
 			return err
 		}
 	}

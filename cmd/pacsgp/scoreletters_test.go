@@ -1,12 +1,17 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/pacsgp/pacsgp/internal/broker"
+	"github.com/pacsgp/pacsgp/internal/fatal"
 )
 
 // unscored are records without a prediction.
@@ -70,4 +75,42 @@ func TestScoreLetters(t *testing.T) {
 	}
 	missing := s.file(t, "predictions", "others", "bad_rows: {to: {kafka: nowhere}}\n")
 	pacsgp(t, "score", "-c", missing, "--once").says(t, exitFailure, `"nowhere"`)
+}
+
+// A record that the topics do not take, even compressed, stops nothing: its row has the reason, and its
+// place is a dead letter; the rows behind it are predicted.
+func TestScoreOfARecordThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := topicOf(t, seededTopics(t), 60, "")
+	noise := make([]byte, 30_000)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(noise)
+	large := base64.StdEncoding.EncodeToString(noise)
+	s.send(t, fmt.Sprintf(`{"x1": 0.5, "x2": 0.5, "id": %q}`, large), fmt.Sprintf(`{"x1": null, "x2": 0.5, "id": %q}`, large))
+	for _, topic := range []string{"small", "small-dead"} {
+		_, err := own(t, s.address).CreateTopic(t.Context(), topic, 2, -1, broker.Settings{"max.message.bytes": "20000"})
+		fatal.If(t, err)
+	}
+	path := s.file(t, "small", "small", "bad_rows: {to: {kafka: small-dead}}\nsession_timeout: 1s\n")
+	for range 2 {
+		succeed(t, "score", "-c", path, "--once")
+		found := s.found(t, "small")
+		s.agree(t, found)
+		reasons := 0
+		for _, p := range found {
+			if p.Reason != nil && strings.Contains(*p.Reason, "more than the topic small takes (max.message.bytes is 20000)") && string(p.ID) == "null" {
+				reasons++
+			}
+		}
+		letters := s.lettersOn(t, "small-dead")
+		if reasons != 1 || len(letters) != 2 {
+			t.Fatalf("%d rows say why, %d letters", reasons, len(letters))
+		}
+		for _, letter := range letters {
+			if !strings.HasPrefix(letter, "  topic=features partition=") || !strings.Contains(letter, " offset=") || !strings.Contains(letter, "; the record is not here: it has 40") {
+				t.Errorf("the letter is %.300s", letter)
+			}
+		}
+	}
+	missing := s.file(t, "mistyped", "mistyped", "")
+	pacsgp(t, "score", "-c", missing, "--once").says(t, exitFailure, "kafka-topics.sh --create --topic mistyped")
 }

@@ -32,6 +32,9 @@ type Packed struct {
 	records int
 }
 
+// Bytes is the size of the batch, as the limit of a topic counts it.
+func (b Packed) Bytes() int { return len(b.framed) - lengthBytes }
+
 // lengthBytes is what a request has before a batch.
 const lengthBytes = 4
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 )
@@ -61,11 +60,11 @@ var errSent = errors.New("they were sent before")
 type post struct {
 	DeadLetters
 
-	writer     *broker.Writer
-	partitions []int // of Topic
-	partition  int   // of the source, of the waiting letters
-	waiting    []broker.Record
-	bytes      int // of the waiting letters
+	writer    *broker.Writer
+	to        outlet
+	partition int // of the source, of the waiting letters
+	waiting   []broker.Record
+	bytes     int // of the waiting letters
 }
 
 func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
@@ -74,7 +73,7 @@ func (p *post) group() string { return "pacsgp-dead-letters-" + p.ID }
 // letters.
 func (p *post) begin(ctx context.Context) error {
 	var err error
-	if p.partitions, err = p.Client.Partitions(ctx, p.Topic); err != nil {
+	if p.to, err = openOutlet(ctx, p.Client, p.Topic); err != nil {
 		return err
 	}
 	if p.writer, err = p.Client.NewWriter(ctx, p.group()); err != nil {
@@ -94,10 +93,7 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 			return err
 		}
 	}
-	size := len(r.Key) + len(r.Value)
-	for _, h := range r.Headers {
-		size += len(h.Key) + len(h.Value)
-	}
+	size := room(r)
 	if partition != p.partition || len(p.waiting) >= lettersAtOnce || p.bytes+size > lettersBytes {
 		if err := p.flush(ctx); err != nil {
 			return err
@@ -105,7 +101,6 @@ func (p *post) add(ctx context.Context, partition int, r broker.Record) error {
 	}
 	p.partition, p.bytes = partition, p.bytes+size
 	r.Key, r.Value, r.Headers = slices.Clone(r.Key), slices.Clone(r.Value), cloneHeaders(r.Headers)
-	r.Time = time.Now().UnixMilli() // retention counts from now; a header has the record's own time
 	p.waiting = append(p.waiting, r)
 	return nil
 }
@@ -123,7 +118,11 @@ func (p *post) flush(ctx context.Context) error {
 	if len(p.waiting) == 0 {
 		return nil
 	}
-	if err := p.writer.Send(ctx, p.Topic, p.partitions[p.partition%len(p.partitions)], p.waiting...); err != nil {
+	pieces, err := p.to.packed(p.waiting, lettersBytes, func(i int) broker.Record { return p.to.place(p.waiting[i]) })
+	if err == nil {
+		err = send(ctx, p.writer, parcel{p.to.name, p.to.at(p.partition), pieces})
+	}
+	if err != nil {
 		return fmt.Errorf("dead letters: %w", err)
 	}
 	p.waiting, p.bytes = p.waiting[:0], 0

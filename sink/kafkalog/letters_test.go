@@ -3,10 +3,14 @@ package kafkalog_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
@@ -80,5 +84,38 @@ func lettersAreSentOnce(t *testing.T, client *broker.Client, address string) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("%d letters, want %d, each once", len(got), n)
+	}
+}
+
+// A letter that the topic does not take is its place and its reason.
+func TestLetterThatIsTooLarge(t *testing.T) {
+	c, client := cluster(t)
+	create(t, client, "rows", 1, nil)
+	create(t, client, "dead", 1, broker.Settings{"max.message.bytes": "20000"})
+	noise := make([]byte, 30_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	d := kafkalog.DeadLetters{Client: client, Topic: "dead", ID: "window", Source: "rows", Ends: map[int]int64{0: 800}}
+	fatal.If(t, d.Put(t.Context(), func(use func(int, broker.Record) error) error {
+		for _, value := range [][]byte{[]byte("before"), noise, []byte("behind")} {
+			headers := []broker.Header{{Key: "own", Value: value}, {Key: "topic"}, {Key: "partition"}, {Key: "offset", Value: []byte("7")}, {Key: "time"}, {Key: "reason", Value: []byte("no row")}}
+			if err := use(0, broker.Record{Key: []byte("key"), Value: value, Headers: headers}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics("dead"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	fatal.If(t, err)
+	defer consumer.Close()
+	var all []*kgo.Record
+	for len(all) < 3 && t.Context().Err() == nil {
+		all = append(all, consumer.PollFetches(t.Context()).Records()...)
+	}
+	if r := all[1]; len(r.Value)+len(r.Key) > 0 || len(r.Headers) != 5 || string(r.Headers[2].Value) != "7" ||
+		!strings.HasPrefix(string(r.Headers[4].Value), "no row; the record is not here: it has 60") {
+		t.Errorf("the letter is %s with %q", r.Value, r.Headers)
+	}
+	if string(all[0].Value) != "before" || string(all[2].Value) != "behind" || len(all[2].Headers) != 6 {
+		t.Errorf("the others are %q and %q", all[0].Value, all[2].Value)
 	}
 }

@@ -17,10 +17,10 @@ import (
 // offsets of their rows in transactions. It is for one goroutine at a
 // time, except for Pack.
 type Predictions struct {
-	cfg        PredictionsConfig
-	writer     *broker.Writer
-	partitions []int
-	letters    letterTopic
+	cfg     PredictionsConfig
+	writer  *broker.Writer
+	to      outlet
+	letters outlet
 
 	ends    map[int]int64 // offsets behind the rows whose predictions are sent and not committed
 	subject string        // of these predictions
@@ -74,11 +74,11 @@ func (cfg PredictionsConfig) EndOthers(ctx context.Context) error {
 func NewPredictions(ctx context.Context, cfg PredictionsConfig) (*Predictions, error) {
 	p := &Predictions{cfg: cfg, ends: map[int]int64{}}
 	var err error
-	if p.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
+	if p.to, err = openOutlet(ctx, cfg.Client, cfg.Topic); err != nil {
 		return nil, err
 	}
-	if p.letters.name = cfg.Letters; cfg.Letters != "" {
-		if p.letters.partitions, err = cfg.Client.Partitions(ctx, cfg.Letters); err != nil {
+	if cfg.Letters != "" {
+		if p.letters, err = openOutlet(ctx, cfg.Client, cfg.Letters); err != nil {
 			return nil, err
 		}
 	}
@@ -112,11 +112,14 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	var parcels []parcel
 	var ends map[int]int64
 	err := piece.Predict(ctx, func(batch []pipeline.Prediction, of score.Records) (err error) {
-		n, ends = score.Count(batch), of.Ends()
-		if parcels, err = p.objects(piece.By, batch, of); err != nil || p.cfg.Letters == "" {
+		ends = of.Ends()
+		if parcels, err = p.objects(piece.By, batch, of); err != nil {
 			return err
 		}
-		letters, err := p.letters.pack(batch, of, nil)
+		if n = score.Count(batch); p.cfg.Letters == "" {
+			return nil
+		}
+		letters, err := p.letters.letters(batch, of, nil)
 		parcels = append(parcels, letters...)
 		return err
 	})
@@ -130,7 +133,8 @@ func (p *Predictions) Pack(ctx context.Context, piece score.Piece[score.Records]
 	}, n, err
 }
 
-// objects makes a record of each prediction, and packs the records by partition.
+// objects makes a record of each prediction, and packs the records by partition. A row whose record is too
+// large has no prediction, and the reason, without key and members.
 func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, of score.Records) (parcels []parcel, err error) {
 	text := make([]byte, 0, 256*len(batch)) // if it grows, earlier objects keep their old memory
 	for _, part := range score.Parts(len(batch), of) {
@@ -142,41 +146,21 @@ func (p *Predictions) objects(by *score.Predictor, batch []pipeline.Prediction, 
 			text = objects.Append(text, partition, offset, int(batch[i].Ordinal), batch[i], of.Kept(i)...)
 			records = append(records, broker.Record{Key: key, Value: text[from:len(text):len(text)]})
 		}
-		pieces, err := packed(records, pieceBytes)
+		pieces, err := p.to.packed(records, pieceBytes, func(at int) broker.Record {
+			i := part.Rows[at]
+			partition, offset, _ := of.Place(i)
+			if batch[i].Reason == "" {
+				batch[i].Reason = "its prediction with key and members cannot be sent: " + p.to.refusal(room(records[at]))
+			}
+			return broker.Record{Value: objects.Append(nil, partition, offset, int(batch[i].Ordinal), batch[i], make([][]byte, len(p.cfg.Keep))...)}
+		})
 		if err != nil {
 			return nil, err
 		}
-		parcels = append(parcels, parcel{p.cfg.Topic, p.partitions[part.Partition%len(p.partitions)], pieces})
+		parcels = append(parcels, parcel{p.to.name, p.to.at(part.Partition), pieces})
 	}
 	return parcels, nil
 }
-
-// packed packs records into batches of at most so many uncompressed bytes; a larger record gets a
-// batch of its own.
-func packed(records []broker.Record, most int) (pieces []broker.Packed, err error) {
-	now := time.Now().UnixMilli() // retention counts from now
-	from, bytes := 0, 0
-	for i := range records {
-		records[i].Time = now
-		bytes += room(records[i])
-		if i+1 < len(records) && bytes+room(records[i+1]) <= most {
-			continue
-		}
-		piece, err := broker.Pack(records[from : i+1])
-		if err != nil {
-			return nil, err
-		}
-		pieces = append(pieces, piece)
-		from, bytes = i+1, 0
-	}
-	return pieces, nil
-}
-
-// room bounds the bytes of a record in a batch.
-func room(r broker.Record) int { return len(r.Key) + len(r.Value) + recordBytes }
-
-// recordBytes bounds the bytes of a record beside key and value.
-const recordBytes = 64
 
 // Commit commits the offsets behind the predicted rows, as a member of the group, with the subject.
 func (p *Predictions) Commit(ctx context.Context) error {

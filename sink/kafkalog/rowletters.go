@@ -10,15 +10,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/score"
 )
 
-// A letterTopic is a topic for the records of rows without a prediction.
-type letterTopic struct {
-	name       string
-	partitions []int
-}
-
-// pack packs the records of rows without a prediction, by partition. Those before the offsets sent
+// letters packs the records of rows without a prediction, by partition. Those before the offsets sent
 // are left out.
-func (t letterTopic) pack(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
+func (o outlet) letters(batch []pipeline.Prediction, of score.Records, sent map[int]int64) (parcels []parcel, err error) {
 	records := map[int][]broker.Record{}
 	for i := range batch {
 		partition, offset, _ := of.Place(i)
@@ -33,11 +27,11 @@ func (t letterTopic) pack(batch []pipeline.Prediction, of score.Records, sent ma
 		records[partition] = append(records[partition], r)
 	}
 	for _, partition := range slices.Sorted(maps.Keys(records)) {
-		pieces, err := packed(records[partition], lettersBytes)
+		pieces, err := o.packed(records[partition], lettersBytes, func(i int) broker.Record { return o.place(records[partition][i]) })
 		if err != nil {
 			return nil, err
 		}
-		parcels = append(parcels, parcel{t.name, t.partitions[partition%len(t.partitions)], pieces})
+		parcels = append(parcels, parcel{o.name, o.at(partition), pieces})
 	}
 	return parcels, nil
 }
@@ -48,7 +42,7 @@ func (t letterTopic) pack(batch []pipeline.Prediction, of score.Records, sent ma
 // except for Pack.
 type Letters struct {
 	cfg    LettersConfig
-	to     letterTopic
+	to     outlet
 	writer *broker.Writer
 	sent   map[int]int64 // offsets before which earlier processes have sent all letters, by partition
 	open   bool          // letters were sent since the last commit
@@ -67,9 +61,9 @@ func (c LettersConfig) group() string { return "pacsgp-dead-letters-score-" + c.
 
 // OpenLetters aborts the open transaction of an earlier process.
 func OpenLetters(ctx context.Context, cfg LettersConfig) (*Letters, error) {
-	l := &Letters{cfg: cfg, to: letterTopic{name: cfg.Topic}}
+	l := &Letters{cfg: cfg}
 	var err error
-	if l.to.partitions, err = cfg.Client.Partitions(ctx, cfg.Topic); err != nil {
+	if l.to, err = openOutlet(ctx, cfg.Client, cfg.Topic); err != nil {
 		return nil, err
 	}
 	rows, err := cfg.Client.Partitions(ctx, cfg.Source)
@@ -85,7 +79,7 @@ func OpenLetters(ctx context.Context, cfg LettersConfig) (*Letters, error) {
 
 // Pack packs the letters of predicted rows, and returns a function that sends them.
 func (l *Letters) Pack(batch []pipeline.Prediction, of score.Records) (func(context.Context) error, error) {
-	parcels, err := l.to.pack(batch, of, l.sent)
+	parcels, err := l.to.letters(batch, of, l.sent)
 	return func(ctx context.Context) error {
 		l.open = l.open || len(parcels) > 0
 		return send(ctx, l.writer, parcels...)
