@@ -150,7 +150,7 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	}
 	if !resumed {
 		if s.m.Spans, err = cfg.freeze(ctx); err != nil {
-			return nil, err
+			return nil, cfg.hintGone(err, false)
 		}
 		if err := s.save(); err != nil {
 			return nil, err
@@ -163,13 +163,27 @@ func Spool(ctx context.Context, cfg Config) (*Window, error) {
 	default:
 		err = s.consume(ctx, nil)
 	}
-	if resumed && errors.Is(err, ErrGone) {
-		err = fmt.Errorf("%w (hint: this window was frozen by an earlier run; remove its spool %s, and it is frozen anew)", err, cfg.Folder)
-	}
 	if err != nil {
-		return nil, err
+		return nil, cfg.hintGone(err, true)
 	}
 	return s.window(), nil
+}
+
+// hintGone adds what helps where a window cannot have its first offsets any more. A group that is at them
+// would give them to the next window too.
+func (cfg Config) hintGone(err error, spooled bool) error {
+	gone, ok := errors.AsType[*GoneError](err)
+	if !ok || cfg.Group == "" && !spooled {
+		return err
+	}
+	var steps []string
+	if cfg.Group != "" {
+		steps = append(steps, fmt.Sprintf("these rows can be in no window: set the group to the oldest offset that is left, while no member is at work, as with kafka-consumer-groups --group %s --topic %s:%d --reset-offsets --to-offset %d --execute", cfg.Group, gone.Topic, gone.Partition, gone.Start))
+	}
+	if spooled {
+		steps = append(steps, fmt.Sprintf("remove the spool %s, and the window is frozen anew", cfg.Folder))
+	}
+	return fmt.Errorf("%w (hint: %s)", err, strings.Join(steps, "; "))
 }
 
 // Holds reports whether [Spool] can use the folder: it has a spool of this window, or none. It also
