@@ -198,6 +198,11 @@ func runSchedule(ctx context.Context, w system, c config.ScheduleFile, jobs []*c
 		err := s.Once(ctx, all, clock)
 		if err == nil && quiet {
 			_, err = fmt.Fprintln(w.stdout, "nothing is due: no job was run")
+			for _, j := range all {
+				if at, fault := j.Standing(); fault == nil && at.Fault() != "" {
+					_, _ = fmt.Fprintf(w.stdout, "%s: its last run has failed; pacsgp schedule run %[1]s tries it again now, with the same -c\n", j.Name)
+				}
+			}
 		}
 		if how.metrics != "" {
 			err = errors.Join(err, writeMetrics(how.metrics, m.registry))
