@@ -62,7 +62,7 @@ func (v variant) job(c accuracyCase, folder string) string {
 		mean = "mean: " + boostedColumn + "\n"
 	}
 	if v.trees == treesOfOutside {
-		mean += "roles: {outside: 30 %}\n"
+		mean += "split: {outside: 30 %}\n"
 	}
 	return fmt.Sprintf("source: {paths: [%s]}\ntarget: %s\n%sloss: {epsilon: %v}\ndelta: %v\ninducing: %d\nduplicates: keep\ntrain: {objective: %s}\noutput: %s\n",
 		folder, c.Target, mean, c.Epsilon, c.Delta, c.Inducing, v.objective, v.output())

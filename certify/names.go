@@ -62,7 +62,7 @@ func fromTheRight(r rune) bool {
 }
 
 // RolesKey returns an error unless the key of the roles has the form of [ColumnName].
-func RolesKey(key string) error { return word("key of the roles", key, maxColumnName) }
+func RolesKey(key string) error { return word("key of the split", key, maxColumnName) }
 
 // lookalikes are characters that look much like a quotation mark.
 var lookalikes = []rune("`´ʹʺʻʼʽˊˋ˝ˮ׳״′″‴‵‶‷〃ʾʿ＂＇｀❛❜❝❞❟❠🙶🙷🙸ᐦᑊ˵˶ꞌ՚՛᳓ߴߵ⁗᾽᾿῾\u1fef\u1ffd΄¨Ꞌ")

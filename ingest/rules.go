@@ -158,7 +158,7 @@ type BadRowError struct {
 
 // Error returns place, fault and what to do about it.
 func (e *BadRowError) Error() string {
-	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)"
+	hint := "correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)"
 	switch e.Fault {
 	case TooLong:
 		hint = "store the column as a double if it is a quantity, or leave it out of the features if it is an identifier"

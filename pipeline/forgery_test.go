@@ -207,7 +207,7 @@ func TestWhatNothingFollowsFromIsRefused(t *testing.T) {
 		"an unknown key":              {`"target":"y"`, `"target":"y","nonsense":1`},
 		"a key twice":                 {`"target":"y"`, `"target":"x","target":"y"`},
 		"a key in another case":       {`"delta":0.01`, `"Delta":0.9,"delta":0.01`},
-		"a scaling that there is not": {`"scaling":"reference"`, `"scaling":"Reference"`},
+		"a scaling that there is not": {`"scaling":"prior"`, `"scaling":"Prior"`},
 	} {
 		c := forge(t, p.certificate, func(ev *certify.Evidence) { reword(t, ev, text[0], text[1]) })
 		if _, err := p.verify(t, c, p.result.Model, p.result.ModelDigest, nil); !errors.Is(err, job.ErrRefused) {

@@ -223,7 +223,7 @@ func TestTooFewUnitsAreRefused(t *testing.T) {
 	if _, err := pipeline.NewPlan(testJob(t, byDay), fit.Sample{Rows: 1000, Features: 2}, job.Resources{}); !errors.Is(err, job.ErrConfig) {
 		t.Errorf("NewPlan: %v", err)
 	}
-	for units, want := range map[int]string{100: "set roles.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {
+	for units, want := range map[int]string{100: "set split.holdout to 0.42 or more", 40: "declare smaller units, or give more rows"} {
 		var store pipelinetest.Store
 		_, err := pipeline.Run(t.Context(), testJob(t, byDay), dayLake(days(1500, units, 3), 1500).environment(&store))
 		if !errors.Is(err, job.ErrData) || !strings.Contains(err.Error(), want) {

@@ -27,7 +27,7 @@ func NewBadRows(w io.Writer, columns []string) *BadRows {
 	for _, name := range columns {
 		values[name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 	}
-	schema := parquet.NewSchema("bad_rows", parquet.Group{
+	schema := parquet.NewSchema("rejected", parquet.Group{
 		"in": parquet.String(), "part": parquet.Leaf(parquet.Int32Type), "row": parquet.Leaf(parquet.Int64Type),
 		"column": parquet.String(), "reason": parquet.String(), "values": values,
 	})

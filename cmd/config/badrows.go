@@ -22,7 +22,7 @@ import (
 
 // badRowsConfig declares the treatment of rows that break a row rule.
 type badRowsConfig struct {
-	Tolerance toleratedShare `yaml:"tolerance"`
+	Tolerance toleratedShare `yaml:"limit"`
 	To        badRowsTo      `yaml:"to"`
 }
 

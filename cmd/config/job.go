@@ -37,9 +37,9 @@ type JobFile struct {
 	Inducing   yamlfile.Ints    `yaml:"inducing"`
 	Scaling    string           `yaml:"scaling"`
 	Unit       oneOrMore        `yaml:"unit"`
-	Roles      rolesConfig      `yaml:"roles"`
+	Roles      rolesConfig      `yaml:"split"`
 	Duplicates duplicatesConfig `yaml:"duplicates"`
-	BadRows    badRowsConfig    `yaml:"bad_rows"`
+	BadRows    badRowsConfig    `yaml:"rejected"`
 	Train      trainConfig      `yaml:"train"`
 
 	Guarantees guaranteesConfig `yaml:"guarantees"`
@@ -50,7 +50,7 @@ type JobFile struct {
 	Stream     Stream            `yaml:"stream"`
 	Serve      Serve             `yaml:"serve"`
 	Require    Require           `yaml:"require"`
-	Keep       int               `yaml:"keep"`
+	Keep       int               `yaml:"retain"`
 	Workers    int               `yaml:"workers"`
 	Memory     yamlfile.Size     `yaml:"memory"`
 	Checkpoint yamlfile.Duration `yaml:"checkpoint"`

@@ -44,7 +44,7 @@ type TopicSection struct {
 type SpoolSection struct {
 	Folder string        `yaml:"folder"`
 	Limit  yamlfile.Size `yaml:"limit"`
-	Keep   bool          `yaml:"keep"`
+	Keep   bool          `yaml:"retain"`
 }
 
 // declared reports whether the section is there.
@@ -78,7 +78,7 @@ func (s SourceSection) topic(job job.Job, output string, faults *yamlfile.Faults
 	} else {
 		k.window(key, &config, faults)
 	}
-	faults.Unless(s.letters == "" || s.letters != k.Topic, "bad_rows.to", "%s is the topic that the rows come from", s.letters)
+	faults.Unless(s.letters == "" || s.letters != k.Topic, "rejected.to", "%s is the topic that the rows come from", s.letters)
 	config.Letters = s.letters != ""
 	config.Columns = spooledColumns(job, "the records of a topic", faults)
 	config.Folder = s.Spool.Folder
@@ -171,7 +171,7 @@ func (k *Topic) consume(ctx context.Context) (err error) {
 	}
 	if k.Config.Letters {
 		if _, err := k.Config.Client.Partitions(ctx, k.Letters); err != nil {
-			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
+			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
 	if err := k.place(); err != nil {

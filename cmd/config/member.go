@@ -90,7 +90,7 @@ func (m *Member) Connect(fsys durable.FS) (leave func() error, err error) {
 func (m *Member) Check(ctx context.Context) error {
 	if m.Topic.Letters != "" {
 		if _, err := m.client.Partitions(ctx, m.Topic.Letters); err != nil {
-			return fmt.Errorf("bad_rows.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
+			return fmt.Errorf("rejected.to: %w (hint: pacsgp topics -c job.yaml makes it)", err)
 		}
 	}
 	return sinklog.Check(ctx, m.shelf, m.Shelf.Topics)

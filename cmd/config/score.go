@@ -25,9 +25,9 @@ type ScoreFile struct {
 	Kafka          Cluster                     `yaml:"kafka"`
 	Model          folderOr[scoreTopicsConfig] `yaml:"model"` // with the pointer to the model
 	Source         scoreSourceConfig           `yaml:"source"`
-	Keep           []string                    `yaml:"keep"`
+	Keep           []string                    `yaml:"passthrough"`
 	Output         folderOr[string]            `yaml:"output"` // of predictions
-	BadRows        scoreBadRows                `yaml:"bad_rows"`
+	BadRows        scoreBadRows                `yaml:"rejected"`
 	Replaced       string                      `yaml:"replaced"` // what becomes of predictions of a file's earlier content
 	Members        string                      `yaml:"members"`
 	SessionTimeout *yamlfile.Duration          `yaml:"session_timeout"`
@@ -123,9 +123,9 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 			err = kafkalog.CanKeep(c.Source.Kafka.Format, name)
 		}
 		if err != nil {
-			faults.Add(fmt.Sprintf("keep[%d]", i), "%v", err)
+			faults.Add(fmt.Sprintf("passthrough[%d]", i), "%v", err)
 		}
-		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("keep[%d]", i), "%q is named twice", name)
+		faults.Unless(!slices.Contains(c.Keep[:i], name), fmt.Sprintf("passthrough[%d]", i), "%q is named twice", name)
 	}
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
@@ -177,7 +177,7 @@ func (c *ScoreFile) checkFiles(faults *yamlfile.Faults) {
 		}
 	}
 	faults.Unless(c.Replaced == "" || slices.Contains(replacedWords, c.Replaced), "replaced", "%q is neither keep nor remove", c.Replaced)
-	faults.Unless(c.BadRows.To == badRowsTo{}, "bad_rows.to", "it is about records of a topic; the predictions of a file name the rows that have none")
+	faults.Unless(c.BadRows.To == badRowsTo{}, "rejected.to", "it is about records of a topic; the predictions of a file name the rows that have none")
 	faults.Unless(c.SessionTimeout == nil, "session_timeout", "it is about the group of a topic")
 	faults.Unless(c.Members == "", "members", "it is about the group of a topic")
 }
@@ -194,8 +194,8 @@ func (c ScoreFile) checkTopics(faults *yamlfile.Faults) {
 	faults.Unless(to == "" || to != k.Topic, "output.kafka", "%s is the topic that the rows come from", to)
 	faults.Unless(c.Replaced == "", "replaced", "it is about rows of files")
 	bad := c.BadRows.To
-	faults.Unless(bad.path == "", "bad_rows.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
-	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != to, "bad_rows.to", "%s has the rows or the predictions; name another topic", bad.topic)
+	faults.Unless(bad.path == "", "rejected.to", "records of a topic go to a topic, as in {kafka: rows-dead}")
+	faults.Unless(bad.topic == "" || bad.topic != k.Topic && bad.topic != to, "rejected.to", "%s has the rows or the predictions; name another topic", bad.topic)
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Members), "members", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Members)
 	faults.Unless(!c.Shared() || c.ToTopic(), "members", "one process predicts to a directory, whose files say how far it is; members share the partitions if predictions go to a topic")
 	faults.Unless(c.Session() >= time.Second, "session_timeout", "%v: want some seconds, as in 20s", c.Session())

@@ -10,7 +10,7 @@ import (
 type Stream struct {
 	Group          string             `yaml:"group"`
 	SessionTimeout *yamlfile.Duration `yaml:"session_timeout"`
-	Keep           *int               `yaml:"keep"`
+	Keep           *int               `yaml:"retain"`
 	Promote        Promotion          `yaml:"promote"`
 }
 

@@ -61,7 +61,7 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 		faults.Unless(len(s.Paths) == 0, "source", "paths and kafka are both declared; name one of them")
 		return s.topic(job, output, faults)
 	}
-	faults.Unless(s.letters == "", "bad_rows.to", "a topic takes records of a topic, and the rows come from files; name a file")
+	faults.Unless(s.letters == "", "rejected.to", "a topic takes records of a topic, and the rows come from files; name a file")
 	if len(s.Paths) == 1 && s.Paths[0] == standardInput {
 		return s.piped(job, output, faults)
 	}

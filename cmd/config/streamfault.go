@@ -19,7 +19,7 @@ func (c Stream) Shared() bool { return c.Group == GroupShared }
 func (c Stream) check(faults *yamlfile.Faults) {
 	faults.Unless(slices.Contains([]string{"", GroupSingle, GroupShared}, c.Group), "stream.group", "%q is neither "+GroupSingle+" nor "+GroupShared, c.Group)
 	faults.Unless(c.SessionTimeout == nil || time.Duration(*c.SessionTimeout) >= time.Second, "stream.session_timeout", "want some seconds, as in 20s")
-	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.keep", "the number of windows is negative")
+	faults.Unless(c.Keep == nil || *c.Keep >= 0, "stream.retain", "the number of windows is negative")
 	c.Promote.check("stream.promote", faults)
 }
 
@@ -37,7 +37,7 @@ func (p Task) DemandStream() error {
 
 // mustGoOn adds the faults of a stream.
 func (p Task) mustGoOn(faults *yamlfile.Faults) {
-	faults.Unless(p.BadRows == "", "bad_rows.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
+	faults.Unless(p.BadRows == "", "rejected.to", "a stream sends bad rows to a topic, as in {kafka: rows-dead}: a file would be that of the last window")
 	faults.Unless(p.Stream.Promote.Within == 0 || p.Job.Loss.EpsilonStd == 0, "stream.promote", "a tolerance in standard deviations is another one in each window, and certificates of different tolerances cannot be compared: give loss.epsilon in the target's units")
 	faults.Unless(p.Job.Train.Time == 0, "train.time", "the number of a window is one certificate's, and training that ends by the clock could make two of it: bound it by train.passes")
 	faults.Unless(p.Shelf != nil, "publish.kafka", "a stream publishes to topics; name the model")

@@ -133,16 +133,16 @@ func (c JobFile) task() (Task, yamlfile.Faults) {
 		faults.Among([]string{"output", "source.paths"}, insideSource(source), c.Output, source)
 	}
 	bad := c.BadRows.To
-	faults.Unless(!isRemote(bad.path), "bad_rows.to", "%s: "+wantLocal, bad.path)
-	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "bad_rows.to", "no bad row is tolerated: give bad_rows.tolerance, the largest share of rows that may be bad")
+	faults.Unless(!isRemote(bad.path), "rejected.to", "%s: "+wantLocal, bad.path)
+	faults.Unless(bad == (badRowsTo{}) || c.BadRows.Tolerance > 0, "rejected.to", "no bad row is tolerated: give rejected.limit, the largest share of rows that may be bad")
 	if bad.path != "" && !isRemote(bad.path) {
 		if err := mayMake(bad.path, from); err != nil {
-			faults.Among([]string{"bad_rows.to", "source.paths"}, "%v", err)
+			faults.Among([]string{"rejected.to", "source.paths"}, "%v", err)
 		}
 	}
 	faults.Unless(c.Grid == "" || c.Grid == paperGrid, "grid", "%q is no grid: leave it out, or write %s", c.Grid, paperGrid)
 	faults.Unless(c.Workers >= 0 && c.Workers <= MaxWorkers, "workers", "%d is not in 1 to "+strconv.Itoa(MaxWorkers), c.Workers)
-	faults.Unless(c.Keep >= 0, "keep", "%d is negative", c.Keep)
+	faults.Unless(c.Keep >= 0, "retain", "%d is negative", c.Keep)
 	faults.Unless(c.Checkpoint >= 0, "checkpoint", "%v is negative", time.Duration(c.Checkpoint))
 	resources := c.resources()
 	if resources.Workers == 0 {

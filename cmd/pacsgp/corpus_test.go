@@ -203,7 +203,7 @@ func TestCorpusForgeries(t *testing.T) {
 		{"zero-one", "/model/accuracy", "1"},
 		{"zero-one", "/dataset/digest", `"` + strings.Repeat("0", 64) + `"`},
 		{"zero-one", "/model/digest", `"` + strings.Repeat("0", 64) + `"`},
-		{"zero-one", "/job/values/roles/key", `"mine"`},
+		{"zero-one", "/job/values/split/key", `"mine"`},
 		{"zero-one", "/job/values/loss/epsilon", "6"},
 		{"duplicates", "/duplicates/repeated", "0"},
 		{"rejected", "/counts/rejected", "0"},

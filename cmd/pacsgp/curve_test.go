@@ -18,7 +18,7 @@ import (
 func TestEveryToleranceFromOneJob(t *testing.T) {
 	dir := t.TempDir()
 	lines(700).write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"loss": "{tolerance: any}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	job := tiny(jobFile{"loss": "{tolerance: any}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	say := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...).stdout), " ") }
 	if text := say("train", "-c", job); !strings.Contains(text, "off by more than ") {
 		t.Errorf("train says %s", text)

@@ -19,7 +19,7 @@ func TestTextsOfOneLabel(t *testing.T) {
 		texts[i] = []string{one, "WN"}[i%2]
 	}
 	lines(700).with("g", texts).write(t, lakeFile(dir, 0))
-	job := tiny(jobFile{"groups": "{g: [" + one + "]}", "roles": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
+	job := tiny(jobFile{"groups": "{g: [" + one + "]}", "split": "{holdout: 30 %}", "train": "{passes: 20}", "output": "out"}).write(t, dir)
 	if a := pacsgp(t, "train", "-c", job); a.status != 0 {
 		t.Fatal(a.message)
 	}

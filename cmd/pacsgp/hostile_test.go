@@ -92,7 +92,7 @@ func TestHostileNames(t *testing.T) {
 		{"loss": "{epsilon: 0.7, unit: " + evilYAML + "}"},
 		{"loss": "{epsilon: 0.7, kind: " + evilYAML + "}"},
 		{"loss": "{epsilon: " + evilYAML + "}"},
-		{"roles": "{key: " + evilYAML + "}"},
+		{"split": "{key: " + evilYAML + "}"},
 		{"duplicates": evilYAML},
 		{"memory": evilYAML},
 		{"require": evilYAML},

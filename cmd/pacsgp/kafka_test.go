@@ -94,7 +94,7 @@ func recordsOf(t testing.TB, topic string, first, n int64) (records []*kgo.Recor
 
 func fromTopic(c *kfake.Cluster, change jobFile) jobFile {
 	job := tiny(jobFile{
-		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows}, spool: {folder: spool, keep: true}}",
+		"kafka": fmt.Sprintf("{brokers: [%q]}", c.ListenAddrs()[0]), "source": "{kafka: {topic: rows}, spool: {folder: spool, retain: true}}",
 		"features": "[x1, in.x2]",
 	})
 	maps.Copy(job, change)
@@ -332,7 +332,7 @@ func TestDeadLetters(t *testing.T) {
 	bad := &kgo.Record{Topic: "rows", Key: []byte("k"), Value: []byte(`{"x1":1,"in":`), Headers: []kgo.RecordHeader{{Key: "own", Value: []byte("header")}}}
 	send(t, c.ListenAddrs()[0], bad)
 	dir := t.TempDir()
-	job := fromTopic(c, jobFile{"bad_rows": "{tolerance: 2 %, to: {kafka: rows-dead}}"}).write(t, dir)
+	job := fromTopic(c, jobFile{"rejected": "{limit: 2 %, to: {kafka: rows-dead}}"}).write(t, dir)
 	pacsgp(t, "train", "-c", job).says(t, exitFailure, "rows-dead", "pacsgp topics")
 	pacsgp(t, "topics", "-c", job).says(t, 0, "rows-dead: made")
 	for range 2 {

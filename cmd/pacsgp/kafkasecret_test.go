@@ -28,7 +28,7 @@ func TestSecrets(t *testing.T) {
 		fatal.If(t, os.MkdirAll(own, 0o755))
 		job := tiny(jobFile{
 			"kafka":    fmt.Sprintf("{brokers: [%q], patience: 4s, tls: {ca: %q}, sasl: {mechanism: scram-sha-512, user: reader, password_file: %q}}", s.Secure, s.Authority, secret),
-			"source":   "{kafka: {topic: rows}, spool: {keep: true}}",
+			"source":   "{kafka: {topic: rows}, spool: {retain: true}}",
 			"features": "[x1, in.x2]",
 			"publish":  "{kafka: {name: small}}",
 		}).write(t, own)

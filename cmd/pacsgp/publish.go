@@ -19,7 +19,7 @@ func topicsCommand(w system) *cobra.Command {
 		Short: "Make the topics that a job publishes to",
 		Long: "Make the three topics that publish.kafka of a job names, where they are not there: of\n" +
 			"certificates and of models, which keep everything, and of pointers, which is compacted;\n" +
-			"and the one that bad_rows.to names.",
+			"and the one that rejected.to names.",
 		Args: orFile(&path, "the job file"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadJob(cmd.Context(), path, w, config.Overrides{})

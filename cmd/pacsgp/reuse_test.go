@@ -17,7 +17,7 @@ func TestReuseIsCountedInTheOutput(t *testing.T) {
 	lines(700).write(t, lakeFile(dir, 0))
 	loss := "{epsilon: 34}"
 	args := func(seed, output string) []string {
-		job := tiny(jobFile{"loss": loss, "guarantees": "[pac-bayes, holdout]", "roles": "{holdout: 20 %}", "require": "draw", "grid": "paper", "train": "{passes: 20, seed: " + seed + "}", "output": output})
+		job := tiny(jobFile{"loss": loss, "guarantees": "[pac-bayes, holdout]", "split": "{holdout: 20 %}", "require": "draw", "grid": "paper", "train": "{passes: 20, seed: " + seed + "}", "output": output})
 		return []string{"train", "-c", job.write(t, dir)}
 	}
 	train := func(seed, output string, attempt int64, says string) {

@@ -49,7 +49,7 @@ func following(t testing.TB, files int, rows int64) (dir string, pointers [2][]b
 	point(t, dir, pointers[0])
 	fatal.If(t, smallRows(t).WriteLake(t.Context(), filepath.Join(dir, "new"), files, 1000, rows*int64(files)))
 	score = filepath.Join(dir, "score.yaml")
-	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\nkeep: [y, x1]\noutput: scored\npoll: 10ms\n"))
+	writeFile(t, score, []byte("model: out\nsource: {paths: [new]}\npassthrough: [y, x1]\noutput: scored\npoll: 10ms\n"))
 	return dir, pointers, score
 }
 

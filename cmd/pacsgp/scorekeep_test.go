@@ -29,7 +29,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 		Day  *string  `parquet:"day,optional"`
 	}
 	dir, _, score := following(t, 1, 20)
-	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [id, name, day]\noutput: scored\n"))
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\npassthrough: [id, name, day]\noutput: scored\n"))
 	rows := make([]row, 20_000)
 	for i := range rows {
 		name := fmt.Sprintf("ü \"%d\", %d", i%90, i)
@@ -52,7 +52,7 @@ func TestScoreKeepsColumnsAsTheyAre(t *testing.T) {
 			t.Fatalf("row %d: %s", i, diff)
 		}
 	}
-	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\nkeep: [none]\noutput: others\n"))
+	writeFile(t, score, []byte("model: out\nsource: {paths: [rows]}\npassthrough: [none]\noutput: others\n"))
 	if a := pacsgp(t, "score", "-c", score, "--once"); a.status != exitFailure || !strings.Contains(a.log, `has no column`) {
 		t.Errorf("status %d: %s", a.status, a.log)
 	}

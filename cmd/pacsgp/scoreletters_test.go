@@ -38,7 +38,7 @@ func (s *aTopic) lettersOn(t *testing.T, topic string) (all []string) {
 func (s *aTopic) lettered(t *testing.T, name string, files bool) (score string, found func() []predictedRecord) {
 	t.Helper()
 	createTopic(t, s.address, name+"-dead", 2)
-	options := fmt.Sprintf("bad_rows: {to: {kafka: %s-dead}}\nsession_timeout: 1s\n", name)
+	options := fmt.Sprintf("rejected: {to: {kafka: %s-dead}}\nsession_timeout: 1s\n", name)
 	if files {
 		return s.toLake(t, name, name, options), func() []predictedRecord { return s.foundInFiles(t, name) }
 	}
@@ -73,7 +73,7 @@ func TestScoreLetters(t *testing.T) {
 			}
 		}
 	}
-	missing := s.file(t, "predictions", "others", "bad_rows: {to: {kafka: nowhere}}\n")
+	missing := s.file(t, "predictions", "others", "rejected: {to: {kafka: nowhere}}\n")
 	pacsgp(t, "score", "-c", missing, "--once").says(t, exitFailure, `"nowhere"`)
 }
 

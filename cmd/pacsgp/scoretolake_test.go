@@ -20,7 +20,7 @@ import (
 func (s *aTopic) toLake(t *testing.T, group, folder, options string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, "score-"+group+".yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\nkeep: [id]\noutput: %s\n%s", s.address, group, folder, options))
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\npassthrough: [id]\noutput: %s\n%s", s.address, group, folder, options))
 	return path
 }
 

@@ -60,7 +60,7 @@ func topicOf(t *testing.T, address string, rows int, options string) *aTopic {
 func (s *aTopic) file(t *testing.T, topic, group, options string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, "score-"+group+".yaml")
-	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\nkeep: [id]\noutput: {kafka: %s}\n%s",
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features, group: %s}}\npassthrough: [id]\noutput: {kafka: %s}\n%s",
 		s.address, group, topic, options))
 	return path
 }

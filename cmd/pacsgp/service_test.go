@@ -26,7 +26,7 @@ func serviceJob(t testing.TB, address, dir string, change jobFile) string {
 	t.Helper()
 	job := tiny(jobFile{
 		"kafka": fmt.Sprintf("{brokers: [%q]}", address), "source": "{kafka: {topic: rows, group: trainers, rows: 120}, spool: {limit: 10MB}}",
-		"features": "[x1, in.x2]", "publish": "{kafka: {name: small}}", "stream": "{keep: 2}",
+		"features": "[x1, in.x2]", "publish": "{kafka: {name: small}}", "stream": "{retain: 2}",
 	})
 	maps.Copy(job, change)
 	return job.write(t, dir)

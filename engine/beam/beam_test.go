@@ -188,7 +188,7 @@ func TestSameBytesAsOneProcess(t *testing.T) {
 	jobs := map[string]string{
 		"duplicates dropped": testJob(t),
 		"duplicates kept":    testJob(t, "duplicates: keep"),
-		"bad rows tolerated": testJob(t, "bad_rows: {tolerance: 5 %}"),
+		"bad rows tolerated": testJob(t, "rejected: {limit: 5 %}"),
 	}
 	data := os.Getenv("PACSGP_DATA")
 	if data == "" {

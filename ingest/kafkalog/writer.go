@@ -65,7 +65,7 @@ func (w *writer) add(r *broker.Record) error {
 // decoded appends the row of a record to the columns.
 func (w *writer) decoded(r *broker.Record, columns [][]float64) error {
 	if r.Value == nil {
-		return errors.New("it is a tombstone, without a value (hint: bad_rows.tolerance allows a share of bad records)")
+		return errors.New("it is a tombstone, without a value (hint: rejected.limit allows a share of bad records)")
 	}
 	return w.decode.read(r.Value, columns)
 }

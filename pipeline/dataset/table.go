@@ -229,7 +229,7 @@ func (b *tableBatches) check(columns [][]float64) (reasons []string, err error) 
 			}
 			filled := b.of.encoded.Fills(b.of.names[j])
 			if !b.of.mark && !filled {
-				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (bad_rows)",
+				return nil, fmt.Errorf("pipeline: memory: row %d (from 0), column %q %s; correct or remove the row, leave the column out of the features if it is one, or tolerate some bad rows (rejected)",
 					b.next+i, b.of.names[j], fault)
 			}
 			if !copied {

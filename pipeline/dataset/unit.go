@@ -174,7 +174,7 @@ func (u *UnitRoles) enough(l certify.UnitLedger, all int64) error {
 	}
 	hint := "declare smaller units, or give more rows"
 	if share := math.Ceil(140*certify.LeastUnits/float64(all)) / 100; held && l.Holdout < certify.LeastUnits && share <= 0.5 {
-		hint = fmt.Sprintf("set roles.holdout to %v or more", share)
+		hint = fmt.Sprintf("set split.holdout to %v or more", share)
 	}
 	return fmt.Errorf("%w: unit: of %d units by %q %d are training and %d are held-out units, and each split needs %d: a bound from fewer says nothing\nhint: %s",
 		job.ErrData, all, l.Columns, l.Train, l.Holdout, certify.LeastUnits, hint)

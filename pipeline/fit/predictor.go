@@ -30,7 +30,7 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 		t.env.Observer.ReportNotice("the rows show no noise: the model has the least that its arithmetic can carry")
 	}
 	if t.Job.Mean.Given() && t.Job.Roles.Outside == 0 {
-		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: roles.outside; the guarantee curve does not rest on them)")
+		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
 	}
 	rows := t.Survey.Scaled(t.Survey.Reference)
 	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.Survey.Target), t.Survey.Target, rows, t.env.Resources.Workers)

@@ -37,7 +37,7 @@ func (j *Job) setCopies(fault func(string, ...any)) {
 	case d.Policy != CopiesLimited && d.Limit != 0:
 		fault("duplicates: %s has no limit", d.Policy)
 	case d.Policy == CopiesDropped && j.Roles.Outside > 0:
-		fault("duplicates: %s does not go with roles.outside: the model of the column may have seen a copy of a row that certifies", CopiesDropped)
+		fault("duplicates: %s does not go with split.outside: the model of the column may have seen a copy of a row that certifies", CopiesDropped)
 	}
 }
 

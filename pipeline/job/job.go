@@ -34,9 +34,9 @@ type Job struct {
 	Inducing []int       `json:"inducing,omitempty"` // numbers of inducing points to choose from; nil: by a rule in N
 	Scaling  Scaling     `json:"scaling"`
 	Unit     UnitDecl    `json:"unit,omitzero"`
-	Roles    RolesDecl   `json:"roles"`
+	Roles    RolesDecl   `json:"split"`
 	Copies   CopiesDecl  `json:"duplicates"`
-	BadRows  BadRowsDecl `json:"bad_rows,omitzero"`
+	BadRows  BadRowsDecl `json:"rejected,omitzero"`
 	Train    TrainDecl   `json:"train"`
 
 	// Guarantees are the methods of the certificate, with weights by which they share
@@ -79,8 +79,8 @@ type Scaling string
 
 // The scalings.
 const (
-	ScalingReference Scaling = "reference" // from the reference rows: the default
-	ScalingNone      Scaling = "none"      // centre 0 and scale 1; there are no reference rows
+	ScalingReference Scaling = "prior" // from the reference rows: the default
+	ScalingNone      Scaling = "none"  // centre 0 and scale 1; there are no reference rows
 )
 
 // DefaultKey is the key of a job that names none.
@@ -181,10 +181,10 @@ func (j Job) WithDefaults() (Job, error) {
 		j.Roles.Key = DefaultKey
 	}
 	if err := certify.RolesKey(j.Roles.Key); err != nil {
-		fault("roles.key: %w", err)
+		fault("split.key: %w", err)
 	}
 	if j.Roles.Last && j.Roles.Holdout == 0 {
-		fault("roles.holdout: how many of the last rows are hold-out rows?")
+		fault("split.holdout: how many of the last rows are hold-out rows?")
 	}
 	j = j.withMethods(fault)
 	j.setCopies(fault)

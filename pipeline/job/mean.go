@@ -50,9 +50,9 @@ func (j Job) checkMean(fault func(string, ...any)) {
 	share := j.Roles.Outside
 	switch {
 	case !j.Mean.Given() && share != 0:
-		fault("roles.outside: these rows are for fitting the column of mean, which the job does not name")
+		fault("split.outside: these rows are for fitting the column of mean, which the job does not name")
 	case share != 0 && !(0.05 <= share && share <= 0.6 && share+j.Roles.Holdout <= 0.9):
-		fault("roles.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the hold-out rows", share)
+		fault("split.outside: %v is no share of the rows from 0.05 to 0.6 that makes at most 0.9 with the hold-out rows", share)
 	}
 	if !j.Mean.Given() {
 		return
@@ -75,7 +75,7 @@ func (j Job) withInside(fault func(string, ...any)) Job {
 	case len(methods) == 0:
 		j.Guarantees = both(j.Loss.heldOut())
 	case !(certify.Delta{Methods: methods}).Uses(certify.RoleHoldout):
-		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (roles.outside)", certify.MethodHoldout)
+		fault("guarantees: the column of mean may have been fitted on the train rows, so that they certify nothing: name %s, or set rows apart for the column (split.outside)", certify.MethodHoldout)
 	case len(methods) == 1:
 		j.Guarantees = both(methods[0])
 	}

@@ -157,9 +157,9 @@ func (j Job) withMethods(fault func(string, ...any)) Job {
 	share := j.Roles.Holdout
 	switch holdout := (certify.Delta{Methods: j.Guarantees}).Uses(certify.RoleHoldout); {
 	case holdout && !(0 <= share && share <= 0.9):
-		fault("roles.holdout: %v is no share of the rows above 0 and at most 0.9", share)
+		fault("split.holdout: %v is no share of the rows above 0 and at most 0.9", share)
 	case !holdout && share != 0:
-		fault("roles.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
+		fault("split.holdout: hold-out rows are for the methods %s and %s, of which guarantees names none", certify.MethodHoldout, certify.MethodCurve)
 	}
 	return j
 }

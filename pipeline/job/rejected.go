@@ -12,12 +12,12 @@ type BadRowsDecl struct {
 	// Tolerance is the largest share of bad rows. They are left out, neither trained nor
 	// certified on, and counted in the ledger. With a tolerance the source marks bad rows
 	// (docs/reference/job.md).
-	Tolerance float64 `json:"tolerance"`
+	Tolerance float64 `json:"limit"`
 }
 
 func (d BadRowsDecl) validate(fault func(string, ...any)) {
 	if !(0 <= d.Tolerance && d.Tolerance < 1) {
-		fault("bad_rows.tolerance: %v is no share of the rows from 0 to below 1", d.Tolerance)
+		fault("rejected.limit: %v is no share of the rows from 0 to below 1", d.Tolerance)
 	}
 }
 
@@ -29,7 +29,7 @@ func (d BadRowsDecl) Allow(bad, rows int64) error {
 	if float64(bad) <= d.Tolerance*float64(rows) {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %s (%s) break a row rule, and bad_rows.tolerance is %s",
+	return fmt.Errorf("%w: %d of %s (%s) break a row rule, and rejected.limit is %s",
 		ErrData, bad, words.Count(rows, "row"), percent(float64(bad)/float64(rows)), percent(d.Tolerance))
 }
 

@@ -45,7 +45,7 @@ func (j Job) checkUnit(fault func(string, ...any)) {
 		words string
 	}{
 		{j.Mean.Given(), "mean"},
-		{j.Roles.Last, "roles.holdout last: roles follow from units"},
+		{j.Roles.Last, "split.holdout last: roles follow from units"},
 		{j.Copies.Policy == CopiesDropped, "duplicates: drop"},
 		{j.Spends().Applies(certify.MethodCurve), "a curve (loss.tolerance any, or guarantees: " + string(certify.MethodCurve) + ")"},
 	} {

@@ -303,7 +303,7 @@ func Separable(j job.Job, r dataset.Roles) error {
 		return fmt.Errorf("%w: of %s none is a hold-out row at a share of %v: give more rows, declare a larger roles.holdout, or leave out the method holdout",
 			job.ErrData, words.Count(r.Rows, "row"), j.Roles.Holdout)
 	case j.Outside() && r.Outside() < 1:
-		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger roles.outside", job.ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)
+		return fmt.Errorf("%w: of %s none is outside at a share of %v: give more rows, or declare a larger split.outside", job.ErrData, words.Count(r.Rows, "row"), j.Roles.Outside)
 	}
 	return nil
 }

@@ -68,16 +68,16 @@ def check_findings(cert, job):
     """The findings on rows do not contradict the job or each other, as far as that is known without the rows."""
     counts, copies, n, said = cert["counts"], cert["duplicates"], cert["counts"]["training"], cert["publisher"]
     k, rows, good = reference_count(counts["rows"], job), counts["rows"], counts["rows"] - counts["rejected"]
-    policy, tolerated = job["duplicates"], job.get("bad_rows", {}).get("tolerance", 0)
+    policy, tolerated = job["duplicates"], job.get("rejected", {}).get("limit", 0)
     drop = policy["policy"] == "drop"
     need(counts["rejected"] <= tolerated * rows, f"{counts['rejected']} of {rows} rows are rejected, and the job tolerates {tolerated}")
     unit.check_units(cert, job)
     content = "unit" in job  # roles follow from values
     need(content or counts["prior"] == k or (drop or tolerated) and counts["prior"] < k, f"the job makes {k} prior rows of {rows}, the certificate says {counts['prior']}")
     apart = [counts["holdout"], counts.get("outside", 0)]
-    need([n > 0 for n in apart] == [job["roles"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the hold-out rows or the outside rows are not the job's")
+    need([n > 0 for n in apart] == [job["split"].get(role, 0) > 0 for role in ("holdout", "outside")] and counts.get("outside") != 0, "the hold-out rows or the outside rows are not the job's")
     if any(apart) and not content and rows <= 1 << 20:  # a second
-        for stated, made in zip(apart, ranked_rows(job["roles"], rows, 0)):
+        for stated, made in zip(apart, ranked_rows(job["split"], rows, 0)):
             need(stated == len(made) or (drop or tolerated) and stated < len(made), f"the key makes {len(made)} hold-out or outside rows, the certificate says {stated}")
     need(n >= 1 and rows == counts["prior"] + n + sum(apart) + counts["duplicates"] + counts["rejected"] and counts["duplicates"] == (copies["repeated"] if drop else 0), "the counts do not add up")
     need(policy["policy"] != "limit" or not float(copies["repeated"]) > policy["limit"] * good, f"{copies['repeated']} of {good} rows are duplicates, and the job allows {policy['limit']}")

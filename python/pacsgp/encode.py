@@ -73,7 +73,7 @@ def fits(job):
     others = {job["target"], job.get("mean", {}).get("column"), *job.get("exclude", []), *job.get("unit", {}).get("columns", [])}
     return (right(filled(encodings, lambda e: [0.0], lambda column: 0.0)) and not names & others and ("features" not in job or names <= {*job["features"]})
             and not ("texts" in job.get("groups", {}) and job["groups"]["column"] in names)
-            and (scaling == "reference" or not any(open_levels(e) or open_fill(e) for e in encodings))
+            and (scaling == "prior" or not any(open_levels(e) or open_fill(e) for e in encodings))
             and job.get("groups", {}).get("column") not in fills(encodings) and not any(open_fill(e) and not ("scaled" in e or e.get("cyclic")) for e in encodings))
 
 

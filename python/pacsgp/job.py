@@ -31,20 +31,20 @@ def for_rows(job, n):
     if "guarantees" not in job:
         methods = ["pac-bayes", "holdout"]
         job["guarantees"] = methods[:1] if "unit" not in job and n < 300 else methods
-    if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["roles"]:
-        job["roles"] = {**job["roles"], "holdout": 0.2 if "unit" in job else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
+    if any(METHODS[m].role == "holdout" for m in job["guarantees"]) and "holdout" not in job["split"]:
+        job["split"] = {**job["split"], "holdout": 0.2 if "unit" in job else 0.1 if n >= 5000 else 0.2 if n >= 1000 else 0.3}
     return job
 
 
 def check_job(job):
     """Refuses a job that no run would have accepted."""
     loss, grid, mode = job["loss"], job["grid"], job["scaling"]
-    methods, held = job.get("guarantees", ["pac-bayes"]), job["roles"].get("holdout", 0)
-    column, outside = mean_column(job), job["roles"].get("outside", 0)
+    methods, held = job.get("guarantees", ["pac-bayes"]), job["split"].get("holdout", 0)
+    column, outside = mean_column(job), job["split"].get("outside", 0)
     tolerances = loss.keys() & {"epsilon", "epsilon_std", "below", "above"}
     wanted = KINDS[loss["kind"]].tolerances
     share = loss["kind"] == "relative-zero-one"
-    right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "reference"
+    right = tolerances == wanted and not (share and loss["epsilon"] > MOST_SHARE) or wanted == {"epsilon"} and tolerances == {"epsilon_std"} and not share and mode == "prior"
     last_or_any = any(METHODS[m].role == "holdout" for m in methods)
     for what, right in (
             ("the loss takes other tolerances", right),
@@ -54,14 +54,14 @@ def check_job(job):
             ("features and exclude are both declared", not ("features" in job and "exclude" in job)),
             ("the grid is none", -300 <= grid["min"] < grid["max"] <= 300 and all(0 < s <= grid["max"] - grid["min"] and (grid["max"] - grid["min"]) / s <= 1e5 for s in ([grid["step"]] if grid["step"] else [0.25, 0.05]))),
             ("the width of the peaks is out of range", grid["width"] == 0 if grid["prior"] == "flat" else 0 < grid["width"] <= 100),
-            ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "reference"),
+            ("a peaked prior needs reference rows for its centre", grid["prior"] == "flat" or mode == "prior"),
             ("a number of inducing points is out of range", all(1 <= m <= 4000 for m in job.get("inducing", []))),
-            ("the last rows are so many", "last" not in job["roles"] or held > 0),
+            ("the last rows are so many", "last" not in job["split"] or held > 0),
             ("a curve takes the zero-one loss, and every tolerance at once a curve", loss["kind"] == "zero-one" if "curve" in methods else "tolerance" not in loss),
             ("groups do not go with the other settings, or their values are out of order", fits_groups(job, methods)),
             ("encodings are of no features, or out of order, or do not go with the other settings", fits_encodings(job)),
             ("the methods are none", "pac-bayes" in methods and len({*methods}) == len(methods)),
-            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["roles"]) if last_or_any else held == 0 or "guarantees" not in job),
+            ("a share of hold-out rows belongs to the method holdout", (0 < held <= 0.9 or "holdout" not in job["split"]) if last_or_any else held == 0 or "guarantees" not in job),
             ("a share of outside rows belongs to a column of the mean", (outside == 0 or 0.05 <= outside <= 0.6) and outside + held <= 0.9 and (column is not None or outside == 0)),
             ("the column of the mean is the target or a feature", column is None or column not in (job["target"], *job.get("features", []))),
             ("the settings do not go with a column of the mean", column is None or not KINDS[loss["kind"]].relative),
@@ -78,7 +78,7 @@ def fits_groups(job, methods):
         return "groups" not in methods
     of = job["groups"]
     return ("groups" in methods and "unit" not in job and ("holdout" in methods or "curve" in methods) and KINDS[job["loss"]["kind"]].counts and of["column"] != job["target"] and mean_column(job) is None
-            and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "reference"))
+            and right_texts(job) and (right_values(of["values"]) if "values" in of else job["scaling"] == "prior"))
 
 
 EXACT = {"kl-PAC-GP", "sqrt-PAC-GP", "full-GP"}  # methods with all rows for inducing points
@@ -92,7 +92,7 @@ def fits_method(job):
 
 def reference_count(n, job):
     """How many of n rows are reference rows."""
-    return min(20000, max(n // 20, min(200, n // 10))) if job["scaling"] == "reference" else 0
+    return min(20000, max(n // 20, min(200, n // 10))) if job["scaling"] == "prior" else 0
 
 
 def inducing_most(job, n, d):

@@ -129,7 +129,7 @@ def describe(model, job, columns, encodings):
     """The metadata that a model file must have: all that follows from the job and the
     scaling (columns: the features, then the target), with what only the model can
     tell, which are the family, indices and peaks on the grid, jitter, size and predictor."""
-    *features, target = [affine(a if job["scaling"] == "reference" else {**a, "centre": 0.0, "scale": 1.0}) for a in columns]
+    *features, target = [affine(a if job["scaling"] == "prior" else {**a, "centre": 0.0, "scale": 1.0}) for a in columns]
     need(len(job.get("features", features)) == len(features), f"the job has {len(job.get('features', []))} features, the model {len(features)}")
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name

@@ -94,7 +94,7 @@ class Survey:
         self.copies, rejected, dropped, units = {"distinct": len(first), "repeated": len(good) - len(first)}, int(gone.sum()), 0, None
         if job["duplicates"]["policy"] == "drop":
             gone, dropped = gone | later, len(good) - len(first)
-        used, held_out, k = lambda ordinals: ordinals[~gone[ordinals]], job["roles"].get("holdout", 0), reference_count(n, job)
+        used, held_out, k = lambda ordinals: ordinals[~gone[ordinals]], job["split"].get("holdout", 0), reference_count(n, job)
         self.ids = None  # of the units of the rows
         if "unit" in job:
             self.ids = np.zeros(n, dtype=np.uint64)
@@ -102,7 +102,7 @@ class Survey:
             held, reference, ranked, units = unit.roles(job, self.ids[good], good, (1 << 64) - int(Fraction(held_out) * (1 << 64)), lambda n: reference_count(n, job))
             outside, k = held[:0], len(reference)
         else:
-            held, outside, ranked = ranked_rows(job["roles"], n, n if gone.any() else max(START_ROWS, k))
+            held, outside, ranked = ranked_rows(job["split"], n, n if gone.any() else max(START_ROWS, k))
             reference = ranked[:k]
         self.holdout, outside, self.reference = used(held), used(outside), np.sort(used(reference))
         self.targets_from = self.reference if len(self.reference) else np.sort(used(ranked)[:START_ROWS])
@@ -120,7 +120,7 @@ class Survey:
     def scaling(self, model, encodings):
         """Centre and scale of each column by the reference rows."""
         columns = model.meta["features"] + [model.meta["target"]]
-        if self.job["scaling"] != "reference":
+        if self.job["scaling"] != "prior":
             return columns
         rows = filled_rows(encodings, self.columns, self.values(self.reference))
         found = [standardise(column) for column in [*rows[:len(columns) - 1], rows[-1]]]

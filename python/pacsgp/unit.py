@@ -31,7 +31,7 @@ def hashes(job, rows):
     """The keyed hashes of the units of rows [columns, n], of which the target is the last."""
     keys = np.ascontiguousarray((rows[-1 - len(labels(job)):-1] + 0.0).T).astype("<f8")  # -0 equals 0
     found, at = np.unique(keys.view(f"V{keys.shape[1] * 8}").ravel(), return_inverse=True)
-    prefix = b"pacsgp/roles/unit/1\0" + job["roles"]["key"].encode() + b"\0"
+    prefix = b"pacsgp/roles/unit/1\0" + job["split"]["key"].encode() + b"\0"
     return np.array([int.from_bytes(hashlib.sha256(prefix + key.tobytes()).digest()[:8], "big") for key in found], dtype=np.uint64)[at]
 
 
@@ -50,7 +50,7 @@ def roles(job, hashes, good, least, count):
     order = np.lexsort((good, hashes))
     lowest = order[~apart[order]][:ROWS]
     late = ~np.isin(hashes[lowest], units[:k])
-    prefix = b"pacsgp/roles/1\0" + job["roles"]["key"].encode() + b"\0"
+    prefix = b"pacsgp/roles/1\0" + job["split"]["key"].encode() + b"\0"
     ranks = np.array([int.from_bytes(hashlib.sha256(prefix + struct.pack(">Q", i)).digest()[:8], "big") for i in good[lowest].tolist()], dtype=np.uint64)
     return good[apart], good[lowest[~late]], good[lowest[np.lexsort((good[lowest], ranks, late))]], counts
 
@@ -70,7 +70,7 @@ def check(job):
     """Whether the settings go with units, if there are some."""
     columns, methods = labels(job), job.get("guarantees", [])
     return "unit" not in job or bool(columns and len({*columns}) == len(columns) and not {job["target"], *job.get("features", [])} & {*columns} and "mean" not in job
-                                      and "last" not in job["roles"] and "curve" not in methods)
+                                      and "last" not in job["split"] and "curve" not in methods)
 
 
 def check_units(cert, job):

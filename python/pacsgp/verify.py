@@ -40,7 +40,7 @@ def check_files(model, cert, document):
 def check_rows(model, cert, job, methods, holds, paths):
     """What follows from the rows."""
     lake, data, columns = Lake(paths), cert["dataset"], cert["dataset"]["columns"]
-    lake.tolerant, lake.labels = "bad_rows" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
+    lake.tolerant, lake.labels = "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
     lake.fills = fills(job.get("encode", []))
     lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
@@ -54,7 +54,7 @@ def check_rows(model, cert, job, methods, holds, paths):
         check_segments(lake, data["segments"])
     encodings = seen_levels(job, columns, survey.values(survey.reference))
     follows(model, job, survey.scaling(model, encodings), len(survey.train), encodings)
-    ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {len(survey.train)} training rows by the key {job['roles']['key']!r}")
+    ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {len(survey.train)} training rows by the key {job['split']['key']!r}")
     looked_at = survey.values(survey.targets_from)
     if "mean" in cert:
         need(2 * int((looked_at[-1] == looked_at[-2]).sum()) <= looked_at.shape[1], f"the column {cert['mean']['column']!r} of the mean equals the target in most rows looked at")

@@ -150,7 +150,7 @@ func split(c certify.Certificate) string {
 		Roles struct {
 			Key  string `json:"key"`
 			Last bool   `json:"last"`
-		} `json:"roles"`
+		} `json:"split"`
 	}
 	if json.Unmarshal(c.Job.Values, &job) != nil || job.Roles.Last {
 		return "the last rows are held out"
