@@ -1,5 +1,5 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
-// docs/results.md, section "Side by side". README.md lists the measures.
+// docs/explanation/results.md, section "Side by side". README.md lists the measures.
 //
 //	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale,sweep] [-rounds 5] [-write]
 package main
@@ -59,7 +59,7 @@ func main() {
 	only := flag.String("only", "", "comma-separated measures of README.md; empty means all, which takes an hour and more")
 	rounds := flag.Int("rounds", 5, "interleaved runs of each; medians are shown")
 	write := flag.Bool("write", false, "put the tables into the page")
-	page := flag.String("page", filepath.Join("docs", "results.md"), "the page")
+	page := flag.String("page", filepath.Join("docs", "explanation", "results.md"), "the page")
 	data := flag.String("data", measured.Data(), "folder of the data sets")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

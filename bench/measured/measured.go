@@ -1,5 +1,5 @@
-// Package measured is shared by the programs that fill docs/results.md and docs/paper.md: the folder of the data,
-// the measured command and its runs, and the sections of the page.
+// Package measured is shared by the programs that fill results.md and paper.md of docs/explanation: the folder of the
+// data, the measured command and its runs, and the sections of the page.
 package measured
 
 import (

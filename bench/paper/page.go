@@ -19,14 +19,25 @@ import (
 	"github.com/pacsgp/pacsgp/model"
 )
 
-// writeFigure writes the numbers of a figure, the figure, and its section of the page.
+// writeFigure writes the numbers of a figure, the figure, and its section of the page: a table, or for none the
+// numbers beside the page.
 func writeFigure(name string, records, shown [][]string, panels [][]*plot.Plot, width, height float64, o options) error {
-	text := fmt.Sprintf("%s\n`%s`; %s", markdownTable(shown), o.command(name), measured.Machine(model.InstructionSet()))
-	return errors.Join(
-		writeCSV(filepath.Join(o.out, name+".csv"), records),
-		savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)),
-		o.onPage(name, text),
-	)
+	text, folders := fmt.Sprintf("`%s`; %s", o.command(name), measured.Machine(model.InstructionSet())), []string{filepath.Join(o.out, name+".csv")}
+	if shown != nil {
+		text = markdownTable(shown) + "\n" + text
+	} else if o.write {
+		folders = append(folders, o.beside(name+".csv"))
+	}
+	var err error
+	for _, path := range folders {
+		err = errors.Join(err, writeCSV(path, records))
+	}
+	return errors.Join(err, savePanels(filepath.Join(o.out, name), panels, vg.Points(width), vg.Points(height)), o.onPage(name, text))
+}
+
+// beside is the path of a file beside the page.
+func (o options) beside(name string) string {
+	return filepath.Join(filepath.Dir(o.page), "paper-"+name)
 }
 
 // writeCurves writes a figure of panels as curves draws them; of names a row, and more says what the
@@ -43,7 +54,7 @@ func writeCurves(name string, head []string, more string, digits int, rows []row
 		}
 		records = append(records, line)
 	}
-	return writeFigure(name, records, records, panels, 1150, 250*float64(len(panels)), o)
+	return writeFigure(name, records, nil, panels, 1150, 250*float64(len(panels)), o)
 }
 
 // onPage writes a section of the page and its figure, with -write.
@@ -55,7 +66,7 @@ func (o options) onPage(name, text string) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(durable.OS{}, filepath.Join(filepath.Dir(o.page), "paper-"+name+".png"), figure); err != nil {
+	if err := durable.WriteFile(durable.OS{}, o.beside(name+".png"), figure); err != nil {
 		return err
 	}
 	if err := measured.ReplaceSection(o.page, "paper "+name, text); err != nil {
@@ -88,62 +99,29 @@ func (o options) command(name string) string {
 	return strings.Join(words, " ")
 }
 
-// section is a table of the page, made from the stored results and the paper's.
+// section is a table of the page, made from the stored results and the paper's: one row for each of the paper's and
+// of ours, but those after pre-training.
 func (o options) section(name string) (rows []row, text string, err error) {
 	all, err := o.results(name)
 	if err != nil {
 		return nil, "", err
 	}
-	var after []row // pre-training
-	for _, r := range thorough(all) {
-		if r.Start == pretrained {
-			after = append(after, r)
-		} else {
-			rows = append(rows, r)
-		}
-	}
+	rows = slices.DeleteFunc(thorough(all), func(r row) bool { return r.Start == pretrained })
 	if len(rows) == 0 {
 		return nil, "No result of the present code is stored.", nil
 	}
-	lines := [][]string{{"row", "splits", "B", "paper", "verdict on B", "B with ξ(N)", "M", "without rows", "gradients", "cut off", "pre-training", "s"}}
-	detail := [][]string{{"row", "cell", "ours", "paper", "difference", "in standard errors"}}
-	var made []string
-	by := func(r row) {
-		if !slices.Contains(made, r.made) {
-			made = append(made, r.made)
-		}
-	}
+	lines := [][]string{{"row", "splits", "B", "in the paper", "verdict on B", "R_test", "in the paper", "M", "gradients"}}
 	for _, r := range rows {
-		by(r)
-		gain := ""
-		if at := slices.IndexFunc(after, func(p row) bool { return r.Start == published && p.from(published, r.Most) == r.unit }); at >= 0 {
-			p := after[at]
-			by(p)
-			gain = fmt.Sprintf("%.4f after %d", p.ours["B"].mean, p.Most)
-			if same := slices.IndexFunc(all, func(s row) bool { return s.unit == p.from(published, p.Most) }); same >= 0 {
-				by(all[same])
-				gain += fmt.Sprintf(" (%+.4f)", p.ours["B"].mean-all[same].ours["B"].mean)
-			}
-		}
-		of := func(name string) string { return fmt.Sprintf("%.0f", r.ours[name].mean) }
-		cut := fmt.Sprintf("%.0f of %d", math.Round(r.ours["cut_off"].mean*float64(r.reps)), r.reps)
-		if !r.ends() {
-			cut = ""
+		test := ""
+		if !r.extra() {
+			test = r.paper["R_test"].text(3)
 		}
 		lines = append(lines, []string{
-			r.label(), fmt.Sprint(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.words(), r.ours["B_xi"].text(4), of("M"), of("empty"),
-			of("gradients"), cut, gain, of("seconds"),
+			r.label(), strconv.Itoa(r.reps), r.ours["B"].text(4), r.paper["B"].text(3), r.words(), r.ours["R_test"].text(4), test,
+			fmt.Sprintf("%.0f", r.ours["M"].mean), fmt.Sprintf("%.0f", r.ours["gradients"].mean),
 		})
-		for _, c := range columns[:cells] {
-			line := []string{r.label(), c.name, r.ours[c.name].text(4), "", "", ""}
-			if difference, off, _ := r.verdict(c.name); !r.extra() && !math.IsNaN(difference) {
-				line[3], line[4], line[5] = r.paper[c.name].text(3), fmt.Sprintf("%+.4f", difference), fmt.Sprintf("%+.1f", signed(off, difference))
-			}
-			detail = append(detail, line)
-		}
 	}
-	return rows, fmt.Sprintf("%s\n<details><summary>All cells, ours and the paper's, with standard errors</summary>\n\n%s\n</details>\n\n%s",
-		markdownTable(lines), markdownTable(detail), strings.Join(made, "\n")), nil
+	return rows, markdownTable(lines), nil
 }
 
 // from is the unit with another start and number of gradients.
@@ -167,7 +145,7 @@ func (r row) extra() bool { return r.Method == freeForm || r.Method == "VFE" && 
 
 // words compares the row's bound with the paper's.
 func (r row) words() string {
-	difference, _, words := r.verdict("B")
+	difference, words := r.verdict("B")
 	switch {
 	case r.extra():
 		return fmt.Sprintf("%+.4f from %s in the paper", difference, r.setting().Method)
@@ -191,14 +169,6 @@ func (e estimate) text(digits int) string {
 	return text
 }
 
-// signed is a size, rounded as it is shown, with the sign of a difference; 0 has no sign.
-func signed(size, difference float64) float64 {
-	if size = math.Round(10*size) / 10; difference < 0 && size > 0 {
-		return -size
-	}
-	return size
-}
-
 // markdownTable is a table of Markdown, its head first.
 func markdownTable(lines [][]string) string {
 	var out strings.Builder
@@ -215,7 +185,7 @@ func markdownTable(lines [][]string) string {
 // its most accurate baseline, whose risk after training on the others is taken to be 15 % higher.
 func (o options) conclusions() (string, error) {
 	const higher = 1.15
-	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "hold-out rows", "hold-out bound"}}
+	lines := [][]string{{"set", "kl-PAC in the paper", "ours", "by mini-batches", "the paper's baseline", "its test risk there", "held-out rows", "held-out bound"}}
 	for _, s := range []struct {
 		table, dataset, baseline string
 		epsilon                  float64

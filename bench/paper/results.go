@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,17 +112,12 @@ func (o options) keep(rows []row) error {
 			}
 		}
 	}
-	return writeRows(o.resultsFile(), all)
-}
-
-// resultsFile is beside the page.
-func (o options) resultsFile() string {
-	return filepath.Join(filepath.Dir(o.page), "paper-results.csv")
+	return writeRows(o.beside("results.csv"), all)
 }
 
 // results are the stored rows of a table, with the paper's numbers.
 func (o options) results(table string) ([]row, error) {
-	text, err := os.ReadFile(o.resultsFile())
+	text, err := os.ReadFile(o.beside("results.csv"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

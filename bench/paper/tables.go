@@ -57,9 +57,6 @@ var columns = []column{
 	{"seconds", func(f finding) float64 { return f.Seconds }},
 }
 
-// cells is the number of columns that the paper has.
-const cells = 7
-
 // An estimate is a mean with its standard error; NaN where there is none.
 type estimate struct{ mean, se float64 }
 
@@ -294,18 +291,18 @@ func (r row) label() string {
 
 // verdict compares a number with the paper's, in standard errors of the difference. The
 // paper prints three digits: half of the last one is no difference. A bound may be lower.
-func (r row) verdict(name string) (difference, off float64, words string) {
+func (r row) verdict(name string) (difference float64, words string) {
 	ours, paper := r.ours[name], r.paper[name]
 	difference = ours.mean - paper.mean
 	if math.IsNaN(paper.mean) || math.IsNaN(ours.mean) {
-		return math.NaN(), math.NaN(), "no number to compare with"
+		return math.NaN(), "no number to compare with"
 	}
 	own := ours.se
 	if math.IsNaN(own) {
 		own = paper.se // one split: as uncertain as a mean of ten at the least
 	}
 	const printed = 0.0003 // what rounding a standard error to three digits may hide
-	off = max(0, math.Abs(difference)-0.0005) / math.Hypot(printed, math.Hypot(own, paper.se))
+	off := max(0, math.Abs(difference)-0.0005) / math.Hypot(printed, math.Hypot(own, paper.se))
 	switch {
 	case off <= 2:
 		words = "as in the paper"
@@ -314,7 +311,7 @@ func (r row) verdict(name string) (difference, off float64, words string) {
 	default:
 		words = "higher"
 	}
-	return difference, off, words
+	return difference, words
 }
 
 // writeTable writes the rows, their figure and, with -write, the stored results and the page.

@@ -258,7 +258,7 @@ const (
 
 // The default steps of a grid. N rows share the price of a grid value, but the loss from being
 // beside the best value falls on each row in full: the more rows, the finer the grid
-// (docs/results.md: weights of the hyper-parameters).
+// (docs/explanation/results.md: weights of the hyper-parameters).
 const (
 	coarseStep   = 0.25
 	fineStep     = 0.05
