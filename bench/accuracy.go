@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/bench/measured"
 	"github.com/pacsgp/pacsgp/certify"
@@ -35,7 +37,7 @@ const (
 	treesOfOutside = "outside" // rows alone, three tenths of all
 )
 
-var variants = []variant{{"bound", ""}, {"elbo", ""}, {"bound", treesOfAll}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
+var variants = []variant{{"bound", ""}, {"elbo", ""}, {"elbo", treesOfAll}, {"elbo", treesOfOutside}}
 
 func (v variant) String() string {
 	switch v.trees {
@@ -77,7 +79,7 @@ const boostedColumn = "boosted"
 // accuratePeers are peers by name, the slowest last; those of ourHoldout are the trees of treesOfAll, judged by the rows that ours hold out.
 var accuratePeers = []string{"boosting", ourHoldout, "exact", "svgp"}
 
-const ourHoldout = "boosting, our hold-out rows"
+const ourHoldout = "boosting, our held-out rows"
 
 // An accuracyCase is a question to accuracy.py.
 type accuracyCase struct {
@@ -117,39 +119,60 @@ func accuracy(ctx context.Context, b *bench) (_ string, err error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("set", "", "hold-out bound", "risk", "bound of a draw", "RMSE", "coverage of 95 % intervals", "half-width", "processor s")
+	names := slices.Clone(accuratePeers)
+	for i, v := range variants {
+		names = slices.Insert(names, i, v.String())
+	}
+	found := map[string]map[string][]accurate{} // by set and name
+	head := []string{""}
 	for _, set := range accuracySets {
-		found := map[string][]accurate{}
+		head, found[set[0]] = append(head, set[0]), map[string][]accurate{}
 		for seed := range b.rounds {
-			if err := b.accuracySplit(ctx, binary, p, set, seed, found); err != nil {
+			if err := b.accuracySplit(ctx, binary, p, set, seed, found[set[0]]); err != nil {
 				return "", fmt.Errorf("%s, split %d: %w", set[0], seed, err)
 			}
 		}
-		for _, v := range variants {
-			t.accuracy(set[0], v.String(), found[v.String()])
-		}
-		for _, name := range accuratePeers {
-			t.accuracy(set[0], name, found[name])
-		}
 	}
-	return fmt.Sprintf("Means of %d splits: 80 %% of the rows, at most %d of them, for the job, the rest kept apart; M = %d, ε = %g standard deviations of the target, δ = %g. RMSE and half-widths are in such deviations. "+
-		"Peers hold out as large a share as ours, at random, and get the limit of Clopper and Pearson; the exact process has at most 3,000 rows, boosting the intervals of split conformal prediction.\n\n%s",
-		b.rounds, accuracyRows, accuracyInducing, accuracyEpsilon, accuracyDelta, t), nil
+	var text strings.Builder
+	fmt.Fprintf(&text, "Means of %d splits: 80 %% of the rows, at most %d, for the job; M = %d, ε = %g standard deviations of the target, δ = %g.\n", b.rounds, accuracyRows, accuracyInducing, accuracyEpsilon, accuracyDelta)
+	for _, q := range accuracyQuestions {
+		t := newTable(append([]string{q.what}, head[1:]...)...)
+		for _, name := range names {
+			cells, none := []string{name}, true
+			for _, set := range head[1:] {
+				cell := q.cell(meanAccuracy(found[set][name]))
+				cells, none = append(cells, cell), none && strings.HasPrefix(cell, "–")
+			}
+			if !none {
+				t.row(cells...)
+			}
+		}
+		text.WriteString("\n" + t.String())
+	}
+	return text.String(), nil
 }
 
-// accuracy adds the means of all splits.
-func (t *table) accuracy(set, name string, all []accurate) {
-	mean := func(of func(accurate) float64) float64 {
-		sum := 0.0
-		for _, a := range all {
-			sum += of(a)
-		}
-		return sum / float64(len(all))
+// accuracyQuestions have a table each.
+var accuracyQuestions = []struct {
+	what string
+	cell func(accurate) string
+}{
+	{"bound of predictions", func(a accurate) string { return number(a.Holdout, "%.4f") }},
+	{"share missed", func(a accurate) string { return fmt.Sprintf("%.4f", a.Risk) }},
+	{"RMSE, in deviations", func(a accurate) string { return fmt.Sprintf("%.4f", a.RMSE) }},
+	{"coverage of 95 % intervals, half-width", func(a accurate) string { return number(100*a.Coverage, "%.1f %%") + ", " + number(a.Width, "%.3f") }},
+	{"bound of a draw", func(a accurate) string { return number(a.Draw, "%.4f") }},
+	{"processor s", func(a accurate) string { return fmt.Sprintf("%.1f", a.Seconds) }},
+}
+
+// meanAccuracy is the mean of all splits.
+func meanAccuracy(all []accurate) (mean accurate) {
+	n := float64(len(all))
+	for _, a := range all {
+		mean.Holdout, mean.Draw, mean.Risk, mean.RMSE = mean.Holdout+a.Holdout/n, mean.Draw+a.Draw/n, mean.Risk+a.Risk/n, mean.RMSE+a.RMSE/n
+		mean.Coverage, mean.Width, mean.Seconds = mean.Coverage+a.Coverage/n, mean.Width+a.Width/n, mean.Seconds+a.Seconds/n
 	}
-	t.row(set, name, number(mean(func(a accurate) float64 { return a.Holdout }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.Risk })),
-		number(mean(func(a accurate) float64 { return a.Draw }), "%.4f"), fmt.Sprintf("%.4f", mean(func(a accurate) float64 { return a.RMSE })),
-		number(100*mean(func(a accurate) float64 { return a.Coverage }), "%.1f %%"), number(mean(func(a accurate) float64 { return a.Width }), "%.3f"),
-		fmt.Sprintf("%.1f", mean(func(a accurate) float64 { return a.Seconds })))
+	return mean
 }
 
 // accuracySplit adds what all make of one split.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/pacsgp/pacsgp/model"
 )
@@ -57,21 +56,9 @@ type kernelCase struct {
 
 func kernelCases() []kernelCase {
 	var cases []kernelCase
-	for _, k := range []struct {
-		kernel, benchmark string
-		target            float64 // from M = 500 on
-		rows              []int
-	}{
-		{"gemm", "Gemm", 0.8, []int{512, 4096}}, {"syrk", "Syrk", 0.8, []int{512, 4096}}, {"trsm", "Trsm", 0.8, []int{512, 4096}}, {"cholesky", "Cholesky", 0.6, []int{0}},
-	} {
-		for _, n := range []int{100, 500, 1000, 2000} {
-			target := k.target
-			if n < 500 {
-				target = 0
-			}
-			for _, rows := range k.rows {
-				cases = append(cases, kernelCase{k.kernel, n, rows, k.benchmark, target})
-			}
+	for _, k := range []kernelCase{{"gemm", 0, 4096, "Gemm", 0.8}, {"syrk", 0, 4096, "Syrk", 0.8}, {"trsm", 0, 4096, "Trsm", 0.8}, {"cholesky", 0, 0, "Cholesky", 0.6}} {
+		for _, k.N = range []int{500, 2000} {
+			cases = append(cases, k)
 		}
 	}
 	return cases
@@ -87,52 +74,46 @@ func (c kernelCase) name(set string, workers int) string {
 }
 
 // kernels compares dgemm, dsyrk, dtrsm and Cholesky.
-func kernels(ctx context.Context, b *bench) (string, error) {
+func kernels(ctx context.Context, b *bench) (_ string, err error) {
 	ours, err := b.buildBench(ctx, "./model/internal/linalg")
 	if err != nil {
 		return "", err
 	}
-	var text strings.Builder
-	text.WriteString("GFLOP/s, beside the better of OpenBLAS and MKL. Wanted from M = 500 on: 0.8 of it, 0.6 for Cholesky.\n" +
-		"MKL's dsyrk is not among the routines that PyTorch exports: its column is dgemm on the blocks of a triangle.\n")
+	type column struct {
+		set   string
+		cores int
+		peers []*peer
+	}
+	var columns []column
+	head := []string{"kernel", "M"}
+	defer func() {
+		for _, k := range columns {
+			err = errors.Join(err, stop(k.peers))
+		}
+	}()
 	for _, set := range instructionSets() {
-		t, err := b.kernelTable(ctx, ours, set)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&text, "\nInstruction set %s:\n\n%s", set, t)
-	}
-	return text.String(), nil
-}
-
-func (b *bench) kernelTable(ctx context.Context, ours *goBench, set string) (_ *table, err error) {
-	byThreads := [2][]*peer{}
-	for i := range byThreads {
-		peers, err := b.startLibraries(ctx, set, i+1)
-		if err != nil {
-			return nil, err
-		}
-		byThreads[i] = peers
-		defer func() { err = errors.Join(err, stop(peers)) }()
-	}
-	t := newTable("kernel", "M", "rows", "1 core: ours", "OpenBLAS", "MKL", "ratio", "2 cores: ours", "OpenBLAS", "MKL", "ratio")
-	for _, c := range kernelCases() {
-		cells := []string{c.Kernel, strconv.Itoa(c.N), number(float64(c.Rows), "%.0f")}
-		for i, peers := range byThreads {
-			turns := append([]turn{ours.turn(ctx, c.name(set, i+1), "GFLOP/s")}, peerTurns(peers, c)...)
-			m, err := b.interleave(ctx, turns)
+		for cores := 1; cores <= 2; cores++ {
+			peers, err := b.startLibraries(ctx, set, cores)
 			if err != nil {
-				return nil, err
+				return "", err
 			}
-			what := fmt.Sprintf("%s M=%d rows=%d, %d cores", c.Kernel, c.N, c.Rows, i+1)
+			columns = append(columns, column{set, cores, peers})
+			head = append(head, fmt.Sprintf("%s, %d cores", set, cores), "ratio")
+		}
+	}
+	t := newTable(head...)
+	for _, c := range kernelCases() {
+		cells := []string{c.Kernel, strconv.Itoa(c.N)}
+		for _, k := range columns {
+			m, err := b.interleave(ctx, append([]turn{ours.turn(ctx, c.name(k.set, k.cores), "GFLOP/s")}, peerTurns(k.peers, c)...))
+			if err != nil {
+				return "", err
+			}
 			ratio := m.medianOf(func(r round) float64 { return over(r["ours"], max(r["openblas"], r["mkl"])) })
-			b.logf("%s %s: %.1f, OpenBLAS %.1f, MKL %.1f, ratio %.2f", set, what, m.median("ours"), m.median("openblas"), m.median("mkl"), ratio)
-			for _, name := range []string{"ours", "openblas", "mkl"} {
-				cells = append(cells, number(m.median(name), "%.1f"))
-			}
-			cells = append(cells, t.ratio(what, ratio, c.target))
+			b.logf("%s %s M=%d, %d cores: %.1f, OpenBLAS %.1f, MKL %.1f, ratio %.2f", k.set, c.Kernel, c.N, k.cores, m.median("ours"), m.median("openblas"), m.median("mkl"), ratio)
+			cells = append(cells, number(m.median("ours"), "%.1f"), ratioCell(ratio, c.target))
 		}
 		t.row(cells...)
 	}
-	return t, nil
+	return "Ours in GFLOP/s on 4,096 rows, and the ratio to the better of OpenBLAS and MKL; bold: below 0.8, Cholesky below 0.6.\n\n" + t.String(), nil
 }

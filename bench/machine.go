@@ -27,9 +27,9 @@ print("Python " + platform.python_version(), *(f"{p} {m.version(p)}" for p in ("
 		}
 		peers = strings.TrimSpace(string(out))
 	}
-	return fmt.Sprintf("`make bench`, %s: %s, %d processors, instruction set %s; %s, %s/%s; %s. Medians of %d interleaved runs; a run during which the hypervisor took more than %g %% of the processors was repeated if time allowed.",
+	return fmt.Sprintf("`make bench`, %s: %s, %d processors, %s; %s, %s/%s; %s. Medians of %d rounds.",
 		time.Now().UTC().Format(time.DateOnly), processor(), runtime.NumCPU(), model.InstructionSet(),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, peers, b.rounds, 100*stolenShare), nil
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, peers, b.rounds), nil
 }
 
 // processor names the processor, as far as it tells.

@@ -5,11 +5,8 @@ import (
 	"strings"
 )
 
-// A table is one of Markdown, with what it finds about targets.
-type table struct {
-	text   strings.Builder
-	missed []string
-}
+// A table is one of Markdown.
+type table struct{ text strings.Builder }
 
 func newTable(columns ...string) *table {
 	t := &table{}
@@ -20,23 +17,21 @@ func newTable(columns ...string) *table {
 
 func (t *table) row(cells ...string) { fmt.Fprintf(&t.text, "| %s |\n", strings.Join(cells, " | ")) }
 
-// ratio is the cell of a ratio to a target; a missed one is set in bold and
-// listed. A ratio of 0 was not measured. A target of 0 is none.
-func (t *table) ratio(what string, ratio, target float64) string {
-	cell := number(ratio, "%.2f")
-	if ratio != 0 && ratio < target {
-		t.missed = append(t.missed, fmt.Sprintf("%s: %.2f of %g", what, ratio, target))
-		cell = "**" + cell + "**"
-	}
-	return cell
+// String is the table.
+func (t *table) String() string { return t.text.String() }
+
+// ratioCell is the cell of a ratio to a target; a missed one is set in bold. A ratio of 0 was not measured. A target
+// of 0 is none.
+func ratioCell(ratio, target float64) string {
+	return boldIf(ratio != 0 && ratio < target, number(ratio, "%.2f"))
 }
 
-// String is the table, followed by the missed targets.
-func (t *table) String() string {
-	if len(t.missed) == 0 {
-		return t.text.String()
+// boldIf sets a cell in bold where its target is missed.
+func boldIf(missed bool, cell string) string {
+	if missed {
+		return "**" + cell + "**"
 	}
-	return t.text.String() + "\n**Missed** (in bold): " + strings.Join(t.missed, "; ") + ".\n"
+	return cell
 }
 
 // number formats a measurement; 0 was not measured.

@@ -194,7 +194,7 @@ def boosting(case):
 
 def answer(case):
     began = time.process_time()
-    found = {"split": split, "boost": boost, "score": score, "svgp": svgp, "exact": exact, "boosting": boosting, "boosting, our hold-out rows": our_holdout}[case["do"]](case)
+    found = {"split": split, "boost": boost, "score": score, "svgp": svgp, "exact": exact, "boosting": boosting, "boosting, our held-out rows": our_holdout}[case["do"]](case)
     return {**found, "seconds": time.process_time() - began}
 
 
