@@ -46,6 +46,16 @@ func TestScheduleOfAnotherTopic(t *testing.T) {
 	if run := s.at(t, someDay.Add(2*time.Hour)); run == nil || *run.Exit != exitConfig || !strings.Contains(run.Fault, `it is "others", and the windows before are of "rows"`) {
 		t.Errorf("%+v", run)
 	}
+	// A topic made anew under the name is refused by each process.
+	writeFile(t, job, []byte(strings.Replace(string(readFile(t, job)), "topic: others", "topic: rows", 1)))
+	remake(t, address, "rows", 3)
+	sendRows(t, address, 0, 180)
+	for hours := range 2 {
+		s = onStage(t, path)
+		if run := s.at(t, someDay.Add(time.Duration(3+hours)*time.Hour)); run == nil || *run.Exit != exitFailure || !strings.Contains(run.Fault, "made anew") || run.Scheduled.Sequence != 0 {
+			t.Errorf("made anew: %+v", run)
+		}
+	}
 }
 
 // forget deletes what a partition of a topic has before an offset.

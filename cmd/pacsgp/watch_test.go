@@ -299,4 +299,10 @@ func TestWatchOfATopic(t *testing.T) {
 	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: features}}\nstate: watch\n", address))
 	createTopic(t, address, "features", 2)
 	pacsgp(t, "watch", "-c", path).says(t, exitConfig, "is of topic \"labelled\"")
+	writeFile(t, path, fmt.Appendf(nil, "model: out\nkafka: {brokers: [%q]}\nsource: {kafka: {topic: labelled}}\nstate: watch\n", address))
+	remake(t, address, "labelled", 2)
+	send(t, address, records...)
+	for range 2 { // each process refuses a topic made anew
+		pacsgp(t, "watch", "-c", path).says(t, exitFailure, "made anew", "name another folder for the state")
+	}
 }

@@ -65,17 +65,19 @@ func (s *Stream) begin(ctx context.Context, log Log) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	return s.point(ctx, log, out)
+	_, err = s.point(ctx, log, out)
+	return err
 }
 
-// point points the output to what is current on the log, by whatever.
-func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) error {
-	_, _, err := s.follow(ctx, log, out)
+// point points the output to what is current on the log, by whatever, and returns it; the pointer is zero if
+// nothing is, or it cannot be used.
+func (s *Stream) point(ctx context.Context, log Log, out pipeline.Output) (Pointer, error) {
+	pointer, _, err := s.follow(ctx, log, out)
 	if unfit, ok := errors.AsType[unfitError](err); ok {
 		s.notice(unfit.Error())
-		return nil
+		return Pointer{}, nil
 	}
-	return err
+	return pointer, err
 }
 
 // A work is the work of two goroutines in a tenure, until they are overtaken.
@@ -160,8 +162,12 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := w.point(ctx, w.Log, out); err != nil { // it may have been promoted by hand
+	current, err := w.point(ctx, w.Log, out) // it may have been promoted by hand
+	if err != nil {
 		return err
+	}
+	if unknown := (pipeline.TopicIdentity{}); current.Of != full.Of && current.Of != unknown && full.Of != unknown {
+		return fmt.Errorf("topic %q is another one than that of certificate %s, which is current: it was made anew, or is on another cluster, and the same offsets would be in two certificates (hint: choose another source.kafka.group, publish.kafka.name and output)", w.Topic, current.ID)
 	}
 	reserved, err := w.reserve(ctx, w.Log, full, out)
 	if err != nil {

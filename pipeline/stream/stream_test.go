@@ -228,7 +228,7 @@ func TestParent(t *testing.T) {
 		"from the log":       {func(w *world) { w.disk = newDisk() }, with},
 		"nothing is current": {func(w *world) { w.current = Pointer{} }, map[bool]string{false: ""}},
 		"not there any more": {func(w *world) { w.disk, w.artifacts = newDisk(), map[string]Artifact{} }, anew("")},
-		"of another topic":   {func(w *world) { w.topic.Topic = "two" }, anew("rows of this window may have trained")},
+		"of a topic unknown": {func(w *world) { w.current.Of = pipeline.TopicIdentity{} }, anew("rows of this window may have trained")},
 		"has seen the rows":  {func(w *world) { w.committed = 0 }, anew("the model of certificate")},
 		"another model": {func(w *world) {
 			w.disk, w.artifacts[w.current.ID] = newDisk(), Artifact{w.artifacts[w.current.ID].Document, modelText(9)}
@@ -255,6 +255,20 @@ func TestParent(t *testing.T) {
 				t.Errorf("it begins with %+v: %q, want %v", a, w.said, c.want)
 			}
 		})
+	}
+}
+
+// TestTopicOfTheNameMadeAnew: each process refuses another topic than that of the current certificate, also
+// one that finds no spool.
+func TestTopicOfTheNameMadeAnew(t *testing.T) {
+	w := newWorld(windowRows)
+	fatal.If(t, w.process(t, nil))
+	w.topic.Topic, w.committed, w.disk = "two", 0, newDisk() // brokers forget offsets of a topic that is deleted
+	for range 2 {
+		if err := w.process(t, nil); err == nil || !strings.Contains(err.Error(), "it was made anew") || len(w.published) != 1 {
+			t.Errorf("%v, %d certificates", err, len(w.published))
+		}
+		w.disk = newDisk()
 	}
 }
 

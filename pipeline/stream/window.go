@@ -98,7 +98,7 @@ func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Ou
 	case err != nil || pointer.ID == "":
 		return nil, err
 	case pointer.Of != w.Of:
-		anew = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": that is about another topic of the name " + s.Topic + ", which was made anew or is on another cluster"
+		anew = "rows of this window may have trained the current model, of certificate " + pointer.ID + ": its pointer does not say which topic of the name " + s.Topic + " that is about"
 	case s.seen(said.Rows, w):
 		anew = "the model of certificate " + pointer.ID + ", which is current, has seen rows of this window"
 	}
