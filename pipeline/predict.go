@@ -82,6 +82,9 @@ func (p *Ready) Shards(ctx context.Context, src dataset.Source, order []int, use
 	if columns, want := src.Columns(), p.of.Meta.Inputs(); len(columns) < len(want) || !slices.Equal(columns[:len(want)], want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
+	if err := p.of.Meta.Means(src); err != nil {
+		return err
+	}
 	var free sync.Pool // of *[]Prediction
 	return inorder.Run(
 		ctx, p.workers,

@@ -244,7 +244,7 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 	if err != nil {
 		return err
 	}
-	if pass.SameColumns(src.Columns(), m.Meta, j) != nil {
+	if pass.SameColumns(src, m.Meta, j) != nil {
 		s, err := pass.First(ctx, src, j, res, nil)
 		if err != nil {
 			return err

@@ -198,6 +198,9 @@ func checkMeta(meta pass.ModelMeta) error {
 		if err := certify.ColumnName(a.Name); err != nil {
 			return fmt.Errorf("column %d: %w", j, err)
 		}
+		if !a.Values.Valid() || j == d && a.Values != "" {
+			return fmt.Errorf("column %q: its values cannot be %q", a.Name, a.Values)
+		}
 		if names[a.Name] {
 			return fmt.Errorf("column %d: the name %q is taken", j, a.Name)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A Window has the spooled rows of a frozen window of a topic.
@@ -93,6 +94,9 @@ func (w *Window) Open(ctx context.Context, want dataset.Choice) (*Source, error)
 
 // Files returns none: the files of a spool do not last, so that no manifest lists them.
 func (*Source) Files() []dataset.File { return nil }
+
+// Meanings returns none: records do not state what their values mean.
+func (*Source) Meanings() []job.Meaning { return nil }
 
 // Shards returns the segments in order.
 func (s *Source) Shards() []dataset.Shard {

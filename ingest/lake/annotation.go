@@ -6,16 +6,17 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // An annotation is the logical type of a leaf.
 type annotation struct {
 	parquetmeta.Logical
 
-	name   string  // for people
-	why    string  // the remedy for a type that is not read; "" for others
-	digits int     // decimal places
-	zone   meaning // of timestamps
+	name   string      // for people
+	why    string      // the remedy for a type that is not read; "" for others
+	digits int         // decimal places
+	zone   job.Meaning // of timestamps
 }
 
 // olderTypes are the logical types of converted types. Converted timestamps do not tell their zone.
@@ -79,11 +80,11 @@ func annotationOf(e *parquetmeta.Element) annotation {
 		a.name = fmt.Sprintf("timestamp(%cs)", "?mun"[a.digits/3])
 		switch {
 		case e.Logical.Kind == parquetmeta.LogicalNone:
-			a.zone = aTime
+			a.zone = job.MeansTime
 		case a.UTC:
-			a.zone = aTimeInUTC
+			a.zone = job.MeansUTC
 		default:
-			a.zone = aLocalTime
+			a.zone = job.MeansLocalTime
 		}
 	case parquetmeta.LogicalString, parquetmeta.LogicalEnum, parquetmeta.LogicalJSON, parquetmeta.LogicalBSON, parquetmeta.LogicalUUID:
 		a.name, a.why = "text", hintText

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/ingest/arrowipc"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // isArrow reports whether a file begins like an Arrow IPC file.
@@ -56,15 +57,17 @@ func arrowColumn(field arrow.Field, place int) column {
 		typ = d.ValueType
 	}
 	switch t := typ.(type) {
-	case *arrow.Float64Type, *arrow.Float32Type, *arrow.Float16Type, *arrow.BooleanType, *arrow.Decimal128Type,
+	case *arrow.Float64Type, *arrow.Float32Type, *arrow.Float16Type, *arrow.Decimal128Type,
 		*arrow.Int64Type, *arrow.Int32Type, *arrow.Int16Type, *arrow.Int8Type,
 		*arrow.Uint64Type, *arrow.Uint32Type, *arrow.Uint16Type, *arrow.Uint8Type:
+	case *arrow.BooleanType:
+		c.Type = aBoolean
 	case *arrow.Date32Type, *arrow.Date64Type:
 		c.Use, c.kind = ingest.OnRequest, kindDate
 	case *arrow.TimestampType:
-		c.Use, c.kind, c.zone = ingest.OnRequest, kindTimestamp, aTimeInUTC
+		c.Use, c.kind, c.zone = ingest.OnRequest, kindTimestamp, job.MeansUTC
 		if t.TimeZone == "" {
-			c.zone = aLocalTime
+			c.zone = job.MeansLocalTime
 		}
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.FixedSizeBinaryType:
 		c.Use, c.Why = ingest.Unusable, hintText

@@ -70,6 +70,7 @@ const maxSample = 1 << 50
 type Source struct {
 	store     store
 	columns   []string
+	meanings  []job.Meaning
 	shards    []shard
 	notices   []string
 	files     []File
@@ -115,7 +116,8 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err := refused(files, columns, choice); err != nil {
 		return nil, err
 	}
-	if err := oneMeaning(files, columns, choice); err != nil {
+	means, err := oneMeaning(files, columns, choice)
+	if err != nil {
 		return nil, err
 	}
 	if err := checkTexts(files, cfg.Texts); err != nil {
@@ -127,6 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	s := &Source{
 		store:     from,
 		columns:   columns,
+		meanings:  means,
 		notices:   append(notices, left...),
 		records:   ingest.NewRecords(columns, cfg.BadRows, cfg.Encoded),
 		bad:       cfg.BadRows,
@@ -165,31 +168,34 @@ func refused(files []*dataFile, columns []string, of ingest.Choice) error {
 	return nil
 }
 
-// oneMeaning returns an error for a used column that is a point in time in one file and a number in
-// another, or local time in one and UTC in another.
-func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) error {
-	for _, name := range columns {
-		said := make(map[meaning]*dataFile, 2)
+// oneMeaning returns what the used columns mean, or an error for one that is a point in time in one
+// file and a number in another, local time in one and UTC in another, or text in some.
+func oneMeaning(files []*dataFile, columns []string, of ingest.Choice) ([]job.Meaning, error) {
+	all := make([]job.Meaning, len(columns))
+	for i, name := range columns {
+		a := files[0]
+		all[i] = a.column(name).meaning()
 		for _, f := range files {
 			if a, b := files[0].column(name), f.column(name); max(a.depth, 1) != max(b.depth, 1) {
-				return fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, of.OrLeaveOut(name))
+				return nil, fmt.Errorf("lake: column %q is in groups in one of %s and %s, and in the other it is not, or in others: give it another name%s", name, files[0].path, f.path, of.OrLeaveOut(name))
 			}
 			m := f.column(name).meaning()
-			if said[m] == nil {
-				said[m] = f
+			both, ok := all[i].With(m)
+			if !ok {
+				return nil, fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
+					name, all[i], a.column(name).Type, a.path, m, f.column(name).Type, f.path, of.OrLeaveOut(name))
 			}
-		}
-		for _, pair := range [][2]meaning{{aNumber, aTime}, {aNumber, aTimeInUTC}, {aNumber, aLocalTime}, {aTimeInUTC, aLocalTime}, {aText, aNumber}, {aText, aTime}, {aText, aTimeInUTC}, {aText, aLocalTime}} {
-			a, b := said[pair[0]], said[pair[1]]
-			if a == nil || b == nil {
-				continue
+			if both != all[i] {
+				a = f
 			}
-			return fmt.Errorf("lake: column %q is %s (%s) in %s, but %s (%s) in %s; make it one type in all files%s",
-				name, pair[0], a.column(name).Type, a.path, pair[1], b.column(name).Type, b.path, of.OrLeaveOut(name))
+			all[i] = both
 		}
 	}
-	return nil
+	return all, nil
 }
+
+// Meanings returns what the used columns mean.
+func (s *Source) Meanings() []job.Meaning { return s.meanings }
 
 // Columns returns the names of the used columns: features, then the target.
 func (s *Source) Columns() []string { return slices.Clone(s.columns) }

@@ -112,7 +112,10 @@ func (f unpredictedFile) open(ctx context.Context, m pass.Model) (*Source, error
 	src, err := Open(ctx, Config{
 		Paths: []string{f.path}, Features: m.Meta.Inputs(), Encoded: m.Meta.Encode, Target: target, BadRows: ingest.Mark, Decoders: f.of.cfg.Decoders, Pages: f.of.cfg.Pages, NoDigests: true,
 	})
-	return src, m.Meta.Lacks(err)
+	if err != nil {
+		return nil, m.Meta.Lacks(err)
+	}
+	return src, m.Meta.Means(src)
 }
 
 // Cut calls next for the whole file, or for each batch after it was predicted.

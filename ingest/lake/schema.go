@@ -12,6 +12,7 @@ import (
 
 	"github.com/pacsgp/pacsgp/ingest"
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // A column is one leaf or one hive key of a file, with the properties needed to read it.
@@ -21,11 +22,11 @@ type column struct {
 	depth    int   // names in its path
 	deep     int32 // definition level of a value: what can be null on the way to it; 0 without nulls
 	kind     kind
-	width    int     // bytes of a value in PLAIN, 0 for booleans
-	digits   int     // decimal places of decimals; 3, 6 or 9 for timestamps
-	lowest   int64   // least value of the type, for integers of 8 and 16 bits
-	highest  int64   // largest value of the type, for these and for unscaled decimals
-	zone     meaning // of timestamps
+	width    int         // bytes of a value in PLAIN, 0 for booleans
+	digits   int         // decimal places of decimals; 3, 6 or 9 for timestamps
+	lowest   int64       // least value of the type, for integers of 8 and 16 bits
+	highest  int64       // largest value of the type, for these and for unscaled decimals
+	zone     job.Meaning // of timestamps
 	physical format.Type
 	filled   bool   // pages in PLAIN end in plainFill zeros
 	ordered  bool   // the file declares the order of its statistics
@@ -34,31 +35,26 @@ type column struct {
 	element parquetmeta.Element // of a leaf
 }
 
-// A meaning is the meaning of a column's values, however they are stored.
-type meaning string
-
-const (
-	aNumber    meaning = "a number"
-	aTime      meaning = "a point in time"
-	aTimeInUTC meaning = "a point in time in UTC"
-	aLocalTime meaning = "a point in local time"
-	aText      meaning = "text"
-)
-
-// meaning returns the meaning of the values. Dates, INT96 and converted types do not tell the zone.
-func (c *column) meaning() meaning {
-	if c.Text {
-		return aText
-	}
-	switch c.kind {
-	case kindDate, kindInt96:
-		return aTime
-	case kindTimestamp:
+// meaning returns the meaning of the values. Dates, INT96 and converted types do not state the zone.
+func (c *column) meaning() job.Meaning {
+	switch {
+	case c.Text:
+		return job.MeansText
+	case c.kind == kindDate:
+		return job.MeansDate
+	case c.kind == kindInt96:
+		return job.MeansTime
+	case c.kind == kindTimestamp:
 		return c.zone
+	case c.Type == aBoolean:
+		return job.MeansBoolean
 	default:
-		return aNumber
+		return job.MeansNumber
 	}
 }
+
+// aBoolean is the type of booleans, for people.
+const aBoolean = "boolean"
 
 // hints of columns that are not read.
 const (
@@ -220,7 +216,7 @@ func leafColumn(e *parquetmeta.Element, leaf int) column {
 func (c column) unannotated() column {
 	switch c.physical {
 	case format.Boolean:
-		c.Type, c.kind = "boolean", kindBoolean
+		c.Type, c.kind = aBoolean, kindBoolean
 	case format.Int32:
 		c.Type, c.kind, c.width = "int32", kindInt32, 4
 	case format.Int64:

@@ -8,6 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
+	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
 // ErrNotKept says that a column of this type cannot be read by [Stored].
@@ -42,7 +43,7 @@ func (c *column) node() (parquet.Node, error) {
 	case a.Kind == parquetmeta.LogicalDate:
 		return parquet.Date(), nil
 	case a.Kind == parquetmeta.LogicalTimestamp:
-		return parquet.TimestampAdjusted(unitOf(a.digits), a.zone != aLocalTime), nil
+		return parquet.TimestampAdjusted(unitOf(a.digits), a.zone != job.MeansLocalTime), nil
 	case a.Signed:
 		return parquet.Int(int(a.Bits)), nil
 	default:

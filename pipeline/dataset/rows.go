@@ -47,6 +47,8 @@ type Opened interface {
 	// Files are the data files, in the order of their rows; nil unless the rows come from
 	// files that stay.
 	Files() []File
+	// Meanings are those of the columns; nil: the source does not state them.
+	Meanings() []job.Meaning
 }
 
 // A File is a data file by its footer.

@@ -155,6 +155,9 @@ func (o *openTable) Shards() []Shard { return slices.Clone(o.of.shards) }
 // Notices are none.
 func (o *openTable) Notices() []string { return nil }
 
+// Meanings returns nil: columns of numbers do not state what they are.
+func (o *openTable) Meanings() []job.Meaning { return nil }
+
 // Files are none.
 func (o *openTable) Files() []File { return nil }
 

@@ -94,7 +94,7 @@ func (e Encodings) More() (n int) {
 func (e Encodings) Unscaled(columns []Affine) []Affine {
 	for i, a := range columns {
 		if !e.Of(a.Name).scaled() {
-			columns[i] = Affine{Name: a.Name, Scale: 1}
+			columns[i].Centre, columns[i].Scale = 0, 1
 		}
 	}
 	return columns

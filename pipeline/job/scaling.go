@@ -5,4 +5,6 @@ type Affine struct {
 	Name   string  `json:"name"`
 	Centre float64 `json:"centre"`
 	Scale  float64 `json:"scale"` // > 0
+
+	Values Meaning `json:"values,omitempty"` // of a feature
 }

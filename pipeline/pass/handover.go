@@ -153,7 +153,7 @@ type Prepared struct{ rows *rowPass }
 // Prepare prepares the last pass over a source. known has the parts of its subject that come from
 // training.
 func Prepare(ctx context.Context, src dataset.Source, m Model, job job.Job, known Subject, hidden dataset.Secret, told *ToldRoles, res job.Resources) (*Prepared, error) {
-	if err := SameColumns(src.Columns(), m.Meta, job); err != nil {
+	if err := SameColumns(src, m.Meta, job); err != nil {
 		return nil, err
 	}
 	rows, err := beginPass(ctx, src, job, dataset.Indices(len(src.Columns())), hidden, told, res)

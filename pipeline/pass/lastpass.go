@@ -179,11 +179,12 @@ func (p *Pass) counted(ctx context.Context) (job.Copies, error) {
 }
 
 // SameColumns returns an error unless the columns are those that the model wants, in order.
-func SameColumns(columns []string, meta ModelMeta, job job.Job) error {
+func SameColumns(src dataset.Source, meta ModelMeta, job job.Job) error {
+	columns := src.Columns()
 	if want := slices.Concat(inputs(job, meta), job.Unit.Columns, []string{meta.Target.Name}); !slices.Equal(columns, want) {
 		return fmt.Errorf("pipeline: the source has columns %q, the model wants %q", columns, want)
 	}
-	return nil
+	return meta.Means(src)
 }
 
 // The baseline is a yardstick: the bound's formula for a constant prediction. One rule chooses the

@@ -32,6 +32,7 @@ type Survey struct {
 	Repeats  bool // the job drops copies, and there are some
 	Notices  []string
 
+	means   []job.Meaning    // of the columns, where the source states them
 	labels  int              // columns of units
 	grouped bool             // the column of the groups is beside the features
 	Groups  []float64        // values with a group of their own
@@ -47,7 +48,7 @@ type Survey struct {
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
 func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*Survey, error) {
-	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
+	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
 	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -205,6 +206,9 @@ func (s *Survey) scale(j job.Job) error {
 			s.Notices = append(s.Notices, fmt.Sprintf("column %q is left out: it has one value, %v, on all reference rows", name, a.Centre))
 			continue
 		default:
+			if s.means != nil {
+				a.Values = s.means[i]
+			}
 			s.Features = append(s.Features, a)
 		}
 		s.Used = append(s.Used, i)

@@ -22,14 +22,15 @@ class Column:
 
     def __init__(self, name, kind, depth):
         t = kind.value_type if pa.types.is_dictionary(kind) else kind
-        self.name, self.depth, self.meaning, self.text = name, depth, "a number", t in TEXTS
+        self.name, self.depth, self.meaning, self.text = name, depth, "", t in TEXTS
         self.use = f"of type {kind}"
         if pa.types.is_floating(t) or pa.types.is_integer(t) or pa.types.is_boolean(t) or pa.types.is_decimal(t) or pa.types.is_duration(t):
             self.use = "numeric"
+            self.meaning = "boolean" if pa.types.is_boolean(t) else self.meaning
         elif pa.types.is_date(t):
-            self.use, self.meaning = "request", "a time"
+            self.use, self.meaning = "request", "date"
         elif pa.types.is_timestamp(t):
-            self.use, self.meaning = "request", "a time in UTC" if t.tz else "a local time"
+            self.use, self.meaning = "request", "time in UTC" if t.tz else "local time"
         if depth > 1:
             self.use = "request" if self.use == "numeric" else self.use
 
@@ -68,6 +69,10 @@ class ParquetFile:
         need(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "two columns, or row groups, have bytes in common")
         self.schema = self.file.schema_arrow
         self.columns = list(columns_of(self.schema))
+        leaves = [self.file.schema.column(i) for i in range(meta.num_columns)]
+        old = {c.path for c in leaves if c.physical_type == "INT96" or c.converted_type.startswith("TIMESTAMP") and "from_converted_type=true" in str(c.logical_type)}
+        for c in self.columns:
+            c.meaning = "time" if c.name in old else c.meaning  # these do not state the zone
 
     def batches(self, group, names):
         return self.file.iter_batches(batch_size=READ, row_groups=[group], columns=names)

@@ -20,7 +20,7 @@ total = lambda v: integer(v) and abs(v) < 1 << 63
 number_of = lambda v: integer(v) and 1 <= v <= 1 << 40
 
 TOLERANCES = {"epsilon?": positive, "below?": positive, "above?": positive}
-AFFINE = {"name": text, "centre": number, "scale": positive}
+AFFINE = {"name": text, "centre": number, "scale": positive, "values?": {"boolean", "date", "time", "time in UTC", "local time", "text"}}
 PARAMETER = {"name": text, "index": count, "grid": {
     "min": number, "step": positive, "count": count, "prior": {"flat", "peaked"}, "centre?": count, "width?": positive}}
 ENCODING = {"column": text, "one_hot?": [number], "cyclic?": [positive], "scaled?": flag, "fill?": {"with?": number, "flag?": flag}}

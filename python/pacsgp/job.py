@@ -15,7 +15,7 @@ def members(*pairs):
 
 
 def affine(a):
-    return {"name": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"])}
+    return {"name": a["name"], "centre": float(a["centre"]), "scale": float(a["scale"]), **members(("values", a.get("values")))}
 
 
 def mean_column(job):

@@ -14,6 +14,15 @@ PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
 
 
+TIMES = {"date", "time in UTC", "local time"}
+
+
+def both(a, b):
+    """What a column means that has two meanings in different files, None if it may not. Times of old formats state no zone."""
+    narrow, wide = (b, a) if a in ("time", "boolean") else (a, b)
+    return narrow if a == b or wide == "time" and narrow in TIMES or (narrow, wide) == ("", "boolean") else None
+
+
 class Lake:
     """The rows of the files that the paths mean, read in blocks. Unless bad rows are
     tolerated, the first one is an error."""
@@ -21,6 +30,7 @@ class Lake:
     tolerant = False
     labels = ()  # columns that may be text, which is read as numbers (formats.md, 4.4)
     fills = frozenset()  # columns that may have missing values
+    model = None  # whose features these rows have
     grouped = {}  # by column: the texts of its groups or levels by their numbers
 
     def __init__(self, paths):
@@ -33,23 +43,34 @@ class Lake:
 
     def columns(self, names):
         """For each file the columns of these names, None for a key of its path."""
-        found, meanings, depths = [], [set() for _ in names], [set() for _ in names]
+        found, meanings, depths = [], [None for _ in names], [set() for _ in names]
         for table, keys in zip(self.tables, self.keys):
             found.append([])
-            for name, meaning, depth in zip(names, meanings, depths):
+            for i, (name, depth) in enumerate(zip(names, depths)):
                 mine = [c for c in table.columns if c.name == name]
                 need(len(mine) + (name in keys) == 1, f"{table.path} has {len(mine) + (name in keys)} columns {name!r}")
                 text = name in self.labels and (mine[0].text if mine else name in self.texts)
                 need(text or name not in self.grouped, f"{table.path}: column {name!r} has no text, and its groups or levels are texts")
                 need(text or mine or name not in self.texts, f"{table.path}: the key {name!r} is no number")
                 need(text or not mine or mine[0].use in ("numeric", "request"), f"{table.path}: column {name!r} is {mine[0].use if mine else ''}, which is not read as numbers")
-                meaning.add(mine[0].meaning if mine and not text else "text" if text else "a number")
+                mean = mine[0].meaning if mine and not text else "text" if text else ""
+                meanings[i], before = both(meanings[i], mean) if found[1:] else mean, meanings[i]
+                need(meanings[i] is not None, f"column {name!r} is {before or 'number'!r} and {mean or 'number'!r}")
                 depth.add(max(mine[0].depth, 1) if mine else 1)
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
                 found[-1].append(mine[0] if mine else None)
-        for name, meaning in zip(names, meanings):
-            need(not ({"a number", "text"} & meaning and len(meaning) > 1 or {"a time in UTC", "a local time"} <= meaning), f"column {name!r} is {' and '.join(sorted(meaning))}")
+        self.meanings = dict(zip(names, meanings))
+        if self.model:
+            self.fits(self.model)
         return found
+
+    def fits(self, model):
+        """The features mean what they meant in training; records of topics do not state that they are text."""
+        for feature in model.meta["features"]:
+            name, stated = feature["name"], feature.get("values", "")
+            mine = self.meanings.get(name, stated)
+            if not (mine == "text" and not stated and name in model.encode):
+                need((mine == "boolean") == (stated == "boolean") and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
 
     def blocks(self, names):
         """Yields (first ordinal, values [len(names), rows]) in the order of the rows."""

@@ -134,7 +134,7 @@ def describe(model, job, columns, encodings):
     for a, name in zip(features, job.get("features", model.features)):
         a["name"] = name
     widths = [width(next((e for e in encodings if e["column"] == a["name"]), None)) for a in features]
-    features = [{"name": a["name"], "centre": 0.0, "scale": 1.0} if any(e["column"] == a["name"] and "scaled" not in e for e in encodings) else a for a in features]
+    features = [{**a, "centre": 0.0, "scale": 1.0} if any(e["column"] == a["name"] and "scaled" not in e for e in encodings) else a for a in features]
     target["name"] = job["target"]
     need(model.meta["kernel"] in job["kernel"]["family"], f"the kernel is {model.meta['kernel']}, the job declares {job['kernel']['family']}")
     loss = job["loss"]

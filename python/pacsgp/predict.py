@@ -40,11 +40,12 @@ class Predictor:
 def rows_for(model, paths):
     """The rows of files as a model takes them, in blocks."""
     lake = Lake(paths)
-    lake.tolerant = True
+    lake.tolerant, lake.model = True, model
     lake.fills = fills(model.encode.values())
     lake.labels = may_be_text(model.encode.values())
     need("mean" not in model.meta or all(model.meta["mean"] in [c.name for c in table.columns] or model.meta["mean"] in keys for table, keys in zip(lake.tables, lake.keys)),
          f"the model corrects the column {model.meta.get('mean')!r}, predictions of another model: the rows need it too")
+    lake.columns(model.inputs)  # refused before a file is written
     return lake.blocks(model.inputs)
 
 
@@ -53,9 +54,9 @@ def write_predictions(model, paths, out, certificate):
     schema = pa.schema([("row", pa.int64()), ("mean", pa.float64()), ("deviation", pa.float64()), ("predictive_deviation", pa.float64()),
                         ("certificate", pa.string()), ("reason", pa.string())])
     need(not os.path.lexists(out), f"{out} is there already: predictions replace no file (the output comes before the data)")
-    predictor, rows, withheld = Predictor(model), 0, 0
+    predictor, blocks, rows, withheld = Predictor(model), rows_for(model, paths), 0, 0
     with pq.ParquetWriter(out, schema, write_page_checksum=True) as writer:
-        for first, block in rows_for(model, paths):
+        for first, block in blocks:
             mean, deviation, predictive, bad = predictor.of(block)
             none = np.isnan(mean)
             reasons = ["the row breaks the row rules" if b else FAR if n else None for b, n in zip(bad, none)]

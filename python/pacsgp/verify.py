@@ -40,7 +40,7 @@ def check_files(model, cert, document):
 def check_rows(model, cert, job, methods, holds, paths):
     """What follows from the rows."""
     lake, data, columns = Lake(paths), cert["dataset"], cert["dataset"]["columns"]
-    lake.tolerant, lake.labels = "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
+    lake.model, lake.tolerant, lake.labels = model, "rejected" in job, unit.labels(job) + text_column(job) + may_be_text(job.get("encode", []))
     lake.fills = fills(job.get("encode", []))
     lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
