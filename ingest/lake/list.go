@@ -37,7 +37,7 @@ func listFiles(ctx context.Context, from store, paths []string) (files []listed,
 	if len(paths) == 0 {
 		return nil, nil, errors.New("lake: no path is declared; name files, directories or globs")
 	}
-	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}}
+	l := lister{store: from, folders: map[string]string{}, files: map[string]string{}, alike: map[likeness][]known{}, tables: map[string]bool{}}
 	for _, p := range paths {
 		found, err := l.entry(ctx, p)
 		if err != nil {
@@ -113,6 +113,7 @@ type lister struct {
 	folders map[string]string // the path under which a directory was searched, by its real path
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
+	tables  map[string]bool // folders that are those of no table
 	passed  []string // files in directories whose names are not those of data
 	odd     []string // pipes, sockets, devices
 	broken  []string // broken links whose names are not those of data
@@ -194,6 +195,9 @@ func (l *lister) glob(ctx context.Context, pattern string) ([]string, error) {
 			}
 			found = append(found, below...)
 		case info.Mode().IsRegular():
+			if err := l.noTableAt(ctx, objects.Dir(m)); err != nil {
+				return nil, err
+			}
 			found = append(found, m)
 		default:
 			l.odd = append(l.odd, m)
@@ -240,6 +244,9 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
+	if err := l.noTable(ctx, dir, entries); err != nil {
+		return nil, err
+	}
 	var found []string
 	for _, e := range entries {
 		path := objects.Join(dir, e.Name())
@@ -271,6 +278,40 @@ func (l *lister) directory(ctx context.Context, dir string, above []string) ([]s
 		}
 	}
 	return found, nil
+}
+
+// noTable refuses the folder of a table of Delta, Iceberg or Hudi: files lie there whose rows were
+// deleted or replaced.
+func (l *lister) noTable(ctx context.Context, dir string, entries []fs.DirEntry) error {
+	const said = "lake: %s is the folder of a table of %s, where files with deleted rows may lie: declare its current files, which this lists: python -c '%s'"
+	for _, e := range entries {
+		switch path := objects.Join(dir, e.Name()); e.Name() {
+		case "_delta_log":
+			return fmt.Errorf(said, dir, "Delta", fmt.Sprintf(`from deltalake import DeltaTable; print(*DeltaTable(%q).file_uris(), sep="\n")`, dir))
+		case ".hoodie":
+			return fmt.Errorf(said, dir, "Hudi", fmt.Sprintf(`from hudi import HudiTableBuilder as T; print(*(f.base_file_relative_path() for f in T.from_base_uri(%q).build().get_file_slices()), sep="\n")`, dir))
+		case "metadata":
+			below, err := l.store.readDir(ctx, path)
+			last := slices.IndexFunc(below, func(e fs.DirEntry) bool { return strings.HasSuffix(e.Name(), ".metadata.json") })
+			if err == nil && last >= 0 {
+				return fmt.Errorf(said, dir, "Iceberg", fmt.Sprintf(`from pyiceberg.table import StaticTable as T; print(*(f.file.file_path for f in T.from_metadata(%q).scan().plan_files()), sep="\n")`, objects.Join(path, "NEWEST.metadata.json")))
+			}
+		}
+	}
+	return nil
+}
+
+// noTableAt is noTable of a folder with files that a pattern matches.
+func (l *lister) noTableAt(ctx context.Context, dir string) error {
+	if l.tables[dir] {
+		return nil
+	}
+	l.tables[dir] = true
+	entries, err := l.store.readDir(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("lake: %w", err)
+	}
+	return l.noTable(ctx, dir, entries)
 }
 
 // leadsNowhere reports whether a link leads to nothing, or to itself.

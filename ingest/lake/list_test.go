@@ -258,3 +258,18 @@ func TestNamesOfOneLine(t *testing.T) {
 		}
 	}
 }
+
+// The folder of a table has files whose rows were deleted: it is refused with a line that lists the
+// current ones, which can be declared by name.
+func TestFoldersOfTablesAreRefused(t *testing.T) {
+	dir := tree(t, "delta/a.parquet", "delta/_delta_log/0.json", "hudi/day=1/a.parquet", "hudi/.hoodie/hoodie.properties", "ice/data/a.parquet", "ice/metadata/v1.metadata.json", "plain/metadata/a.parquet")
+	for _, c := range []struct{ path, says string }{
+		{"delta", "deltalake"}, {"delta/*.parquet", "deltalake"}, {"*", "deltalake"}, {"hudi", "hudi"}, {"ice", "pyiceberg"},
+		{"plain", ""}, {"delta/a.parquet", ""},
+	} {
+		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, filepath.FromSlash(c.path))})
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), "python -c 'from "+c.says) {
+			t.Errorf("%s: %v", c.path, err)
+		}
+	}
+}
