@@ -192,7 +192,7 @@ func (b *bench) accuracySplit(ctx context.Context, binary string, p *peer, set [
 	c.Epsilon = accuracyEpsilon * split.Scale
 	for _, c.Trees = range []string{treesOfAll, treesOfOutside} {
 		if err := boost(ctx, binary, p, c); err != nil {
-			return fmt.Errorf("boosting by roles: %w", err)
+			return fmt.Errorf("boosting by split: %w", err)
 		}
 	}
 	for _, v := range variants {

@@ -33,7 +33,7 @@ func whole(ctx context.Context, b *bench) (string, error) {
 		}
 		for key := range b.rounds {
 			dir := filepath.Join(b.work, fmt.Sprintf("whole-%s-%d", set.name, key))
-			job := fmt.Sprintf("source: {paths: [%q]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nroles: {key: \"%d\"}\n%soutput: artifact\n",
+			job := fmt.Sprintf("source: {paths: [%q]}\ntarget: %s\nloss: {epsilon: {std: 0.6}}\ndelta: 0.01\nsplit: {key: \"%d\"}\n%soutput: artifact\n",
 				data, set.target, key, set.more)
 			r, c, err := wholeRun(ctx, binary, dir, job)
 			if err != nil {
