@@ -10,7 +10,7 @@ import (
 const MaxReference = 20_000
 
 // ReferenceCount returns the number of reference rows among n rows:
-// min(20000, max(⌊n/20⌋, min(200, ⌊n/10⌋))). docs/reference/formats.md, section "Roles".
+// min(20000, max(⌊n/20⌋, min(200, ⌊n/10⌋))). docs/reference/formats.md, section "Split".
 func ReferenceCount(n int64) int64 {
 	return min(MaxReference, max(n/20, min(200, n/10)))
 }

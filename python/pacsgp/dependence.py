@@ -1,4 +1,4 @@
-"""How alike rows are that are near each other (formats.md, 7.3)."""
+"""How alike rows are that are near each other (formats.md, 7.1)."""
 import math
 
 import numpy as np

@@ -82,7 +82,7 @@ def assumptions(cert):
 
 
 def warnings(cert):
-    """The reasons to doubt (formats.md, 6.6)."""
+    """The reasons to doubt (formats.md, 6.5)."""
     counts, copies, found = cert["counts"], cert["duplicates"], []
     attempt, rows = cert["publisher"]["attempt"]["on_these_rows"], sum(counts[role] for role in ("prior", "training", "holdout"))
     if attempt > 1:

@@ -147,7 +147,7 @@ def constant_loss(loss, y, c):
 
 
 def misfit(model, rows):
-    """How far the column of the mean is from the target, in deviations of it and at most 1 (formats.md, 7)."""
+    """How far the column of the mean is from the target, in deviations of it and at most 1 (formats.md, 7.1)."""
     return np.minimum(np.abs(rows[-1] - rows[-2]) / model.target["scale"], 1.0)
 
 
