@@ -26,6 +26,11 @@ type Span struct {
 	End       int64  `json:"end"`   // offset behind the last
 }
 
+// String names the topic, the partition and the offsets.
+func (s Span) String() string {
+	return fmt.Sprintf("topic %s, partition %d, offsets %d to %d", s.Topic, s.Partition, s.First, s.End-1)
+}
+
 func (s Span) compare(other Span) int {
 	return cmp.Or(cmp.Compare(s.Topic, other.Topic), cmp.Compare(s.Partition, other.Partition), cmp.Compare(s.First, other.First))
 }
@@ -82,11 +87,11 @@ func (a *Ancestor) validate(sample Sample, holdout int64) error {
 	}
 	for i, s := range a.Rows {
 		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {
-			faults = append(faults, fmt.Errorf("rows of an ancestor: %+v is no range of a log", s))
+			faults = append(faults, fmt.Errorf("rows of an ancestor: %v is no range of a log", s))
 			continue
 		}
 		if i > 0 && (a.Rows[i-1].compare(s) >= 0 || a.Rows[i-1].Topic == s.Topic && a.Rows[i-1].Partition == s.Partition && s.First <= a.Rows[i-1].End) {
-			faults = append(faults, fmt.Errorf("rows of an ancestor: %+v does not follow %+v", s, a.Rows[i-1]))
+			faults = append(faults, fmt.Errorf("rows of an ancestor: %v does not follow %v", s, a.Rows[i-1]))
 		}
 	}
 	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {

@@ -9,6 +9,9 @@ import (
 // topicForm is the form of a topic's name.
 var topicForm = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
+// String names the topic, the partition and the offsets.
+func (g Segment) String() string { return Span{g.Topic, g.Partition, g.First, g.End}.String() }
+
 // validateSegments returns an error unless the segments, if any, can be the shards of the sample: as
 // many, with as many rows, without gap or overlap in a partition. A gap could hide rows that are hard
 // to predict.
@@ -27,7 +30,7 @@ func (s Sample) validateSegments(all int64) error {
 	rows := int64(0)
 	for i, g := range s.Segments {
 		if !topicForm.MatchString(g.Topic) || g.Partition < 0 || g.First < 0 || g.End <= g.First || g.Rows < 1 {
-			return fmt.Errorf("segment %d: %+v is no range of a topic with rows", i, g)
+			return fmt.Errorf("segment %d: %v, with %d rows, is no range of a topic with rows", i, g, g.Rows)
 		}
 		of := partition{g.Topic, g.Partition}
 		if end, again := ends[of]; again && g.First != end {

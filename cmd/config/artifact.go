@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/objects"
@@ -128,14 +129,20 @@ func (t *Trust) Set(path string) error {
 }
 
 // ArtifactPaths are the model and the certificate that arguments begin with, and the arguments after
-// them. An output directory stands for what is current in it.
+// them. An output directory, and a name on topics, stand for what is current there.
 func ArtifactPaths(ctx context.Context, args []string) (model, certificate string, rest []string, err error) {
+	if strings.HasPrefix(args[0], onTopics) {
+		if len(args) > 1 && strings.HasPrefix(args[1], onTopics) {
+			return args[0], args[1], args[2:], nil
+		}
+		return args[0], args[0], args[1:], nil
+	}
 	model, certificate, folder, err := CurrentPaths(ctx, args[0])
 	if folder || err != nil {
 		return model, certificate, args[1:], err
 	}
 	if len(args) < 2 {
-		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, or an output directory with %s", args[0], CurrentFile))
+		return "", "", nil, Argument(fmt.Errorf("%s: want MODEL and CERTIFICATE, an output directory with %s, or kafka:BROKERS/NAME", args[0], CurrentFile))
 	}
 	return args[0], args[1], args[2:], MayBeModel(args[0])
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -116,10 +117,13 @@ func (p Task) MakeTopics(ctx context.Context, told func(topic string, made bool)
 	return err
 }
 
+// onTopics begins references to artifacts on topics.
+const onTopics = "kafka:"
+
 // OnTopics reads the artifact of a reference such as kafka:kafka-1:9092/NAME, from topics of the
 // default names; false: it is no such reference.
 func OnTopics(ctx context.Context, reference string) (a kafkalog.Artifact, ok bool, err error) {
-	rest, ok := strings.CutPrefix(reference, "kafka:")
+	rest, ok := strings.CutPrefix(reference, onTopics)
 	brokers, name, named := strings.Cut(rest, "/")
 	if !ok || !named || name == "" {
 		return a, false, nil
@@ -162,16 +166,37 @@ func (s *Shelf) Promote(ctx context.Context, id, name string, judge pipeline.Jud
 	return a.Certificate, before, err
 }
 
-// Pull writes the artifact of a name or id into a directory, and returns the paths of its files.
+// Pull writes the artifact of a name or id into a directory, and returns the paths of its files. That of a name
+// is current there.
 func (s *Shelf) Pull(ctx context.Context, fsys durable.FS, name, output string) (paths []string, err error) {
 	client, err := s.Cluster.Client()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	a, err := kafkalog.Pull(ctx, client, s.Topics, name)
+	at := pipeline.Current{ArtifactRef: pipeline.ArtifactRef{ID: name}}
+	if !IsID(name) {
+		if at, err = kafkalog.NewPointers(client, s.Topics, name).Current(ctx); err != nil {
+			return nil, err
+		}
+	}
+	a, err := kafkalog.Pull(ctx, client, s.Topics, at.ID)
 	if err != nil {
 		return nil, err
 	}
-	return sinklake.PutFiles(ctx, fsys, output, sinklake.Files(a))
+	if paths, err = sinklake.PutFiles(ctx, fsys, output, sinklake.Files(a)); err != nil || IsID(name) {
+		return paths, err
+	}
+	c, err := certify.Parse(a.Document)
+	if err != nil {
+		return nil, err
+	}
+	out := OutputIn(output, fsys)
+	release, err := out.Hold()
+	if err != nil {
+		return nil, err
+	}
+	at.Model = c.Model.Digest
+	err = pipeline.PointTo(out, c, at.ArtifactRef, at.Predictor, time.Now())
+	return append(paths, filepath.Join(output, CurrentFile)), errors.Join(err, release())
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/broker/brokertest"
 	"github.com/pacsgp/pacsgp/internal/fatal"
+	"github.com/pacsgp/pacsgp/pipeline"
+	sinklake "github.com/pacsgp/pacsgp/sink/lake"
 )
 
 // cluster starts a broker in this process.
@@ -178,9 +180,13 @@ func TestPublish(t *testing.T) {
 			}
 		}
 		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+		if p, err := sinklake.ReadPointer(nil, pulled); err != nil || (p != nil) != (from[0] == "small") || p != nil && (p.ID != r.ID || p.Predictor != pipeline.JudgeDraw) {
+			t.Errorf("pulled %s, current is %+v, %v", from[0], p, err)
+		}
 	}
 	at := "kafka:" + c.ListenAddrs()[0] + "/small"
-	pacsgp(t, "verify", at, at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", at, at, "--judge", "draw").says(t, 0, "CONSISTENT")
 	pacsgp(t, "inspect", at).says(t, 0, "rows/0 from 0 to 59")
 	for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
 		if got := committed(t, c, topic); got != want {

@@ -49,7 +49,7 @@ func (s *spool) ordered(segments []dataset.Segment) (*Window, error) {
 	for _, g := range segments {
 		i := slices.Index(found.Segments, g)
 		if i < 0 {
-			return nil, fmt.Errorf("kafka: segment %+v was not replayed", g)
+			return nil, fmt.Errorf("kafka: %v: it was not replayed", g)
 		}
 		w.Segments, w.Paths = append(w.Segments, g), append(w.Paths, found.Paths[i])
 	}
@@ -108,7 +108,7 @@ func (s *Source) Shards() []dataset.Shard {
 		}
 		g := s.segments[i]
 		shards[i].Segment = &g
-		shards[i].Name = fmt.Sprintf("topic %s, partition %d, offsets %d to %d", g.Topic, g.Partition, g.First, g.End-1)
+		shards[i].Name = g.String()
 	}
 	return shards
 }
