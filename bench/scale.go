@@ -91,7 +91,7 @@ func scaleRun(ctx context.Context, binary, dir string) (round, error) {
 		return nil, err
 	}
 	out := filepath.Join(dir, "artifact")
-	verify := exec.CommandContext(ctx, binary, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(dir, "rows"), "--judge", "draw")
+	verify := exec.CommandContext(ctx, binary, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), filepath.Join(dir, "rows"), "--require", "draw")
 	if err := verify.Run(); err != nil {
 		return nil, fmt.Errorf("%s: %w", verify, err)
 	}

@@ -20,7 +20,7 @@ type Delta struct {
 	Sequence *Sequence `json:"sequence,omitempty"`
 
 	// Looks are earlier looks at the hold-out rows; nil: the log of the output has none.
-	Looks *Looks `json:"looks,omitempty"`
+	Looks *Looks `json:"holdout_reuse,omitempty"`
 }
 
 // Share returns the part of δ that a method of this certificate may spend. Nothing else

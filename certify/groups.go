@@ -51,9 +51,9 @@ func groups() method {
 // are one more group.
 type Grouping struct {
 	Column string    `json:"column"`
-	Beside bool      `json:"beside,omitempty"` // it is no feature
-	Values []float64 `json:"values"`           // ascending, raw units
-	Texts  []string  `json:"texts,omitempty"`  // of which values are the labels, in their order; nil: the column has numbers
+	Beside bool      `json:"not_a_feature,omitempty"` // it is no feature
+	Values []float64 `json:"values"`                  // ascending, raw units
+	Texts  []string  `json:"texts,omitempty"`         // of which values are the labels, in their order; nil: the column has numbers
 }
 
 // A Group has the held-out rows of one group.

@@ -13,8 +13,8 @@ import (
 // This requires that each number is fixed before anything is known of its certificate's bound, and
 // given once. No single document can show it: see docs/explanation/certificate.md.
 type Sequence struct {
-	Name   string `json:"name"`   // tells the sequences of one log apart
-	Number int64  `json:"number"` // k, 1 to [MaxNumber]
+	Name   string `json:"name"` // tells the sequences of one log apart
+	Number int64  `json:"run"`  // k, 1 to [MaxNumber]
 }
 
 // MaxNumber is the largest number of a certificate in its sequence.

@@ -14,7 +14,7 @@ import (
 type Manifest struct {
 	Format      string                 `json:"format"`
 	Certificate string                 `json:"certificate"` // id
-	Sample      string                 `json:"sample"`      // digest
+	Sample      string                 `json:"dataset"`     // digest
 	Files       []dataset.ManifestFile `json:"files"`       // in the order of their rows
 }
 

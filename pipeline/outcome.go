@@ -47,7 +47,7 @@ type RunRecord struct {
 	Warnings    []certify.Warning `json:"warnings"`        // of the certificate
 	Mean        Verdict           `json:"mean"`            // of the guarantee for predictions, which predict writes
 	Draw        Verdict           `json:"draw"`            // of that for a draw of Q
-	Judge       Judge             `json:"judge"`           // which of them decides status and bound
+	Judge       Judge             `json:"require"`         // which of them decides status and bound
 	Status      certify.Status    `json:"status"`
 	Bound       float64           `json:"bound"`
 	Limit       float64           `json:"limit,omitempty"`

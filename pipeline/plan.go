@@ -15,8 +15,8 @@ import (
 // trained on.
 type Plan struct {
 	Rows      int64               `json:"rows"`
-	Reference int64               `json:"reference"`
-	Train     int64               `json:"train"`             // the N of the bound, unless there are units
+	Reference int64               `json:"prior"`
+	Train     int64               `json:"training"`          // the N of the bound, unless there are units
 	Holdout   int64               `json:"holdout"`           // approximate: the hash of each row decides
 	Outside   int64               `json:"outside,omitempty"` // approximate
 	Features  int                 `json:"features"`

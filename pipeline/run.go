@@ -31,8 +31,8 @@ type Diagnostics struct {
 	Residuals          Residuals `json:"residuals"`
 	Unproven           int64     `json:"unproven_rows"`   // train rows that are counted as a loss of 1
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
-	Notices            []string  `json:"notices"`
-	SurveySeconds      float64   `json:"survey_seconds"`
+	Notices            []string  `json:"warnings"`
+	SurveySeconds      float64   `json:"first_pass_seconds"`
 	TrainSeconds       float64   `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64   `json:"last_pass_seconds"`   // reading all rows again, their digest and risk
 	CertificateSeconds float64   `json:"certificate_seconds"` // KL and bound in high precision, storing both files

@@ -85,7 +85,7 @@ type RowCounts struct {
 	Refused int64 `json:"rows_without_prediction"`
 	Vague   int64 `json:"rows_without_deviation"`
 	Unknown int64 `json:"rows_without_predictive_deviation"`
-	Far     int64 `json:"rows_far"`
+	Far     int64 `json:"rows_extrapolated"`
 
 	Other map[string]int64 `json:"rows_of_other,omitempty"` // by feature, rows with a value of it that is no level
 }

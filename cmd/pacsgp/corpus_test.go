@@ -212,7 +212,7 @@ func TestCorpusForgeries(t *testing.T) {
 		{"curve", "/claims/curve/curve/steps/0/bound", "0.001"},
 		{"mean", "/mean/training/count", "1"},
 		{"window", "/dataset/segments/1/first", "7"},
-		{"reuse", "/delta/looks/earlier/0", "2"},
+		{"reuse", "/delta/holdout_reuse/earlier/0", "2"},
 	} {
 		forged := filepath.Join(t.TempDir(), "forged.json")
 		writeFile(t, forged, patched(t, readFile(t, of[f.name].certificate), f.path, f.value))

@@ -120,8 +120,8 @@ func TestTopic(t *testing.T) {
 	if g := doc.Sample.Segments; len(g) != 3 || g[1] != (certify.Segment{Topic: "rows", Partition: 1, First: 0, End: 60, Rows: 60}) {
 		t.Errorf("segments %+v", g)
 	}
-	pacsgp(t, "verify", model, certificate, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log", "VERIFIED")
-	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool"), "--judge", "draw").says(t, 0, "not checked: the rows are those of the topic", "VERIFIED")
+	pacsgp(t, "verify", model, certificate, "--source", job, "--require", "draw").says(t, 0, "were read again from the log", "VERIFIED")
+	pacsgp(t, "verify", model, certificate, filepath.Join(dir, "spool"), "--require", "draw").says(t, 0, "not checked: the rows are those of the topic", "VERIFIED")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	fromLog, fromSpool := filepath.Join(dir, "topic.parquet"), filepath.Join(dir, "lake.parquet")
@@ -179,14 +179,14 @@ func TestPublish(t *testing.T) {
 				t.Errorf("pulled %s is another file", name)
 			}
 		}
-		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+		pacsgp(t, "verify", filepath.Join(pulled, r.Model), filepath.Join(pulled, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
 		if p, err := sinklake.ReadPointer(nil, pulled); err != nil || (p != nil) != (from[0] == "small") || p != nil && (p.ID != r.ID || p.Predictor != pipeline.JudgeDraw) {
 			t.Errorf("pulled %s, current is %+v, %v", from[0], p, err)
 		}
 	}
 	at := "kafka:" + c.ListenAddrs()[0] + "/small"
-	pacsgp(t, "verify", at, "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
-	pacsgp(t, "verify", at, at, "--judge", "draw").says(t, 0, "CONSISTENT")
+	pacsgp(t, "verify", at, "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", at, at, "--require", "draw").says(t, 0, "CONSISTENT")
 	pacsgp(t, "inspect", at).says(t, 0, "rows/0 from 0 to 59")
 	for topic, want := range map[string]int{"pacsgp-certificates": 1, "pacsgp-models": 1, "pacsgp-current": 1} {
 		if got := committed(t, c, topic); got != want {
@@ -209,7 +209,7 @@ func TestPublish(t *testing.T) {
 	if !strings.Contains(pointed(), second.ID) {
 		t.Fatalf("the second certificate is not current: %s", pointed())
 	}
-	pacsgp(t, "promote", r.ID, "small", "--kafka", job, "--judge", "draw").says(t, 0, fmt.Sprintf("small: now %.12s, before %.12s", r.ID, second.ID))
+	pacsgp(t, "promote", r.ID, "small", "--kafka", job, "--require", "draw").says(t, 0, fmt.Sprintf("small: now %.12s, before %.12s", r.ID, second.ID))
 	if now := pointed(); now != first || !strings.Contains(now, `"rows":{`) {
 		t.Errorf("rolled back, the pointer is %s, and was %s", now, first)
 	}
@@ -346,7 +346,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	out := filepath.Join(dir, "out")
 	r := record(t, out)
-	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--judge", "draw").says(t, 0, "were read again from the log")
+	pacsgp(t, "verify", filepath.Join(out, r.Model), filepath.Join(out, r.Certificate), "--source", job, "--require", "draw").says(t, 0, "were read again from the log")
 	letters := committedRecords(t, c.ListenAddrs()[0], "rows-dead")
 	if len(letters) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(letters))

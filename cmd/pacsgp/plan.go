@@ -46,7 +46,7 @@ func planCommand(w system) *cobra.Command {
 type planned struct {
 	Files   int             `json:"files"`
 	Columns []plannedColumn `json:"columns"` // features, then the target
-	Notices []string        `json:"notices"`
+	Notices []string        `json:"warnings"`
 	pipeline.Plan
 	Delta float64 `json:"delta"`
 }

@@ -103,7 +103,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("row %d: other numbers than beside good rows", i)
 		}
 	}
-	if said := succeed(t, "predict", a.model, a.certificate, marred, "-o", output, "--json"); !strings.Contains(said.stdout, `"rows_far": 1,`) {
+	if said := succeed(t, "predict", a.model, a.certificate, marred, "-o", output, "--json"); !strings.Contains(said.stdout, `"rows_extrapolated": 1,`) {
 		t.Errorf("of one far row it says %s", said.stdout)
 	}
 }

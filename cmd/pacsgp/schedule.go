@@ -95,7 +95,7 @@ func promoteCommand(w system) *cobra.Command {
 		Args: exactly(2, "ID and DIR, or ID and NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if who != pipeline.JudgeMean && who != pipeline.JudgeDraw {
-				return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw))
+				return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", who, pipeline.JudgeMean, pipeline.JudgeDraw))
 			}
 			if from != "" {
 				return promoteOnTopics(cmd.Context(), w, from, args[0], args[1], who)
@@ -107,7 +107,7 @@ func promoteCommand(w system) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&from, "kafka", "", "the topics: a job file, or brokers")
-	cmd.Flags().StringVar((*string)(&who), "judge", string(pipeline.JudgeMean), "what is to be certified: prediction or draw")
+	cmd.Flags().StringVar((*string)(&who), "require", string(pipeline.JudgeMean), "what is to be certified: prediction or draw")
 	return cmd
 }
 

@@ -113,17 +113,17 @@ func TestPromotedByTheRule(t *testing.T) {
 		if share := c.Delta.Share(certify.MethodPACBayes).String(); share != fmt.Sprintf("1/%d", k*(k+1)) {
 			t.Errorf("run %d has spent %s of delta", k, share)
 		}
-		v := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model.Digest+".parquet"), filepath.Join(out, "certificate-"+r.Certificate+".json"), filepath.Join(dir, "lake"), "--judge", "draw")
+		v := pacsgp(t, "verify", filepath.Join(out, "model-"+c.Model.Digest+".parquet"), filepath.Join(out, "certificate-"+r.Certificate+".json"), filepath.Join(dir, "lake"), "--require", "draw")
 		if v.status != *r.Exit || strings.Contains(v.message, "refused") {
 			t.Errorf("run %d does not verify on the last day: status %d, %s", k, v.status, v.message)
 		}
 	}
-	succeed(t, "promote", runs[1].Certificate, out, "--judge", "draw") // which it is
+	succeed(t, "promote", runs[1].Certificate, out, "--require", "draw") // which it is
 	second = current(t, out)
 	if second.ID != runs[1].Certificate || second.Bound > first.Bound {
 		t.Errorf("with twice the rows the bound went from %v to %v, current is %s", first.Bound, second.Bound, second.ID)
 	}
-	succeed(t, "promote", first.ID[:12], out, "--judge", "draw")
+	succeed(t, "promote", first.ID[:12], out, "--require", "draw")
 	if got := current(t, out); got.ID != first.ID {
 		t.Errorf("after the rollback %s is current", got.ID)
 	}
@@ -134,7 +134,7 @@ func TestPromotedByTheRule(t *testing.T) {
 	}
 	pacsgp(t, "promote", "123456789", out).says(t, exitFailure, "there is no certificate")
 	fatal.If(t, os.Remove(filepath.Join(out, sinklake.ModelName(second.Model))))
-	if a := pacsgp(t, "promote", second.ID, out, "--judge", "draw"); a.status != exitFailure || current(t, out).ID != first.ID {
+	if a := pacsgp(t, "promote", second.ID, out, "--require", "draw"); a.status != exitFailure || current(t, out).ID != first.ID {
 		t.Errorf("the pointer names what is not there: status %d", a.status)
 	}
 }

@@ -225,12 +225,12 @@ func TestService(t *testing.T) {
 		}
 	}
 	newest := record(t, out)
-	verify := []string{"verify", filepath.Join(out, newest.Model), filepath.Join(out, newest.Certificate), "--source", job, "--judge", "draw"}
+	verify := []string{"verify", filepath.Join(out, newest.Model), filepath.Join(out, newest.Certificate), "--source", job, "--require", "draw"}
 	pacsgp(t, verify...).says(t, 0, "were read again from the log", "VERIFIED")
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
 	parent := all[6].Publisher.Training.Ancestor.Model
-	pacsgp(t, append(verify, "--ancestor", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
+	pacsgp(t, append(verify, "--parent", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
 	// What is current is what the topics say, and another process shows the last certificate at once.
 	fatal.If(t, os.RemoveAll(pulled))
 	succeed(t, "pull", "small", "-o", pulled, "--kafka", job)

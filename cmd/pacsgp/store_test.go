@@ -38,8 +38,8 @@ func TestStore(t *testing.T) {
 	far, predicted := filepath.Join(near.dir, "far.parquet"), filepath.Join(near.dir, "near.parquet")
 	for _, args := range [][]string{
 		{"plan", "-c", job},
-		{"verify", out, lake, "--judge", "draw"},
-		{"verify", out + "/" + r.Model, out + "/" + r.Certificate, lake, "--judge", "draw"},
+		{"verify", out, lake, "--require", "draw"},
+		{"verify", out + "/" + r.Model, out + "/" + r.Certificate, lake, "--require", "draw"},
 		{"inspect", out},
 		{"inspect", out + "/" + r.Model},
 		{"train", "-c", job, "-o", out},

@@ -32,7 +32,7 @@ func verifyCommand(w system) *cobra.Command {
 			"manifest beside the certificate says which files of the data are the sample, for a lake that\n" +
 			"has grown since.\n\n" +
 			"--retrain trains again without the held-out rows, and demands the same model.\n\n" +
-			"Exit status 0: what was checked holds, and predictions are certified (--judge draw: a random\n" +
+			"Exit status 0: what was checked holds, and predictions are certified (--require draw: a random\n" +
 			"draw from the posterior is). 3: they are not; with --strict also while something that could\n" +
 			"be checked was not. 1: the certificate is refused.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) [DATA ...]"),
@@ -63,11 +63,11 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA: a lake, or a\ntopic, from which the segments of the certificate are replayed")
 	cmd.Flags().Var((*config.Trust)(&v.trusted), "trusted", config.TrustedKeys)
 	cmd.Flags().StringVar(&v.id, "id", "", "the certificate's id, as you know it from elsewhere")
-	cmd.Flags().StringVar((*string)(&v.judge), "judge", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
+	cmd.Flags().StringVar((*string)(&v.judge), "require", string(pipeline.JudgeMean), "which claim the exit status is about: prediction or draw")
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
-	cmd.Flags().StringVar(&v.ancestor, "ancestor", "", "the model that training began with, where the certificate names one")
+	cmd.Flags().StringVar(&v.ancestor, "parent", "", "the model that training began with, where the certificate names one")
 	return cmd
 }
 
@@ -96,11 +96,11 @@ func (v *verification) read(ctx context.Context, w system, args []string, job st
 func (v *verification) together() error {
 	switch {
 	case v.judge != pipeline.JudgeMean && v.judge != pipeline.JudgeDraw:
-		return config.Argument(fmt.Errorf("--judge: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
+		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
 	case v.ancestor != "" && !v.retrain:
-		return config.Argument(errors.New("--ancestor: it is for --retrain"))
+		return config.Argument(errors.New("--parent: it is for --retrain"))
 	}
 	return nil
 }

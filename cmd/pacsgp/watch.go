@@ -119,7 +119,7 @@ type watchedDocument struct {
 	Bound       float64 `json:"bound"`           // on the expected loss, on average over these
 	Delta       float64 `json:"delta"`           // with which it fails
 	Unlabelled  int64   `json:"rows_unlabelled"` // of which only the target breaks the row rules
-	Bad         int64   `json:"rows_bad"`        // that break the row rules
+	Bad         int64   `json:"rows_rejected"`   // that break the row rules
 	Known       int64   `json:"rows_known"`      // that are no news
 	Open        int64   `json:"rows_open"`       // of units that have not ended
 	Late        int64   `json:"rows_late"`       // of no unit: theirs had ended, or has rows of two models

@@ -111,7 +111,7 @@ func newWatchMetrics() *watchMetrics {
 
 // counted shows a test.
 func (m *watchMetrics) counted(t watch.Test) {
-	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "bad": t.Bad, "known": t.Known}
+	rows := map[string]int64{"labelled": t.Labelled(), "unlabelled": t.Unlabelled, "rejected": t.Bad, "known": t.Known}
 	if t.Unit != nil {
 		rows["open"], rows["late"] = t.Open, t.Late
 		m.units.Set(float64(t.Losses.Count()))

@@ -47,8 +47,8 @@ type segment struct {
 	dataset.Segment
 
 	File    string `json:"file"`
-	Letters string `json:"letters,omitempty"` // the file of its dead letters
-	Bytes   int64  `json:"bytes"`             // of both
+	Letters string `json:"dead_letters,omitempty"` // the file of its dead letters
+	Bytes   int64  `json:"bytes"`                  // of both
 }
 
 // declaration returns the settings that two runs must have in common to share a spool.

@@ -28,7 +28,7 @@ type Logs interface {
 // resumed, is the same attempt.
 type Attempt struct {
 	Targets       job.Digest `json:"targets"`       // of the multiset of the target's values: what attempts are counted under
-	Sample        job.Digest `json:"sample"`        // of the rows, in their order and row groups
+	Sample        job.Digest `json:"dataset"`       // of the rows, in their order and row groups
 	Configuration job.Digest `json:"configuration"` // of the job
 }
 

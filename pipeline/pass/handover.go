@@ -27,10 +27,10 @@ type Handover struct {
 	Arithmetic    string            `json:"arithmetic"`         // of the program; parts have the same
 	Configuration json.RawMessage   `json:"configuration"`      // of the job
 	Model         string            `json:"model"`              // SHA-256 of its bytes; "": of a first pass
-	Sample        string            `json:"sample"`             // digest of the rows that training read
+	Sample        string            `json:"dataset"`            // digest of the rows that training read
 	Targets       string            `json:"targets"`            // digest of their targets
 	Segments      []dataset.Segment `json:"segments,omitempty"` // their places in a log
-	Reference     string            `json:"reference"`          // digest of the reference rows, by which scaling and prior were chosen
+	Reference     string            `json:"prior"`              // digest of the reference rows, by which scaling and prior were chosen
 	Constant      float64           `json:"constant"`           // of the baseline
 	Groups        []float64         `json:"groups,omitempty"`   // values with a group of their own
 	Attempt       certify.Attempt   `json:"attempt"`
@@ -38,7 +38,7 @@ type Handover struct {
 	// Sequence is the certificate's place in a sequence; nil: none.
 	Sequence *certify.Sequence `json:"sequence,omitempty"`
 	// Looks are the earlier looks at the hold-out rows.
-	Looks *certify.Looks `json:"looks,omitempty"`
+	Looks *certify.Looks `json:"holdout_reuse,omitempty"`
 
 	// Order has the ordinals of the rows of lowest rank, in their order, which the reference rows are
 	// among, and Outside is the number of outside rows: each part looks at the hashes of its own rows
@@ -60,8 +60,8 @@ type Handover struct {
 
 	// For the run record.
 	Training      Training `json:"training"`
-	Notices       []string `json:"notices,omitempty"`
-	SurveySeconds float64  `json:"survey_seconds"`
+	Notices       []string `json:"warnings,omitempty"`
+	SurveySeconds float64  `json:"first_pass_seconds"`
 	TrainSeconds  float64  `json:"train_seconds"`
 }
 
@@ -281,11 +281,11 @@ type Training struct {
 	Inducing  int            `json:"inducing"`                // of the chosen candidate
 	Steps     int            `json:"steps"`                   // made by the chosen candidate
 	StoppedBy string         `json:"stopped_by"`              // plan (its end, or no more gain) or time
-	Hurried   int            `json:"hurried_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
+	Hurried   int            `json:"stopped_after,omitempty"` // steps of all candidates up to the time limit; 0: it was not reached
 	Machine   string         `json:"machine"`                 // architecture and instruction set, on which the last bits of results depend
 	Resumed   bool           `json:"resumed"`
 	Noise     float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
 	Trace     []job.Progress `json:"trace"`
 
-	Ancestor *certify.Ancestor `json:"ancestor,omitempty"` // whose posterior training began with
+	Ancestor *certify.Ancestor `json:"parent,omitempty"` // whose posterior training began with
 }

@@ -238,7 +238,7 @@ func TestParent(t *testing.T) {
 		}, anew("the certificate")},
 		"of another stream": {func(w *world) { w.relabel() }, anew("the certificate")},
 		"noted for other rows": {func(w *world) {
-			w.notes[2] = map[string][]byte{windowNote: []byte(`{"number":1,"for":"b"}`)}
+			w.notes[2] = map[string][]byte{windowNote: []byte(`{"run":1,"for":"b"}`)}
 		}, with},
 	} {
 		t.Run(name, func(t *testing.T) {

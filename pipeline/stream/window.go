@@ -20,7 +20,7 @@ const windowNote = "window.json"
 // A reservation is the number of a window's certificate and the model that its training begins with,
 // noted before training so that a resumed window has the same.
 type reservation struct {
-	Number int64             `json:"number"`
+	Number int64             `json:"run"`
 	For    string            `json:"for"`              // see [Stream.identity]
 	Parent *certify.Ancestor `json:"parent,omitempty"` // without one training begins from the start
 

@@ -51,7 +51,7 @@ type Test struct {
 	Open        int64           `json:"open,omitempty"` // labelled rows of units that have not ended
 	Late        int64           `json:"late,omitempty"` // labelled rows of no unit: theirs had ended, or has rows of two models
 	Unlabelled  int64           `json:"unlabelled"`     // rows of which only the target breaks the row rules, as a null
-	Bad         int64           `json:"bad"`            // other rows that break the row rules
+	Bad         int64           `json:"rejected"`       // other rows that break the row rules
 	Known       int64           `json:"known"`          // rows that are not new: see [Config.Known]
 	Alarm       certify.Alarm   `json:"alarm"`
 	Where       string          `json:"where,omitempty"` // the position of the row that raised it

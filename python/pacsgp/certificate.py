@@ -87,7 +87,7 @@ def check_findings(cert, job):
     for role in ("prior", "training") if "mean" in cert else ():
         total(cert["mean"][role], counts[role])
     need(("sequence" in job) == ("sequence" in cert["delta"]), "the job and the certificate do not agree on whether there is a sequence")
-    looks = cert["delta"].get("looks")  # the publisher's word, as are name and number in the sequence
+    looks = cert["delta"].get("holdout_reuse")  # the publisher's word, as are name and number in the sequence
     need(looks is None or counts["holdout"] and 0 < len(looks["earlier"]) < 1000, "the looks before this one are none that there can be")
     attempt, training = said["attempt"], said["training"]
     need(attempt["on_these_rows"] <= attempt["in_this_log"], "there were more attempts on these rows than in all")

@@ -35,7 +35,7 @@ def derive(model, job, cert, holds):
 
 def looked(cert):
     """By how much looks divide the part of a hold-out (formats.md, 6.6)."""
-    earlier = cert["delta"].get("looks", {}).get("earlier", [])
+    earlier = cert["delta"].get("holdout_reuse", {}).get("earlier", [])
     j = len(earlier) + 1
     return Decimal(math.prod(n + 1 for n in earlier) * 10 * j * (j + 1)) if earlier else Decimal(20) / 19
 
@@ -46,7 +46,7 @@ def claims(cert, methods):
     weights = {"training": 1, "holdout": 9}  # by the rows of a method
     shared = sum(weights[m.role] for m in methods)
     if "sequence" in cert["delta"]:
-        number = cert["delta"]["sequence"]["number"]
+        number = cert["delta"]["sequence"]["run"]
         shared *= number * (number + 1)
     found = [g for m in methods for g in m.claims((shared * (looked(cert) if m.role == "holdout" else 1) / Decimal(weights[m.role]) / declared).ln())]
     baseline = cert["claims"][0].get("baseline")

@@ -45,7 +45,7 @@ SUM = {"count": count, "sum": lambda v: text(v) and re.fullmatch("[0-9a-f]{32}",
 SPAN = {"topic": lambda v: text(v) and re.fullmatch("[a-zA-Z0-9._-]{1,249}", v), "partition": count, "first": count, "end": count}
 CERTIFICATE = {
     "format": {"pacsgp-certificate/4"}, "claims": [{"bound": share, "groups?": [{"bound": share, "*": anything}], "*": anything}], "assumptions": anything, "warnings": anything, "loss": anything,
-    "delta": {"declared": positive, "methods": [{*METHODS}], "sequence?": {"name": word, "number": number_of}, "looks?": {"earlier": [number_of], "ended?": true}},
+    "delta": {"declared": positive, "methods": [{*METHODS}], "sequence?": {"name": word, "run": number_of}, "holdout_reuse?": {"earlier": [number_of], "ended?": true}},
     "losses": [{"predictor": text, "rows": text, "sum?": SUM, "n?": count, "bound?": share, "unproven?": count,
                 "beyond?": [{"tolerance": count, "rows": count}], "groups?": [{"n": count, "misses": count}]}],
     "baseline": {"constant": number, "origin": text, "sum": SUM},
@@ -55,7 +55,7 @@ CERTIFICATE = {
     "duplicates": {"policy": text, "limit": share, "distinct": count, "repeated": count},
     "dependence": {"rows": count, "sum": total, "squares": count, "products": [total]},
     "mean?": {"column": text, "prior": SUM, "training": SUM},
-    "groups?": {"column": text, "beside?": true, "values": [number], "texts?": [text]},
+    "groups?": {"column": text, "not_a_feature?": true, "values": [number], "texts?": [text]},
     "model": {"kl": number, "*": anything}, "job": {"digest": digest, "values": SETTINGS},
     "publisher": {"software": word, "attempt": {"on_these_rows": number_of, "in_this_log": number_of},
                   "training": {"machine": word, "stopped_after?": number_of, "parent?": {"certificate": digest, "model": digest, "rows": [SPAN]}}}}

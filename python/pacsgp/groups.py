@@ -24,7 +24,7 @@ def grouping(job, frequent):
     of = job["groups"]
     values = of.get("values", frequent)
     need(right_values(values), f"groups by the values {values}")
-    return {"column": of["column"], **({"beside": True} if beside(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
+    return {"column": of["column"], **({"not_a_feature": True} if beside(job) else {}), "values": values, **({"texts": of["texts"]} if "texts" in of else {})}
 
 
 def right_values(values):

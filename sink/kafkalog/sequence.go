@@ -55,7 +55,7 @@ const sequenceFormat = "pacsgp-sequence/1"
 type taken struct {
 	Format string `json:"format"`
 	Name   string `json:"name"`
-	Number int64  `json:"number"`
+	Number int64  `json:"run"`
 }
 
 func sequenceKey(name string) string { return "sequence\n" + name }

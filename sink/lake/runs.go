@@ -136,7 +136,7 @@ func Noticed(folder, id string) []string {
 	var record struct {
 		ID          string `json:"id"`
 		Diagnostics struct {
-			Notices []string `json:"notices"`
+			Notices []string `json:"warnings"`
 		} `json:"diagnostics"`
 	}
 	data, err := readAtMost(objects.FilesOf(nil, folder), objects.Join(folder, RunFile), maxRecord)

@@ -68,7 +68,6 @@ func Need(t testing.TB) {
 type Run struct {
 	Status     int      `json:"status"`
 	Verdict    string   `json:"verdict"`
-	Doubts     []string `json:"doubts"`
 	NotChecked []string `json:"not_checked"`
 	Refused    string   `json:"refused"`
 	Out        string   `json:"printed"`
