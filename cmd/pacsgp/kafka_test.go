@@ -265,7 +265,12 @@ func TestCompose(t *testing.T) {
 			Restart string   `yaml:"restart"`
 			Command []string `yaml:"command"`
 			Volumes []string `yaml:"volumes"`
+			Network string   `yaml:"network_mode"`
+			Ports   []string `yaml:"ports"`
+
+			Healthcheck struct{ Test []string } `yaml:"healthcheck"`
 		} `yaml:"services"`
+		Volumes map[string]any `yaml:"volumes"`
 	}
 	root := filepath.Join("..", "..")
 	fatal.If(t, yaml.Unmarshal(readFile(t, filepath.Join(root, "docker-compose.yml")), &file))
@@ -274,8 +279,24 @@ func TestCompose(t *testing.T) {
 		if image, version, _ := strings.Cut(service.Image, ":"); image == "apache/kafka" && !strings.Contains(tested, "\nversion="+version+"\n") {
 			t.Errorf("the image of %s is of version %s, which is not the one that .ci/kafka fetches", name, version)
 		}
-		if service.Restart == "on-failure" {
-			t.Errorf("%s is started again for ever, whatever its status", name)
+		if goes := slices.Contains([]string{"kafka", "network", "stream", "prometheus"}, name); (service.Restart == "unless-stopped") != goes {
+			t.Errorf("%s is restarted %q", name, service.Restart)
+		}
+		if of, ok := strings.CutPrefix(service.Network, "service:"); ok && (of != "network" || len(service.Ports) > 0) {
+			t.Errorf("%s is in the network of %s, and ends with it", name, of)
+		}
+		if check := strings.Join(service.Healthcheck.Test, " "); strings.Contains(check, "/opt/kafka") {
+			t.Errorf("%s is checked by a program of the JVM, every few seconds: %s", name, check)
+		}
+		if service.Image == "pacsgp" {
+			pacsgp(t, service.Command[0], "--help").says(t, 0)
+		}
+		for _, volume := range service.Volumes {
+			from, _, _ := strings.Cut(volume, ":")
+			_, declared := file.Volumes[from]
+			if _, err := os.Stat(filepath.Join(root, from)); err != nil && !declared {
+				t.Errorf("%s: there is no %s", name, from)
+			}
 		}
 		if (service.Build != "") != (name == "topics") {
 			t.Errorf("%s is built, or the image of all is not", name)
