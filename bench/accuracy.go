@@ -162,7 +162,6 @@ var accuracyQuestions = []struct {
 	{"RMSE, in deviations", func(a accurate) string { return fmt.Sprintf("%.4f", a.RMSE) }},
 	{"coverage of 95 % intervals, half-width", func(a accurate) string { return number(100*a.Coverage, "%.1f %%") + ", " + number(a.Width, "%.3f") }},
 	{"bound of a draw", func(a accurate) string { return number(a.Draw, "%.4f") }},
-	{"processor s", func(a accurate) string { return fmt.Sprintf("%.1f", a.Seconds) }},
 }
 
 // meanAccuracy is the mean of all splits.
@@ -170,7 +169,7 @@ func meanAccuracy(all []accurate) (mean accurate) {
 	n := float64(len(all))
 	for _, a := range all {
 		mean.Holdout, mean.Draw, mean.Risk, mean.RMSE = mean.Holdout+a.Holdout/n, mean.Draw+a.Draw/n, mean.Risk+a.Risk/n, mean.RMSE+a.RMSE/n
-		mean.Coverage, mean.Width, mean.Seconds = mean.Coverage+a.Coverage/n, mean.Width+a.Width/n, mean.Seconds+a.Seconds/n
+		mean.Coverage, mean.Width = mean.Coverage+a.Coverage/n, mean.Width+a.Width/n
 	}
 	return mean
 }

@@ -1,7 +1,7 @@
 // Bench compares this program with its best alternatives, in one run on one machine, turn by turn: the tables of
 // docs/explanation/results.md, section "Side by side". README.md lists the measures.
 //
-//	go -C bench run . [-only kernels,functions,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale,sweep] [-rounds 5] [-write]
+//	go -C bench run . [-only kernels,lastpass,whole,accuracy,svgp,gradient,parquet,store,scale,sweep] [-rounds 5] [-write]
 package main
 
 import (
@@ -27,7 +27,6 @@ type measure struct {
 
 var measures = []measure{
 	{"kernels", kernels},
-	{"functions", functions},
 	{"lastpass", lastPass},
 	{"whole", whole},
 	{"accuracy", accuracy},
