@@ -99,22 +99,14 @@ func Open(r io.ReaderAt, size int64, rows bool) (f *File, err error) {
 	return f, f.readSchema(r, stored)
 }
 
-// readSchema reads the schema of the footer. Another schema at the head of the file is an error:
-// readers of files use the one, readers of streams the other.
+// readSchema reads the schema of the footer, as readers of files do. The one at the head, which readers
+// of streams use, is not read: polars writes it without its prefix.
 func (f *File) readSchema(r io.ReaderAt, dictionaries int64) error {
 	file, err := ipc.NewFileReader(io.NewSectionReader(r, 0, f.size), ipc.WithAllocator(f.room(dictionaries, 0)))
 	if err != nil {
 		return fmt.Errorf("%w: %w", errFile, err)
 	}
 	f.Schema = file.Schema()
-	head, _, err := Follow(io.NewSectionReader(r, headBytes, f.size-headBytes), &Allowance{Left: maxFooter})
-	if err != nil {
-		return fmt.Errorf("%w: %w", errFile, err)
-	}
-	defer head.Release()
-	if !head.Schema().Equal(f.Schema) {
-		return fmt.Errorf("%w: its head and its footer have different schemas", errFile)
-	}
 	return nil
 }
 
