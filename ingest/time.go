@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 )
 
@@ -25,17 +26,31 @@ func Seconds(v int64, digits int) float64 {
 }
 
 // Decimal returns digits·10^−scale, correctly rounded; the cell of [TooLong] for digits beyond
-// ±[MaxInteger], of [Infinite] for an overflow.
+// ±[MaxInteger] without a fraction, which may be an identifier, of [Infinite] for an overflow.
 func Decimal(digits int64, scale int) float64 {
-	if digits > MaxInteger || digits < -MaxInteger {
-		return TooLong.Cell()
-	}
-	if 0 <= scale && scale <= 22 {
+	if -MaxInteger <= digits && digits <= MaxInteger && 0 <= scale && scale <= 22 {
 		return float64(digits) / math.Pow10(scale) // both are exact
+	}
+	return WideDecimal(big.NewInt(digits), scale)
+}
+
+// WideDecimal is [Decimal] of digits of any number.
+func WideDecimal(digits *big.Int, scale int) float64 {
+	if scale <= 0 && digits.CmpAbs(big.NewInt(MaxInteger)) > 0 {
+		return TooLong.Cell()
 	}
 	v, err := strconv.ParseFloat(fmt.Sprintf("%de%d", digits, -scale), 64)
 	if err != nil {
 		return Infinite.Cell()
+	}
+	return v
+}
+
+// Unscaled is the big-endian integer of a decimal, in two's complement.
+func Unscaled(b []byte) *big.Int {
+	v := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0] >= 1<<7 {
+		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
 	return v
 }

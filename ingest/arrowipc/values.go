@@ -205,9 +205,8 @@ func decimal(digits decimal128.Num, t *arrow.Decimal128Type) float64 {
 	if !digits.FitsInPrecision(t.Precision) {
 		return ingest.Mistyped.Cell()
 	}
-	most := decimal128.FromI64(ingest.MaxInteger)
-	if most.Less(digits) || digits.Less(most.Negate()) {
-		return ingest.TooLong.Cell()
+	if v := digits.BigInt(); !v.IsInt64() {
+		return ingest.WideDecimal(v, int(t.Scale))
 	}
 	return ingest.Decimal(int64(digits.LowBits()), int(t.Scale)) //nolint:gosec // in range
 }

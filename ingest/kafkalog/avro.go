@@ -167,27 +167,12 @@ var avroNumbers = func() (all []avro.SchemaOpt) {
 	integer("date", func(v int64) float64 { return float64(v * 86400) })
 	number("decimal", func(v any, s *avro.SchemaNode) any {
 		if text, ok := v.([]byte); ok {
-			return decimalCell(text, s.Scale)
+			return ingest.WideDecimal(ingest.Unscaled(text), s.Scale)
 		}
 		return v
 	})
 	return all
 }()
-
-// decimalCell returns b·10^−digits, b being a big-endian integer in two's complement.
-func decimalCell(b []byte, digits int) float64 {
-	if len(b) == 0 {
-		return 0
-	}
-	v := int64(int8(b[0])) //nolint:gosec // its sign
-	for _, c := range b[1:] {
-		if v > ingest.MaxInteger>>8 || v < -(ingest.MaxInteger>>8)-1 {
-			return ingest.TooLong.Cell()
-		}
-		v = v<<8 | int64(c)
-	}
-	return ingest.Decimal(v, digits)
-}
 
 // maxAvroSchema bounds the text of a schema.
 const maxAvroSchema = 1 << 20

@@ -3,6 +3,7 @@ package lake
 import (
 	"encoding/binary"
 	"math"
+	"math/big"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/endian"
@@ -28,14 +29,11 @@ const (
 	kindTimestamp         // units of 10^−digits s; seconds since 1970, correctly rounded
 	kindInt96             // nanoseconds of a day and the Julian day; as kindTimestamp
 	kindDecimal32         // unscaled integer; correctly rounded, a fault beyond its digits
-	kindDecimal64         // same, a fault beyond 2⁵³ unscaled
+	kindDecimal64         // same; without a fraction a fault beyond 2⁵³
 	kindDecimalBytes      // same, big endian
 )
 
 const (
-	// maxDecimalScale is the exponent of the largest power of ten that is a float64: with an
-	// unscaled value within 2⁵³, one division rounds correctly.
-	maxDecimalScale = 22
 	// maxDecimalWidth bounds the bytes of a decimal; 38 digits need 16.
 	maxDecimalWidth = 32
 
@@ -158,8 +156,12 @@ func (c *column) decimalValue(v int64) float64 {
 func (c *column) decimalBytes(b []byte) float64 {
 	v := int64(int8(b[0]))
 	for _, x := range b[1:] {
-		if v > int64Precision>>8 || v < -int64Precision>>8-1 {
-			return ingest.TooLong.Cell()
+		if v > math.MaxInt64>>8 || v < math.MinInt64>>8 {
+			wide := ingest.Unscaled(b)
+			if len(new(big.Int).Abs(wide).String()) > int(logicalOf(&c.element).Precision) {
+				return ingest.Mistyped.Cell()
+			}
+			return ingest.WideDecimal(wide, c.digits)
 		}
 		v = v<<8 | int64(x)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/pacsgp/pacsgp/ingest"
@@ -46,8 +47,18 @@ func TestDecimalBytes(t *testing.T) {
 		}
 	}
 	for _, b := range [][]byte{{0x00, 0x20, 0, 0, 0, 0, 0, 1}, {0xFF, 0xDF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, bytes.Repeat([]byte{0x7F}, 16), bytes.Repeat([]byte{0x80}, 16)} {
-		if f := ingest.FaultOf((&column{highest: math.MaxInt64}).decimalBytes(b)); f != ingest.TooLong {
+		if f := ingest.FaultOf((&column{highest: math.MaxInt64, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 76}}).decimalBytes(b)); f != ingest.TooLong {
 			t.Errorf("decimalBytes(%x): %v, want too long", b, f)
+		}
+	}
+	wide := &column{highest: math.MaxInt64, digits: 18, element: parquetmeta.Element{Converted: deprecated.Decimal, Precision: 38, Scale: 18}}
+	for text, want := range map[string]float64{"99500000000000000000": 99.5, "-99500000000000000001": -99.5, "123456789012345678901234567890": 123456789012.34567890123456789} {
+		v, _ := new(big.Int).SetString(text, 10)
+		if v.Sign() < 0 {
+			v.Add(v, new(big.Int).Lsh(big.NewInt(1), 128))
+		}
+		if got := wide.decimalBytes(v.FillBytes(make([]byte, 16))); got != want {
+			t.Errorf("%s with 18 decimal places: %v, want %v", text, got, want)
 		}
 	}
 }

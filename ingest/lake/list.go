@@ -114,11 +114,11 @@ type lister struct {
 	files   map[string]string // the path under which a file was listed, by its real path
 	alike   map[likeness][]known
 	tables  map[string]bool // folders that are those of no table
-	passed  []string // files in directories whose names are not those of data
-	odd     []string // pipes, sockets, devices
-	broken  []string // broken links whose names are not those of data
-	twins   []string // hard links to files that were listed before
-	again   bool     // a directory was found that had been searched
+	passed  []string        // files in directories whose names are not those of data
+	odd     []string        // pipes, sockets, devices
+	broken  []string        // broken links whose names are not those of data
+	twins   []string        // hard links to files that were listed before
+	again   bool            // a directory was found that had been searched
 }
 
 // A likeness has the properties that hard links of one file share on every system.

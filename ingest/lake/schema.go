@@ -275,8 +275,6 @@ func (c column) decimal(e *parquetmeta.Element, a annotation) column {
 		c.Use, c.Why = ingest.Unusable, hintCast
 	case a.Precision < 1 || c.digits < 0 || c.digits > int(a.Precision) || int(a.Precision) > mostDigits(c.width):
 		c.Use, c.Why = ingest.Unusable, "that many digits do not fit; "+hintAgain
-	case c.digits > maxDecimalScale:
-		c.Use, c.Why = ingest.Unusable, fmt.Sprintf("at most %d decimal places are read; %s", maxDecimalScale, hintCast)
 	}
 	c.highest = math.MaxInt64
 	if most := math.Pow10(max(int(a.Precision), 0)); most < math.MaxInt64 {

@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .bound import precise
 from .refusal import Refused, need
 from .unit import label
 
 READ = 1 << 16            # rows read at once
 EXACT = 1 << 53           # the largest magnitude of an integer
-MOST_SCALE = 22           # 10^22 is the largest power of ten that float64 holds
 MOST_DEPTH = 32
 RATIOS = {"UNCOMPRESSED": 1, "SNAPPY": 1 << 5, "LZ4": 1 << 8, "GZIP": 1 << 11, "ZSTD": 1 << 16, "BROTLI": 1 << 31}  # more than a codec makes of a byte
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -171,11 +171,9 @@ def numbers(column):
     return np.where(valid, found, np.nan)
 
 
+@precise
 def decimals(column, t):
-    """Decimals whose unscaled integer float64 counts, divided by their power of ten."""
-    most = min(10 ** t.precision - 1, EXACT)
+    """Decimals as the nearest float64; without a fraction those whose integer float64 counts."""
+    most = min(10 ** t.precision - 1, EXACT if t.scale <= 0 else 10 ** t.precision)
     unscaled = [None if v is None else int(v.scaleb(t.scale)) for v in column.to_pylist()]
-    found = np.array([float(v) if v is not None and abs(v) <= most else np.nan for v in unscaled], dtype=float)
-    if 0 <= t.scale <= MOST_SCALE:
-        return found / 10.0 ** t.scale
-    return np.array([float(f"{int(v)}e{-t.scale}") if v == v else v for v in found])
+    return np.array([float(f"{v}e{-t.scale}") if v is not None and abs(v) <= most else np.nan for v in unscaled], dtype=float)
