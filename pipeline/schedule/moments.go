@@ -41,12 +41,26 @@ func Cron(text, zone string) (Moments, error) {
 	if len(fields) != 5 {
 		return nil, fmt.Errorf("%q: %s", text, want)
 	}
+	for i, f := range fields {
+		if i == 4 { // Sunday is 0, and 7
+			f = strings.ReplaceAll(","+f+",", "-7,", "-6,0,")
+			f = strings.Trim(strings.ReplaceAll(f, ",7,", ",0,"), ",")
+		}
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i], fields[i] = f, f
+		if _, err := cron.ParseStandard(strings.Join(alone, " ")); err != nil {
+			return nil, fmt.Errorf("%q: %s: %v", text, cronFields[i], err)
+		}
+	}
 	walls, err := cron.ParseStandard("CRON_TZ=UTC " + strings.Join(fields, " "))
 	if err != nil || walls.Next(someDay).IsZero() {
-		return nil, fmt.Errorf("%q: %s, of days that there are", text, want)
+		return nil, fmt.Errorf("%q: no year has such a day", text)
 	}
 	return crontab{walls, at, strings.HasPrefix(fields[1], "*")}, nil
 }
+
+// cronFields are the fields of a crontab.
+var cronFields = [...]string{"minute, 0 to 59", "hour, 0 to 23", "day of the month, 1 to 31", "month, 1 to 12 or jan to dec", "day of the week, 0 to 7 or sun to sat"}
 
 // someDay has a next moment in every crontab that has any.
 var someDay = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ func TestCronWhereClocksChange(t *testing.T) {
 		{"0 3 * * *", "2026-03-28T12:00:00Z", []string{"2026-03-29T03:00:00+02:00", "2026-03-30T03:00:00+02:00"}},
 		{"30 * * * *", "2026-03-29T00:00:00Z", []string{"2026-03-29T01:30:00+01:00", "2026-03-29T03:30:00+02:00"}},
 		{"30 * * * *", "2026-10-25T00:00:00Z", []string{"2026-10-25T02:30:00+02:00", "2026-10-25T02:30:00+01:00", "2026-10-25T03:30:00+01:00"}},
+		{"0 12 * * 7", "2026-10-24T12:00:00Z", []string{"2026-10-25T12:00:00+01:00", "2026-11-01T12:00:00+01:00"}},
+		{"0 12 * * 6-7", "2026-10-23T12:00:00Z", []string{"2026-10-24T12:00:00+02:00", "2026-10-25T12:00:00+01:00", "2026-10-31T12:00:00+01:00"}},
 		{"0 12 * * 1", "2026-10-24T12:00:00Z", []string{"2026-10-26T12:00:00+01:00", "2026-11-02T12:00:00+01:00"}},
 	} {
 		got := instants(t, c.text, "Europe/Berlin", c.from, len(c.want))
@@ -49,9 +52,12 @@ func TestCronWhereClocksChange(t *testing.T) {
 	if got := instants(t, "0 0 * * *", "America/Havana", "2026-03-07T12:00:00Z", 2); !slices.Equal(got, []string{"2026-03-08T01:00:00-04:00", "2026-03-09T00:00:00-04:00"}) {
 		t.Errorf("midnight in Havana: %v", got)
 	}
-	for _, bad := range [][2]string{{"30 2 * *", "UTC"}, {"61 2 * * *", "UTC"}, {"0 0 30 2 *", "UTC"}, {"0 0 * * *", "Mars/Base"}, {"TZ=UTC 0 0 * *", "UTC"}} {
-		if _, err := Cron(bad[0], bad[1]); err == nil {
-			t.Errorf("%q in %q is taken", bad[0], bad[1])
+	for _, bad := range [][3]string{
+		{"30 2 * *", "UTC", "five fields"}, {"60 2 * * *", "UTC", "minute, 0 to 59"}, {"0 24 * * *", "UTC", "hour, 0 to 23"}, {"*/0 2 * * *", "UTC", "minute"}, {"0 0 L * *", "UTC", "day of the month"},
+		{"0 0 5-1 * *", "UTC", "day of the month"}, {"0 0 * * 8", "UTC", "day of the week, 0 to 7"}, {"0 0 30 2 *", "UTC", "no year has such a day"}, {"0 0 * * *", "Mars/Base", "time zone"}, {"TZ=UTC 0 0 * *", "UTC", "minute"},
+	} {
+		if _, err := Cron(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), bad[2]) {
+			t.Errorf("%q in %q: %v", bad[0], bad[1], err)
 		}
 	}
 }
