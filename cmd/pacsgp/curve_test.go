@@ -28,7 +28,7 @@ func TestEveryToleranceFromOneJob(t *testing.T) {
 		t.Errorf("inspect says %s", text)
 	}
 	out := filepath.Join(dir, "predictions.parquet")
-	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "0.9"); !strings.Contains(text, "they cover at least 90 % of new rows (95 % confidence)") {
+	if text := say("predict", model, certificate, filepath.Join(dir, "lake"), "-o", out, "--interval", "90%"); !strings.Contains(text, "they cover at least 90 % of new rows (95 % confidence)") {
 		t.Errorf("predict says %s", text)
 	}
 	rows, err := parquet.ReadFile[struct {

@@ -21,7 +21,7 @@ func predictCommand(w system) *cobra.Command {
 	var output, job, trusted string
 	var within budget
 	var asJSON, gibbs bool
-	var share float64
+	var share config.Share
 	cmd := &cobra.Command{
 		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
@@ -58,13 +58,13 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, share, gibbs, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, float64(share), gibbs, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a draw from Q")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
-	cmd.Flags().Float64Var(&share, "interval", 0, "write the ends of an interval that covers so large a share of fresh rows, as in 0.9")
+	cmd.Flags().Var(&share, "interval", "write the ends of an interval that covers so large a share of fresh rows, as in 90% or 0.9")
 	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
