@@ -14,6 +14,10 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 	}
 	long[17] = 1<<53 + 1
 	one := make([]float64, 40)
+	moments := make([]int64, 40)
+	for i := range moments {
+		moments[i] = 1_700_000_000 + int64(i)
+	}
 	for name, c := range map[string]struct {
 		rows   table
 		change jobFile
@@ -24,6 +28,7 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 		"five rows":             {lines(5), nil, exitFailure, "5 rows leave 0 reference rows"},
 		"one value":             {lines(40).with("y", one), nil, exitFailure, "there is nothing to learn"},
 		"too coarse":            {lines(40).with("y", high), nil, exitFailure, "subtract a constant near to it where the column is made"},
+		"unix times":            {lines(40).with("y", moments), jobFile{"loss": "{epsilon: 60}"}, 0, ""},
 		"too small a tolerance": {lines(40).with("y", around), jobFile{"loss": "{epsilon: 1e-9}"}, exitFailure, "declare a larger one"},
 		"a share of the target": {lines(40).with("y", around), jobFile{"loss": "{kind: relative-zero-one, epsilon: 1 %}"}, 0, ""},
 		"a name that reverses":  {lines(40).with("x\u202e3", one), nil, exitFailure, "rename it"},
@@ -48,4 +53,15 @@ func TestPlanRefusesWhatTrainRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Differences whose squares are 0 are no reason to say that a column has one value.
+func TestSmallDifferencesAreNoSingleValue(t *testing.T) {
+	small := make([]float64, 40)
+	for i := range small {
+		small[i] = float64(i) * 1e-200
+	}
+	dir := t.TempDir()
+	lines(40).with("x2", small).write(t, lakeFile(dir, 0))
+	pacsgp(t, "train", "-c", tiny(nil).write(t, dir)).says(t, exitFailure, `column "x2"`, "change its unit")
 }

@@ -56,7 +56,7 @@ func (j Job) Bears(target Affine) error {
 	}
 	advice := "its values are spread too far for so small a tolerance: declare a larger one"
 	if fineEnough(Affine{Scale: target.Scale}, l) {
-		advice = "subtract a constant near to it where the column is made, before it is rounded to a float64; in a column that is float64 already what is lost does not come back"
+		advice = "subtract a constant near to it where the column is made"
 	}
 	if l.Kind.Tolerances() == certify.ShareTolerance {
 		advice = "loss: {kind: zero-one, epsilon: …} takes a tolerance in units of the target"
@@ -85,7 +85,7 @@ func (j Job) BearsBetween(least, most float64) error {
 }
 
 // fineEnough reports whether raw predictions can be written down without
-// spoiling the loss: their rounding must be less than a billionth of the
+// spoiling the loss: their rounding must be less than 2⁻²³ of the
 // tolerance. docs/explanation/theory.md, section 10.
 func fineEnough(target Affine, l certify.Loss) bool {
 	return writable(math.Abs(target.Centre)+10*target.Scale, l, target)
@@ -103,7 +103,7 @@ func writable(size float64, l certify.Loss, target Affine) bool {
 	if l.Kind.Tolerances() == certify.ShareTolerance {
 		tolerance *= target.Scale
 	}
-	return rounding <= 1e-9*tolerance
+	return rounding <= 0x1p-23*tolerance
 }
 
 // Noticed are remarks about a job that need no rows.

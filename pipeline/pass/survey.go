@@ -245,6 +245,9 @@ func (s *Survey) affine(j job.Job, i int) (a job.Affine, constant bool, err erro
 	if math.IsInf(a.Scale, 0) || math.IsNaN(a.Scale) || math.IsInf(a.Centre, 0) || math.IsNaN(a.Centre) {
 		return a, false, fmt.Errorf("%w: column %q: its values overflow float64 when squared; change its unit", job.ErrData, s.Columns[i])
 	}
+	if a.Scale == 0 && slices.Min(x) < slices.Max(x) {
+		return a, false, fmt.Errorf("%w: column %q: its differences, up to %.3g, vanish in float64 when squared; change its unit", job.ErrData, s.Columns[i], slices.Max(x)-slices.Min(x))
+	}
 	return a, !(a.Scale > 0), nil
 }
 

@@ -105,9 +105,9 @@ def tolerance(loss, target):
 
 def fine_enough(target, loss):
     """Whether predictions can be written down without spoiling the loss: their rounding is
-    less than a billionth of the tolerance (theory.md, 10)."""
+    less than 2^-23 of the tolerance (theory.md, 10)."""
     size = abs(target["centre"]) + 10 * target["scale"]
-    return math.nextafter(size, math.inf) - size <= 1e-9 * (math.inf if loss["kind"] == "relative" else tolerance(loss, target))
+    return math.nextafter(size, math.inf) - size <= 2.0 ** -23 * (math.inf if loss["kind"] == "relative" else tolerance(loss, target))
 
 
 def rows_of(column, size):
