@@ -157,8 +157,7 @@ var accuracyQuestions = []struct {
 	what string
 	cell func(accurate) string
 }{
-	{"bound of predictions", func(a accurate) string { return number(a.Holdout, "%.4f") }},
-	{"share missed", func(a accurate) string { return fmt.Sprintf("%.4f", a.Risk) }},
+	{"bound of predictions, share missed", func(a accurate) string { return fmt.Sprintf("%.4f, %.4f", a.Holdout, a.Risk) }},
 	{"RMSE, in deviations", func(a accurate) string { return fmt.Sprintf("%.4f", a.RMSE) }},
 	{"coverage of 95 % intervals, half-width", func(a accurate) string { return number(100*a.Coverage, "%.1f %%") + ", " + number(a.Width, "%.3f") }},
 	{"bound of a draw", func(a accurate) string { return number(a.Draw, "%.4f") }},
