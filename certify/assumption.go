@@ -52,7 +52,7 @@ func (ev Evidence) assumptions() []Assumption {
 	add(true, AssumeJobFixed, CheckNone, ev.Delta.Looks.ended())
 	add(ev.Delta.Sequence != nil, AssumeNumberReserved, CheckNone, false)
 	add(ev.Mean != nil, AssumeMeanFixed, CheckNone, ev.inside() && !held)
-	add(ev.Copies.Policy == CopiesDropped && (ev.Copies.Rows > 0 || ev.Publisher.Training.Ancestor != nil && held), AssumeDuplicates, CheckNone, false)
+	add(ev.Copies.Policy == CopiesDropped && (ev.Copies.Rows > 0 || ev.Publisher.Training.Parent != nil && held), AssumeDuplicates, CheckNone, false)
 	add(len(ev.Sample.Segments) > 0, AssumeLog, CheckReplay, false)
 	add(held, AssumeHoldoutUnseen, CheckRetraining, false)
 	add(true, AssumePrior, CheckVerify, false)

@@ -171,8 +171,8 @@ type Training struct {
 	// Hurried is the number of steps after which the job's time limit was reached; 0
 	// if there was no limit, or it was not reached.
 	Hurried int64 `json:"stopped_after,omitempty"`
-	// Ancestor is the model with which training began, or nil.
-	Ancestor *Ancestor `json:"parent,omitempty"`
+	// Parent is the model with which training began, or nil.
+	Parent *Parent `json:"parent,omitempty"`
 }
 
 // An Attempt counts the different jobs in the publisher's log up to this one.

@@ -243,7 +243,7 @@ func (ev Evidence) validateDeclared() error {
 	if d.Training.Hurried < 0 {
 		faults = append(faults, fmt.Errorf("training was hurried after %d steps", d.Training.Hurried))
 	}
-	if err := d.Training.Ancestor.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
+	if err := d.Training.Parent.validate(ev.Sample, ev.Ledger.Holdout); err != nil {
 		faults = append(faults, err)
 	}
 	return errors.Join(faults...)

@@ -84,7 +84,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	}
 	word := certify.Declared{
 		Software: env.Software, Attempt: h.Attempt,
-		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Ancestor: h.Training.Ancestor},
+		Training: certify.Training{Machine: h.Training.Machine, Hurried: int64(h.Training.Hurried), Parent: h.Training.Parent},
 	}
 	if r.Certificate, err = derive(j, h.Configuration, m, h.Model, found, word); err != nil {
 		return nil, err

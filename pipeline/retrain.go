@@ -27,7 +27,7 @@ func (v *Verification) NotChecked() []certify.Assumption {
 		case certify.CheckVerify:
 			done = v.Evidence || a.ID == certify.AssumeJitter // which takes the model alone
 		case certify.CheckRetraining:
-			done = v.Retrained && v.certificate.Publisher.Training.Ancestor == nil
+			done = v.Retrained && v.certificate.Publisher.Training.Parent == nil
 		case certify.CheckReplay:
 			done = v.Log
 		case certify.CheckNone:
@@ -43,12 +43,12 @@ func (v *Verification) NotChecked() []certify.Assumption {
 // bytes: then training has seen no hold-out row. digest returns the SHA-256 of a model's bytes. It
 // needs a [Verify] that has read the rows.
 //
-// If training began with the model of an earlier certificate, ancestor is that model; without it
+// If training began with the model of an earlier certificate, parent is that model; without it
 // the error wraps [ErrNotRepeatable].
 //
 // Another model is an error that wraps [job.ErrRefused], unless the certificate names
 // another machine or program than this one: then it wraps [ErrNotRepeatable].
-func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, digest func(pass.Model) (string, error), ancestor *pass.Model, software string, res job.Resources, observer job.Observer) error {
+func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, digest func(pass.Model) (string, error), parent *pass.Model, software string, res job.Resources, observer job.Observer) error {
 	c, j := v.certificate, v.job
 	if !v.Evidence {
 		return errors.New("pipeline: to train again takes the rows")
@@ -68,8 +68,8 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 		return err
 	}
 	env := fit.Environment{Checkpoints: noCheckpoints{}, Resources: res, Observer: observer, Hurried: &said.Hurried}
-	if said.Ancestor != nil {
-		if env.Ancestor, err = ancestorOf(*said.Ancestor, ancestor, digest); err != nil {
+	if said.Parent != nil {
+		if env.Parent, err = parentOf(*said.Parent, parent, digest); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	case got == c.Model.Digest:
 		v.Retrained = true
 		from := ""
-		if a := said.Ancestor; a != nil {
+		if a := said.Parent; a != nil {
 			from = fmt.Sprintf(", beginning with the model of certificate %.12s…", a.Certificate)
 		}
 		v.note("trained again from the configuration on the train rows alone%s, the model is the same to the last byte", from)
@@ -100,16 +100,16 @@ func (v *Verification) Retrain(ctx context.Context, open dataset.OpenData, diges
 	}
 }
 
-// ancestorOf is the ancestor that a certificate names, whose model somebody gives.
-func ancestorOf(said certify.Ancestor, m *pass.Model, digest func(pass.Model) (string, error)) (*fit.Ancestor, error) {
+// parentOf is the parent that a certificate names, whose model somebody gives.
+func parentOf(said certify.Parent, m *pass.Model, digest func(pass.Model) (string, error)) (*fit.Parent, error) {
 	if m == nil {
-		return nil, fmt.Errorf("%w: training began with the model %s of the certificate %s: give its file too (--ancestor)", ErrNotRepeatable, said.Model, said.Certificate)
+		return nil, fmt.Errorf("%w: training began with the model %s of the certificate %s: give its file too (--parent)", ErrNotRepeatable, said.Model, said.Certificate)
 	}
 	got, err := digest(*m)
 	if err == nil && got != said.Model {
 		err = fmt.Errorf("%w: training began with the model %s, and the one that is given is %s", job.ErrRefused, said.Model, got)
 	}
-	return &fit.Ancestor{Ancestor: said, From: *m, Checked: true}, err // by the certificate, which names segments and rows
+	return &fit.Parent{Parent: said, From: *m, Checked: true}, err // by the certificate, which names segments and rows
 }
 
 // noCheckpoints keeps nothing.

@@ -40,7 +40,7 @@ type RunConfig struct {
 	// run's number; any other one is refused. "": none.
 	Certified string
 
-	Ancestor  *fit.Ancestor // whose posterior training begins with
+	Parent    *fit.Parent // whose posterior training begins with
 	BadRows   BadRowsKeeper
 	Publisher Publisher
 	Resources job.Resources
@@ -223,7 +223,7 @@ func (s *stage) environment() fit.Environment {
 			s.last = src
 			return src, nil
 		},
-		Ancestor: s.how.Ancestor, Sink: s.out, Log: s.out, Checkpoints: s.at,
+		Parent: s.how.Parent, Sink: s.out, Log: s.out, Checkpoints: s.at,
 		Resources: s.how.Resources, Observer: s.how.Observer, Software: s.how.Software,
 	}
 	if s.how.Certified != "" {

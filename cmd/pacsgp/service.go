@@ -115,7 +115,7 @@ func (s *service) train(ctx context.Context, job job.Job, rows dataset.Rows, out
 	defer show.end()
 	p, to := s.Into(job, rows, out)
 	how := howTo(s.w, show, p, to, s.metrics.progress)
-	how.Ancestor, how.Publisher, how.Certified, how.Conclude = of.Ancestor, of.Publisher, of.Certified, of.Conclude
+	how.Parent, how.Publisher, how.Certified, how.Conclude = of.Parent, of.Publisher, of.Certified, of.Conclude
 	how.Keep = s.Stream.Kept()
 	return pipeline.Train(ctx, job, rows, to, how)
 }

@@ -219,7 +219,7 @@ func TestService(t *testing.T) {
 		t.Errorf("%d certificates of %d rows, the last with number %d; want 7 of 840", len(all), rows, all[6].Delta.Sequence.Number)
 	}
 	for i, c := range all {
-		a := c.Publisher.Training.Ancestor
+		a := c.Publisher.Training.Parent
 		if i == 0 && a != nil || i > 0 && (a == nil || len(a.Rows) != 3 || a.HasSeen(c.Sample.Segments)) || i > 0 && i < 4 && a.Model != all[i-1].Model.Digest { // later ones are not all certified
 			t.Errorf("window %d begins with %+v, want the model of the one before", i+1, a)
 		}
@@ -229,7 +229,7 @@ func TestService(t *testing.T) {
 	pacsgp(t, verify...).says(t, 0, "were read again from the log", "VERIFIED")
 	verify = append(verify, "--retrain")
 	pacsgp(t, verify...).leavesOpen(t, "give its file too")
-	parent := all[6].Publisher.Training.Ancestor.Model
+	parent := all[6].Publisher.Training.Parent.Model
 	pacsgp(t, append(verify, "--parent", filepath.Join(out, "model-"+parent+".parquet"))...).says(t, 0, "trained again from the configuration")
 	// What is current is what the topics say, and another process shows the last certificate at once.
 	fatal.If(t, os.RemoveAll(pulled))

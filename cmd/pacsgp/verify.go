@@ -67,7 +67,7 @@ func verifyCommand(w system) *cobra.Command {
 	cmd.Flags().BoolVar(&strict, "strict", false, "end with 3 while something that could be checked was not")
 	v.flags(cmd)
 	cmd.Flags().BoolVar(&v.retrain, "retrain", false, "train again without the hold-out rows, and demand the same model")
-	cmd.Flags().StringVar(&v.ancestor, "parent", "", "the model that training began with, where the certificate names one")
+	cmd.Flags().StringVar(&v.parent, "parent", "", "the model that training began with, where the certificate names one")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ type verification struct {
 	trusted            string         // public keys; "": a signature is not asked for
 	judge              pipeline.Judge // which claim the exit status is about
 	retrain            bool
-	ancestor           string // reference of the model that training began with; "": none
+	parent             string // reference of the model that training began with; "": none
 	budget
 }
 
@@ -99,7 +99,7 @@ func (v *verification) together() error {
 		return config.Argument(fmt.Errorf("--require: %q is neither %s nor %s", v.judge, pipeline.JudgeMean, pipeline.JudgeDraw))
 	case v.retrain && v.from == nil:
 		return config.Argument(errors.New("--retrain: name the data to train on"))
-	case v.ancestor != "" && !v.retrain:
+	case v.parent != "" && !v.retrain:
 		return config.Argument(errors.New("--parent: it is for --retrain"))
 	}
 	return nil
@@ -169,15 +169,15 @@ func (v verification) run(ctx context.Context, w system) (out *verified, err err
 func (v verification) again(ctx context.Context, w system, out *verified, open dataset.OpenData, res job.Resources) error {
 	show := newDisplay(w)
 	defer show.end()
-	var ancestor *pass.Model
-	if v.ancestor != "" {
-		began, _, err := config.ReadModel(ctx, v.ancestor)
+	var parent *pass.Model
+	if v.parent != "" {
+		began, _, err := config.ReadModel(ctx, v.parent)
 		if err != nil {
 			return err
 		}
-		ancestor = &began
+		parent = &began
 	}
-	err := out.Found.Retrain(ctx, open, modelDigest, ancestor, config.Software(), res, show.observer())
+	err := out.Found.Retrain(ctx, open, modelDigest, parent, config.Software(), res, show.observer())
 	if errors.Is(err, pipeline.ErrNotRepeatable) {
 		out.Unrepeated, err = err, nil
 	}

@@ -50,7 +50,7 @@ type Environment struct {
 	Sink        pass.Sink
 	Log         Logs
 	Checkpoints Checkpoints
-	Ancestor    *Ancestor          // of a job with warm starts: training begins with its posterior; nil: none
+	Parent      *Parent            // of a job with warm starts: training begins with its posterior; nil: none
 	Quarantine  dataset.Quarantine // of bad rows; nil: they are counted only
 	FirstPass   pass.Parts         // of [Fit] and [pipeline.Run], where the job allows it; nil: they read all rows
 	Resources   job.Resources

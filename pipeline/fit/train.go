@@ -64,7 +64,7 @@ type Training struct {
 	start      model.Rows
 	candidates []candidate
 	state      checkpoint
-	warm       *model.Posterior // the ancestor's, in the scales of this sample; nil: training begins anew
+	warm       *model.Posterior // the parent's, in the scales of this sample; nil: training begins anew
 	began      time.Time        // the run
 	entered    time.Time        // its training
 	saved      time.Time
@@ -98,7 +98,7 @@ func NewTraining(ctx context.Context, src dataset.Source, s *pass.Survey, job jo
 	if err := t.warmUp(src); err != nil {
 		return nil, err
 	}
-	if t.state, err = newCheckpoint(job, s, t.env.Ancestor); err != nil {
+	if t.state, err = newCheckpoint(job, s, t.env.Parent); err != nil {
 		return nil, err
 	}
 	return t, t.resume(ctx)
@@ -426,7 +426,7 @@ func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
 		Hurried: t.state.Hurried, Machine: Machine(), Resumed: t.resumed, Trace: t.state.Trace,
 	}
 	if t.warm != nil {
-		training.Ancestor = &t.env.Ancestor.Ancestor
+		training.Parent = &t.env.Parent.Parent
 	}
 	if t.state.Hurried > 0 {
 		training.StoppedBy = "time"

@@ -38,7 +38,7 @@ func Evidence(job job.Job, configuration []byte, m Model, modelDigest string, fo
 	if word.Training.Hurried > 0 && job.Train.Time == 0 {
 		return certify.Evidence{}, errors.New("training was hurried by a time limit that the job does not have")
 	}
-	if word.Training.Ancestor != nil && !job.Train.WarmStart {
+	if word.Training.Parent != nil && !job.Train.WarmStart {
 		return certify.Evidence{}, errors.New("training began with another model, which the job does not declare")
 	}
 	stated, err := certify.State(configuration)

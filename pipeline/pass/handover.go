@@ -287,5 +287,5 @@ type Training struct {
 	Noise     float64        `json:"noise_variance,omitempty"` // of a method of the paper: σ_n², in squared scales of the target
 	Trace     []job.Progress `json:"trace"`
 
-	Ancestor *certify.Ancestor `json:"parent,omitempty"` // whose posterior training began with
+	Parent *certify.Parent `json:"parent,omitempty"` // whose posterior training began with
 }

@@ -22,7 +22,7 @@ type Stream struct {
 	Name     string  // of the sequence of its certificates
 	Topic    string
 	Software string             // on which the bytes of a certificate depend, beside job and rows
-	How      pipeline.RunConfig // without Ancestor, Publisher, Certified and Conclude
+	How      pipeline.RunConfig // without Parent, Publisher, Certified and Conclude
 	Folders  Folders
 	Events   Events
 	Promote  watch.Promotion
@@ -179,7 +179,7 @@ func (w *work) certify(ctx context.Context, full *Window) (err error) {
 		return err
 	}
 	decides := &deciding{publisher, w, full, out, ""}
-	how.Ancestor, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // by a process that was killed
+	how.Parent, how.Publisher, how.Certified = reserved.from, decides, numbers[k] // by a process that was killed
 	how.Conclude = func(_ context.Context, r *pipeline.RunState, o *pipeline.Outcome, _ error) {
 		if o != nil && *r.Exit == 0 && decides.why == "" {
 			if err := pipeline.PointTo(out, o.Result.Certificate, r.Artifacts[0], w.How.Judge, time.Now()); err != nil {

@@ -30,7 +30,7 @@ func TestWindowsFollowOneAnother(t *testing.T) {
 	fatal.If(t, w.process(t, nil))
 	w.each(t, 5)
 	for i, c := range w.published {
-		if a := c.Publisher.Training.Ancestor; i == 0 && a != nil || i > 0 && (a == nil || a.Model != digestOf(int64(i))) {
+		if a := c.Publisher.Training.Parent; i == 0 && a != nil || i > 0 && (a == nil || a.Model != digestOf(int64(i))) {
 			t.Errorf("window %d begins with %+v", i+1, a)
 		}
 	}
@@ -249,7 +249,7 @@ func TestParent(t *testing.T) {
 			w.said = nil
 			err := w.process(t, func(s *Stream) { s.Folders = second{w} })
 			fatal.If(t, err)
-			a := w.published[1].Publisher.Training.Ancestor
+			a := w.published[1].Publisher.Training.Parent
 			text, ok := c.want[a != nil]
 			if !ok || text != "" && !w.says(text) || a != nil && a.Model != digestOf(1) {
 				t.Errorf("it begins with %+v: %q, want %v", a, w.said, c.want)

@@ -20,11 +20,11 @@ const windowNote = "window.json"
 // A reservation is the number of a window's certificate and the model that its training begins with,
 // noted before training so that a resumed window has the same.
 type reservation struct {
-	Number int64             `json:"run"`
-	For    string            `json:"for"`              // see [Stream.identity]
-	Parent *certify.Ancestor `json:"parent,omitempty"` // without one training begins from the start
+	Number int64           `json:"run"`
+	For    string          `json:"for"`              // see [Stream.identity]
+	Parent *certify.Parent `json:"parent,omitempty"` // without one training begins from the start
 
-	from *fit.Ancestor // with its model
+	from *fit.Parent // with its model
 }
 
 // reserve is the reservation of a window: the noted one, or a new one, whose number is durable in the
@@ -71,7 +71,7 @@ func (s *Stream) load(ctx context.Context, r *reservation, out pipeline.Output) 
 		return nil
 	}
 	m, err := out.GetModel(ctx, r.Parent.Model)
-	r.from = &fit.Ancestor{Ancestor: *r.Parent, From: m}
+	r.from = &fit.Parent{Parent: *r.Parent, From: m}
 	return err
 }
 
@@ -86,11 +86,11 @@ func (s *Stream) identity(w *Window) (string, error) {
 	return hexOf(text), err
 }
 
-// parent is the current model, unless it or an ancestor has seen rows of the window. A replaced topic
+// parent is the current model, unless it or a parent has seen rows of the window. A replaced topic
 // may have the same rows at other offsets.
-func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Ancestor, error) {
+func (s *Stream) parent(ctx context.Context, log Log, w *Window, out pipeline.Output) (*certify.Parent, error) {
 	pointer, c, err := s.follow(ctx, log, out)
-	said := certify.Ancestor{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
+	said := certify.Parent{Certificate: pointer.ID, Model: c.Model.Digest, Rows: c.Seen()}
 	anew := ""
 	switch unfit, ok := errors.AsType[unfitError](err); {
 	case ok:

@@ -248,7 +248,7 @@ func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out p
 	if err != nil {
 		return nil, err
 	}
-	c := certificateOf(job.Sequence(), sum, of.g, how.Ancestor)
+	c := certificateOf(job.Sequence(), sum, of.g, how.Parent)
 	id, err := out.PutCertificate(ctx, c)
 	if err != nil {
 		return nil, err
@@ -273,11 +273,11 @@ func (w *world) train(ctx context.Context, job job.Job, rows dataset.Rows, out p
 }
 
 // certificateOf is one of a window.
-func certificateOf(at *certify.Sequence, model string, of dataset.Segment, ancestor *fit.Ancestor) certify.Certificate {
+func certificateOf(at *certify.Sequence, model string, of dataset.Segment, parent *fit.Parent) certify.Certificate {
 	c := pipelinetest.SmallCertificate(model, "test")
 	c.Delta.Sequence, c.Sample.Segments = at, []certify.Segment{of}
-	if ancestor != nil {
-		c.Publisher.Training.Ancestor = &ancestor.Ancestor
+	if parent != nil {
+		c.Publisher.Training.Parent = &parent.Parent
 	}
 	return c
 }
@@ -363,7 +363,7 @@ func (w *world) each(t *testing.T, windows int) {
 		if g.First != end || k <= number {
 			t.Errorf("certificate %d has the number %d behind %d, of rows from %d behind %d", i, k, number, g.First, end)
 		}
-		if a := c.Publisher.Training.Ancestor; a != nil && a.HasSeen(c.Sample.Segments) {
+		if a := c.Publisher.Training.Parent; a != nil && a.HasSeen(c.Sample.Segments) {
 			t.Errorf("certificate %d begins with a model that has seen its rows: %+v", i, a)
 		}
 		end, number = g.End, k

@@ -198,7 +198,7 @@ func publisher(c certify.Certificate) []Field {
 	if n := d.Training.Hurried; n > 0 {
 		fields = append(fields, Field{"stopped by time limit", "after " + words.Count(n, "step")})
 	}
-	if a := d.Training.Ancestor; a != nil {
+	if a := d.Training.Parent; a != nil {
 		fields = append(fields, Field{"parent model", "of certificate " + short(a.Certificate)})
 	}
 	if s := c.Delta.Sequence; s != nil {

@@ -36,9 +36,9 @@ func (l logged) Shards() []dataset.Shard {
 }
 
 // window is an environment of rows that stand in a topic from an offset on.
-func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *fit.Ancestor) fit.Environment {
+func (l *lake) window(store *pipelinetest.Store, from int64, parent *fit.Parent) fit.Environment {
 	env := l.environment(store)
-	env.Ancestor = ancestor
+	env.Parent = parent
 	env.Open = func(ctx context.Context, features []string) (dataset.Source, error) {
 		src, err := l.open(ctx, features)
 		return logged{src, from}, err
@@ -46,9 +46,9 @@ func (l *lake) window(store *pipelinetest.Store, from int64, ancestor *fit.Ances
 	return env
 }
 
-func ancestorOf(r *pipeline.Result) *fit.Ancestor {
-	return &fit.Ancestor{
-		Ancestor: certify.Ancestor{Certificate: r.ID, Model: r.ModelDigest, Rows: r.Certificate.Seen()}, From: r.Model,
+func parentOf(r *pipeline.Result) *fit.Parent {
+	return &fit.Parent{
+		Parent: certify.Parent{Certificate: r.ID, Model: r.ModelDigest, Rows: r.Certificate.Seen()}, From: r.Model,
 	}
 }
 
@@ -77,25 +77,25 @@ func TestWarmStart(t *testing.T) {
 				second.columns[0][i], second.columns[2][i] = 3*second.columns[0][i]+1, 2*second.columns[2][i]-5
 			}
 			var one, two pipelinetest.Store
-			from := ancestorOf(run(t, j, first.window(&one, 0, nil)))
+			from := parentOf(run(t, j, first.window(&one, 0, nil)))
 			r := run(t, j, second.window(&two, 480, from))
-			a := r.Certificate.Publisher.Training.Ancestor
+			a := r.Certificate.Publisher.Training.Parent
 			if a == nil || a.Certificate != from.Certificate || len(a.Rows) != 1 || a.Rows[0] != (certify.Span{Topic: "rows", First: 0, End: 480}) {
-				t.Fatalf("the ancestor is %+v", a)
+				t.Fatalf("the parent is %+v", a)
 			}
 			if seen := r.Certificate.Seen(); len(seen) != 1 || seen[0].End != 960 {
-				t.Errorf("the next window's ancestor has seen %+v", seen)
+				t.Errorf("the next window's parent has seen %+v", seen)
 			}
 			var three pipelinetest.Store
 			env := second.window(&three, 480, nil)
 			without := run(t, j, env)
 			if without.ModelDigest == r.ModelDigest {
-				t.Error("the ancestor changes nothing")
+				t.Error("the parent changes nothing")
 			}
-			env.Ancestor = from // with the checkpoint of the other beginning
+			env.Parent = from // with the checkpoint of the other beginning
 			env.Resources = job.Resources{Workers: 3, Memory: 1}
 			if again := run(t, j, env); again.Training.Resumed || again.ModelDigest != r.ModelDigest || name != "hold-out" && !bytes.Equal(three.Certificates[1], two.Certificates[0]) { // the same held-out rows pay for their first use
-				t.Errorf("begun again with the ancestor it is another certificate, resumed: %t", again.Training.Resumed)
+				t.Errorf("begun again with the parent it is another certificate, resumed: %t", again.Training.Resumed)
 			}
 			open := func(ctx context.Context, want dataset.Choice) (dataset.Source, error) {
 				return env.Open(ctx, want.Features)
@@ -113,7 +113,7 @@ func TestWarmStart(t *testing.T) {
 				}
 			}
 			if v.Retrained && r.Certificate.Ledger.Holdout > 0 && !slices.Contains(v.NotChecked(), certify.Assumption{ID: certify.AssumeHoldoutUnseen, Checked: certify.CheckRetraining}) {
-				t.Error("what the ancestor has seen is not known from training again")
+				t.Error("what the parent has seen is not known from training again")
 			}
 		})
 	}
@@ -126,26 +126,26 @@ func TestWarmStartSeesNoHoldoutRow(t *testing.T) {
 	l := newLake(waves(480, 0.1, 7), 160, 320)
 	var store pipelinetest.Store
 	first := run(t, j, l.window(&store, 0, nil))
-	from := ancestorOf(first)
+	from := parentOf(first)
 	for name, env := range map[string]fit.Environment{
 		"overlapping": l.window(&pipelinetest.Store{}, 479, from), "of no log": l.environment(&pipelinetest.Store{}),
 	} {
-		env.Ancestor = from
+		env.Parent = from
 		if _, err := pipeline.Run(t.Context(), j, env); !errors.Is(err, job.ErrConfig) {
 			t.Errorf("%s: %v, want a refusal", name, err)
 		}
 	}
 	ev := evidence(first.Certificate)
-	ev.Publisher.Training.Ancestor = &from.Ancestor
+	ev.Publisher.Training.Parent = &from.Parent
 	if _, err := certify.Certify(ev); err == nil {
-		t.Error("a certificate names an ancestor that has seen its hold-out rows")
+		t.Error("a certificate names a parent that has seen its hold-out rows")
 	}
 	for name, spans := range map[string][]certify.Span{
 		"none": nil, "turned": {{Topic: "rows", First: 490, End: 480}}, "touching": {{Topic: "rows", First: 480, End: 490}, {Topic: "rows", First: 490, End: 500}},
 	} {
-		ev.Publisher.Training.Ancestor = &certify.Ancestor{Certificate: from.Certificate, Model: from.Model, Rows: spans}
+		ev.Publisher.Training.Parent = &certify.Parent{Certificate: from.Certificate, Model: from.Model, Rows: spans}
 		if _, err := certify.Certify(ev); err == nil {
-			t.Errorf("%s: rows of an ancestor that are none are taken", name)
+			t.Errorf("%s: rows of a parent that are none are taken", name)
 		}
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// An Ancestor is the model of an earlier certificate with which training began. Q may
-// begin anywhere, since no part of an ancestor, not even its inducing points, enters P
-// (docs/explanation/theory.md). But no ancestor may have been trained on hold-out rows.
-type Ancestor struct {
+// A Parent is the model of an earlier certificate with which training began. Q may
+// begin anywhere, since no part of a parent, not even its inducing points, enters P
+// (docs/explanation/theory.md). But no parent may have been trained on hold-out rows.
+type Parent struct {
 	Certificate string `json:"certificate"` // its id
 	Model       string `json:"model"`       // SHA-256 of the file
-	// Rows are ranges that cover the training rows of this model and of its ancestors, in the
+	// Rows are ranges that cover the training rows of this model and of its parents, in the
 	// order of topics, partitions and offsets. Ranges of one partition do not touch.
 	Rows []Span `json:"rows"`
 }
@@ -36,14 +36,14 @@ func (s Span) compare(other Span) int {
 }
 
 // Seen returns ranges that cover the training rows of the certificate's model and of its
-// ancestors: one for each partition, from the first to the last of these rows, so that their
-// number does not grow with the ancestors. It is nil for rows that came from no log.
+// parents: one for each partition, from the first to the last of these rows, so that their
+// number does not grow with the parents. It is nil for rows that came from no log.
 func (c Certificate) Seen() []Span {
 	if len(c.Sample.Segments) == 0 {
 		return nil
 	}
 	var all []Span
-	if a := c.Publisher.Training.Ancestor; a != nil {
+	if a := c.Publisher.Training.Parent; a != nil {
 		all = slices.Clone(a.Rows)
 	}
 	for _, g := range c.Sample.Segments {
@@ -64,8 +64,8 @@ func (c Certificate) Seen() []Span {
 	return merged
 }
 
-// HasSeen reports whether the ancestor, or one of its own, was trained on a row of the segments.
-func (a *Ancestor) HasSeen(segments []Segment) bool {
+// HasSeen reports whether the parent, or one of its own, was trained on a row of the segments.
+func (a *Parent) HasSeen(segments []Segment) bool {
 	return slices.ContainsFunc(segments, func(g Segment) bool {
 		return slices.ContainsFunc(a.Rows, func(s Span) bool {
 			return s.Topic == g.Topic && s.Partition == g.Partition && s.First < g.End && g.First < s.End
@@ -73,8 +73,8 @@ func (a *Ancestor) HasSeen(segments []Segment) bool {
 	})
 }
 
-// validate checks the form, and that no ancestor was trained on a hold-out row of the sample.
-func (a *Ancestor) validate(sample Sample, holdout int64) error {
+// validate checks the form, and that no parent was trained on a hold-out row of the sample.
+func (a *Parent) validate(sample Sample, holdout int64) error {
 	if a == nil {
 		return nil
 	}
@@ -87,11 +87,11 @@ func (a *Ancestor) validate(sample Sample, holdout int64) error {
 	}
 	for i, s := range a.Rows {
 		if !topicForm.MatchString(s.Topic) || s.Partition < 0 || s.First < 0 || s.End <= s.First {
-			faults = append(faults, fmt.Errorf("rows of an ancestor: %v is no range of a log", s))
+			faults = append(faults, fmt.Errorf("rows of a parent: %v is no range of a log", s))
 			continue
 		}
 		if i > 0 && (a.Rows[i-1].compare(s) >= 0 || a.Rows[i-1].Topic == s.Topic && a.Rows[i-1].Partition == s.Partition && s.First <= a.Rows[i-1].End) {
-			faults = append(faults, fmt.Errorf("rows of an ancestor: %v does not follow %v", s, a.Rows[i-1]))
+			faults = append(faults, fmt.Errorf("rows of a parent: %v does not follow %v", s, a.Rows[i-1]))
 		}
 	}
 	if holdout > 0 && (len(sample.Segments) == 0 || a.HasSeen(sample.Segments)) {

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// What a model and its ancestors have seen is one range for each partition, however many
+// What a model and its parents have seen is one range for each partition, however many
 // windows were left out in between: it would grow for ever.
 func TestSeenDoesNotGrow(t *testing.T) {
 	var c Certificate
-	c.Publisher.Training.Ancestor = &Ancestor{Rows: []Span{{"rows", 0, 0, 100}, {"rows", 1, 0, 90}}}
+	c.Publisher.Training.Parent = &Parent{Rows: []Span{{"rows", 0, 0, 100}, {"rows", 1, 0, 90}}}
 	c.Sample.Segments = []Segment{{Topic: "rows", Partition: 1, First: 90, End: 100, Rows: 10}, {Topic: "rows", Partition: 0, First: 700, End: 800, Rows: 100}}
 	if got, want := c.Seen(), []Span{{"rows", 0, 0, 800}, {"rows", 1, 0, 100}}; !slices.Equal(got, want) {
 		t.Errorf("seen are %v, want %v", got, want)

@@ -15,19 +15,19 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/pass"
 )
 
-// An Ancestor is the model of an earlier certificate. Its posterior gives start values.
-type Ancestor struct {
-	certify.Ancestor
+// A Parent is the model of an earlier certificate. Its posterior gives start values.
+type Parent struct {
+	certify.Parent
 
 	From pass.Model
 
 	Checked bool // its rows were compared with those of the sample
 }
 
-// warmUp converts the ancestor's posterior to the scales of this sample. An unsuitable one is not used,
-// with a notice. The ancestor must not have seen hold-out rows.
+// warmUp converts the parent's posterior to the scales of this sample. An unsuitable one is not used,
+// with a notice. The parent must not have seen hold-out rows.
 func (t *Training) warmUp(src dataset.Source) error {
-	a := t.env.Ancestor
+	a := t.env.Parent
 	if a == nil || !t.Job.Train.WarmStart {
 		return nil
 	}
@@ -60,14 +60,14 @@ func (t *Training) mostInducing() int {
 	return model.Config{N: t.Survey.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
-// begins reports whether a candidate begins with the ancestor's posterior: one of its
+// begins reports whether a candidate begins with the parent's posterior: one of its
 // kernel, and of its number of inducing points where numbers are named.
 func (t *Training) begins(c model.Config) bool {
 	return t.warm != nil && t.warm.Kernel.Family.Name == c.Kernel.Name &&
 		(len(t.Job.Inducing) == 0 || t.warm.Inducing() == c.Inducing)
 }
 
-// warmSteps is the number of steps that move θ and Z of a candidate with an ancestor: a quarter of
+// warmSteps is the number of steps that move θ and Z of a candidate with a parent: a quarter of
 // the others.
 func warmSteps(c model.Config) int { return max(1, c.Scheduled().Plan.Joint/4) }
 
