@@ -81,9 +81,6 @@ func (t trainedModel) GetModel(ctx context.Context, _ string) (pass.Model, error
 
 // TrainForParts trains a task up to the last pass, whose parts others make.
 func TrainForParts(ctx context.Context, p Task, out *Output, how pipeline.RunConfig) error {
-	if _, piped := p.Source.(*Stdin); piped {
-		return Argument(errors.New("a last pass in parts: they read the rows themselves, and a stream is read once: name files or a topic"))
-	}
 	if err := Local(p.Output); err != nil {
 		return err
 	}

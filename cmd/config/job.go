@@ -4,7 +4,6 @@
 package config
 
 import (
-	"io"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -58,16 +57,15 @@ type JobFile struct {
 	Folder string // of the file
 }
 
-// A SourceSection declares the origin of rows: files, a topic, or standard input.
+// A SourceSection declares the origin of rows: files or a topic.
 type SourceSection struct {
 	Paths yamlfile.Paths `yaml:"paths"`
 	Kafka KafkaSection   `yaml:"kafka"`
-	Spool SpoolSection   `yaml:"spool"` // of the topic, or of standard input
+	Spool SpoolSection   `yaml:"spool"` // of the topic
 
 	file      string // with the section
 	letters   string // topic for records of bad rows, or ""
 	scheduled bool   // a schedule sets the windows of the topic
-	stdin     io.Reader
 }
 
 // A LossSection declares a miss.

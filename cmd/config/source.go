@@ -36,9 +36,6 @@ type Source interface {
 // Told is the facts about a column.
 type Told = ingestlake.Told
 
-// standardInput is the path of rows on standard input.
-const standardInput = "-"
-
 // maxPaths bounds the declared paths: each is looked up several times.
 const maxPaths = 10_000
 
@@ -48,9 +45,7 @@ func (s *SourceSection) ReadWord(word *ast.StringNode) error { return s.Paths.Un
 // relativeTo makes relative paths relative to a folder.
 func (s *SourceSection) relativeTo(folder string) {
 	for i := range s.Paths {
-		if s.Paths[i] != standardInput {
-			relativePaths(folder, []*string{&s.Paths[i]})
-		}
+		relativePaths(folder, []*string{&s.Paths[i]})
 	}
 	relativePaths(folder, s.Kafka.files(), []*string{&s.Spool.Folder})
 }
@@ -62,10 +57,7 @@ func (s SourceSection) origin(job job.Job, output string, faults *yamlfile.Fault
 		return s.topic(job, output, faults)
 	}
 	faults.Unless(s.letters == "", "rejected.to", "a topic takes records of a topic, and the rows come from files; name a file")
-	if len(s.Paths) == 1 && s.Paths[0] == standardInput {
-		return s.piped(job, output, faults)
-	}
-	faults.Unless(s.Spool == (SpoolSection{}), "source.spool", "it is for rows of a topic or of standard input, and these are in files")
+	faults.Unless(s.Spool == (SpoolSection{}), "source.spool", "it is for rows of a topic, and these are in files")
 	faults.Unless(len(s.Paths) > 0, "source.paths", "name files, directories or globs of Parquet files")
 	if len(s.Paths) > maxPaths {
 		faults.Add("source.paths", "%d paths, want at most "+strconv.Itoa(maxPaths)+"; name folders or globs", len(s.Paths))
@@ -92,17 +84,12 @@ func OriginOf(arguments []string) (Origin, error) {
 // MakeTemporary gives a spooled origin a temporary folder. asked: the spool has the columns that
 // are asked for first; else those of the job.
 func MakeTemporary(from Origin, asked bool) {
-	var s *spooled
-	switch from := from.(type) {
-	case *Topic:
-		s = &from.spooled
-	case *Stdin:
-		s = &from.spooled
-	default:
+	topic, ok := from.(*Topic)
+	if !ok {
 		return
 	}
-	if s.temporary = true; asked {
-		s.Config.Columns = nil
+	if topic.temporary = true; asked {
+		topic.Config.Columns = nil
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -31,7 +30,6 @@ type Overrides struct {
 // An Environment is the environment of a file.
 type Environment struct {
 	Lookup func(string) (string, bool) // variables of the environment
-	Stdin  io.Reader                   // of a stream; or nil
 	Notice func(string)                // gets the reason for a wait
 }
 
@@ -80,7 +78,7 @@ func checkJob(_ context.Context, path string, env Environment, o Overrides) (Tas
 		return Task{}, t.Faults, nil
 	}
 	c.relativeTo(filepath.Dir(path))
-	c.Source.file, c.Source.stdin, c.Source.scheduled = path, env.Stdin, o.scheduled
+	c.Source.file, c.Source.scheduled = path, o.scheduled
 	c.Kafka.Told = env.Notice
 	if err := o.apply(&c); err != nil {
 		return Task{}, nil, ArgumentError{err}

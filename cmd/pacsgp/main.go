@@ -44,7 +44,7 @@ func main() {
 	spareMemory()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	w := system{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
+		stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv,
 		fs: durable.OS{}, terminal: terminalWidth(os.Stderr), style: styleOf(os.Stdout),
 		log: newLogging(), demo: theDemo,
 	}
@@ -80,7 +80,6 @@ func spareMemory() {
 
 // A system is the environment of the command. Tests have one of their own.
 type system struct {
-	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookup         func(string) (string, bool) // environment variables
 	fs             durable.FS

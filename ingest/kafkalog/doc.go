@@ -7,8 +7,7 @@
 // partition, so that the same window gives the same spool however it was fetched. [Replay] makes a
 // spool of the segments that a certificate names.
 //
-// A window without declared ends (rows, for) is frozen when it closes. Rows of a stream
-// ([SpoolStream]) go into the same kind of spool, without segments.
+// A window without declared ends (rows) is frozen when it closes.
 //
 // Rows are those that a read-committed consumer sees. A damaged batch, missing offsets and a record
 // that cannot be read are errors that name the place.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/pacsgp/pacsgp/internal/broker"
 	"github.com/pacsgp/pacsgp/internal/fatal"
@@ -32,15 +33,22 @@ func TestMissingValues(t *testing.T) {
 			t.Errorf("%s: %v, %q", lines[i], a.Value(i), reasons.Value(i))
 		}
 	}
-	cfg.Folder = t.TempDir()
-	w, err := SpoolStream(t.Context(), cfg, strings.NewReader(strings.Join(lines[:3], "\n")))
+	c := newCluster(t, 1)
+	for _, line := range lines[:3] {
+		produce(t, c.producer(t), &kgo.Record{Value: []byte(line)})
+	}
+	spooled := c.config(t)
+	spooled.Columns, spooled.Encoded = cfg.Columns, cfg.Encoded
+	w, err := Spool(t.Context(), spooled)
 	fatal.If(t, err)
 	src, err := w.Open(t.Context(), dataset.Choice{Features: []string{"a"}, Target: "b", Encoded: cfg.Encoded})
 	fatal.If(t, err)
 	if columns, _ := pipelinetest.Read(t, src, 0); !math.IsNaN(columns[0][2]) || columns[1][2] != 3 {
 		t.Errorf("the spool has %v", columns)
 	}
-	if _, err := SpoolStream(t.Context(), cfg, strings.NewReader(lines[3])); err == nil || !strings.Contains(err.Error(), `column "b" is null`) {
+	produce(t, c.producer(t), &kgo.Record{Value: []byte(lines[3])})
+	spooled.Folder = t.TempDir()
+	if _, err := Spool(t.Context(), spooled); err == nil || !strings.Contains(err.Error(), `column "b" is null`) {
 		t.Errorf("without b: %v", err)
 	}
 }

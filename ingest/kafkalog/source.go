@@ -15,7 +15,7 @@ import (
 
 // A Window has the spooled rows of a frozen window of a topic.
 type Window struct {
-	Segments []dataset.Segment // the shards, in order; nil: the rows come from a stream
+	Segments []dataset.Segment // the shards, in order
 	Paths    []string          // of the shards' files
 	Firsts   map[int]int64     // offset at which the window begins, by partition
 	Ends     map[int]int64     // offset behind the window, by partition
@@ -102,10 +102,6 @@ func (*Source) Meanings() []job.Meaning { return nil }
 func (s *Source) Shards() []dataset.Shard {
 	shards := s.Source.Shards()
 	for i := range shards {
-		if s.segments == nil { // of a stream
-			shards[i].Name = fmt.Sprintf("standard input, rows %d to %d", shards[i].First, shards[i].First+shards[i].Rows-1)
-			continue
-		}
 		g := s.segments[i]
 		shards[i].Segment = &g
 		shards[i].Name = g.String()

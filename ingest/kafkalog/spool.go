@@ -84,7 +84,6 @@ type Config struct {
 	// Progress is called often, from several goroutines, with the number of rows so far.
 	Progress func(rows int64)
 
-	piped       bool       // rows come from a stream and have no place
 	segmentRows int        // 0 means MaxSegmentRows
 	fetchBytes  int32      // 0 means the client's default
 	files       durable.FS // nil means [durable.OS]
@@ -105,7 +104,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	}
 	cfg.Format = cmp.Or(cfg.Format, FormatJSON)
 	avro := cfg.Schema != "" || cfg.Registry != nil
-	demand(cfg.piped || topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
+	demand(topicName.MatchString(cfg.Topic), "%q is no name of a topic", cfg.Topic)
 	demand(slices.Contains(Formats, cfg.Format), "format %q is none of %q", cfg.Format, Formats)
 	demand((cfg.Format == FormatAvro) == avro && (cfg.Schema == "" || cfg.Registry == nil), "the format avro, and no other one, has a schema or a registry of schemas")
 	demand(cfg.Rows >= 0, "a window of %d rows", cfg.Rows)
