@@ -130,13 +130,13 @@ func fill(b *ingest.Block, v float64) *ingest.Block {
 func ExampleSelect() {
 	tables := []ingest.Table{{Name: "a.parquet", Columns: []ingest.Column{
 		{Name: "wind", Type: "double"},
-		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers"},
+		{Name: "city", Type: "text", Use: ingest.Unusable, Why: "encode it as numbers", Text: true},
 		{Name: "pm", Type: "int16"},
 		{Name: "hour", Type: "int32"},
 	}}}
 	columns, notices, err := ingest.Select(tables, ingest.Choice{Target: "pm"})
 	fmt.Printf("%q %q %v\n", columns, notices, err)
-	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text"] <nil>
+	// Output: ["hour" "wind" "pm"] ["column \"city\" is left out: it is text; to use it: encode: {city: one-hot}; numbers that are stored as text have to be stored as numbers"] <nil>
 }
 
 // Columns whose names differ by case only are told, where both are used.

@@ -27,6 +27,8 @@ type Column struct {
 	Use  Use
 	Why  string // of an Unusable column: the reason, and the remedy in the file
 	Text bool   // Unusable, but for a label
+
+	Index bool // pandas says that it is the index of its frame
 }
 
 // A Table has the columns of one file, or of several files with the same columns.
@@ -252,7 +254,10 @@ func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string
 	if _, encoded := c.Encoded[name]; encoded {
 		return "" // faults of its type are found with those of named features
 	}
-	if pandasIndex.MatchString(name) {
+	isIndex := func(of map[string][]Column) bool {
+		return slices.ContainsFunc(of[name], func(col Column) bool { return col.Index })
+	}
+	if pandasIndex.MatchString(name) || slices.ContainsFunc(index, isIndex) {
 		return "it is the index that pandas wrote; declare it as a feature to use it"
 	}
 	for k, t := range tables {
@@ -264,6 +269,8 @@ func (c Choice) leftOut(tables []Table, index []map[string][]Column, name string
 			return fmt.Sprintf("%s has %d columns of that name", t.Name, len(found))
 		case found[0].Use == OnRequest:
 			return fmt.Sprintf("it is %s; declare it as a feature to use it, a time as seconds since 1970", found[0].Type)
+		case found[0].Text:
+			return fmt.Sprintf("it is text; to use it: encode: {%s: one-hot}; numbers that are stored as text have to be stored as numbers", name)
 		case found[0].Use == Unusable:
 			return fmt.Sprintf("it is %s", found[0].Type)
 		}

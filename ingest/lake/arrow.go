@@ -30,6 +30,9 @@ func describeArrow(_ context.Context, file blob, l listed) (*dataFile, error) {
 	for i, field := range in.Schema.Fields() {
 		f.columns = append(f.columns, arrowColumn(field, i))
 	}
+	if frame, ok := in.Schema.Metadata().GetValue(pandasKey); ok {
+		markIndex(f.columns, []byte(frame))
+	}
 	for i, b := range in.Batches {
 		if b.Rows > maxSample-f.rows || b.Rows > arrowRowsPerByte*b.Bytes {
 			return nil, fmt.Errorf("it claims %d rows in %d bytes: %w", b.Rows, b.Bytes, errMalformed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,8 +212,10 @@ func hiveNumber(s string) (v float64, ok bool) {
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || strings.Trim(s, "0123456789.+-eE") != "" { // 0x1p-2, 1_000
 		return math.NaN(), false
 	}
-	if v == math.Trunc(v) && math.Abs(v) > ingest.MaxInteger {
-		return ingest.TooLong.Cell(), true
+	if v == math.Trunc(v) && math.Abs(v) >= ingest.MaxInteger {
+		if exact, ok := new(big.Rat).SetString(s); !ok || exact.Abs(exact).Cmp(new(big.Rat).SetInt64(ingest.MaxInteger)) > 0 {
+			return ingest.TooLong.Cell(), true
+		}
 	}
 	return v, true
 }

@@ -67,6 +67,11 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	if f.columns, err = schemaColumns(meta); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}
+	for _, kv := range meta.Keys {
+		if string(kv.Key) == pandasKey {
+			markIndex(f.columns, kv.Value)
+		}
+	}
 	for i := range f.columns {
 		f.columns[i].refused = f.refusal(&f.columns[i])
 	}

@@ -58,3 +58,28 @@ func TestOneMeaningAColumn(t *testing.T) {
 		}
 	}
 }
+
+// The index of a frame of pandas, named or not, is no default feature.
+func TestIndexOfAFrameIsNoDefaultFeature(t *testing.T) {
+	file, err := os.ReadFile(filepath.Join("testdata", "writers", "same", "pyarrow-none.parquet"))
+	fatal.If(t, err)
+	file = withFooter(t, file, func(meta *format.FileMetaData) {
+		meta.KeyValueMetadata = []format.KeyValue{{Key: "pandas", Value: `{"index_columns": [{"kind": "range", "start": 0}, "temp"]}`}}
+	})
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	fatal.If(t, os.WriteFile(path, file, 0o600))
+	src, err := Open(t.Context(), Config{Paths: []string{path}, Target: "pm"})
+	fatal.If(t, err)
+	if columns, said := src.Columns(), strings.Join(src.Notices(), "\n"); slices.Contains(columns, "temp") || !slices.Contains(columns, "pres") || !strings.Contains(said, `"temp" is left out: it is the index that pandas wrote`) {
+		t.Errorf("%q: %s", columns, said)
+	}
+}
+
+// Integers of paths that no float64 holds are no rounded numbers.
+func TestLongIntegersInPathsAreRefused(t *testing.T) {
+	for text, want := range map[string]bool{"9007199254740992": true, "9007199254740993": false, "-9007199254740993": false, "9007199254740992.5": false, "1e15": true, "1e16": false} {
+		if v, number := hiveNumber(text); !number || (v == v) != want {
+			t.Errorf("%s is %v, %v", text, v, number)
+		}
+	}
+}

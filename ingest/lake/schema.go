@@ -2,9 +2,11 @@ package lake
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -77,6 +79,22 @@ func schemaColumns(meta *parquetmeta.File) ([]column, error) {
 		err = fmt.Errorf("the schema has %d elements too many: %w", len(elements)-end, errMalformed)
 	}
 	return l.columns, err
+}
+
+// pandasKey is the key of the metadata of files under which pandas describes its frame.
+const pandasKey = "pandas"
+
+// markIndex marks the columns that are the index of a frame, by its description.
+func markIndex(columns []column, description []byte) {
+	var frame struct {
+		Index []any `json:"index_columns"` // names, and descriptions of what is no column
+	}
+	if json.Unmarshal(description, &frame) != nil {
+		return // others write what they like
+	}
+	for i := range columns {
+		columns[i].Index = slices.Contains(frame.Index, any(columns[i].Name))
+	}
 }
 
 // leaves are the columns of the leaves of a schema.

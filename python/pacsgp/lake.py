@@ -60,16 +60,14 @@ class Lake:
                 need(len(depth) == 1, f"column {name!r} is in groups in one file, and in another it is not, or in others")
                 found[-1].append(mine[0] if mine else None)
         self.meanings = dict(zip(names, meanings))
-        if self.model:
-            self.fits(self.model)
+        self.fits(self.model.meta["features"] if self.model else [])
         return found
 
-    def fits(self, model):
+    def fits(self, features):
         """The features mean what they meant in training; records of topics do not state that they are text."""
-        for feature in model.meta["features"]:
-            name, stated = feature["name"], feature.get("values", "")
-            mine = self.meanings.get(name, stated)
-            if not (mine == "text" and not stated and name in model.encode):
+        for feature in features:
+            name, stated, mine = feature["name"], feature.get("values", ""), self.meanings.get(feature["name"], feature.get("values", ""))
+            if not (mine == "text" and not stated and name in self.model.encode):
                 need((mine == "boolean") == (stated == "boolean") and both(stated, mine) is not None, f"{name!r} is {stated or 'number'!r} in the model and {mine or 'number'!r} in these rows: write the column as it was in training")
 
     def blocks(self, names):
@@ -118,13 +116,13 @@ class Lake:
     def default_columns(self, target, exclude, encoded):
         """The numeric columns that all files have, sorted bytewise, without the target
         and what is excluded, and the encoded ones; times have to be asked for."""
-        common = None
+        common, index = None, {name for table in self.tables for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)}
         for table, keys in zip(self.tables, self.keys):
             every = [c.name for c in table.columns] + list(keys)
             usable = {c.name for c in table.columns if c.use == "numeric"} | (keys.keys() - self.texts)
             usable = {name for name in usable if every.count(name) == 1 and name and not PANDAS_INDEX.fullmatch(name)}
             common = usable if common is None else common & usable
-        return sorted(common - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))
+        return sorted(common - index - {target, *exclude} | {*encoded}, key=lambda name: name.encode("utf-8", "surrogateescape"))
 
 
 def check_segments(lake, stated):

@@ -3,6 +3,7 @@ import math
 import os
 import re
 import urllib.parse
+from decimal import Decimal
 
 from .refusal import need
 
@@ -68,4 +69,4 @@ def hive_number(value):
     number = float(value)
     if math.isinf(number):
         return None
-    return math.nan if number == math.trunc(number) and abs(number) > 1 << 53 else number
+    return math.nan if number == math.trunc(number) and abs(Decimal(value)) > 1 << 53 else number

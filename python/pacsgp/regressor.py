@@ -42,6 +42,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X, y):
         """Trains and certifies. X has numbers, or is a data frame whose other columns are in
         job["encode"]; of fill in job missing values are allowed."""
+        exact(X), exact(y)
         if self.epsilon is None:
             raise ValueError("epsilon: say by how much a prediction may be off; only you know which error matters")
         if self._raw():
@@ -72,6 +73,7 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
     def predict(self, X, return_std=False):
         """Predictions for rows, and with return_std standard deviations: those of Model.predict."""
         check_is_fitted(self)
+        exact(X)
         if self._raw():
             X = self._table(X, False)
         else:
@@ -101,6 +103,12 @@ class PACSGPRegressor(RegressorMixin, BaseEstimator):
         if run.returncode not in (0, 3):  # 3: not certified
             raise ValueError("pacsgp train: " + "\n".join(said(run.stderr, "ERROR")))
         return said(run.stderr, "WARN")
+
+
+def exact(values):
+    for array in map(np.asarray, [values[c] for c in values] if hasattr(values, "iloc") and hasattr(values, "columns") else [values]):
+        if array.dtype.kind in "iu" and array.size and (array.max() > 1 << 53 or array.min() < -(1 << 53)):
+            raise ValueError("integers beyond 2^53 are no float64: give quantities as float, and leave identifiers out")
 
 
 def said(log, level):
