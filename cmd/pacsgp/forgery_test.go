@@ -6,17 +6,7 @@ import (
 	"testing"
 
 	"github.com/pacsgp/pacsgp/certify"
-	"github.com/pacsgp/pacsgp/internal/fatal"
 )
-
-func certificateOf(t *testing.T, ev certify.Evidence) []byte {
-	t.Helper()
-	c, err := certify.Certify(ev)
-	fatal.If(t, err)
-	doc, err := certify.Marshal(c)
-	fatal.If(t, err)
-	return doc
-}
 
 // That rows depend on each other is a number in every form of the certificate.
 func TestSuspiciousRowsAreTold(t *testing.T) {
