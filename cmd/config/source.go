@@ -109,6 +109,35 @@ func (l Lake) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, er
 	return ingestlake.Rows(l).Open(ctx, want)
 }
 
+// A listed lake has the files of its first opening: one that comes while a model is trained belongs to no
+// pass.
+type listed struct {
+	Lake
+	files Lake
+}
+
+// Open opens the files.
+func (l *listed) Open(ctx context.Context, want dataset.Choice) (dataset.Opened, error) {
+	if l.files != nil {
+		return l.files.Open(ctx, want)
+	}
+	src, err := l.Lake.Open(ctx, want)
+	if err == nil {
+		for _, f := range src.Files() {
+			l.files = append(l.files, f.Path)
+		}
+	}
+	return src, err
+}
+
+// Rows are the rows of a run.
+func (p Task) Rows() dataset.Rows {
+	if l, ok := p.Source.(Lake); ok {
+		return &listed{Lake: l}
+	}
+	return p.Source
+}
+
 // Finds returns the path by which a later opening would read this file, or "".
 func (l Lake) Finds(path string) string { return ingestlake.Finds(l, path) }
 

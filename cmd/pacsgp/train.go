@@ -56,7 +56,7 @@ func train(ctx context.Context, w system, p config.Task, noPass bool) (*outcome,
 		return nil, err
 	}
 	how.Publisher = p.Publisher()
-	o, err := pipeline.Train(ctx, p.Job, p.Source, out, how)
+	o, err := pipeline.Train(ctx, p.Job, p.Rows(), out, how)
 	if err != nil {
 		return nil, err
 	}
