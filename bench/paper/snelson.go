@@ -156,5 +156,5 @@ func runSnelson(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return writeFigure("snelson", s.records, s.records, [][]*plot.Plot{panels, append(others, scanPanel(points))}, 900, 520, o)
+	return writeFigure("snelson", s.records, nil, [][]*plot.Plot{panels, append(others, scanPanel(points))}, 900, 520, o)
 }
