@@ -138,7 +138,7 @@ func TestSchemaTakesExamples(t *testing.T) {
 			blocks++
 		}
 	}
-	if blocks < 15 {
+	if blocks < 12 {
 		t.Errorf("%d blocks in the pages", blocks)
 	}
 }
