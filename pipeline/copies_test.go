@@ -72,7 +72,7 @@ func TestCopiesStopTheJob(t *testing.T) {
 			t.Errorf("the message does not say %q: %v", want, err)
 		}
 	}
-	if log, err := store.Log(); err != nil || len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil || !slices.Equal(phases, []job.Phase{job.PhaseSurvey}) {
+	if log, err := store.Log(); err != nil || len(store.Models)+len(store.Certificates)+len(log.Attempts) > 0 || store.State != nil || !slices.Equal(phases, []job.Phase{job.PhaseFirstPass}) {
 		t.Errorf("something was begun: %v", phases)
 	}
 }

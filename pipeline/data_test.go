@@ -226,7 +226,7 @@ func TestRunAfterAFaultOfTheSource(t *testing.T) {
 		faults++
 	}
 	if faults < 3 {
-		t.Errorf("%d runs were stopped by a fault: want some in the survey, in training and in the last pass", faults)
+		t.Errorf("%d runs were stopped by a fault: want some in the first pass, in training and in the last pass", faults)
 	}
 	if len(store.Certificates) != 1 || string(store.Certificates[0]) != string(whole.Certificates[0]) {
 		t.Errorf("%d certificates, or another one than without a fault", len(store.Certificates))

@@ -20,7 +20,7 @@ func ReferenceRows(r dataset.Roles) []int64 { return r.PriorRows }
 // A Feed opens the feed of a job's train rows to tests of this folder.
 type Feed struct{ f *fit.Feed }
 
-// NewFeed surveys the source for its roles and scaling.
+// NewFeed reads the source for its roles and scaling.
 func NewFeed(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (Feed, error) {
 	s, err := pass.First(ctx, src, job, res.WithDefaults(), nil)
 	if err != nil {
@@ -213,7 +213,7 @@ func WithPredictor(ctx context.Context, src dataset.Source, j job.Job, m pass.Mo
 	if err != nil {
 		return m, err
 	}
-	t := &fit.Training{Job: j.ForRows(s.Roles.Rows), Survey: s}
+	t := &fit.Training{Job: j.ForRows(s.Roles.Rows), FirstPass: s}
 	if t.Feed, err = fit.NewFeed(ctx, src, s, job.Resources{Memory: 1 << 20}); err != nil {
 		return m, err
 	}

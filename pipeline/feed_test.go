@@ -217,7 +217,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	}
 }
 
-// What a source fails with comes out, wherever it fails: in the survey, in a
+// What a source fails with comes out, wherever it fails: in the first pass, in a
 // full pass, in the middle of an epoch.
 func TestErrorsOfASourceComeOut(t *testing.T) {
 	columns := waves(400, 0.2, 25)
@@ -237,7 +237,7 @@ func TestErrorsOfASourceComeOut(t *testing.T) {
 		}
 		r.Close()
 		if _, err := pipeline.NewFeed(t.Context(), src, testJob(t, nil), job.Resources{}); !errors.Is(err, errSource) {
-			t.Errorf("survey, fault at %v: error %v", at, err)
+			t.Errorf("first pass, fault at %v: error %v", at, err)
 		}
 	}
 }

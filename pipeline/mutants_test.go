@@ -88,7 +88,7 @@ func roleMutants() []mutant {
 			{"pipeline/pass/lastpass.go", "certify.Constant{Origin: certify.OriginReference", "certify.Constant{Origin: certify.OriginStart"},
 		}},
 		{"role separation: scaled by train rows", "pipeline", prior, []edit{
-			{"pipeline/pass/survey.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
+			{"pipeline/pass/firstpass.go", "slices.DeleteFunc(s.Reference.Column(i), ", "slices.DeleteFunc(s.start.Column(i), "}, believe,
 		}},
 		{"role separation: the peak is estimated on train rows", "pipeline", prior, []edit{{"pipeline/fit/train.go", "s.Scaled(s.Reference)", "s.Scaled(s.Start)"}}},
 		// The choice of one of two places is charged with ln 2 a parameter on a grid of two values, which is as much as such a choice can gain here.
@@ -106,7 +106,7 @@ func roleMutants() []mutant {
 		{"the roles that a handover tells", "pipeline", "TestHandoverTellsTheRolesOfItsKey", []edit{{"pipeline/pass/handover.go", "!slices.Equal(found.Order, h.Order) || ", ""}}},
 		{"role separation: reference rows are hold-out rows too", "pipeline", "TestHoldoutRoles", []edit{{"pipeline/dataset/roles.go", "r.HeldOutRows.Add(x.Ordinal)", "r.HeldOutRows.Add(x.Ordinal); return false"}}},
 		{"the rule for the yardstick's constant", "pipeline", "TestScalingDoesNotChooseTheConstant", []edit{
-			{"pipeline/pass/survey.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
+			{"pipeline/pass/firstpass.go", "return bestConstant(s.targets, l) }", "return s.Target.Centre }"},
 			{"pipeline/pass/lastpass.go", "= bestConstant(kept.Column(p.Of.Columns-1), m.Meta.Loss)", "= m.Meta.Target.Centre"},
 		}},
 	}
@@ -163,17 +163,17 @@ func checkMutants() []mutant {
 		{"the comparison of the model's description", "pipeline", "TestVerifyRefusesEveryChangeOfTheModel", []edit{{"pipeline/pass/evidence.go", "b, err := json.Marshal(want)\n", "b, err := a, error(nil)\n"}}},
 		{"the comparison of row rules", "pipeline", "TestForgedRowRulesAreRefused", []edit{{"pipeline/pass/evidence.go", "	a, err := json.Marshal(m.Meta)\n", "	want.RowRules = m.Meta.RowRules\n	a, err := json.Marshal(m.Meta)\n"}}},
 		{"the check of the peaks", "pipeline", "TestVerifyRefusesAMovedPeak", []edit{{"pipeline/verify.go", "c.Model.Theta[i].Grid.Centre != below && ", "false && "}}},
-		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/survey.go", "if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
+		{"the stop at copies", "pipeline", "TestCopiesStopTheJob", []edit{{"pipeline/pass/firstpass.go", "if err := j.Copies.Allow(j.Counted(s.Copies)); err != nil {", "if err := error(nil); err != nil {"}}},
 		{"the role copy", "pipeline", "TestDroppedCopiesAreNotCertifiedOn", []edit{
 			{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(r.Out.Bad, nil, b,"},
 			{"pipeline/dataset/roles.go", "r.Rows - r.Reference() - r.Out.Size()", "r.Rows - r.Reference()"},
 			{"pipeline/dataset/roles.go", " - r.Out.countBefore(ordinal)", ""},
 		}},
 		{"bad rows that have no role", "pipeline", "TestToleratedBadRowsAreUsedForNothing", []edit{{"pipeline/dataset/roles.go", "without(r.Out.Bad, r.Out.Copies, b,", "without(nil, r.Out.Copies, b,"}}},
-		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/survey.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
+		{"the tolerance of bad rows", "pipeline", "TestTooManyBadRowsStopTheJob", []edit{{"pipeline/pass/firstpass.go", "err := j.BadRows.Stop(bad, all, s.bad); err != nil", "err := error(nil); err != nil"}}},
 		{"the tolerance of bad rows in verification", "pipeline", "TestForgedBadRowsAreRefused", []edit{{"pipeline/pass/evidence.go", "errors.Join(job.Placed(), job.BadRows.Allow(found.Ledger.Bad, found.Ledger.Rows), ", "errors.Join(job.Placed(), "}}},
 		{"the count of copies in the last pass", "pipeline", "TestForgedCopiesAreRefused", []edit{{"pipeline/verify.go", "	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number", "	found.Copies.Distinct = c.Copies.Distinct\n	if err := compare(c, job, m, modelDigest, found); err != nil {\n		return err\n	}\n	v.note(\"every number"}}},
-		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/survey.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
+		{"the rows of a first pass in parts", "pipeline", "TestForgedFirstPass", []edit{{"pipeline/pass/firstpass.go", "err := rows.owns(found, kept); err != nil", "err := error(nil); err != nil"}}},
 		{"the record of an attempt before training", "pipeline", "TestRowsThatChangeBeforeTheLastPassAreRefused", []edit{{"pipeline/fit/log.go", "return n, in.PutLog(log)", "return n, nil"}}},
 	}
 }

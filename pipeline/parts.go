@@ -80,7 +80,7 @@ func certifyHandover(ctx context.Context, h *pass.Handover, j job.Job, pass *pas
 	r := &Result{ModelDigest: h.Model, Model: m, Training: h.Training, Shards: pass.ShardDigests(dataset.Indices(pass.Of.Columns))}
 	r.Diagnostics = Diagnostics{
 		Unproven: found.Tallies.Of(certify.PredictorDraw, certify.RoleTrain).Unproven, Instructions: model.InstructionSet(),
-		Notices: append([]string{}, h.Notices...), SurveySeconds: h.SurveySeconds, TrainSeconds: h.TrainSeconds,
+		Notices: append([]string{}, h.Notices...), FirstPassSeconds: h.FirstPassSeconds, TrainSeconds: h.TrainSeconds,
 	}
 	word := certify.Declared{
 		Software: env.Software, Attempt: h.Attempt,

@@ -32,7 +32,7 @@ type Diagnostics struct {
 	Unproven           int64     `json:"unproven_rows"`   // train rows that are counted as a loss of 1
 	Instructions       string    `json:"instruction_set"` // of the linear algebra
 	Notices            []string  `json:"warnings"`
-	SurveySeconds      float64   `json:"first_pass_seconds"`
+	FirstPassSeconds   float64   `json:"first_pass_seconds"`
 	TrainSeconds       float64   `json:"train_seconds"`       // of this process; a resumed run counts from its resumption
 	LastPassSeconds    float64   `json:"last_pass_seconds"`   // reading all rows again, their digest and risk
 	CertificateSeconds float64   `json:"certificate_seconds"` // KL and bound in high precision, storing both files
@@ -118,11 +118,11 @@ func Run(ctx context.Context, job job.Job, env fit.Environment) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, job, b.Src, b.Survey, b.Attempt, env, b.At)
+	return run(ctx, job, b.Src, b.FirstPass, b.Attempt, env, b.At)
 }
 
 // run is Run after the first pass and the record of the attempt.
-func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.Survey, attempt certify.Attempt, env fit.Environment, began time.Time) (*Result, error) {
+func run(ctx context.Context, j job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env fit.Environment, began time.Time) (*Result, error) {
 	j.Repeats = s.Repeats
 	h, err := fit.Train(ctx, j, src, s, attempt, env, began)
 	if err != nil {

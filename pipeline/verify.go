@@ -76,7 +76,7 @@ func Verify(ctx context.Context, c certify.Certificate, m pass.Model, modelDiges
 	if err := v.features(ctx, m, j, open, res); err != nil {
 		return nil, err
 	}
-	s, err := v.surveyAgain(ctx, src, j, res)
+	s, err := v.firstPassAgain(ctx, src, j, res)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +217,8 @@ func (v *Verification) rows(c certify.Certificate, m pass.Model, modelDigest str
 	return nil
 }
 
-// surveyAgain surveys the rows again; they must still be the sample.
-func (v *Verification) surveyAgain(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (*pass.Survey, error) {
+// firstPassAgain makes the first pass again; they must still be the sample.
+func (v *Verification) firstPassAgain(ctx context.Context, src dataset.Source, job job.Job, res job.Resources) (*pass.FirstPass, error) {
 	s, err := pass.First(ctx, src, job, res, nil)
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (v *Verification) surveyAgain(ctx context.Context, src dataset.Source, job 
 }
 
 // unchanged demands that a later reading found the sample.
-func (v *Verification) unchanged(s *pass.Survey) error {
+func (v *Verification) unchanged(s *pass.FirstPass) error {
 	if want := v.certificate.Sample.Digest; s.Digest.String() != want {
 		return fmt.Errorf("%w: the data have the sample digest %s now, not %s", job.ErrChanged, s.Digest, want)
 	}
@@ -263,7 +263,7 @@ func (v *Verification) features(ctx context.Context, m pass.Model, j job.Job, op
 // centre checks that the peak of a prior is in one of the two cells beside the estimate of the
 // reference rows. Instruction sets may put the estimate on either side of the middle between two
 // cells, and the weights pay for the choice.
-func (v *Verification) centre(s *pass.Survey, c certify.Certificate, j job.Job, res job.Resources) error {
+func (v *Verification) centre(s *pass.FirstPass, c certify.Certificate, j job.Job, res job.Resources) error {
 	if j.Grid.Prior != certify.PriorPeaked {
 		return nil
 	}

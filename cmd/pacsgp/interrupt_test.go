@@ -58,7 +58,7 @@ func TestInterruptedThenAnotherJob(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	args := []string{"train", "-c", j, "-o", out}
 
-	interrupted(t, `"`+string(job.PhaseSurvey)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
+	interrupted(t, `"`+string(job.PhaseFirstPass)+`"`, args...).says(t, exitInterrupted, "interrupted before there was anything to keep", "starts from the beginning")
 	first := interrupted(t, `"`+string(job.PhaseTrain)+`"`, args...)
 	checkpoints, err := filepath.Glob(filepath.Join(out, "checkpoint-*"))
 	if err != nil || len(checkpoints) != 1 {

@@ -158,7 +158,7 @@ func (d *display) counted(what, words string, n, most int64, attrs ...any) {
 // phaseWords describes a phase without steps.
 func phaseWords(phase job.Phase) string {
 	switch phase {
-	case job.PhaseSurvey:
+	case job.PhaseFirstPass:
 		return "first pass: digest, roles, scaling"
 	case job.PhaseStart:
 		return "start values: lengthscales, noise and number of inducing points, on some of the rows"

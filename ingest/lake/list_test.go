@@ -31,7 +31,7 @@ func tree(t *testing.T, places ...string) string {
 	return dir
 }
 
-// files returns the paths below dir that a survey finds, with slashes.
+// files returns the paths below dir that a listing finds, with slashes.
 func files(t *testing.T, dir string, paths ...string) (names, notices []string) {
 	t.Helper()
 	for i, p := range paths {
@@ -108,7 +108,7 @@ func TestListBrokenLinks(t *testing.T) {
 	wantError(t, err, "z.parquet is a link to")
 }
 
-// What Finds says of a file that is not there is what Survey does once it is.
+// What Finds says of a file that is not there is what a listing does once it is.
 func TestFinds(t *testing.T) {
 	for _, c := range []struct {
 		declared, file string
@@ -179,7 +179,7 @@ func TestListErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := lake.Files(ctx, []string{dir}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Survey with a canceled context: %v", err)
+		t.Errorf("a listing with a canceled context: %v", err)
 	}
 }
 

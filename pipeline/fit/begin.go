@@ -16,10 +16,10 @@ import (
 
 // A Begun run has made its first pass, and is recorded as an attempt.
 type Begun struct {
-	Src     dataset.Source
-	Survey  *pass.Survey
-	Attempt certify.Attempt
-	At      time.Time
+	Src       dataset.Source
+	FirstPass *pass.FirstPass
+	Attempt   certify.Attempt
+	At        time.Time
 }
 
 // Begin makes the first pass of a job, and records the attempt before there is any result. All faults
@@ -29,28 +29,28 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 	if err := errors.Join(j.Complete(), j.Placed(), env.Needs("Open", "Sink", "Log", "Checkpoints", "Software")); err != nil {
 		return b, err
 	}
-	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseSurvey})
+	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseFirstPass})
 	if b.Src, err = env.Open(ctx, nil); err != nil {
 		return b, err
 	}
-	b.Survey, err = pass.First(ctx, b.Src, j, env.Resources, env.FirstPass)
-	if err == nil && env.FirstPass != nil && !j.Sifts() && !b.Survey.Repeats {
-		err = leftOut(ctx, b.Survey, env)
+	b.FirstPass, err = pass.First(ctx, b.Src, j, env.Resources, env.FirstPass)
+	if err == nil && env.FirstPass != nil && !j.Sifts() && !b.FirstPass.Repeats {
+		err = leftOut(ctx, b.FirstPass, env)
 	}
-	if b.Survey != nil {
-		err = errors.Join(err, b.Survey.PutAway(ctx, b.Src, env.Quarantine, env.Resources))
+	if b.FirstPass != nil {
+		err = errors.Join(err, b.FirstPass.PutAway(ctx, b.Src, env.Quarantine, env.Resources))
 	}
 	if err != nil {
 		return b, err
 	}
-	for _, text := range b.Survey.Notices {
+	for _, text := range b.FirstPass.Notices {
 		env.Observer.ReportNotice(text)
 	}
 	configuration, err := j.Digest()
 	if err != nil {
 		return b, err
 	}
-	if b.Attempt, err = (Attempt{Targets: b.Survey.Targets, Sample: b.Survey.Digest, Configuration: configuration}).record(env.Log); err != nil {
+	if b.Attempt, err = (Attempt{Targets: b.FirstPass.Targets, Sample: b.FirstPass.Digest, Configuration: configuration}).record(env.Log); err != nil {
 		return b, err
 	}
 	env.Observer.ReportEvent(fmt.Sprintf("attempt %d on these rows, %d in all, by the log of the output", b.Attempt.OnTheseRows, b.Attempt.InThisLog))
@@ -60,7 +60,7 @@ func Begin(ctx context.Context, j job.Job, env Environment) (b Begun, err error)
 // leftOut returns an error unless the columns that a first pass in parts leaves out, for their one value on
 // the reference rows, have these values there. The prior may not depend on other rows, and the features are
 // a part of it. It reads no other column but the target, and only shards with reference rows.
-func leftOut(ctx context.Context, s *pass.Survey, env Environment) error {
+func leftOut(ctx context.Context, s *pass.FirstPass, env Environment) error {
 	var names []string
 	var at []int
 	for c, name := range s.Columns {

@@ -41,7 +41,7 @@ const (
 	traceBytes        = 72 // of an entry of the trace, at least
 )
 
-func newCheckpoint(job job.Job, s *pass.Survey, from *Parent) (checkpoint, error) {
+func newCheckpoint(job job.Job, s *pass.FirstPass, from *Parent) (checkpoint, error) {
 	configuration, err := job.Digest()
 	what := checkpointVersion + configuration.String()
 	if job.Train.WarmStart && from != nil {

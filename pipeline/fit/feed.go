@@ -26,12 +26,12 @@ type Feed struct {
 }
 
 // NewStream is a feed that keeps nothing, for one pass.
-func NewStream(src dataset.Source, s *pass.Survey, res job.Resources) *Feed {
+func NewStream(src dataset.Source, s *pass.FirstPass, res job.Resources) *Feed {
 	return &Feed{src: src, Roles: s.Roles, scale: s.Scaler(), readers: res.Workers}
 }
 
 // NewFeed opens a feed. It keeps the scaled rows in memory if they fit.
-func NewFeed(ctx context.Context, src dataset.Source, s *pass.Survey, res job.Resources) (*Feed, error) {
+func NewFeed(ctx context.Context, src dataset.Source, s *pass.FirstPass, res job.Resources) (*Feed, error) {
 	f := NewStream(src, s, res)
 	n, d := s.Roles.Train(), f.scale.Inputs
 	if n*int64(d+1)*8 > res.Memory {

@@ -26,7 +26,7 @@ func Fit(ctx context.Context, j job.Job, env Environment) (found *pass.Handover,
 	if err != nil {
 		return nil, err
 	}
-	return Train(ctx, j, b.Src, b.Survey, b.Attempt, env, b.At)
+	return Train(ctx, j, b.Src, b.FirstPass, b.Attempt, env, b.At)
 }
 
 // Checkpoints keeps the one latest checkpoint of a job. It outlives the process.
@@ -69,9 +69,9 @@ func (e Environment) Needs(fields ...string) error {
 }
 
 // Train trains, stores the model, and returns the handover to the last pass.
-func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.Survey, attempt certify.Attempt, env Environment, began time.Time) (*pass.Handover, error) {
+func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.FirstPass, attempt certify.Attempt, env Environment, began time.Time) (*pass.Handover, error) {
 	job.Repeats = s.Repeats
-	surveyed := time.Since(began)
+	took := time.Since(began)
 	fit, err := train(ctx, src, s, job, env, began)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func Train(ctx context.Context, job job.Job, src dataset.Source, s *pass.Survey,
 	h := &pass.Handover{
 		Format: pass.HandoverFormat, Arithmetic: model.Arithmetic, Configuration: configuration, Sample: s.Digest.String(), Targets: s.Targets.String(),
 		Segments: dataset.SegmentsOf(src), Reference: s.Reference.Digest(s.Used), Constant: s.Constant(fit.Model.Meta.Loss), Groups: s.Groups, Attempt: attempt, Sequence: job.Numbering, Repeats: s.Repeats, Secret: dataset.NewSecret().String(),
-		Training: fit.Training, Notices: s.Notices, SurveySeconds: surveyed.Seconds(), TrainSeconds: (time.Since(began) - surveyed).Seconds(),
+		Training: fit.Training, Notices: s.Notices, FirstPassSeconds: took.Seconds(), TrainSeconds: (time.Since(began) - took).Seconds(),
 	}
 	h.Tell(job, s.Roles)
 	if h.Model, err = env.Sink.PutModel(ctx, fit.Model); err != nil {

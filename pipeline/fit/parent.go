@@ -39,7 +39,7 @@ func (t *Training) warmUp(src dataset.Source) error {
 	}
 	anew := ""
 	switch meta, m := a.From.Meta, a.From.Posterior.Inducing(); {
-	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.Survey.Features)) || meta.Target.Name != t.Survey.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.Survey.Encode.Openly()):
+	case !slices.Equal(meta.FeatureNames(), dataset.NamesOf(t.FirstPass.Features)) || meta.Target.Name != t.FirstPass.Target.Name || meta.Mean != t.Job.Mean.Column || !reflect.DeepEqual(meta.Encode.Openly(), t.FirstPass.Encode.Openly()):
 		anew = "other columns"
 	case meta.ARD == t.Job.Kernel.Isotropic || !slices.Contains(t.Job.Kernel.Family, meta.Kernel):
 		anew = "another kernel"
@@ -51,13 +51,13 @@ func (t *Training) warmUp(src dataset.Source) error {
 		return nil
 	}
 	var err error
-	t.warm, err = ScaledAs(a.From, t.Survey.Features, t.Survey.Target)
+	t.warm, err = ScaledAs(a.From, t.FirstPass.Features, t.FirstPass.Target)
 	return err
 }
 
 // mostInducing is the largest default number of inducing points.
 func (t *Training) mostInducing() int {
-	return model.Config{N: t.Survey.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
+	return model.Config{N: t.FirstPass.Roles.Train(), Dim: t.start.Dim}.Scheduled().Inducing
 }
 
 // begins reports whether a candidate begins with the parent's posterior: one of its

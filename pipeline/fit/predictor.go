@@ -22,7 +22,7 @@ import (
 // Predictor completes a fitted model.
 func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	t.env.Observer.ReportProgress(job.Progress{Phase: job.PhasePredictor, Elapsed: job.Seconds(time.Since(t.began))})
-	f, err := t.Feed.Fit(ctx, m.Posterior, t.Survey.Roles.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
+	f, err := t.Feed.Fit(ctx, m.Posterior, t.FirstPass.Roles.Train(), t.env.Resources.Workers, t.env.Observer.Fitting)
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func (t *Training) Predictor(ctx context.Context, m *pass.Model) error {
 	if t.Job.Mean.Given() && t.Job.Roles.Outside == 0 {
 		t.env.Observer.ReportNotice("deviations may be too small: the column of the mean may have been fitted to the rows that show them (hint: split.outside; the guarantee curve does not rest on them)")
 	}
-	rows := t.Survey.Scaled(t.Survey.Reference)
-	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.Survey.Target), t.Survey.Target, rows, t.env.Resources.Workers)
+	rows := t.FirstPass.Scaled(t.FirstPass.Reference)
+	choice, err := ChoiceOf(m.Posterior, f, t.Loss, t.Job.LossSpec(t.FirstPass.Target), t.FirstPass.Target, rows, t.env.Resources.Workers)
 	if err != nil {
 		return err
 	}

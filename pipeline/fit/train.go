@@ -28,7 +28,7 @@ type Fitted struct {
 
 // train fits the candidates one after the other and returns the best. Q may depend on all rows:
 // choosing among candidates by the bound is free.
-func train(ctx context.Context, src dataset.Source, s *pass.Survey, j job.Job, env Environment, began time.Time) (*Fitted, error) {
+func train(ctx context.Context, src dataset.Source, s *pass.FirstPass, j job.Job, env Environment, began time.Time) (*Fitted, error) {
 	env.Observer.ReportProgress(job.Progress{Phase: job.PhaseStart, Elapsed: job.Seconds(time.Since(began))})
 	t, err := NewTraining(ctx, src, s, j, env, began)
 	if err != nil {
@@ -58,7 +58,7 @@ type Training struct {
 	declared   job.Job
 	Job        job.Job // for the rows
 	env        Environment
-	Survey     *pass.Survey
+	FirstPass  *pass.FirstPass
 	Feed       *Feed
 	Loss       loss.Loss // in scaled units
 	start      model.Rows
@@ -73,14 +73,14 @@ type Training struct {
 }
 
 // NewTraining prepares a training, from its checkpoint if there is one.
-func NewTraining(ctx context.Context, src dataset.Source, s *pass.Survey, job job.Job, env Environment, began time.Time) (*Training, error) {
+func NewTraining(ctx context.Context, src dataset.Source, s *pass.FirstPass, job job.Job, env Environment, began time.Time) (*Training, error) {
 	declared := job
 	job = job.ForRows(s.Roles.Rows)
 	f, err := NewFeed(ctx, src, s, env.Resources)
 	if err != nil {
 		return nil, err
 	}
-	t := &Training{declared: declared, Job: job, env: env, Survey: s, Feed: f, began: began, entered: time.Now(), saved: time.Now()}
+	t := &Training{declared: declared, Job: job, env: env, FirstPass: s, Feed: f, began: began, entered: time.Now(), saved: time.Now()}
 	t.late = func() bool {
 		limit := time.Duration(job.Train.Time)
 		return limit > 0 && t.spent() > limit
@@ -149,7 +149,7 @@ func (t *Training) nominate() error {
 
 // configure translates the job, with kernels of one family.
 func (t *Training) configure(family *kernel.Family) (candidate, error) {
-	s, job := t.Survey, t.Job
+	s, job := t.FirstPass, t.Job
 	theta, err := t.parameters(family)
 	if err != nil {
 		return candidate{}, err
@@ -185,7 +185,7 @@ func planOf(j job.Job, n int64, d, m int) model.Plan {
 
 // parameters are those of a family. The centre of a job with one family is kept.
 func (t *Training) parameters(family *kernel.Family) ([]certify.Parameter, error) {
-	theta, centre, err := parameters(t.Job, t.Survey, family, t.state.Centre, t.env.Resources.Workers)
+	theta, centre, err := parameters(t.Job, t.FirstPass, family, t.state.Centre, t.env.Resources.Workers)
 	if len(t.Job.Kernel.Family) == 1 {
 		t.state.Centre = centre
 	}
@@ -194,7 +194,7 @@ func (t *Training) parameters(family *kernel.Family) ([]certify.Parameter, error
 
 // parameters declares the grid of each hyper-parameter. The centre of a peaked
 // prior is the estimate of the reference rows alone; nil: it is not known yet.
-func parameters(j job.Job, s *pass.Survey, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
+func parameters(j job.Job, s *pass.FirstPass, family *kernel.Family, centre []float64, workers int) ([]certify.Parameter, []float64, error) {
 	features := make([]string, len(s.Features))
 	for i, f := range s.Features {
 		features[i] = f.Name
@@ -225,7 +225,7 @@ func parameters(j job.Job, s *pass.Survey, family *kernel.Family, centre []float
 // Estimate is the maximum-likelihood estimate of ln θ on the reference rows.
 // The bound prefers smoother functions than the likelihood: the centre has 1.5 times the
 // lengthscales.
-func Estimate(job job.Job, s *pass.Survey, family *kernel.Family, workers int) ([]float64, error) {
+func Estimate(job job.Job, s *pass.FirstPass, family *kernel.Family, workers int) ([]float64, error) {
 	e, err := model.Estimate(s.Scaled(s.Reference), family, s.Scales(job), workers)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: centre of the peaked prior, from %d reference rows: %w", s.Reference.N, err)
@@ -393,7 +393,7 @@ func (t *Training) bound(ctx context.Context, m pass.Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.Survey.Roles.Train(), Delta: t.Job.Delta, Share: t.Job.Spends().Share(certify.MethodPACBayes)})
+	b, err := certify.Bound(certify.Terms{Risk: risk.Upper(), KL: kl, LnInverseWeight: weight, N: t.FirstPass.Roles.Train(), Delta: t.Job.Delta, Share: t.Job.Spends().Share(certify.MethodPACBayes)})
 	return b.Upper, err
 }
 
@@ -416,8 +416,8 @@ func (t *Training) finish(c candidate, state []byte) (*Fitted, error) {
 		theta[i].Index = indices[i]
 	}
 	job := t.Job
-	job.Encode = t.Survey.Encode
-	meta, err := pass.Describe(job, t.Survey.Features, t.Survey.Target, theta, posterior)
+	job.Encode = t.FirstPass.Encode
+	meta, err := pass.Describe(job, t.FirstPass.Features, t.FirstPass.Target, theta, posterior)
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: %w", err)
 	}

@@ -27,7 +27,7 @@ type Phase string
 
 // The phases, in order.
 const (
-	PhaseSurvey    Phase = "first pass" // the first pass: digest, roles, scaling
+	PhaseFirstPass Phase = "first pass" // the first pass: digest, roles, scaling
 	PhaseStart     Phase = "start values"
 	PhaseTrain     Phase = "train"     // fitting Q
 	PhasePredictor Phase = "predictor" // least squares on all train rows

@@ -81,9 +81,9 @@ func (r *badReport) words(names []string) string {
 	return text
 }
 
-// PutAway puts the bad rows of a survey into the quarantine. It reads shards with bad rows
+// PutAway puts the bad rows of a first pass into the quarantine. It reads shards with bad rows
 // again, one after the other: there is no memory for all of them.
-func (s *Survey) PutAway(ctx context.Context, src dataset.Source, to dataset.Quarantine, res job.Resources) error {
+func (s *FirstPass) PutAway(ctx context.Context, src dataset.Source, to dataset.Quarantine, res job.Resources) error {
 	bad, shards := s.Roles.Out.Bad, src.Shards()
 	if to == nil || bad == nil {
 		return nil

@@ -59,10 +59,10 @@ type Handover struct {
 	Secret string `json:"secret"`
 
 	// For the run record.
-	Training      Training `json:"training"`
-	Notices       []string `json:"warnings,omitempty"`
-	SurveySeconds float64  `json:"first_pass_seconds"`
-	TrainSeconds  float64  `json:"train_seconds"`
+	Training         Training `json:"training"`
+	Notices          []string `json:"warnings,omitempty"`
+	FirstPassSeconds float64  `json:"first_pass_seconds"`
+	TrainSeconds     float64  `json:"train_seconds"`
 }
 
 // ParseHandover reads the JSON form of a Handover.

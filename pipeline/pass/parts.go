@@ -29,8 +29,8 @@ var ErrUntrained = errors.New("the handover is for a first pass, of a training t
 // First reports whether the handover is for a first pass.
 func (h *Handover) First() bool { return h.Model == "" }
 
-// surveys makes the pass a first one.
-func (p *rowPass) surveys() {
+// isFirst makes the pass a first one.
+func (p *rowPass) isFirst() {
 	p.wanted, p.summaries, p.holds = dataset.OrdinalsOf(p.roles.Starts()), true, true
 }
 
@@ -57,7 +57,7 @@ func (h *Handover) PrepareFirst(ctx context.Context, src dataset.Source, j job.J
 	if err != nil {
 		return nil, err
 	}
-	rows.surveys()
+	rows.isFirst()
 	return &Prepared{rows}, nil
 }
 

@@ -13,7 +13,7 @@ from .job import check_job, for_rows, mean_column, reference_count
 from .jsontext import fits, read_json
 from .methods import total
 from .refusal import need
-from .survey import ranked_rows
+from .first_pass import ranked_rows
 
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 

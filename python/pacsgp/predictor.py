@@ -57,11 +57,11 @@ def calibration(off, variance, noise):
     return max(2.0 ** -10, found) if found < math.inf else 1.0
 
 
-def check_predictor(model, survey, regression):
+def check_predictor(model, first_pass, regression):
     """The predictor follows from Q, the train rows and the reference rows."""
     stated, loss, target = model.meta["predictor"], model.loss, model.target
     noise, precision, least = regression.fit()
-    rows = survey.values(survey.reference)
+    rows = first_pass.values(first_pass.reference)
     phi = features(model, model.scale_features(rows[:len(model.features)].T))[2]
     y, tolerance = model.scale_target(rows), max(loss.get(k, 0.0) for k in ("epsilon", "below", "above")) / target["scale"]
 
@@ -74,7 +74,7 @@ def check_predictor(model, survey, regression):
         with np.errstate(all="ignore"):
             return lost, np.minimum(((y - mean) / tolerance) ** 2, 1).sum()
     part = stated["part"]
-    parts = (0,) if not len(survey.holdout) else PARTS if len(y) else (1,)
+    parts = (0,) if not len(first_pass.holdout) else PARTS if len(y) else (1,)
     best = min(map(worth, parts))
     need(part in parts and all(mine <= other * ALIKE for mine, other in zip(worth(part), best)), f"predictor: the part of least squares is {part}, and another fits the reference rows better")
     need(abs(stated["noise"] / noise - 1) <= SAME, f"predictor: the train rows give the noise {noise}, the model has {stated['noise']}")

@@ -9,7 +9,7 @@ from .bound import spacing
 from .groups import beside
 from .kernels import FAMILIES
 from .refusal import need, ok
-from .survey import standardise
+from .first_pass import standardise
 
 
 def estimate(x, y, family, ard, widths):
@@ -61,9 +61,9 @@ def negative_log_evidence(x, y, theta, family, of):
     return 0.5 * y @ alpha + np.log(l.diagonal()).sum(), gradient
 
 
-def check_peaks(model, job, survey):
+def check_peaks(model, job, first_pass):
     """The peaks stand at one of the two places beside the estimate (formats.md, 6.2)."""
-    rows = survey.values(survey.reference)
+    rows = first_pass.values(first_pass.reference)
     estimates = estimate(model.scale_features(rows[:len(model.features)].T), model.scale_target(rows), model.meta["kernel"], model.meta["ard"], model.widths)
     for p, at in zip(model.meta["theta"], estimates):
         grid, apart = p["grid"], spacing(p["grid"])
@@ -73,7 +73,7 @@ def check_peaks(model, job, survey):
     ok("the peaks of the weights stand beside the estimate from the reference rows")
 
 
-def check_default_features(model, job, lake, survey):
+def check_default_features(model, job, lake, first_pass):
     """Without a list, the features are all numeric columns that are not constant on the
     reference rows."""
     if "features" in job:
@@ -83,7 +83,7 @@ def check_default_features(model, job, lake, survey):
     need([name for name in columns if name in model.features] == model.features,
          f"the model has features that are not among the default ones, {columns}")
     if more:
-        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), survey.reference)] for first, block in lake.blocks(more)], axis=1)
+        found = np.concatenate([block[:, np.isin(first + np.arange(block.shape[1]), first_pass.reference)] for first, block in lake.blocks(more)], axis=1)
         for name, column in zip(more, found):
             column = column[~np.isnan(column)]
             need(not len(column) or standardise(column)[1] == 0, f"the data have the column {name!r}, which the job does not leave out")

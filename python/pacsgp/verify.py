@@ -14,7 +14,7 @@ from .model import Model, fine_enough
 from .predictor import Regression, check_predictor
 from .refusal import need, ok
 from .starts import check_default_features, check_peaks
-from .survey import Survey
+from .first_pass import FirstPass
 
 
 @precise
@@ -45,53 +45,53 @@ def check_rows(model, cert, job, methods, holds, paths):
     lake.grouped = {name: {unit.label(text.encode()): text.encode() for text in job["groups"]["texts"]} for name in text_column(job)}
     found, stated = (lake.rows, len(lake.groups)), (cert["counts"]["rows"], data["shards"])
     need(found == stated, f"the data have {found[0]} rows in {found[1]} shards, the certificate says {stated[0]} in {stated[1]}")
-    survey = Survey(lake, columns, job)
-    compare([data["digest"], data["targets"]], [survey.digest, survey.targets], "the digests of rows and targets")
-    ok(f"the data are the dataset: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {survey.digest[:12]}…")
-    compare(cert["counts"], survey.counts, "counts")
-    compare(cert["duplicates"], {**job["duplicates"], **survey.copies}, "duplicates")
+    first_pass = FirstPass(lake, columns, job)
+    compare([data["digest"], data["targets"]], [first_pass.digest, first_pass.targets], "the digests of rows and targets")
+    ok(f"the data are the dataset: {lake.rows} rows in {len(lake.groups)} shard{'s' * (len(lake.groups) != 1)}, digest {first_pass.digest[:12]}…")
+    compare(cert["counts"], first_pass.counts, "counts")
+    compare(cert["duplicates"], {**job["duplicates"], **first_pass.copies}, "duplicates")
     if "segments" in data:
         check_segments(lake, data["segments"])
-    encodings = seen_levels(job, columns, survey.values(survey.reference))
-    follows(model, job, survey.scaling(model, encodings), len(survey.train), encodings)
-    ok(f"splits and scaling: {len(survey.reference)} prior, {len(survey.holdout)} hold-out and {len(survey.train)} training rows by the key {job['split']['key']!r}")
-    looked_at = survey.values(survey.targets_from)
+    encodings = seen_levels(job, columns, first_pass.values(first_pass.reference))
+    follows(model, job, first_pass.scaling(model, encodings), len(first_pass.train), encodings)
+    ok(f"splits and scaling: {len(first_pass.reference)} prior, {len(first_pass.holdout)} hold-out and {len(first_pass.train)} training rows by the key {job['split']['key']!r}")
+    looked_at = first_pass.values(first_pass.targets_from)
     if "mean" in cert:
         need(2 * int((looked_at[-1] == looked_at[-2]).sum()) <= looked_at.shape[1], f"the column {cert['mean']['column']!r} of the mean equals the target in most rows looked at")
     compare(cert["baseline"]["constant"], best_constant(model.loss, looked_at[-1]), "the constant of the baseline")
     if "groups" in job:
-        compare(cert["groups"], seen_groups(job, columns, survey.values(survey.reference)), "groups")
-    check_losses(model, cert, survey, holds, methods)
+        compare(cert["groups"], seen_groups(job, columns, first_pass.values(first_pass.reference)), "groups")
+    check_losses(model, cert, first_pass, holds, methods)
     ok("derived again from model, rows and job, every number is the same")
-    check_default_features(model, job, lake, survey)
+    check_default_features(model, job, lake, first_pass)
     if job["grid"]["prior"] == "peaked":
-        check_peaks(model, job, survey)
+        check_peaks(model, job, first_pass)
 
 
-def check_losses(model, cert, survey, holds, methods):
+def check_losses(model, cert, first_pass, holds, methods):
     """The stated sums of losses lie where this program's own proven bounds allow it, and the other sums are those of the rows. Checks the predictor too."""
-    losses, constant, targets = Losses(model), float(cert["baseline"]["constant"]), survey.values(survey.train)
+    losses, constant, targets = Losses(model), float(cert["baseline"]["constant"]), first_pass.values(first_pass.train)
     lost, n = units(constant_loss(model.loss, targets[-1], constant), False), unit.examples(cert["counts"], "training")
-    lost = whole(lost) if survey.ids is None else unit.means(survey.ids[survey.train], lost, False)
+    lost = whole(lost) if first_pass.ids is None else unit.means(first_pass.ids[first_pass.train], lost, False)
     compare(cert["baseline"]["sum"], summed(n, lost), "the sum of the constant's losses")
     ok(f"the constant {constant:.6g} is the best of 512, and loses what is stated to the last unit")
-    compare(cert["dependence"], series(in_steps(model.scale_target(survey.values(survey.open)))), "dependence")
+    compare(cert["dependence"], series(in_steps(model.scale_target(first_pass.values(first_pass.open)))), "dependence")
     if "mean" in cert:
-        far = {role: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for role, rows in (("prior", survey.values(survey.reference)), ("training", targets))}
+        far = {role: summed(rows.shape[1], whole(units(misfit(model, rows), True))) for role, rows in (("prior", first_pass.values(first_pass.reference)), ("training", targets))}
         compare(cert["mean"], {"column": cert["mean"]["column"], **far}, "mean")
-    regression = Regression(model, len(survey.train))
-    for role, ordinals in (("training", survey.train), ("holdout", survey.holdout)):
+    regression = Regression(model, len(first_pass.train))
+    for role, ordinals in (("training", first_pass.train), ("holdout", first_pass.holdout)):
         laws, mine = Laws(model, holds, draws=role == "training"), [m for m in methods if m.role == role]
         for i in range(0, len(ordinals), BLOCK):
-            rows = survey.values(ordinals[i:i + BLOCK])
+            rows = first_pass.values(ordinals[i:i + BLOCK])
             y, found = model.scale_target(rows), features(model, model.scale_features(rows[:len(model.features)].T))
             if role == "training":
                 regression.add(found[2], y)
             for m in mine:
                 m.add(losses, y, laws.at(*found), rows)
         for m in mine:
-            m.agrees(None if survey.ids is None else survey.ids[ordinals])
-    check_predictor(model, survey, regression)
+            m.agrees(None if first_pass.ids is None else first_pass.ids[ordinals])
+    check_predictor(model, first_pass, regression)
 
 
 def summed(count, total):

@@ -76,7 +76,7 @@ def centre(y, mean):
     return float(middle) + 0.0 if 2 * (y == middle).sum() > len(y) else mean
 
 
-class Survey:
+class FirstPass:
     """The rows, and what they show without the model: digests, splits, equal rows."""
 
     def __init__(self, lake, columns, job):

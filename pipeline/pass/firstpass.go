@@ -16,9 +16,9 @@ import (
 	"github.com/pacsgp/pacsgp/pipeline/job"
 )
 
-// A Survey is the result of the first pass over a sample: its digest, roles, scaling and start
+// A FirstPass is what the first pass has found over a sample: its digest, roles, scaling and start
 // rows. Prior, scaling and loss depend on reference rows alone.
-type Survey struct {
+type FirstPass struct {
 	Columns  []string // of the source; the target is last
 	Used     []int    // the columns that count: features in order, those beside them or of units, the target
 	Shards   int
@@ -44,11 +44,11 @@ type Survey struct {
 	targets   []float64       // those that the baseline's constant is chosen on
 }
 
-// First makes the first pass. With the error of too many bad rows it also returns the survey. If the
+// First makes the first pass. With the error of too many bad rows it also returns the result. If the
 // job leaves rows out, it reads the rows twice, because a row's role must be known before its use. It
 // repeats the pass if a dropped column distinguishes rows. parts makes it elsewhere; nil: it is made here.
-func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*Survey, error) {
-	s := &Survey{Columns: src.Columns(), Shards: len(src.Shards()), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
+func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources, parts Parts) (*FirstPass, error) {
+	s := &FirstPass{Columns: src.Columns(), Shards: len(src.Shards()), means: meanings(src), labels: len(j.Labels()), grouped: j.Groups.Beside(j)}
 	if err := j.Suits(s.Columns, dataset.RowsOf(src)); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func First(ctx context.Context, src dataset.Source, j job.Job, res job.Resources
 
 // pass reads the rows once, and counts copies over the given columns. It reports whether the used
 // columns give the same copies.
-func (s *Survey) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
+func (s *FirstPass) pass(ctx context.Context, src dataset.Source, job job.Job, columns []int, res job.Resources, parts Parts) (same bool, err error) {
 	rows, err := beginPass(ctx, src, job, columns, dataset.NewSecret(), nil, res)
 	if err != nil {
 		return false, err
@@ -104,7 +104,7 @@ func (s *Survey) pass(ctx context.Context, src dataset.Source, job job.Job, colu
 	if rows.sieve != nil {
 		s.bad = rows.sieve.bad
 	}
-	rows.surveys()
+	rows.isFirst()
 	see := func(found *Pass) (err error) {
 		same, err = s.see(ctx, job, rows, found)
 		return err
@@ -123,7 +123,7 @@ func (s *Survey) pass(ctx context.Context, src dataset.Source, job job.Job, colu
 
 // see takes what a first pass over all rows has found. It reports whether the used columns give the same
 // copies.
-func (s *Survey) see(ctx context.Context, job job.Job, rows *rowPass, found *Pass) (same bool, err error) {
+func (s *FirstPass) see(ctx context.Context, job job.Job, rows *rowPass, found *Pass) (same bool, err error) {
 	kept := rows.wanted
 	if err := rows.owns(found, kept); err != nil {
 		return false, err
@@ -163,10 +163,10 @@ func (p *Pass) summaries() []summary {
 }
 
 // Constant is the best constant prediction, in raw units: see [bestConstant].
-func (s *Survey) Constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
+func (s *FirstPass) Constant(l certify.Loss) float64 { return bestConstant(s.targets, l) }
 
 // scale decides the constants of the scaling and the features that are used.
-func (s *Survey) scale(j job.Job) error {
+func (s *FirstPass) scale(j job.Job) error {
 	s.Features, s.Used = nil, nil
 	last := len(s.Columns) - 1
 	var err error
@@ -221,7 +221,7 @@ func (s *Survey) scale(j job.Job) error {
 }
 
 // Yardstick are the rows that the baseline's constant is chosen on.
-func (s *Survey) Yardstick() dataset.RawRows {
+func (s *FirstPass) Yardstick() dataset.RawRows {
 	if s.Reference.N > 0 {
 		return s.Reference
 	}
@@ -230,7 +230,7 @@ func (s *Survey) Yardstick() dataset.RawRows {
 
 // affine is the scaling of column i, and whether the column is constant where
 // the scaling comes from.
-func (s *Survey) affine(j job.Job, i int) (a job.Affine, constant bool, err error) {
+func (s *FirstPass) affine(j job.Job, i int) (a job.Affine, constant bool, err error) {
 	if j.Scaling == job.ScalingNone {
 		return job.Affine{Scale: 1}, false, nil
 	}
@@ -283,7 +283,7 @@ func statedLevels(e job.Encodings, meta ModelMeta) (job.Encodings, error) {
 }
 
 // Scaler scales the rows of the source, and passes over the columns of units and groups.
-func (s *Survey) Scaler() dataset.Scaler {
+func (s *FirstPass) Scaler() dataset.Scaler {
 	last := len(s.Used) - 1
 	used := slices.Concat(s.Used[:last-s.labels], s.Used[last:])
 	if s.grouped {
@@ -293,19 +293,19 @@ func (s *Survey) Scaler() dataset.Scaler {
 }
 
 // Scaled are raw rows as the trainer gets them.
-func (s *Survey) Scaled(raw dataset.RawRows) model.Rows {
+func (s *FirstPass) Scaled(raw dataset.RawRows) model.Rows {
 	scale := s.Scaler()
 	x, y := scale.ScaleRaw(raw)
 	return model.Rows{X: x, Y: y, Dim: scale.Inputs}
 }
 
 // Scales are the features' lengthscales.
-func (s *Survey) Scales(job job.Job) model.Scales {
+func (s *FirstPass) Scales(job job.Job) model.Scales {
 	return model.Scales{ARD: !job.Kernel.Isotropic, Widths: s.Encode.Widths(s.Features)}
 }
 
 // filled says what stands for missing values of the reference rows; nil: nothing is filled.
-func (s *Survey) filled() []string {
+func (s *FirstPass) filled() []string {
 	raw := s.Reference
 	raw.Encoded = nil
 	var all []string
@@ -326,7 +326,7 @@ func (s *Survey) filled() []string {
 const leastNoticed = 20
 
 // noticed are remarks about the values of used columns on the reference rows, which are in order.
-func (s *Survey) noticed() (all []string) {
+func (s *FirstPass) noticed() (all []string) {
 	if s.Reference.N < leastNoticed {
 		return nil
 	}
