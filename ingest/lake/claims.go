@@ -21,6 +21,9 @@ const (
 	fewRows = 1 << 17
 	// rowsOfByte is the largest number of rows a byte that is not checked.
 	rowsOfByte = 8
+	// mostRowsOfByte bounds the rows beyond fewRows by the bytes of a file: all columns of a file
+	// with more are constants.
+	mostRowsOfByte = 1 << 15
 )
 
 // lookAtPages refuses columns whose pages cannot have the rows that the footer claims.

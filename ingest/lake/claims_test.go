@@ -81,8 +81,9 @@ func TestClaimedRowsAreRefusedAtOpen(t *testing.T) {
 		chunks bool // make the same claim
 		want   string
 	}{
-		"two thousand million rows":      {2e9, false, "claims 40 values for 2000000000 rows"},
-		"2⁶¹ rows":                       {1 << 61, false, "claims 40 values for"},
+		"two million rows":               {2e6, false, "claims 40 values for 2000000 rows"},
+		"400 million rows":               {4e8, false, "at most 32768 a byte are read"},
+		"2⁶¹ rows":                       {1 << 61, false, "rows in"},
 		"2⁶¹ rows that the chunks claim": {1 << 61, true, "rows in"},
 	} {
 		path := filepath.Join(t.TempDir(), "claim.parquet")

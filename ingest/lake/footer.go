@@ -64,6 +64,9 @@ func parseFooter(b []byte, size int64) (*footer, error) {
 	if rows != f.rows {
 		return nil, fmt.Errorf("the file claims %d rows, its row groups %d: %w", f.rows, rows, errMalformed)
 	}
+	if (f.rows-fewRows)/mostRowsOfByte > size {
+		return nil, fmt.Errorf("%d rows in %d bytes, of which at most %d a byte are read: its columns are constants or claims; write fewer rows a file, or columns that vary", f.rows, size, mostRowsOfByte)
+	}
 	if f.columns, err = schemaColumns(meta); err != nil {
 		return nil, fmt.Errorf("footer: %w", err)
 	}

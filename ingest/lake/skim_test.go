@@ -19,7 +19,7 @@ import (
 	"github.com/pacsgp/pacsgp/internal/parquetmeta"
 )
 
-const claimed = 2_000_000_000
+const claimed = 5_000_000
 
 // claimFile is 2,000 doubles, as a writer makes them.
 func claimFile(t *testing.T, codec compress.Codec, version int, node parquet.Node) []byte {
@@ -122,9 +122,9 @@ func TestRowsThatNoPageHasAreRefusedAtOpen(t *testing.T) {
 					change func(m *format.ColumnMetaData)
 					want   string
 				}{
-					"the footer":                   {nil, keep, "the chunk ends 1999998000 rows early"},
-					"the page":                     {lying, keep, "claims 2000000000 values in"},
-					"the page, without statistics": {lying, silent, "claims 2000000000 values in"},
+					"the footer":                   {nil, keep, "the chunk ends 4998000 rows early"},
+					"the page":                     {lying, keep, "claims 5000000 values in"},
+					"the page, without statistics": {lying, silent, "claims 5000000 values in"},
 				} {
 					began := time.Now()
 					err := openBytes(t.Context(), t, withPages(t, file, c.pages, claimed, c.change))

@@ -56,6 +56,7 @@ class ParquetFile:
             size = f.seek(0, 2)
         self.groups = [meta.row_group(g).num_rows for g in range(meta.num_row_groups)]
         need(all(rows >= 0 for rows in self.groups) and sum(self.groups) == meta.num_rows, "the rows of the row groups are not those of the file")
+        need(meta.num_rows <= (1 << 17) + (size << 15), f"{meta.num_rows} rows in {size} bytes, of which at most 32768 a byte are read")
         spans = []
         for g, rows in enumerate(self.groups):
             for c in range(meta.num_columns if rows else 0):
@@ -63,7 +64,6 @@ class ParquetFile:
                 start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
                 need(4 <= start and 0 < chunk.total_compressed_size <= size - 8 - start, f"the footer puts {chunk.total_compressed_size} bytes at {start}")
                 need(0 <= chunk.total_uncompressed_size <= (chunk.total_compressed_size + 64) * RATIOS.get(chunk.compression, 1 << 8), f"the footer claims {chunk.total_uncompressed_size} bytes in {chunk.total_compressed_size}")
-                need(rows <= chunk.total_compressed_size << 24, f"the footer claims {rows} rows in {chunk.total_compressed_size} bytes")
                 spans.append((start, start + chunk.total_compressed_size))
         spans.sort()
         need(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "two columns, or row groups, have bytes in common")

@@ -14,13 +14,10 @@ PANDAS_INDEX = re.compile("__index_level_[0-9]+__")  # no default feature
 BAD = np.frombuffer(b"\1\0\0\0\0\0\xf8\x7f", "<f8")[0]  # what a digest takes a bad cell for
 
 
-TIMES = {"date", "time in UTC", "local time"}
-
-
 def both(a, b):
     """What a column means that has two meanings in different files, None if it may not. Times of old formats state no zone."""
     narrow, wide = (b, a) if a in ("time", "boolean") else (a, b)
-    return narrow if a == b or wide == "time" and narrow in TIMES or (narrow, wide) == ("", "boolean") else None
+    return narrow if a == b or wide == "time" and narrow in ("date", "time in UTC", "local time") or (narrow, wide) == ("", "boolean") else None
 
 
 class Lake:
