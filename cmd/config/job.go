@@ -198,5 +198,5 @@ func (c JobFile) resources() job.Resources {
 func (c *JobFile) relativeTo(folder string) {
 	c.Folder = folder
 	c.Source.relativeTo(folder)
-	relativePaths(folder, c.Kafka.files(), c.Serve.files(), []*string{&c.Output, &c.BadRows.To.path, &c.Sign})
+	relativePaths(folder, c.Kafka.files(), []*string{&c.Output, &c.BadRows.To.path, &c.Sign})
 }

@@ -188,7 +188,6 @@ func checkSchedule(ctx context.Context, path string, env Environment) (ScheduleF
 	}
 	var faults yamlfile.Faults
 	folder := filepath.Dir(path)
-	relativePaths(folder, c.Serve.files())
 	c.Serve.check(&faults)
 	faults.Unless(c.Poll >= 0, "poll", "%v is negative", time.Duration(c.Poll))
 	faults.Unless(len(c.Jobs) > 0, "jobs", "there is none")

@@ -107,7 +107,7 @@ func checkScore(_ context.Context, path string, env Environment) (ScoreFile, []y
 		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Kafka.files(),
+	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(),
 		[]*string{&c.Model.Folder, &c.Output.Folder})
 	var faults yamlfile.Faults
 	c.setCluster(&faults)

@@ -7,20 +7,15 @@ import (
 
 // A Serve declares the server of a service.
 type Serve struct {
-	Listen      string `yaml:"listen"`
-	TokenFile   string `yaml:"token_file"`
-	Certificate string `yaml:"certificate"`
-	Key         string `yaml:"key"`
+	Listen string `yaml:"listen"`
 }
 
 // Declared reports whether the section is there.
 func (c Serve) Declared() bool { return c != (Serve{}) }
 
-func (c *Serve) files() []*string { return []*string{&c.TokenFile, &c.Certificate, &c.Key} }
-
 // Server is the configuration of the server.
 func (c Serve) Server() serving.Config {
-	return serving.Config{Address: c.Listen, TokenFile: c.TokenFile, Certificate: c.Certificate, Key: c.Key}
+	return serving.Config{Address: c.Listen}
 }
 
 // check adds the faults of the declaration. It reads no file.

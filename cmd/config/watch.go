@@ -58,7 +58,7 @@ func checkWatch(_ context.Context, path string, env Environment) (WatchFile, []y
 		return c, t.Faults, nil
 	}
 	c.Folder = filepath.Dir(path)
-	relativePaths(c.Folder, c.Serve.files(), c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, &c.State})
+	relativePaths(c.Folder, c.Source.Kafka.files(), c.Kafka.files(), []*string{&c.Model.Folder, &c.State})
 	var faults yamlfile.Faults
 	s := c.scoring()
 	s.setCluster(&faults)

@@ -20,7 +20,7 @@ func consoleCommand(w system) *cobra.Command {
 		Short: "Show in a browser which models are current, and why",
 		Long: "Show the models in folders, and below them, as pages for a browser: what is current, what it\n" +
 			"promises, what new rows showed, and what came of the last runs. It writes nothing, until it is\n" +
-			"interrupted. Other machines are only served with a token and TLS.",
+			"interrupted. Other machines get no page: forward the port by SSH.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return config.Argument(errors.New("DIR...: name the output directories of train"))
@@ -29,18 +29,14 @@ func consoleCommand(w system) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return showConsole(cmd.Context(), w, args, s) },
 	}
-	f := cmd.Flags()
-	f.StringVar(&s.Address, "listen", "127.0.0.1:7433", "the address to listen on; port 0 is any that is free")
-	f.StringVar(&s.TokenFile, "token-file", "", "a file with the token that is asked for, of 16 characters or more")
-	f.StringVar(&s.Certificate, "tls-cert", "", "the certificate chain of the server (PEM)")
-	f.StringVar(&s.Key, "tls-key", "", "its key (PEM)")
+	cmd.Flags().StringVar(&s.Address, "listen", "127.0.0.1:7433", "the address to listen on; port 0 is any that is free")
 	return cmd
 }
 
 // showConsole serves pages until ctx is done.
 func showConsole(ctx context.Context, w system, folders []string, s serving.Config) error {
 	if err := s.Check(); err != nil {
-		return config.Argument(fmt.Errorf("--listen, --token-file, --tls-cert, --tls-key: %w", err))
+		return config.Argument(fmt.Errorf("--listen: %w", err))
 	}
 	for _, folder := range folders {
 		if at, err := os.Stat(folder); err != nil {

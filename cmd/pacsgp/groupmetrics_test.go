@@ -34,7 +34,7 @@ func TestBrokersAway(t *testing.T) {
 			r := start(t, c)
 			at := r.find(t, `metrics at (127\.0\.0\.1:[0-9]+)`)
 			shown := func() (ready int, why string, lag, partitions, failed bool) {
-				ready, why = servingtest.Get(t, http.DefaultClient, "http://"+at+"/readyz")
+				ready, why = servingtest.Get(t, "http://"+at+"/readyz")
 				found := scrape(t, at)
 				_, lag = found["pacsgp_group_lag_offsets"]
 				_, partitions = found["pacsgp_member_partitions"]
@@ -57,7 +57,7 @@ func TestBrokersAway(t *testing.T) {
 				ready, why, lag, partitions, failed := shown()
 				return ready == http.StatusServiceUnavailable && strings.Contains(why, "the brokers do not answer: ") && !lag && !partitions && failed
 			})
-			if alive, _ := servingtest.Get(t, http.DefaultClient, "http://"+at+"/livez"); alive != http.StatusOK {
+			if alive, _ := servingtest.Get(t, "http://"+at+"/livez"); alive != http.StatusOK {
 				t.Errorf("/livez answers %d", alive)
 			}
 			r.end(t)

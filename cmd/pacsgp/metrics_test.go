@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 // scrape reads the metrics of a service: the sum over all labels by name.
 func scrape(t testing.TB, address string) map[string]float64 {
 	t.Helper()
-	_, text := servingtest.Get(t, http.DefaultClient, "http://"+address+"/metrics")
+	_, text := servingtest.Get(t, "http://"+address+"/metrics")
 	all := map[string]float64{}
 	for line := range strings.SplitSeq(text, "\n") {
 		name, value, ok := strings.Cut(line, " ")
@@ -102,7 +101,6 @@ func TestDocumentedMetricsMove(t *testing.T) {
 		t.Errorf("%v rows are told of, want those of a window", rows)
 	}
 	r.end(t)
-	pacsgp(t, "stream", "-c", serviceJob(t, address, t.TempDir(), jobFile{"serve": "{listen: 0.0.0.0:9464}"})).says(t, exitConfig, "serve: ", "a token")
 }
 
 // TestSpooledRowsAreCountedOnce: what several goroutines tell of one window, in any order, is

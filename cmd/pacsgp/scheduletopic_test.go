@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +81,7 @@ func TestLagIsServed(t *testing.T) {
 	const want = `pacsgp_scheduled_lag_offsets{job="waves"} 180`
 	said := ""
 	for range 600 { // until the first look has ended
-		if _, said = servingtest.Get(t, http.DefaultClient, at); strings.Contains(said, want) {
+		if _, said = servingtest.Get(t, at); strings.Contains(said, want) {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

@@ -37,7 +37,7 @@ func TestConsoleOfServices(t *testing.T) {
 			said := ""
 			for range 200 { // until the folder has been read
 				var status int
-				if status, said = servingtest.Get(t, http.DefaultClient, at+path); status == http.StatusOK && strings.Contains(said, has) {
+				if status, said = servingtest.Get(t, at+path); status == http.StatusOK && strings.Contains(said, has) {
 					said = ""
 					break
 				}
@@ -73,7 +73,7 @@ func TestServicesTellUnreadableFiles(t *testing.T) {
 			t.Helper()
 			status, said := 0, ""
 			for range 1000 {
-				if status, said = servingtest.Get(t, http.DefaultClient, "http://"+at+path); status == want && strings.Contains(said, has) {
+				if status, said = servingtest.Get(t, "http://"+at+path); status == want && strings.Contains(said, has) {
 					return
 				}
 				time.Sleep(20 * time.Millisecond)

@@ -17,7 +17,7 @@ import (
 var files embed.FS
 
 // Handler serves a page for each output in these folders and below them; the first page is that of the
-// only output, or a list of all. It does not authenticate; /login shows the form for a token.
+// only output, or a list of all.
 func Handler(folders []string) http.Handler { return handler(folders, time.Now) }
 
 // A server shows outputs.
@@ -33,8 +33,6 @@ type page struct {
 	Notices []string
 	Output  *output
 	List    []*output
-	Login   bool
-	Wrong   bool // token
 }
 
 func handler(folders []string, now func() time.Time) http.Handler {
@@ -51,9 +49,6 @@ func handler(folders []string, now func() time.Time) http.Handler {
 	mux.HandleFunc("GET /{$}", s.first)
 	mux.HandleFunc("GET /output", s.output)
 	mux.HandleFunc("GET /run.png", s.plot)
-	mux.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
-		s.show(w, http.StatusUnauthorized, page{Title: "Token", Login: true, Wrong: r.Method == http.MethodPost})
-	})
 	mux.Handle("GET /assets/", http.FileServerFS(files))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { s.missing(w) })
 	return mux
