@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/pacsgp/pacsgp/certify"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
@@ -25,6 +27,8 @@ type Predictor struct {
 	ID          string    // of the certificate
 	Carries     string    // certificate of predictions, as their column has it; "": none
 	Interval    *Interval // nil: none is asked for
+
+	Passthrough *Passthrough // of all rows, which are predicted once; nil: none
 }
 
 // ReadPredictor reads model and certificate, and checks them. Trusted are public keys, "" for none; share
@@ -64,13 +68,24 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	if p.Interval != nil {
 		columns = sink.EndColumns()
 	}
+	if p.Passthrough != nil {
+		columns = append(columns, p.Passthrough.columns...)
+	}
 	out := sink.NewPredictions(file, p.Carries, columns...)
 	err = ready.Shards(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
-		if p.Interval == nil {
-			return out.Write(batch)
+		var values [][]parquet.Value
+		if p.Interval != nil {
+			values = sink.Ends(batch, p.Interval.Tolerance)
 		}
-		return out.Write(batch, sink.Ends(batch, p.Interval.Tolerance)...)
+		if p.Passthrough != nil {
+			more, err := p.Passthrough.values(ctx, len(batch))
+			if err != nil {
+				return err
+			}
+			values = append(values, more...)
+		}
+		return out.Write(batch, values...)
 	})
 	if err == nil {
 		err = out.Close()

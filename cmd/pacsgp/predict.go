@@ -22,6 +22,7 @@ func predictCommand(w system) *cobra.Command {
 	var within budget
 	var asJSON, gibbs bool
 	var share config.Share
+	var passthrough []string
 	cmd := &cobra.Command{
 		Use:   "predict (DIR | MODEL CERTIFICATE) DATA ... -o predictions.parquet",
 		Short: "Write predictions of a certified model as Parquet",
@@ -31,7 +32,8 @@ func predictCommand(w system) *cobra.Command {
 			"predictions are certified. No claim is about a deviation. A row that breaks the row rules of\n" +
 			"the certificate gets nulls and a reason. With --interval two columns more, lower and upper:\n" +
 			"the ends of an interval that covers so large a share of new rows, by the curve of the\n" +
-			"certificate. With --gibbs mean and deviation are those of a random draw from the posterior.",
+			"certificate. With --gibbs mean and deviation are those of a random draw from the posterior.\n" +
+			"--passthrough id,day writes columns of the data next to the predictions.",
 		Args: between(1, 1<<20, "(DIR | MODEL CERTIFICATE) DATA ..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if output == "" {
@@ -58,20 +60,21 @@ func predictCommand(w system) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, float64(share), gibbs, res, asJSON), from.Release(false))
+			return errors.Join(predict(cmd.Context(), w, model, certificate, trusted, from, output, float64(share), gibbs, passthrough, res, asJSON), from.Release(false))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&gibbs, "gibbs", false, "write the mean and the deviation of a draw from Q")
 	cmd.Flags().StringVar(&job, "source", "", "a job file whose section source says where the rows are, in the place of DATA")
 	cmd.Flags().Var(&share, "interval", "write the ends of an interval that covers so large a share of fresh rows, as in 90% or 0.9")
+	cmd.Flags().StringSliceVar(&passthrough, "passthrough", nil, "columns of the data that are written next to the predictions, as in id,day")
 	cmd.Flags().Var((*config.Trust)(&trusted), "trusted", config.TrustedKeys)
 	within.flags(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the Parquet file to write")
 	return cmd
 }
 
-func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, res job.Resources, asJSON bool) error {
+func predict(ctx context.Context, w system, model, certificate, trusted string, from config.Origin, output string, share float64, gibbs bool, passthrough []string, res job.Resources, asJSON bool) error {
 	p, err := config.ReadPredictor(ctx, model, certificate, trusted, share, res)
 	if err != nil {
 		return err
@@ -89,6 +92,9 @@ func predict(ctx context.Context, w system, model, certificate, trusted string, 
 	}
 	read, err := mayWrite(ctx, show, src, output, model, certificate)
 	if err != nil {
+		return err
+	}
+	if p.Passthrough, err = config.OpenPassthrough(ctx, from, src, passthrough, res); err != nil {
 		return err
 	}
 	n, err := writePredictions(ctx, w, p, src, res.Workers, output, read)
@@ -139,7 +145,8 @@ func writePredictions(ctx context.Context, w system, p config.Predictor, src dat
 		return n, err
 	}
 	defer file.Abort()
-	if n, err = p.Write(ctx, ready, src, nil, file); err == nil {
+	n, err = p.Write(ctx, ready, src, nil, file)
+	if err = errors.Join(err, p.Passthrough.Close()); err == nil {
 		err = file.Commit()
 	}
 	return n, err

@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,4 +126,45 @@ func TestPredictionsOfAVacuousMeanCarryNoCertificate(t *testing.T) {
 			t.Fatalf("row %d: %+v, want a mean and no certificate", i, p)
 		}
 	}
+}
+
+// Columns of the data stand next to the predictions, row by row: those of files, of any type, and keys of
+// paths, also next to an interval's ends.
+func TestPredictPassesColumnsThrough(t *testing.T) {
+	dir := t.TempDir()
+	smallLake(t, dir)
+	succeed(t, "train", "-c", tiny(nil).write(t, dir))
+	var want []string
+	for day := range 2 {
+		var ids []int64
+		for i := range 30 + day {
+			ids = append(ids, int64(100*day+i))
+			want = append(want, fmt.Sprintf("%d %d", 100*day+i, day))
+		}
+		folder := filepath.Join(dir, "new", fmt.Sprintf("day=%d", day))
+		fatal.If(t, os.MkdirAll(folder, 0o755))
+		x := slices.Repeat([]float64{.5}, len(ids))
+		table{"x1": x, "x2": x, "id": ids}.write(t, filepath.Join(folder, "a.parquet"))
+	}
+	to := filepath.Join(dir, "p.parquet")
+	succeed(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "id,day")
+	rows, err := parquet.ReadFile[struct {
+		Row  int64    `parquet:"row"`
+		Mean *float64 `parquet:"mean,optional"`
+		ID   int64    `parquet:"id,optional"`
+		Day  string   `parquet:"day,optional"`
+	}](to)
+	fatal.If(t, err)
+	var got []string
+	for i, r := range rows {
+		if r.Row != int64(i) || r.Mean == nil {
+			t.Errorf("row %d is %+v", i, r)
+		}
+		got = append(got, fmt.Sprintf("%d %s", r.ID, r.Day))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("passed through %q, want %q", got, want)
+	}
+	pacsgp(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "mean").says(t, exitUsage, `"mean" is a column of predictions`)
+	pacsgp(t, "predict", filepath.Join(dir, "out"), filepath.Join(dir, "new"), "-o", to, "--passthrough", "none").says(t, exitFailure, "none")
 }
