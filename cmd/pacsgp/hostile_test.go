@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode"
+
+	"github.com/pacsgp/pacsgp/sink/verifytest"
 )
 
 // evil is a name that clears a terminal, sets its title and turns the reading order
@@ -59,6 +61,11 @@ func TestHostileNames(t *testing.T) {
 	file(filepath.Join("out", "checkpoint-"+evil), []byte(evil))
 	file(filepath.Join("out", ".pacsgp-"+evil), []byte(evil))
 	forged := bytes.ReplaceAll(model, []byte(`"x1"`), []byte("\"\x7f\u009b\""[:4]))
+	for _, data := range []string{"broken", "good", evil} {
+		if out, _ := verifytest.Python(t, "-m", "pacsgp", "verify", a.model, a.certificate, filepath.Join(dir, data)); obeyed(out) != "" {
+			t.Errorf("Python prints %s", obeyed(out))
+		}
+	}
 	calls := [][]string{
 		{evil},
 		{"train", "--" + evil},

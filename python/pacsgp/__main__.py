@@ -85,7 +85,7 @@ def main(call):
     if getattr(args, "json", False):
         print(json.dumps(report))
     elif "refused" in report:
-        print("REFUSED " + report["refused"])
+        print("REFUSED " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in report["refused"]))
     return report["status"], report
 
 

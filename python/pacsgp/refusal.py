@@ -18,4 +18,4 @@ def here(*paths):
 
 
 def ok(message):
-    print("ok    " + message)
+    print("ok    " + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message))
