@@ -264,8 +264,13 @@ func TestNamesOfOneLine(t *testing.T) {
 func TestFoldersOfTablesAreRefused(t *testing.T) {
 	dir := tree(t, "delta/a.parquet", "delta/_delta_log/0.json", "hudi/day=1/a.parquet", "hudi/.hoodie/hoodie.properties", "ice/data/a.parquet", "ice/metadata/v1.metadata.json", "plain/metadata/a.parquet")
 	for _, c := range []struct{ path, says string }{
-		{"delta", "deltalake"}, {"delta/*.parquet", "deltalake"}, {"*", "deltalake"}, {"hudi", "hudi"}, {"ice", "pyiceberg"},
-		{"plain", ""}, {"delta/a.parquet", ""},
+		{"delta", "deltalake"},
+		{"delta/*.parquet", "deltalake"},
+		{"*", "deltalake"},
+		{"hudi", "hudi"},
+		{"ice", "pyiceberg"},
+		{"plain", ""},
+		{"delta/a.parquet", ""},
 	} {
 		_, _, err := lake.Files(t.Context(), []string{filepath.Join(dir, filepath.FromSlash(c.path))})
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), "python -c 'from "+c.says) {

@@ -53,8 +53,16 @@ func TestCronWhereClocksChange(t *testing.T) {
 		t.Errorf("midnight in Havana: %v", got)
 	}
 	for _, bad := range [][3]string{
-		{"30 2 * *", "UTC", "five fields"}, {"60 2 * * *", "UTC", "minute, 0 to 59"}, {"0 24 * * *", "UTC", "hour, 0 to 23"}, {"*/0 2 * * *", "UTC", "minute"}, {"0 0 L * *", "UTC", "day of the month"},
-		{"0 0 5-1 * *", "UTC", "day of the month"}, {"0 0 * * 8", "UTC", "day of the week, 0 to 7"}, {"0 0 30 2 *", "UTC", "no year has such a day"}, {"0 0 * * *", "Mars/Base", "time zone"}, {"TZ=UTC 0 0 * *", "UTC", "minute"},
+		{"30 2 * *", "UTC", "five fields"},
+		{"60 2 * * *", "UTC", "minute, 0 to 59"},
+		{"0 24 * * *", "UTC", "hour, 0 to 23"},
+		{"*/0 2 * * *", "UTC", "minute"},
+		{"0 0 L * *", "UTC", "day of the month"},
+		{"0 0 5-1 * *", "UTC", "day of the month"},
+		{"0 0 * * 8", "UTC", "day of the week, 0 to 7"},
+		{"0 0 30 2 *", "UTC", "no year has such a day"},
+		{"0 0 * * *", "Mars/Base", "time zone"},
+		{"TZ=UTC 0 0 * *", "UTC", "minute"},
 	} {
 		if _, err := Cron(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), bad[2]) {
 			t.Errorf("%q in %q: %v", bad[0], bad[1], err)
