@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
-
 	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
 	"github.com/pacsgp/pacsgp/pipeline/job"
@@ -60,15 +58,17 @@ func (p *Passthrough) next(ctx context.Context) (err error) {
 	return nil
 }
 
-// values are those of the next rows.
-func (p *Passthrough) values(ctx context.Context, rows int) ([][]parquet.Value, error) {
+// add adds the values of the next rows.
+func (p *Passthrough) add(ctx context.Context, to *ingestlake.StoredColumns, rows int) error {
 	for p.left == 0 && len(p.files) > 0 {
 		if err := p.next(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	p.left -= int64(rows)
-	return p.open.Next(ctx, rows)
+	values, err := p.open.Next(ctx, rows)
+	to.Values = append(to.Values, values...)
+	return err
 }
 
 // Close closes the open file.

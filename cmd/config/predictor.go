@@ -8,9 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"github.com/pacsgp/pacsgp/certify"
+	ingestlake "github.com/pacsgp/pacsgp/ingest/lake"
 	"github.com/pacsgp/pacsgp/internal/words"
 	"github.com/pacsgp/pacsgp/pipeline"
 	"github.com/pacsgp/pacsgp/pipeline/dataset"
@@ -74,18 +73,16 @@ func (p Predictor) Write(ctx context.Context, ready *pipeline.Ready, src dataset
 	out := sink.NewPredictions(file, p.Carries, columns...)
 	err = ready.Shards(ctx, src, shards, func(batch []pipeline.Prediction) error {
 		n.add(batch)
-		var values [][]parquet.Value
+		var beside ingestlake.StoredColumns
 		if p.Interval != nil {
-			values = sink.Ends(batch, p.Interval.Tolerance)
+			beside.Values = sink.Ends(batch, p.Interval.Tolerance)
 		}
 		if p.Passthrough != nil {
-			more, err := p.Passthrough.values(ctx, len(batch))
-			if err != nil {
+			if err := p.Passthrough.add(ctx, &beside, len(batch)); err != nil {
 				return err
 			}
-			values = append(values, more...)
 		}
-		return out.Write(batch, values...)
+		return out.Write(batch, beside.Values...)
 	})
 	if err == nil {
 		err = out.Close()
